@@ -1,0 +1,39 @@
+//! Finds and reads JSON in model text: strict first, tolerant after, every edit recorded with its byte span.
+//!
+//! - [`read`] turns a text into candidate values, best guess first; [`Level`] says how tolerantly.
+//! - [`Edit`] is one difference between the text and the value that was read from it.
+//! - [`JsonPath`] and [`locate`] name a value and find its bytes; [`splice`] replaces them.
+//! - [`Incremental`] reads a document chunk by chunk, in time linear in its length.
+//!
+//! The crate knows nothing of schemas, models or IO, and depends on serde and serde_json alone.
+//!
+//! ```
+//! use formwork_json::{Level, read};
+//!
+//! let text = "<think>an age, {\"a\": 1}?</think>The answer is {\"age\": 34}.";
+//! assert_eq!(read(text, Level::Clean)?.candidates()[0].value, serde_json::json!({"age": 34}));
+//! assert!(read(text, Level::Strict).is_err());
+//! # Ok::<(), formwork_json::ReadError>(())
+//! ```
+
+mod edit;
+mod find;
+mod incremental;
+mod locate;
+mod path;
+mod read;
+mod span;
+mod splice;
+mod strict;
+mod tolerant;
+
+pub use edit::{Edit, EditKind, Level};
+pub use incremental::{Closed, Incremental, Progress};
+pub use locate::{locate, locate_key};
+pub use path::{JsonPath, PathError, Segment};
+pub use read::{Candidate, ReadError, Reading, read, read_bytes};
+pub use span::{Span, line_column};
+pub use splice::splice;
+
+/// How deep arrays and objects may be nested: serde_json's own limit, kept at every level.
+pub const MAX_DEPTH: usize = 127;

@@ -1,0 +1,212 @@
+//! Where the values of a JSON text stand in it. The text must be JSON already: what cannot be followed ends the walk.
+
+use std::collections::HashSet;
+
+use crate::{JsonPath, Segment, Span};
+
+/// The bytes of the value at `path`, quotes and brackets included; `None` if the JSON text has no such value.
+///
+/// Of equal names in one object the last one counts, as it does in the value that was read.
+///
+/// ```
+/// use formwork_json::locate;
+///
+/// let text = r#"{"name": "Ada", "risks": ["none", 123]}"#;
+/// assert_eq!(locate(text, &"$.risks[1]".parse()?).map(|span| span.of(text)), Some("123"));
+/// # Ok::<(), formwork_json::PathError>(())
+/// ```
+pub fn locate(text: &str, path: &JsonPath) -> Option<Span> {
+    let mut finder = Finder { path: path.segments(), matched: 0, depth: 0, found: None, key: None };
+    walk(text, &mut finder);
+    finder.found
+}
+
+/// The bytes of the *name* of the member at `path`, quotes included; `None` for an array item or the root.
+pub fn locate_key(text: &str, path: &JsonPath) -> Option<Span> {
+    let Some(Segment::Key(_)) = path.last() else { return None };
+    let mut finder = Finder { path: path.segments(), matched: 0, depth: 0, found: None, key: None };
+    walk(text, &mut finder);
+    finder.found.and(finder.key)
+}
+
+/// The names that repeat an earlier one of their object, with the bytes at which they stand.
+pub(crate) fn duplicate_keys(text: &str) -> Vec<(Span, String)> {
+    let mut visitor = Duplicates { open: Vec::new(), found: Vec::new() };
+    walk(text, &mut visitor);
+    visitor.found
+}
+
+/// What [`walk`] meets on its way, outermost first.
+trait Walker {
+    fn key(&mut self, _span: Span, _name: &str) {}
+    fn index(&mut self, _index: usize) {}
+    fn enter(&mut self, _object: bool) {}
+    fn leave(&mut self) {}
+    /// A whole value, after its inside.
+    fn value(&mut self, _span: Span) {}
+}
+
+struct Finder<'p> {
+    path: &'p [Segment],
+    /// How many steps of `path` the walk stands inside.
+    matched: usize,
+    /// How many members or items the walk stands inside.
+    depth: usize,
+    found: Option<Span>,
+    key: Option<Span>,
+}
+
+impl Finder<'_> {
+    fn step(&mut self, same: impl Fn(&Segment) -> bool) -> bool {
+        let here = self.matched == self.depth && self.path.get(self.depth).is_some_and(same);
+        if here {
+            self.matched += 1;
+            self.found = None; // of equal names the last one counts, also on the way
+        }
+        self.depth += 1;
+        here && self.matched == self.path.len()
+    }
+}
+
+impl Walker for Finder<'_> {
+    fn key(&mut self, span: Span, name: &str) {
+        if self.step(|segment| matches!(segment, Segment::Key(key) if key == name)) {
+            self.key = Some(span);
+        }
+    }
+
+    fn index(&mut self, index: usize) {
+        self.step(|segment| matches!(segment, Segment::Index(i) if *i == index));
+    }
+
+    fn value(&mut self, span: Span) {
+        if self.matched == self.path.len() && self.depth == self.matched {
+            self.found = Some(span);
+        }
+        self.matched = self.matched.min(self.depth.saturating_sub(1));
+        self.depth = self.depth.saturating_sub(1);
+    }
+}
+
+struct Duplicates {
+    open: Vec<HashSet<String>>,
+    found: Vec<(Span, String)>,
+}
+
+impl Walker for Duplicates {
+    fn key(&mut self, span: Span, name: &str) {
+        if self.open.last_mut().is_some_and(|names| !names.insert(name.to_owned())) {
+            self.found.push((span, name.to_owned()));
+        }
+    }
+
+    fn enter(&mut self, _object: bool) {
+        self.open.push(HashSet::new());
+    }
+
+    fn leave(&mut self) {
+        self.open.pop();
+    }
+}
+
+/// Walks a JSON text once, without recursion: deep text must not use up the stack.
+fn walk(text: &str, walker: &mut impl Walker) {
+    let bytes = text.as_bytes();
+    let mut open: Vec<(u8, usize, usize)> = Vec::new(); // bracket, its offset, items seen
+    let mut at = 0;
+    loop {
+        at = skip(bytes, at, |b| b.is_ascii_whitespace() || b == b',' || b == b':');
+        let Some(&byte) = bytes.get(at) else { return };
+        if matches!(byte, b'}' | b']') {
+            let Some((_, start, _)) = open.pop() else { return };
+            at += 1;
+            walker.leave();
+            walker.value(Span::new(start, at));
+            continue;
+        }
+        if let Some((bracket, _, seen)) = open.last_mut() {
+            if *bracket == b'[' {
+                walker.index(*seen);
+                *seen += 1;
+            } else {
+                let end = scalar_end(bytes, at);
+                let Some(name) = text.get(at..end).and_then(|name| serde_json::from_str::<String>(name).ok())
+                else {
+                    return;
+                };
+                walker.key(Span::new(at, end), &name);
+                at = skip(bytes, end, |b| b.is_ascii_whitespace() || b == b':');
+            }
+        }
+        match bytes.get(at) {
+            Some(&bracket @ (b'{' | b'[')) => {
+                open.push((bracket, at, 0));
+                walker.enter(bracket == b'{');
+                at += 1;
+            }
+            Some(_) => {
+                let end = scalar_end(bytes, at);
+                walker.value(Span::new(at, end));
+                at = end;
+            }
+            None => return,
+        }
+        if open.is_empty() {
+            return;
+        }
+    }
+}
+
+/// One past the end of the string, number or literal at `at`; always advances.
+fn scalar_end(bytes: &[u8], at: usize) -> usize {
+    if bytes.get(at) != Some(&b'"') {
+        return skip(bytes, at + 1, |b| !b.is_ascii_whitespace() && !matches!(b, b',' | b':' | b'}' | b']'));
+    }
+    let mut at = at + 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn skip(bytes: &[u8], from: usize, skipped: impl Fn(u8) -> bool) -> usize {
+    let rest = bytes.get(from..).unwrap_or_default();
+    from + rest.iter().position(|b| !skipped(*b)).unwrap_or(rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found<'t>(text: &'t str, path: &str) -> Option<&'t str> {
+        locate(text, &path.parse().unwrap()).map(|span| span.of(text))
+    }
+
+    #[test]
+    fn values_are_found_at_every_depth() {
+        let text = r#" {"a": {"b": [10, {"c": "x,}]"}]}, "d": null, "a\"": 1.5} "#;
+        assert_eq!(found(text, "$"), Some(text.trim()));
+        assert_eq!(found(text, "$.a"), Some(r#"{"b": [10, {"c": "x,}]"}]}"#));
+        assert_eq!(found(text, "$.a.b[0]"), Some("10"));
+        assert_eq!(found(text, "$.a.b[1].c"), Some(r#""x,}]""#));
+        assert_eq!(found(text, "$.d"), Some("null"));
+        assert_eq!(found(text, r#"$['a"']"#), Some("1.5"));
+        assert_eq!(found(text, "$.b"), None);
+        assert_eq!(found(text, "$.a.b[2]"), None);
+        assert_eq!(found(text, "$.a.a"), None);
+        assert_eq!(found("7", "$"), Some("7"));
+        assert_eq!(found("[[1],[2]]", "$[1][0]"), Some("2"));
+        assert_eq!(found("[[1],[2]]", "$[0]"), Some("[1]"));
+    }
+
+    #[test]
+    fn the_last_of_equal_names_counts() {
+        let text = r#"{"a": 1, "a": 2}"#;
+        assert_eq!(found(text, "$.a"), Some("2"));
+        assert_eq!(locate_key(text, &"$.a".parse().unwrap()), Some(Span::new(9, 12)));
+    }
+}

@@ -1,0 +1,262 @@
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One step of a [`JsonPath`]: a member name or an array index.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Segment {
+    /// The name of an object's member.
+    Key(String),
+    /// A zero-based array index.
+    Index(usize),
+}
+
+/// The place of one value in a JSON document, written as an RFC 9535 path: `$`, `$.risks[0]`, `$['odd name']`.
+///
+/// Only the singular part of RFC 9535 is used (names and non-negative indexes), so a path names at most one value.
+/// [`JsonPath::pointer`] gives the same place as an RFC 6901 JSON Pointer.
+///
+/// ```
+/// use formwork_json::JsonPath;
+///
+/// let path: JsonPath = "$.components[1]['api text']".parse()?;
+/// assert_eq!(path.to_string(), "$.components[1]['api text']");
+/// assert_eq!(path.pointer(), "/components/1/api text");
+/// assert_eq!(path.get(&serde_json::json!({"components": [0, {"api text": 7}]})), Some(&7.into()));
+/// # Ok::<(), formwork_json::PathError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JsonPath(Vec<Segment>);
+
+impl JsonPath {
+    /// The path of the whole document, `$`.
+    pub const fn root() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Whether this is the whole document.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The steps from the root, outermost first.
+    pub fn segments(&self) -> &[Segment] {
+        &self.0
+    }
+
+    /// This path and one member name.
+    #[must_use]
+    pub fn key(&self, name: impl Into<String>) -> Self {
+        self.child(Segment::Key(name.into()))
+    }
+
+    /// This path and one array index.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        self.child(Segment::Index(index))
+    }
+
+    /// This path and one step.
+    #[must_use]
+    pub fn child(&self, segment: Segment) -> Self {
+        let mut path = self.clone();
+        path.0.push(segment);
+        path
+    }
+
+    /// The path of the value that contains this one; `None` for the root.
+    pub fn parent(&self) -> Option<Self> {
+        let (_, rest) = self.0.split_last()?;
+        Some(Self(rest.to_vec()))
+    }
+
+    /// The innermost step; `None` for the root.
+    pub fn last(&self) -> Option<&Segment> {
+        self.0.last()
+    }
+
+    /// Whether `self` is `other` or lies inside it.
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.0.starts_with(&other.0)
+    }
+
+    /// The value at this path, if the document has one there.
+    pub fn get<'v>(&self, document: &'v Value) -> Option<&'v Value> {
+        self.0.iter().try_fold(document, |value, segment| match segment {
+            Segment::Key(name) => value.as_object()?.get(name),
+            Segment::Index(index) => value.as_array()?.get(*index),
+        })
+    }
+
+    /// The value at this path, to be changed in place.
+    pub fn get_mut<'v>(&self, document: &'v mut Value) -> Option<&'v mut Value> {
+        self.0.iter().try_fold(document, |value, segment| match segment {
+            Segment::Key(name) => value.as_object_mut()?.get_mut(name),
+            Segment::Index(index) => value.as_array_mut()?.get_mut(*index),
+        })
+    }
+
+    /// The same place as an RFC 6901 JSON Pointer: `/risks/0`, and the empty string for the root.
+    pub fn pointer(&self) -> String {
+        let mut out = String::new();
+        for segment in &self.0 {
+            out.push('/');
+            match segment {
+                Segment::Key(name) => out.push_str(&name.replace('~', "~0").replace('/', "~1")),
+                Segment::Index(index) => out.push_str(&index.to_string()),
+            }
+        }
+        out
+    }
+}
+
+impl FromIterator<Segment> for JsonPath {
+    fn from_iter<I: IntoIterator<Item = Segment>>(segments: I) -> Self {
+        Self(segments.into_iter().collect())
+    }
+}
+
+impl fmt::Display for JsonPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("$")?;
+        for segment in &self.0 {
+            match segment {
+                Segment::Key(name) if is_shorthand(name) => write!(f, ".{name}")?,
+                Segment::Key(name) => write!(f, "['{}']", name.replace('\\', "\\\\").replace('\'', "\\'"))?,
+                Segment::Index(index) => write!(f, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// RFC 9535 `member-name-shorthand`: a letter, `_` or non-ASCII character, then also digits.
+fn is_shorthand(name: &str) -> bool {
+    let starts = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
+    let mut chars = name.chars();
+    chars.next().is_some_and(starts)
+        && chars.all(|c| starts(c) || c.is_ascii_digit())
+        && !name.chars().any(|c| c.is_control() || c.is_whitespace())
+}
+
+/// A text that is not a [`JsonPath`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathError {
+    /// The text that was given.
+    pub text: String,
+    /// Byte offset at which it stops being a path.
+    pub at: usize,
+}
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { text, at } = self;
+        write!(f, "not a JSON path at byte {at}: `{text}` (write it like `$.risks[0]` or `$['odd name']`)")
+    }
+}
+
+impl std::error::Error for PathError {}
+
+impl FromStr for JsonPath {
+    type Err = PathError;
+
+    fn from_str(text: &str) -> Result<Self, PathError> {
+        let fail = |rest: &str| PathError { text: text.to_owned(), at: text.len() - rest.len() };
+        let mut rest = text.strip_prefix('$').ok_or_else(|| fail(text))?;
+        let mut segments = Vec::new();
+        while !rest.is_empty() {
+            let (segment, tail) = segment(rest).ok_or_else(|| fail(rest))?;
+            segments.push(segment);
+            rest = tail;
+        }
+        Ok(Self(segments))
+    }
+}
+
+/// Splits the first step off a path's tail.
+fn segment(rest: &str) -> Option<(Segment, &str)> {
+    if let Some(after) = rest.strip_prefix('.') {
+        let end = after.find(['.', '[']).unwrap_or(after.len());
+        let (name, tail) = after.split_at(end);
+        return is_shorthand(name).then(|| (Segment::Key(name.to_owned()), tail));
+    }
+    let inside = rest.strip_prefix('[')?;
+    let Some(quote) = inside.chars().next().filter(|c| matches!(c, '\'' | '"')) else {
+        let (digits, tail) = inside.split_once(']')?;
+        return Some((Segment::Index(digits.parse().ok()?), tail));
+    };
+    let mut name = String::new();
+    let mut chars = inside.char_indices().skip(1);
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => name.push(chars.next()?.1),
+            c if c == quote => return Some((Segment::Key(name), inside.get(at + 1..)?.strip_prefix(']')?)),
+            c => name.push(c),
+        }
+    }
+    None
+}
+
+impl Serialize for JsonPath {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for JsonPath {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(feature = "schemars")]
+impl schemars::JsonSchema for JsonPath {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "JsonPath".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "description": "RFC 9535 path, e.g. $.risks[0]"})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_need_brackets_get_them() {
+        let path = JsonPath::root().key("risk-factors").index(2).key("it's\\").key("größe").key("");
+        assert_eq!(path.to_string(), r"$['risk-factors'][2]['it\'s\\'].größe['']");
+        assert_eq!(path.to_string().parse(), Ok(path.clone()));
+        assert_eq!(path.pointer(), r"/risk-factors/2/it's\/größe/");
+    }
+
+    #[test]
+    fn pointer_escapes_tilde_and_slash() {
+        assert_eq!(JsonPath::root().key("a/b").key("m~n").pointer(), "/a~1b/m~0n");
+    }
+
+    #[test]
+    fn a_bad_path_names_the_byte() {
+        for (text, at) in
+            [("", 0), ("a", 0), ("$.", 1), ("$.a b", 1), ("$[", 1), ("$[-1]", 1), ("$['a'", 1), ("$.a[x]", 3)]
+        {
+            let error = text.parse::<JsonPath>().unwrap_err();
+            assert_eq!(error.at, at, "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn containment_is_by_step_not_by_text() {
+        let a = JsonPath::root().key("a");
+        assert!(a.key("b").is_within(&a) && a.is_within(&a));
+        assert!(!JsonPath::root().key("ab").is_within(&a));
+    }
+}

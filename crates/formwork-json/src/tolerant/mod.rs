@@ -1,0 +1,337 @@
+//! The tolerant parser: one JSON value out of text that is almost JSON, every difference recorded as an [`Edit`].
+//!
+//! It never looks for the value (that is `find`), it is given the byte where one starts. What the level does not allow
+//! ends the parse with a [`Stop`] that says so. Work is bounded: look-ahead is capped, depth is capped, and text that
+//! has to be read again and again is given up.
+
+mod scalar;
+mod space;
+mod string;
+
+use serde_json::{Map, Value};
+
+use crate::{Edit, EditKind, Level, MAX_DEPTH, Span};
+
+/// Why a parse ended without a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The text cannot be read on at this byte.
+    Syntax { at: usize, message: String },
+    /// Brackets are nested deeper than the limit.
+    TooDeep { at: usize },
+    /// The text was read again too often.
+    TooMuchWork { at: usize },
+}
+
+impl Stop {
+    pub(crate) const fn at(&self) -> usize {
+        match self {
+            Self::Syntax { at, .. } | Self::TooDeep { at } | Self::TooMuchWork { at } => *at,
+        }
+    }
+}
+
+type Parsed<T> = Result<T, Stop>;
+
+/// What a parse that succeeded leaves behind.
+pub(crate) struct Tolerated {
+    pub(crate) value: Value,
+    /// The bytes of the value in the text.
+    pub(crate) span: Span,
+    pub(crate) edits: Vec<Edit>,
+}
+
+/// Reads the value that starts at `region.start` and ends before `region.end`. `work` is what is left of the bytes
+/// that may be read for the whole text, and is used up.
+pub(crate) fn parse_at(text: &str, region: Span, level: Level, work: &mut usize) -> Parsed<Tolerated> {
+    let mut parser = Parser {
+        text,
+        at: region.start,
+        end: region.end.min(text.len()),
+        level,
+        edits: Vec::new(),
+        open: Vec::new(),
+        closers: None,
+        lost: false,
+        work: *work,
+    };
+    let value = parser.value(Place::Root);
+    *work = parser.work;
+    let value = value?;
+    let span = Span::new(region.start, parser.at);
+    if let Some(Closers { from, with }) = parser.closers.take() {
+        parser.edits.push(Edit::new(EditKind::Closed, Span::new(from, parser.end), with));
+    }
+    Ok(Tolerated { value, span, edits: parser.edits })
+}
+
+/// Where a value or a string stands: it decides what can follow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Root,
+    Key,
+    Member,
+    Item,
+}
+
+/// What had to be written at the end of the text, and from which byte on the text was given up.
+struct Closers {
+    from: usize,
+    with: String,
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    at: usize,
+    end: usize,
+    level: Level,
+    edits: Vec<Edit>,
+    /// The brackets that are open, outermost first.
+    open: Vec<u8>,
+    closers: Option<Closers>,
+    /// Nothing could be kept of the value that the text ends in (`-`).
+    lost: bool,
+    work: usize,
+}
+
+impl Parser<'_> {
+    fn value(&mut self, place: Place) -> Parsed<Value> {
+        match self.peek() {
+            Some(b'{') => self.object(),
+            Some(b'[') => self.array(b']'),
+            Some(b'(') if self.level >= Level::Lenient => {
+                self.edit(EditKind::Bracket, Span::new(self.at, self.at + 1), "[")?;
+                self.array(b')')
+            }
+            Some(_) if self.quote().is_some() => self.strings(place).map(Value::String),
+            Some(_) => self.scalar(place),
+            None => Err(self.syntax("expected a value, found the end of the text")),
+        }
+    }
+
+    fn object(&mut self) -> Parsed<Value> {
+        self.enter(b'{')?;
+        let mut members = Map::new();
+        loop {
+            self.space()?;
+            let before = self.at;
+            match self.peek() {
+                None => {
+                    self.close_at_end(self.end, "}");
+                    break;
+                }
+                Some(b'}') => {
+                    self.at += 1;
+                    break;
+                }
+                Some(b']') if self.closes_outer(b'[') => {
+                    self.edit(EditKind::Bracket, Span::at(self.at), "}")?;
+                    break;
+                }
+                Some(b',') => self.stray_comma(b'}')?,
+                Some(b'.') if self.rest().starts_with("...") => self.ellipsis()?,
+                Some(_) => {
+                    if !self.member(&mut members)? {
+                        self.close_at_end(before, "}");
+                        break;
+                    }
+                    self.separator(b'}')?;
+                }
+            }
+            self.progress(before)?;
+        }
+        self.open.pop();
+        Ok(Value::Object(members))
+    }
+
+    /// One `name: value`, or a character that can begin none; `false` if the text ended before there was a value.
+    fn member(&mut self, members: &mut Map<String, Value>) -> Parsed<bool> {
+        let start = self.at;
+        if matches!(self.peek(), Some(b':' | b'=' | b'{' | b'[' | b')')) {
+            self.junk()?;
+            return Ok(true);
+        }
+        let Some(name) = self.key()? else { return Ok(false) };
+        let name_span = Span::new(start, self.at);
+        self.space()?;
+        match self.peek() {
+            None => return Ok(false),
+            Some(b':') => self.at += 1,
+            Some(b'=') => {
+                let arrow = usize::from(self.rest().starts_with("=>")) + 1;
+                self.edit(EditKind::Colon, Span::new(self.at, self.at + arrow), ":")?;
+                self.at += arrow;
+            }
+            Some(b',' | b'}') => {
+                self.edit(EditKind::MissingValue, Span::at(self.at), ": null")?;
+                members.insert(name, Value::Null);
+                return Ok(true);
+            }
+            Some(_) => self.edit(EditKind::Colon, Span::at(self.at), ":")?,
+        }
+        self.space()?;
+        let value = match self.peek() {
+            None => return Ok(false),
+            Some(b',' | b'}' | b']') => {
+                self.edit(EditKind::MissingValue, Span::at(self.at), "null")?;
+                Value::Null
+            }
+            Some(_) => self.value(Place::Member)?,
+        };
+        if std::mem::take(&mut self.lost) {
+            return Ok(false);
+        }
+        if members.contains_key(&name) {
+            self.edit(EditKind::DuplicateKey, name_span, &name)?;
+        }
+        members.insert(name, value);
+        Ok(true)
+    }
+
+    fn array(&mut self, closer: u8) -> Parsed<Value> {
+        self.enter(if closer == b')' { b'(' } else { b'[' })?;
+        let mut items = Vec::new();
+        loop {
+            self.space()?;
+            let before = self.at;
+            match self.peek() {
+                None => {
+                    self.close_at_end(self.end, "]");
+                    break;
+                }
+                Some(byte) if byte == closer => {
+                    self.at += 1;
+                    break;
+                }
+                Some(b'}') if self.closes_outer(b'{') => {
+                    self.edit(EditKind::Bracket, Span::at(self.at), "]")?;
+                    break;
+                }
+                Some(b',') => self.stray_comma(closer)?,
+                Some(b'.') if self.rest().starts_with("...") => self.ellipsis()?,
+                Some(b'}' | b']' | b')' | b':') => self.junk()?,
+                Some(_) => {
+                    let value = self.value(Place::Item)?;
+                    if std::mem::take(&mut self.lost) {
+                        self.close_at_end(before, "]");
+                        break;
+                    }
+                    items.push(value);
+                    self.separator(closer)?;
+                }
+            }
+            self.progress(before)?;
+        }
+        self.open.pop();
+        Ok(Value::Array(items))
+    }
+
+    /// After a member or an item: a comma, the end of the container (left to the caller), or a comma that is missing.
+    fn separator(&mut self, closer: u8) -> Parsed<()> {
+        let value_end = self.at;
+        self.space()?;
+        match self.peek() {
+            Some(b',') => {
+                let comma = self.at;
+                self.at += 1;
+                self.space()?;
+                match self.peek() {
+                    Some(byte) if byte == closer => {
+                        self.edit(EditKind::TrailingComma, Span::new(comma, comma + 1), "")
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Some(b'}' | b']') | None => Ok(()),
+            Some(byte) if byte == closer => Ok(()),
+            Some(b';' | b')' | b'\\') => self.junk(),
+            Some(_) => self.edit(EditKind::MissingComma, Span::at(value_end), ","),
+        }
+    }
+
+    /// A comma where a name or value should stand.
+    fn stray_comma(&mut self, closer: u8) -> Parsed<()> {
+        let comma = Span::new(self.at, self.at + 1);
+        self.at += 1;
+        self.space()?;
+        let kind = if self.peek() == Some(closer) { EditKind::TrailingComma } else { EditKind::ExtraComma };
+        self.edit(kind, comma, "")
+    }
+
+    fn ellipsis(&mut self) -> Parsed<()> {
+        let dots = self.rest().bytes().take_while(|b| *b == b'.').count();
+        self.edit(EditKind::Ellipsis, Span::new(self.at, self.at + dots), "")?;
+        self.at += dots;
+        Ok(())
+    }
+
+    /// Skips one character that fits nowhere.
+    fn junk(&mut self) -> Parsed<()> {
+        let len = self.rest().chars().next().map_or(1, char::len_utf8);
+        self.edit(EditKind::Junk, Span::new(self.at, self.at + len), "")?;
+        self.at += len;
+        Ok(())
+    }
+
+    fn enter(&mut self, bracket: u8) -> Parsed<()> {
+        if self.open.len() >= MAX_DEPTH {
+            return Err(Stop::TooDeep { at: self.at });
+        }
+        self.open.push(bracket);
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Whether a bracket of that kind is open outside of the innermost one.
+    fn closes_outer(&self, bracket: u8) -> bool {
+        self.open.iter().rev().skip(1).any(|open| *open == bracket)
+    }
+
+    /// Notes what has to be written at the end of the text, which is left out from byte `from` on.
+    fn close_at_end(&mut self, from: usize, closer: &str) {
+        let closers = self.closers.get_or_insert_with(|| Closers { from: self.end, with: String::new() });
+        closers.from = closers.from.min(from);
+        closers.with.push_str(closer);
+        self.at = self.end;
+    }
+
+    fn edit(&mut self, kind: EditKind, span: Span, with: &str) -> Parsed<()> {
+        if kind.level() > self.level {
+            let level = kind.level();
+            return Err(Stop::Syntax { at: span.start, message: format!("{kind} (read at level {level})") });
+        }
+        self.edits.push(Edit::new(kind, span, with));
+        Ok(())
+    }
+
+    fn syntax(&self, message: impl Into<String>) -> Stop {
+        Stop::Syntax { at: self.at, message: message.into() }
+    }
+
+    /// Every turn of a loop must read on. Brackets are counted as work here, strings, words and comments where they are
+    /// read.
+    fn progress(&mut self, before: usize) -> Parsed<()> {
+        self.spend(1)?;
+        if self.at == before && self.peek().is_some() {
+            return self.junk();
+        }
+        Ok(())
+    }
+
+    fn spend(&mut self, bytes: usize) -> Parsed<()> {
+        self.work = self.work.checked_sub(bytes).ok_or(Stop::TooMuchWork { at: self.at })?;
+        Ok(())
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.byte(self.at)
+    }
+
+    fn byte(&self, at: usize) -> Option<u8> {
+        if at < self.end { self.text.as_bytes().get(at).copied() } else { None }
+    }
+
+    fn rest(&self) -> &str {
+        self.text.get(self.at..self.end).unwrap_or_default()
+    }
+}

@@ -1,0 +1,172 @@
+//! Numbers, literals and words without quotes.
+
+use serde_json::{Number, Value};
+
+use super::{Parsed, Parser, Place};
+use crate::{EditKind, Level, Span};
+
+impl Parser<'_> {
+    pub(super) fn scalar(&mut self, place: Place) -> Parsed<Value> {
+        let start = self.at;
+        let word = self.word(place)?;
+        if word.is_empty() {
+            return Err(self.syntax("expected a value"));
+        }
+        let span = Span::new(start, start + word.len());
+        let at_end = span.end == self.end;
+        if let Some(value) = json_scalar(&word) {
+            self.at = span.end;
+            if at_end && !self.open.is_empty() && value.is_number() {
+                self.close_at_end(self.end, "");
+            }
+            return Ok(value);
+        }
+        if at_end && let Some(value) = self.cut_scalar(&word, span) {
+            return Ok(value);
+        }
+        if self.level < Level::Lenient {
+            return Err(self.syntax("expected a value"));
+        }
+        if let Some(value) = foreign_literal(&word) {
+            self.at = span.end;
+            self.edit(EditKind::Literal, span, &value.to_string())?;
+            return Ok(value);
+        }
+        if let Some(number) = foreign_number(&word) {
+            self.at = span.end;
+            self.edit(EditKind::Number, span, &number.to_string())?;
+            return Ok(Value::Number(number));
+        }
+        if let Some(value) = self.call(&word, place)? {
+            return Ok(value);
+        }
+        if place == Place::Root {
+            return Err(self.syntax("expected a value"));
+        }
+        self.at = span.end;
+        let text = Value::String(word);
+        self.edit(EditKind::MissingQuote, span, &text.to_string())?;
+        Ok(text)
+    }
+
+    /// The characters from here to the next one that can end a value, white space at the end left out.
+    fn word(&mut self, place: Place) -> Parsed<String> {
+        let rest = self.text.get(self.at..self.end).unwrap_or_default();
+        let mut previous = ' ';
+        let ends = |c: char| {
+            let end = match c {
+                ',' | '}' | ']' | '\n' | '\r' => true,
+                ' ' | '\t' => place == Place::Root || self.level < Level::Lenient,
+                '#' => previous.is_whitespace(),
+                '"' => true,
+                ')' => self.open.last() == Some(&b'('),
+                _ => false,
+            };
+            previous = c;
+            end
+        };
+        let mut word = rest.get(..rest.find(ends).unwrap_or(rest.len())).unwrap_or_default();
+        self.spend(word.len())?;
+        for comment in [" //", "\t//", " /*", "/*"] {
+            word = word.split_once(comment).map_or(word, |(before, _)| before);
+        }
+        if json_scalar(word.split(' ').next().unwrap_or_default()).is_some() && word.contains(": ") {
+            // `true "b": 1` without its comma: the next name is not part of the value.
+            word = word.split(' ').next().unwrap_or_default();
+        }
+        Ok(word.trim_end().to_owned())
+    }
+
+    /// The beginning of a literal or number that the text ends in.
+    fn cut_scalar(&mut self, word: &str, span: Span) -> Option<Value> {
+        let literals = [("true", Value::Bool(true)), ("false", Value::Bool(false)), ("null", Value::Null)];
+        if let Some((whole, value)) = literals.into_iter().find(|(whole, _)| whole.starts_with(word)) {
+            self.close_at_end(span.end, whole.get(word.len()..).unwrap_or_default());
+            return Some(value);
+        }
+        let number = word.trim_end_matches(['.', 'e', 'E', '+', '-']);
+        let is_cut = word.starts_with(|c: char| c == '-' || c.is_ascii_digit()) && number.len() < word.len();
+        if !is_cut {
+            return None;
+        }
+        if let Some(value) = json_scalar(number) {
+            self.close_at_end(span.start + number.len(), "");
+            return Some(value);
+        }
+        if number.is_empty() {
+            self.lost = true;
+            self.at = self.end;
+            return Some(Value::Null);
+        }
+        None
+    }
+
+    /// `name(value)`: the value. Python's `set([…])`, `Decimal("1.5")`, Mongo's `ObjectId("…")`, JSONP.
+    fn call(&mut self, word: &str, place: Place) -> Parsed<Option<Value>> {
+        let Some((name, _)) = word.split_once('(') else { return Ok(None) };
+        let is_name =
+            !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '$'));
+        if !is_name {
+            return Ok(None);
+        }
+        let (start, mark) = (self.at, self.edits.len());
+        self.edit(EditKind::Call, Span::new(start, start + name.len() + 1), "")?;
+        self.at += name.len() + 1;
+        self.space()?;
+        self.open.push(b'(');
+        let value = if self.peek() == Some(b')') { Ok(Value::Null) } else { self.value(place) };
+        self.open.pop();
+        let value = value?;
+        self.space()?;
+        if self.peek() != Some(b')') && self.peek().is_some() {
+            self.edits.truncate(mark);
+            self.at = start;
+            return Ok(None);
+        }
+        self.edit(EditKind::Call, Span::new(self.at, (self.at + 1).min(self.end)), "")?;
+        self.at = (self.at + 1).min(self.end);
+        Ok(Some(value))
+    }
+}
+
+/// A number or literal exactly as JSON writes it.
+fn json_scalar(word: &str) -> Option<Value> {
+    match word {
+        "true" => Some(Value::Bool(true)),
+        "false" => Some(Value::Bool(false)),
+        "null" => Some(Value::Null),
+        _ if word.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => serde_json::from_str(word).ok(),
+        _ => None,
+    }
+}
+
+fn foreign_literal(word: &str) -> Option<Value> {
+    match word {
+        "True" | "TRUE" => Some(Value::Bool(true)),
+        "False" | "FALSE" => Some(Value::Bool(false)),
+        "None" | "NULL" | "Null" | "undefined" | "nil" | "NaN" | "nan" | "Infinity" | "-Infinity" | "inf"
+        | "-inf" => Some(Value::Null),
+        _ => None,
+    }
+}
+
+/// `+1`, `.5`, `5.`, `1_000`: one number without doubt. `007` and `1,5` are not.
+fn foreign_number(word: &str) -> Option<Number> {
+    let (sign, digits) = match word.split_at_checked(1) {
+        Some(("-", rest)) => ("-", rest),
+        Some(("+", rest)) => ("", rest),
+        _ => ("", word),
+    };
+    let grouped = digits.contains('_')
+        && digits.bytes().all(|b| b.is_ascii_digit() || b == b'_')
+        && !digits.starts_with('_');
+    let digits = if grouped { digits.replace('_', "") } else { digits.to_owned() };
+    let digits = match digits.strip_prefix('.') {
+        Some(fraction) => format!("0.{fraction}"),
+        None => digits.strip_suffix('.').map_or(digits.clone(), str::to_owned),
+    };
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    serde_json::from_str(&format!("{sign}{digits}")).ok()
+}

@@ -1,0 +1,69 @@
+use super::{Parsed, Parser};
+use crate::{EditKind, Level, Span};
+
+impl Parser<'_> {
+    /// Skips white space and comments.
+    pub(super) fn space(&mut self) -> Parsed<()> {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
+                // Where comments are not read, looking for their end would be lost work.
+                Some(b'/' | b'#') if self.level < EditKind::Comment.level() => return Ok(()),
+                Some(b'/' | b'#') => match comment_end(self.text, self.at, self.end) {
+                    Some(end) => {
+                        self.spend(end - self.at)?;
+                        self.edit(EditKind::Comment, Span::new(self.at, end), "")?;
+                        self.at = end;
+                    }
+                    None => return Ok(()),
+                },
+                Some(0x80..) => match self.rest().chars().next().filter(|c| is_odd_space(*c)) {
+                    Some(c) => {
+                        self.edit(EditKind::Whitespace, Span::new(self.at, self.at + c.len_utf8()), " ")?;
+                        self.at += c.len_utf8();
+                    }
+                    None => return Ok(()),
+                },
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// The first byte from `at` on that is neither white space nor part of a comment, at most [`LOOK_AHEAD`] bytes on.
+    pub(super) fn skip_space(&self, mut at: usize) -> usize {
+        let limit = self.end.min(at + LOOK_AHEAD);
+        while at < limit {
+            match self.byte(at) {
+                Some(b' ' | b'\t' | b'\n' | b'\r') => at += 1,
+                Some(b'/' | b'#') if self.level >= Level::Lenient => {
+                    match comment_end(self.text, at, limit) {
+                        Some(end) => at = end,
+                        None => break,
+                    }
+                }
+                Some(0xC2) if self.byte(at + 1) == Some(0xA0) => at += 2,
+                _ => break,
+            }
+        }
+        at
+    }
+}
+
+/// How far a decision may look ahead: what keeps reading linear.
+pub(super) const LOOK_AHEAD: usize = 256;
+
+/// One past the end of the comment that starts at `at`, if one does.
+fn comment_end(text: &str, at: usize, end: usize) -> Option<usize> {
+    let rest = text.get(at..end)?;
+    if let Some(body) = rest.strip_prefix("/*") {
+        return Some(body.find("*/").map_or(end, |close| at + 2 + close + 2));
+    }
+    let is_line = rest.starts_with("//") || rest.starts_with('#');
+    is_line.then(|| rest.find('\n').map_or(end, |newline| at + newline))
+}
+
+/// White space that other languages have and JSON has not, and characters that print as nothing.
+pub(crate) fn is_odd_space(c: char) -> bool {
+    !c.is_ascii()
+        && (c.is_whitespace() || matches!(c, '\u{FEFF}' | '\u{200B}'..='\u{200D}' | '\u{2060}' | '\u{180E}'))
+}

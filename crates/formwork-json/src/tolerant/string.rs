@@ -1,0 +1,364 @@
+//! Strings: where they end when quotes are not escaped, not closed or not JSON's.
+
+use super::space::LOOK_AHEAD;
+use super::{Parsed, Parser, Place, Stop};
+use crate::{Edit, EditKind, Level, Span};
+
+/// The quotes that open a string, each with the ones that close it.
+const QUOTES: &[(char, &[char])] = &[
+    ('"', &['"']),
+    ('\'', &['\'']),
+    ('`', &['`', '\'', '\u{B4}']),
+    ('\u{B4}', &['\u{B4}', '\'']),
+    ('\u{201C}', &['\u{201D}', '\u{201C}', '"']),
+    ('\u{201D}', &['\u{201D}', '"']),
+    ('\u{201E}', &['\u{201C}', '\u{201D}', '"']),
+    ('\u{2018}', &['\u{2019}', '\u{2018}', '\'']),
+    ('\u{2019}', &['\u{2019}', '\'']),
+    ('\u{AB}', &['\u{BB}']),
+];
+
+/// How one reading of a string came out.
+struct Text {
+    text: String,
+    /// The text ended inside the string.
+    cut: bool,
+    /// A quote or a line end inside it may have been meant as its end.
+    doubtful: bool,
+}
+
+impl Parser<'_> {
+    /// The quotes that would close a string opened here; `None` if no string starts here.
+    pub(super) fn quote(&self) -> Option<&'static [char]> {
+        match self.peek()? {
+            b'"' => Some(QUOTES[0].1),
+            b'\'' | b'`' | 0x80.. => {
+                let opening = self.rest().chars().next()?;
+                QUOTES.iter().find(|(open, _)| *open == opening).map(|(_, closing)| *closing)
+            }
+            _ => None,
+        }
+    }
+
+    /// A string value, joined with those that follow after `+`.
+    pub(super) fn strings(&mut self, place: Place) -> Parsed<String> {
+        let mut text = self.string(place)?.text;
+        while self.level >= Level::Lenient {
+            let plus = self.skip_space(self.at);
+            if self.byte(plus) != Some(b'+') {
+                break;
+            }
+            let start = self.at;
+            self.at = self.skip_space(plus + 1);
+            if self.quote().is_none() {
+                self.at = start;
+                break;
+            }
+            self.edit(EditKind::Concatenation, Span::new(start, self.at), "")?;
+            text.push_str(&self.string(place)?.text);
+        }
+        Ok(text)
+    }
+
+    /// An object's name, quoted or not; `None` if the text ends inside it.
+    pub(super) fn key(&mut self) -> Parsed<Option<String>> {
+        if self.quote().is_some() {
+            let key = self.string(Place::Key)?;
+            return Ok(if key.cut { None } else { Some(key.text) });
+        }
+        let bare = self
+            .rest()
+            .find([':', '=', ',', '{', '}', '[', ']', '"', '\n', '\r'])
+            .unwrap_or(self.end - self.at);
+        let name = self.rest().get(..bare).unwrap_or_default().trim_end().to_owned();
+        let span = Span::new(self.at, self.at + name.len());
+        self.edit(EditKind::MissingQuote, span, &format!("\"{name}\""))?;
+        self.at = span.end;
+        Ok(if self.skip_space(self.at) >= self.end { None } else { Some(name) })
+    }
+
+    fn string(&mut self, place: Place) -> Parsed<Text> {
+        let (start, mark) = (self.at, self.edits.len());
+        let closing = self.quote().unwrap_or(QUOTES[0].1);
+        let text = self.string_until(place, closing, false)?;
+        if !(text.cut && text.doubtful && self.level >= Level::Lenient) {
+            return Ok(text);
+        }
+        // It ran to the end of the text over quotes or lines that look like the document going on: its own closing
+        // quote must be the one that is missing.
+        let (cut_at, cut_edits) = (self.at, self.edits.split_off(mark));
+        let closers = self.closers.take();
+        self.at = start;
+        let shorter = self.string_until(place, closing, true)?;
+        if shorter.cut {
+            self.edits.truncate(mark);
+            self.edits.extend(cut_edits);
+            (self.at, self.closers) = (cut_at, closers);
+            return Ok(text);
+        }
+        Ok(shorter)
+    }
+
+    /// Reads from the opening quote on. `at_delimiter`: the closing quote is missing, so the first character that can
+    /// end a value ends it.
+    fn string_until(&mut self, place: Place, closing: &[char], at_delimiter: bool) -> Parsed<Text> {
+        let start = self.at;
+        let opening = self.rest().chars().next().unwrap_or('"');
+        if opening != '"' {
+            self.edit(EditKind::Quote, Span::new(start, start + opening.len_utf8()), "\"")?;
+        }
+        self.at += opening.len_utf8();
+        let mut out = String::new();
+        let mut doubtful = false;
+        loop {
+            let plain = self.plain_run();
+            out.push_str(self.rest().get(..plain).unwrap_or_default());
+            self.at += plain;
+            self.spend(plain + 1)?;
+            let Some(c) = self.rest().chars().next() else {
+                self.close_at_end(self.end, "\"");
+                let doubtful = doubtful
+                    || self.text.get(..self.end).unwrap_or_default().trim_end().ends_with(['}', ']']);
+                return Ok(Text { text: out, cut: true, doubtful });
+            };
+            if at_delimiter && ends_value(c, place) {
+                let kept = out.trim_end().len();
+                self.edit(EditKind::MissingQuote, Span::at(self.at - (out.len() - kept)), "\"")?;
+                out.truncate(kept);
+                return Ok(Text { text: out, cut: false, doubtful });
+            }
+            if c == '\\' {
+                self.escape(&mut out)?;
+                continue;
+            }
+            if closing.contains(&c) {
+                if at_delimiter || self.level < Level::Lenient || self.closes(self.at + c.len_utf8(), place) {
+                    self.at += c.len_utf8();
+                    return Ok(Text { text: out, cut: false, doubtful });
+                }
+                doubtful = true;
+                if self.next_key_ends_string(&mut out, place)? {
+                    return Ok(Text { text: out, cut: false, doubtful });
+                }
+                self.edit(
+                    EditKind::InnerQuote,
+                    Span::new(self.at, self.at + c.len_utf8()),
+                    &format!("\\{c}"),
+                )?;
+            } else if c == '\n' && self.level >= Level::Lenient && self.line_ends_string(&mut out, place)? {
+                return Ok(Text { text: out, cut: false, doubtful });
+            } else if c < ' ' {
+                let with = serde_json::to_string(&c).unwrap_or_default();
+                self.edit(
+                    EditKind::ControlCharacter,
+                    Span::new(self.at, self.at + 1),
+                    with.trim_matches('"'),
+                )?;
+            }
+            out.push(c);
+            self.at += c.len_utf8();
+        }
+    }
+
+    /// How many bytes from here on are neither a quote, nor an escape, nor a control character.
+    fn plain_run(&self) -> usize {
+        let rest = self.rest();
+        let special =
+            |c: char| c < ' ' || matches!(c, '"' | '\\' | '\'' | '`' | ',' | '}' | ']') || !c.is_ascii();
+        rest.find(special).unwrap_or(rest.len())
+    }
+
+    /// Whether a quote that ends before byte `after` is the end of the string, judged by what follows it.
+    fn closes(&self, after: usize, place: Place) -> bool {
+        let next = self.skip_space(after);
+        let Some(byte) = self.byte(next) else { return true };
+        let new_line = self.text.get(after..next).is_some_and(|gap| gap.contains('\n'));
+        match (byte, place) {
+            (b':', _) => place == Place::Key,
+            (b'=' | b'"' | b'\'', Place::Key) => true,
+            (b'}' | b']' | b')', Place::Root) => false,
+            (b'}', _) => self.open.contains(&b'{'),
+            (b']', _) => self.open.contains(&b'['),
+            (b')', _) => self.open.contains(&b'('),
+            (b',', Place::Member) => {
+                let then = self.skip_space(next + 1);
+                matches!(self.byte(then), None | Some(b'}' | b']')) || self.looks_like_key(then)
+            }
+            (b',', Place::Item) => {
+                let then = self.skip_space(next + 1);
+                self.byte(then).is_none_or(|b| starts_value(b) || matches!(b, b'}' | b']' | b','))
+                    || self.literal_at(then)
+            }
+            (b',', Place::Key) => true,
+            (b'+', _) => self.byte(self.skip_space(next + 1)).is_some_and(|b| matches!(b, b'"' | b'\'')),
+            (_, Place::Member) => (new_line || matches!(byte, b'"' | b'\'')) && self.looks_like_key(next),
+            (_, Place::Item) => {
+                matches!(byte, b'"' | b'\'' | b'{' | b'[')
+                    && !self.text.get(after..next).unwrap_or_default().is_empty()
+                    || new_line && starts_value(byte)
+            }
+            (_, Place::Key | Place::Root) => false,
+        }
+    }
+
+    /// Whether a member's name and its colon stand at `at`. A name that the text ends in counts.
+    fn looks_like_key(&self, at: usize) -> bool {
+        let window = self.text.get(at..self.end).unwrap_or_default();
+        let mut chars = window.char_indices().take_while(|(i, _)| *i < LOOK_AHEAD);
+        let Some((_, first)) = chars.next() else { return true };
+        let quoted = QUOTES.iter().find(|(open, _)| *open == first).map(|(_, closing)| *closing);
+        let mut escaped = false;
+        for (i, c) in chars {
+            match (quoted, c) {
+                _ if escaped => escaped = false,
+                (_, '\\') => escaped = true,
+                (Some(closing), c) if closing.contains(&c) => {
+                    return self.byte(self.skip_space(at + i + c.len_utf8())).is_none_or(|b| b == b':');
+                }
+                (Some(_), '\n') => return false,
+                (None, ':') => return true,
+                (None, c) if !(c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '.')) => {
+                    return c == ' ' && self.byte(self.skip_space(at + i)) == Some(b':');
+                }
+                _ => {}
+            }
+        }
+        at + window.len().min(LOOK_AHEAD) >= self.end
+    }
+
+    /// Whether `true`, `false`, `null` or a Python literal stands at `at`.
+    fn literal_at(&self, at: usize) -> bool {
+        let rest = self.text.get(at..self.end).unwrap_or_default();
+        let word = rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+        matches!(word, "true" | "false" | "null" | "True" | "False" | "None")
+    }
+
+    /// At a raw line end: whether the next line goes on with the document, so that the closing quote is missing here.
+    fn line_ends_string(&mut self, out: &mut String, place: Place) -> Parsed<bool> {
+        let next = self.skip_space(self.at);
+        let quoted = self.byte(next).is_some_and(|b| matches!(b, b'"' | b'\''));
+        if place == Place::Member && quoted && self.looks_like_key(next) {
+            self.end_before(out)
+        } else {
+            Ok(false)
+        }
+    }
+
+    /// At a quote after a comma: whether it opens the next name, so that the closing quote is missing before the comma.
+    fn next_key_ends_string(&mut self, out: &mut String, place: Place) -> Parsed<bool> {
+        let after_comma = place == Place::Member && out.trim_end().ends_with(',');
+        if after_comma && self.looks_like_key(self.at) { self.end_before(out) } else { Ok(false) }
+    }
+
+    /// Ends the string before the comma and the white space that it ends in.
+    fn end_before(&mut self, out: &mut String) -> Parsed<bool> {
+        let kept = out.trim_end().trim_end_matches(',').trim_end().len();
+        self.at -= out.len() - kept;
+        self.edit(EditKind::MissingQuote, Span::at(self.at), "\"")?;
+        out.truncate(kept);
+        Ok(true)
+    }
+
+    /// One escape sequence, from its backslash on.
+    fn escape(&mut self, out: &mut String) -> Parsed<()> {
+        let start = self.at;
+        let Some(c) = self.rest().chars().nth(1) else {
+            self.close_at_end(start, "");
+            return Ok(());
+        };
+        self.at += 1 + c.len_utf8();
+        let read = match c {
+            '"' | '\\' | '/' => c,
+            'b' => '\u{8}',
+            'f' => '\u{C}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => return self.unicode_escape(start, out),
+            _ => return self.odd_escape(start, c, out),
+        };
+        out.push(read);
+        Ok(())
+    }
+
+    fn unicode_escape(&mut self, start: usize, out: &mut String) -> Parsed<()> {
+        let digits = |at: usize| {
+            let hex = self.text.get(at..(at + 4).min(self.end))?;
+            let all_hex = hex.len() == 4 && hex.bytes().all(|b| b.is_ascii_hexdigit());
+            if all_hex { u32::from_str_radix(hex, 16).ok() } else { None }
+        };
+        let first = digits(self.at);
+        let second = match first {
+            Some(0xD800..=0xDBFF) if self.text.get(self.at + 4..self.at + 6) == Some("\\u") => {
+                digits(self.at + 6)
+            }
+            _ => None,
+        };
+        if let (Some(high), Some(low @ 0xDC00..=0xDFFF)) = (first, second) {
+            self.at += 10;
+            out.extend(char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)));
+            return Ok(());
+        }
+        match first {
+            Some(code) => {
+                self.at += 4;
+                let c = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+                if c == char::REPLACEMENT_CHARACTER && code != 0xFFFD {
+                    self.edit(EditKind::Escape, Span::new(start, self.at), "\\ufffd")?;
+                }
+                out.push(c);
+            }
+            None if self.end - self.at < 4 && self.rest().bytes().all(|b| b.is_ascii_hexdigit()) => {
+                self.close_at_end(start, "");
+            }
+            None => {
+                self.edit(EditKind::Escape, Span::new(start, self.at), "\\\\u")?;
+                out.push_str("\\u");
+            }
+        }
+        Ok(())
+    }
+
+    /// An escape that JSON does not have. Letters keep their backslash (paths, regular expressions, LaTeX); other
+    /// characters were escaped for no reason.
+    fn odd_escape(&mut self, start: usize, c: char, out: &mut String) -> Parsed<()> {
+        let hex = if c == 'x' {
+            self.rest().get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok())
+        } else {
+            None
+        };
+        if let Some(code) = hex {
+            self.at += 2;
+            out.push(char::from(code));
+        } else if c == '\n' {
+            // A line that goes on: neither the backslash nor the line end belongs to the string.
+        } else if c.is_ascii_alphanumeric() {
+            out.push('\\');
+            out.push(c);
+        } else {
+            out.push(c);
+        }
+        let span = Span::new(start, self.at);
+        if self.level < EditKind::Escape.level() {
+            return Err(Stop::Syntax {
+                at: start,
+                message: format!("{} (read at level lenient)", EditKind::Escape),
+            });
+        }
+        self.edits.push(Edit::new(EditKind::Escape, span, ""));
+        Ok(())
+    }
+}
+
+/// Whether `c` can end a value whose closing quote is missing.
+fn ends_value(c: char, place: Place) -> bool {
+    match place {
+        Place::Key => matches!(c, ':' | '\n'),
+        Place::Member | Place::Item => matches!(c, ',' | '}' | ']' | '\n'),
+        Place::Root => c == '\n',
+    }
+}
+
+fn starts_value(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\'' | b'{' | b'[' | b'-' | b'0'..=b'9') || byte >= 0x80
+}

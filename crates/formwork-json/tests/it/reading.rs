@@ -1,0 +1,211 @@
+//! Reading: what is JSON stays as it is, what is nearly JSON is read with a receipt.
+
+use formwork_json::{Candidate, EditKind, Level, ReadError, locate, read, splice};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::{container, document};
+
+fn best(text: &str, level: Level) -> Candidate {
+    let reading = read(text, level).unwrap_or_else(|error| panic!("{text}: {error}"));
+    reading.into_candidates().swap_remove(0)
+}
+
+fn kinds(candidate: &Candidate) -> Vec<EditKind> {
+    candidate.edits.iter().map(|edit| edit.kind).collect()
+}
+
+#[test]
+fn clean_finds_the_document_and_says_what_it_skipped() {
+    for (text, expected, edits) in [
+        ("```json\n{\"a\": 1}\n```", json!({"a": 1}), vec![EditKind::Fence, EditKind::Fence]),
+        ("```\n[1]", json!([1]), vec![EditKind::Fence]),
+        ("Sure! {\"a\": 1} Bye.", json!({"a": 1}), vec![EditKind::Prose, EditKind::Prose]),
+        ("see [1]: {\"a\": \"bb\"}", json!({"a": "bb"}), vec![EditKind::Prose]),
+        ("<think>{\"a\": 0}</think>{\"a\": 1}", json!({"a": 1}), vec![EditKind::Reasoning]),
+        ("hm, {\"a\": 0}</think>\n{\"a\": 1}", json!({"a": 1}), vec![EditKind::Reasoning]),
+        ("<THINK>x</Think> 42", json!(42), vec![EditKind::Reasoning]),
+        ("\u{FEFF}{}", json!({}), vec![EditKind::ByteOrderMark]),
+        ("{\"a\": [1, 2,], }", json!({"a": [1, 2]}), vec![EditKind::TrailingComma, EditKind::TrailingComma]),
+        (
+            "{\"a\": \"x\ny\tz\"}",
+            json!({"a": "x\ny\tz"}),
+            vec![EditKind::ControlCharacter, EditKind::ControlCharacter],
+        ),
+        ("{\"a\": {\"b\": [1, 2", json!({"a": {"b": [1, 2]}}), vec![EditKind::Closed]),
+        ("{\"a\": \"``` {1} <think>\"}, ok", json!({"a": "``` {1} <think>"}), vec![EditKind::Prose]),
+        ("{\"a\": 1, \"a\": 2,}", json!({"a": 2}), vec![EditKind::DuplicateKey, EditKind::TrailingComma]),
+    ] {
+        let read = best(text, Level::Clean);
+        assert_eq!((&read.value, kinds(&read)), (&expected, edits), "{text}");
+        assert!(read.edits.iter().all(|edit| edit.kind.level() <= Level::Clean), "{text}");
+    }
+}
+
+#[test]
+fn lenient_reads_what_other_languages_write() {
+    for (text, expected) in [
+        ("{'a': 'it''s', \"b\": \"say \"hi\", ok\"}", json!({"a": "it''s", "b": "say \"hi\", ok"})),
+        ("{a: 1, b_c: two words, 3: .5}", json!({"a": 1, "b_c": "two words", "3": 0.5})),
+        ("{\u{201C}a\u{201D}: \u{2018}x\u{2019}}", json!({"a": "x"})),
+        ("{\"a\": True, \"b\": None, \"c\": NaN}", json!({"a": true, "b": null, "c": null})),
+        ("{\"a\": 1 // one\n /* two */ \"b\": 2 # three\n}", json!({"a": 1, "b": 2})),
+        ("{\"a\": 1\n\"b\": [1 2]}", json!({"a": 1, "b": ["1 2"]})),
+        ("{\"a\": \"x\n\"b\": 2}", json!({"a": "x", "b": 2})),
+        ("{\"a\": \"x,\n\"b\": 2}", json!({"a": "x", "b": 2})),
+        ("{\"a\": \"b,\"c\": \"d\"}", json!({"a": "b", "c": "d"})),
+        ("{\"a\" \"b\"}", json!({"a": "b"})),
+        ("{\"a\": \"x\" + \"y\"}", json!({"a": "xy"})),
+        ("{\"id\": ObjectId(\"12\"), \"n\": NumberLong(2)}", json!({"id": "12", "n": 2})),
+        ("callback({\"a\": 1});", json!({"a": 1})),
+        ("{\\\"a\\\": \\\"b\\\"}", json!({"a": "b"})),
+        ("\"{\\\"a\\\": 1}\"", json!({"a": 1})),
+        ("{\"a\": 1}\n{\"a\": 2}", json!([{"a": 1}, {"a": 2}])),
+        ("{\"a\": [1, 2, ...], \"b\": 1}", json!({"a": [1, 2], "b": 1})),
+        ("{\"a\": [{\"b\": 1, \"c\": 2]}", json!({"a": [{"b": 1, "c": 2}]})),
+        (
+            "{\"p\": \"C:\\Users\\x\", \"r\": \"\\d+\", \"q\": \"it\\'s\"}",
+            json!({"p": "C:\\Users\\x", "r": "\\d+", "q": "it's"}),
+        ),
+        ("{\"a\": (1, 2)}", json!({"a": [1, 2]})),
+    ] {
+        let read = best(text, Level::Lenient);
+        assert_eq!(read.value, expected, "{text}: {:?}", read.edits);
+        assert!(!read.edits.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn clean_refuses_doubtful_text_and_names_the_level_that_reads_it() {
+    for (text, at) in [
+        ("{'a': 1}", 1),
+        ("{\"a\": True}", 6),
+        ("{\"a\": 1 \"b\": 2}", 7),
+        ("{a: 1}", 1),
+        ("{\"a\": // x\n1}", 6),
+    ] {
+        match read(text, Level::Clean) {
+            Err(ReadError::Syntax { at: found, message }) => {
+                assert_eq!(found, at, "{text}");
+                assert!(message.contains("lenient") || message.starts_with("expected"), "{message}");
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_refusal_is_not_turned_into_json() {
+    for text in ["I'm sorry, I can't help with that.", "No data.", "true story", "4 , ", "`x`"] {
+        assert_eq!(read(text, Level::Lenient), Err(ReadError::NotFound), "{text}");
+    }
+    assert_eq!(read(" \n", Level::Lenient), Err(ReadError::Empty));
+    assert_eq!(read("<think>{\"draft\": 1}", Level::Lenient), Err(ReadError::OnlyReasoning));
+}
+
+#[test]
+fn every_place_that_can_be_the_answer_is_a_candidate() {
+    let reading =
+        read("Like {\"a\": 1}? No:\n```json\n{\"b\": 2}\n```\nor {\"c\": 3}", Level::Clean).unwrap();
+    let values: Vec<_> = reading.candidates().iter().map(|candidate| candidate.value.to_string()).collect();
+    assert_eq!(values, [r#"{"b":2}"#, r#"{"c":3}"#, r#"{"a":1}"#]);
+}
+
+#[test]
+fn the_unclosed_end_names_its_byte_and_what_was_added() {
+    let read = best("{\"a\": [1, {\"b\": \"x", Level::Clean);
+    assert_eq!(read.closed_at(), Some(18));
+    assert_eq!(read.edits[0].with, "\"}]}");
+    let read = best("{\"a\": 1, \"b", Level::Clean);
+    assert_eq!((read.value.clone(), read.closed_at()), (json!({"a": 1}), Some(9)));
+    assert_eq!(best("{\"a\": tr", Level::Clean).value, json!({"a": true}));
+    assert_eq!(best("{\"a\": 2.5e", Level::Clean).value, json!({"a": 2.5}));
+    assert_eq!(best("{\"a\": -", Level::Clean).value, json!({}));
+}
+
+/// The smaller value holds nothing that the larger one has not: what a cut text may be read as.
+fn is_prefix(part: &Value, whole: &Value) -> bool {
+    match (part, whole) {
+        (Value::Object(part), Value::Object(whole)) => {
+            part.iter().all(|(name, value)| whole.get(name).is_some_and(|whole| is_prefix(value, whole)))
+        }
+        (Value::Array(part), Value::Array(whole)) => {
+            part.len() <= whole.len() && part.iter().zip(whole).all(|(part, whole)| is_prefix(part, whole))
+        }
+        (Value::String(part), Value::String(whole)) => whole.starts_with(part.as_str()),
+        (Value::Number(_), Value::Number(_)) => true,
+        (part, whole) => part == whole,
+    }
+}
+
+proptest! {
+    #[test]
+    fn json_is_returned_unchanged(value in document(), pretty: bool, lead in "[ \n\t]{0,3}") {
+        let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
+        for level in [Level::Strict, Level::Clean, Level::Lenient] {
+            let reading = read(&format!("{lead}{text} "), level).unwrap();
+            let same = Candidate { value: value.clone(), span: formwork_json::Span::new(lead.len(), lead.len() + text.len()), edits: vec![] };
+            prop_assert_eq!(reading.candidates().last(), Some(&same));
+            prop_assert!(reading.candidates().len() == 1 || level == Level::Lenient && value.is_string());
+        }
+    }
+
+    #[test]
+    fn what_stands_around_a_document_does_not_change_it(
+        value in container(), before in "[A-Za-z .:\n]{0,20}", after in "[A-Za-z .!\n]{0,20}", fence: bool, think: bool,
+    ) {
+        let document = serde_json::to_string_pretty(&value).unwrap();
+        let thought = if think { "<think>maybe {\"x\": [1, 2]} or [3]</think>" } else { "" };
+        let text = if fence {
+            format!("{thought}{before}\n```json\n{document}\n```\n{after}")
+        } else {
+            format!("{thought}{before}{document}{after}")
+        };
+        for level in [Level::Clean, Level::Lenient] {
+            prop_assert_eq!(&best(&text, level).value, &value, "{}", text);
+        }
+    }
+
+    #[test]
+    fn a_cut_document_is_a_part_of_the_whole(value in container(), share in 0.0..1.0f64) {
+        let text = serde_json::to_string(&value).unwrap();
+        let mut cut = 1 + ((text.len() - 1) as f64 * share) as usize;
+        while !text.is_char_boundary(cut) { cut -= 1 }
+        let read = best(&text[..cut], Level::Clean);
+        prop_assert!(is_prefix(&read.value, &value), "{} -> {}", &text[..cut], read.value);
+        prop_assert!(read.closed_at().is_some());
+    }
+
+    #[test]
+    fn a_stricter_level_never_reads_more(text in crate::support::text(), value in container(), at in 0usize..200) {
+        let mut document = serde_json::to_string(&value).unwrap();
+        let at = (0..=at.min(document.len())).rev().find(|at| document.is_char_boundary(*at)).unwrap();
+        document.insert_str(at, &text);
+        let [strict, clean, lenient] = [Level::Strict, Level::Clean, Level::Lenient].map(|level| read(&document, level));
+        prop_assert!(strict.is_err() || clean == strict, "{}", document);
+        prop_assert!(clean.is_err() || lenient.is_ok(), "{}: {:?}", document, lenient);
+    }
+
+    #[test]
+    fn every_value_is_located_and_replaced_alone(value in container(), pick: prop::sample::Index, new in document()) {
+        let text = serde_json::to_string_pretty(&value).unwrap();
+        let mut paths = vec![formwork_json::JsonPath::root()];
+        let mut next = 0;
+        while let Some(path) = paths.get(next).cloned() {
+            match path.get(&value).unwrap() {
+                Value::Object(members) => paths.extend(members.keys().map(|name| path.key(name.as_str()))),
+                Value::Array(items) => paths.extend((0..items.len()).map(|index| path.index(index))),
+                _ => {}
+            }
+            next += 1;
+        }
+        let path = pick.get(&paths);
+        let span = locate(&text, path).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<Value>(span.of(&text)).unwrap(), path.get(&value).unwrap());
+        let spliced = splice(&text, path, &new).unwrap();
+        prop_assert!(spliced.starts_with(&text[..span.start]) && spliced.ends_with(&text[span.end..]));
+        let mut expected = value.clone();
+        *path.get_mut(&mut expected).unwrap() = new;
+        prop_assert_eq!(serde_json::from_str::<Value>(&spliced).unwrap(), expected);
+    }
+}
