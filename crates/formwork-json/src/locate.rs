@@ -29,6 +29,24 @@ pub fn locate_key(text: &str, path: &JsonPath) -> Option<Span> {
     finder.found.and(finder.key)
 }
 
+/// The outermost values that stand in the text from byte `at` on, wholly: what was written before `at` has no part in
+/// them.
+///
+/// ```
+/// use formwork_json::values_from;
+///
+/// let text = r#"{"a": "cut", "b": {"c": 0}, "d": [1, 0]}"#;
+/// let paths: Vec<_> = values_from(text, 10).iter().map(ToString::to_string).collect();
+/// assert_eq!(paths, ["$.b", "$.d"]);
+/// let paths: Vec<_> = values_from(text, 36).iter().map(ToString::to_string).collect();
+/// assert_eq!(paths, ["$.d[1]"]);
+/// ```
+pub fn values_from(text: &str, at: usize) -> Vec<JsonPath> {
+    let mut late = Late { at, path: Vec::new(), found: Vec::new() };
+    walk(text, &mut late);
+    late.found.into_iter().map(|(path, _)| path).collect()
+}
+
 /// The names that repeat an earlier one of their object, with the bytes at which they stand.
 pub(crate) fn duplicate_keys(text: &str) -> Vec<(Span, String)> {
     let mut visitor = Duplicates { open: Vec::new(), found: Vec::new() };
@@ -85,6 +103,30 @@ impl Walker for Finder<'_> {
         }
         self.matched = self.matched.min(self.depth.saturating_sub(1));
         self.depth = self.depth.saturating_sub(1);
+    }
+}
+
+struct Late {
+    at: usize,
+    path: Vec<Segment>,
+    found: Vec<(JsonPath, Span)>,
+}
+
+impl Walker for Late {
+    fn key(&mut self, _span: Span, name: &str) {
+        self.path.push(Segment::Key(name.to_owned()));
+    }
+
+    fn index(&mut self, index: usize) {
+        self.path.push(Segment::Index(index));
+    }
+
+    fn value(&mut self, span: Span) {
+        if span.start >= self.at {
+            self.found.retain(|(_, inner)| !span.contains(*inner));
+            self.found.push((self.path.iter().cloned().collect(), span));
+        }
+        self.path.pop();
     }
 }
 

@@ -1,0 +1,255 @@
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Enforcement, Fault, FaultKind, Lowered, Message, Rule, Time, Tool};
+
+/// How a model is asked to choose its tokens. What is `None` is left to the provider.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sampling {
+    /// 0 takes the most probable token; 1 samples from the model's own distribution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Samples from the most probable tokens that together have this probability, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// The same seed asks for the same answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+}
+
+/// One request to a model, in no provider's dialect.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// The dialogue, complete: the schema is written into it already where it has to be.
+    pub messages: Vec<Message>,
+    /// The name of the schema.
+    pub schema_name: String,
+    /// How the schema is to be enforced, and the schema as this provider takes it.
+    pub lowered: Arc<Lowered>,
+    /// Rules that a provider with [`Capabilities::rules`](crate::Capabilities) keeps to while decoding.
+    pub rules: Vec<Rule>,
+    /// How to choose tokens; only what the provider promises to take.
+    pub sampling: Sampling,
+    /// The most tokens that the answer may have; the provider's own limit if `None`.
+    pub max_tokens: Option<u32>,
+    /// When the answer has to be there.
+    pub deadline: Option<Time>,
+    /// Tools that the model may call.
+    pub tools: Vec<Tool>,
+}
+
+impl Call {
+    /// How the schema is to be enforced.
+    pub fn enforcement(&self) -> Enforcement {
+        self.lowered.enforcement
+    }
+
+    /// The schema to enforce, if this call enforces one.
+    pub fn schema(&self) -> Option<&Value> {
+        self.lowered.schema.as_ref()
+    }
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// It was done.
+    Stop,
+    /// It ran into the limit of tokens.
+    Length,
+    /// It declined to answer.
+    Refused,
+    /// A filter removed the answer.
+    Filtered,
+    /// It wants a tool called.
+    ToolCall,
+    /// We stopped it.
+    Stopped,
+}
+
+/// What a call used up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    /// Tokens of the prompt.
+    pub input_tokens: u64,
+    /// Tokens of the answer, reasoning included.
+    pub output_tokens: u64,
+    /// Of the prompt's tokens, those that were kept from an earlier call.
+    #[serde(default)]
+    pub cached_tokens: u64,
+    /// Of the answer's tokens, those spent on reasoning.
+    #[serde(default)]
+    pub reasoning_tokens: u64,
+    /// Not counted by the provider but estimated, as for a call that was broken off.
+    #[serde(default)]
+    pub estimated: bool,
+}
+
+impl Usage {
+    /// Both together; estimated if one of them is.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
+            reasoning_tokens: self.reasoning_tokens.saturating_add(other.reasoning_tokens),
+            estimated: self.estimated || other.estimated,
+        }
+    }
+
+    /// A guess from lengths: one token for four bytes.
+    pub fn estimate(call: &Call, answered: usize) -> Self {
+        let asked: usize = call.messages.iter().map(|message| message.text().len()).sum();
+        Self {
+            input_tokens: asked.div_ceil(4) as u64,
+            output_tokens: answered.div_ceil(4) as u64,
+            estimated: true,
+            ..Self::default()
+        }
+    }
+}
+
+/// A whole answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Completion {
+    /// The text: in tool mode the arguments of the tool that carries the answer.
+    pub text: String,
+    /// What the model thought, where the provider tells it apart.
+    #[serde(default)]
+    pub reasoning: String,
+    /// Why it stopped.
+    pub finish: Finish,
+    /// What it used up.
+    pub usage: Usage,
+    /// The byte of `text` from which on the provider closed the document without the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<usize>,
+    /// The model that answered, as the provider calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+impl Completion {
+    /// An answer that the model ended itself, with nothing known of its cost.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            reasoning: String::new(),
+            finish: Finish::Stop,
+            usage: Usage::default(),
+            closed_at: None,
+            model: None,
+        }
+    }
+
+    /// With another reason to stop.
+    #[must_use]
+    pub const fn with_finish(mut self, finish: Finish) -> Self {
+        self.finish = finish;
+        self
+    }
+
+    /// With what it used up.
+    #[must_use]
+    pub const fn with_usage(mut self, usage: Usage) -> Self {
+        self.usage = usage;
+        self
+    }
+}
+
+/// A piece of an [`Answer`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Delta {
+    /// More text of the answer.
+    Text(String),
+    /// More of what the model thinks.
+    Reasoning(String),
+    /// The last piece: how it ended.
+    End {
+        /// Why the model stopped.
+        finish: Finish,
+        /// What it used up.
+        usage: Usage,
+        /// The byte of the answer's text from which on the provider closed the document without the model.
+        closed_at: Option<usize>,
+        /// The model that answered, as the provider calls it.
+        model: Option<String>,
+    },
+}
+
+/// An answer as it comes in: a stream of [`Delta`]s, the last of which is [`Delta::End`].
+///
+/// Dropping it stops the call. A stream that ends without [`Delta::End`] was cut off.
+pub struct Answer(Pin<Box<dyn Stream<Item = Result<Delta, Fault>> + Send>>);
+
+impl Answer {
+    /// The answer that a stream brings.
+    pub fn new(stream: impl Stream<Item = Result<Delta, Fault>> + Send + 'static) -> Self {
+        Self(Box::pin(stream))
+    }
+
+    /// Waits for all of it.
+    ///
+    /// # Errors
+    /// The fault that broke it off; [`FaultKind::BadWire`] if it ends without its end.
+    pub async fn collect(mut self) -> Result<Completion, Fault> {
+        let mut completion = Completion::new("");
+        loop {
+            match std::future::poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await {
+                Some(Ok(Delta::Text(text))) => completion.text.push_str(&text),
+                Some(Ok(Delta::Reasoning(text))) => completion.reasoning.push_str(&text),
+                Some(Ok(Delta::End { finish, usage, closed_at, model })) => {
+                    return Ok(Completion { finish, usage, closed_at, model, ..completion });
+                }
+                Some(Err(fault)) => return Err(fault),
+                None => {
+                    return Err(Fault::new(FaultKind::BadWire, "the answer ended without its end marker"));
+                }
+            }
+        }
+    }
+}
+
+impl From<Completion> for Answer {
+    fn from(completion: Completion) -> Self {
+        let Completion { text, reasoning, finish, usage, closed_at, model } = completion;
+        let deltas =
+            [Delta::Reasoning(reasoning), Delta::Text(text), Delta::End { finish, usage, closed_at, model }];
+        Self::new(Ready(deltas.into_iter()))
+    }
+}
+
+impl Stream for Answer {
+    type Item = Result<Delta, Fault>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(cx)
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Answer")
+    }
+}
+
+/// A stream of what is there already.
+struct Ready(std::array::IntoIter<Delta, 3>);
+
+impl Stream for Ready {
+    type Item = Result<Delta, Fault>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.0.next().map(Ok))
+    }
+}

@@ -1,0 +1,106 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How far a provider makes a model keep to a schema. Ordered: a later one enforces more.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Enforcement {
+    /// The schema stands in the prompt, if anywhere.
+    #[default]
+    None,
+    /// The answer is some JSON object.
+    JsonObject,
+    /// The answer is the arguments of a tool with this schema, not enforced while decoding.
+    Tool,
+    /// Decoding is constrained to the schema.
+    Schema,
+}
+
+/// What a provider promises. The conformance suite checks each promise on the wire.
+///
+/// The default promises nothing; `with_*` adds promises, so that a new one does not break who implements providers.
+///
+/// ```
+/// use formwork_core::{Capabilities, Enforcement};
+///
+/// let capabilities = Capabilities::new(Enforcement::Schema).with_temperature().with_seed().with_context_tokens(8192);
+/// assert!(capabilities.temperature && !capabilities.top_p);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// The most that it can enforce.
+    pub enforcement: Enforcement,
+    /// It takes a temperature.
+    pub temperature: bool,
+    /// It takes a nucleus (top-p) threshold.
+    pub top_p: bool,
+    /// It takes a seed.
+    pub seed: bool,
+    /// It takes system messages after the first user message.
+    pub late_system: bool,
+    /// It keeps to the [`Rule`](crate::Rule)s of a call while decoding.
+    pub rules: bool,
+    /// The most tokens that prompt and answer may have together, if known.
+    pub context_tokens: Option<u32>,
+    /// The most tokens that an answer may have, if known.
+    pub output_tokens: Option<u32>,
+}
+
+impl Capabilities {
+    /// What enforces so much and promises nothing else.
+    pub fn new(enforcement: Enforcement) -> Self {
+        Self { enforcement, ..Self::default() }
+    }
+
+    /// And takes a temperature.
+    #[must_use]
+    pub const fn with_temperature(mut self) -> Self {
+        self.temperature = true;
+        self
+    }
+
+    /// And takes top-p.
+    #[must_use]
+    pub const fn with_top_p(mut self) -> Self {
+        self.top_p = true;
+        self
+    }
+
+    /// And takes a seed.
+    #[must_use]
+    pub const fn with_seed(mut self) -> Self {
+        self.seed = true;
+        self
+    }
+
+    /// And takes system messages anywhere.
+    #[must_use]
+    pub const fn with_late_system(mut self) -> Self {
+        self.late_system = true;
+        self
+    }
+
+    /// And keeps to rules while decoding.
+    #[must_use]
+    pub const fn with_rules(mut self) -> Self {
+        self.rules = true;
+        self
+    }
+
+    /// And has a context of so many tokens.
+    #[must_use]
+    pub const fn with_context_tokens(mut self, tokens: u32) -> Self {
+        self.context_tokens = Some(tokens);
+        self
+    }
+
+    /// And answers with at most so many tokens.
+    #[must_use]
+    pub const fn with_output_tokens(mut self, tokens: u32) -> Self {
+        self.output_tokens = Some(tokens);
+        self
+    }
+}

@@ -1,0 +1,302 @@
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Number, Value};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    Context, Dependency, JsonPath, Report, Rule, Schema, Segment, Severity, Stage, Structure, Validator,
+    Violation,
+};
+
+/// What an answer must satisfy: a JSON Schema, then the Rust type, then the checks.
+///
+/// The schema's own validator is given from outside (`formwork_schema::compile`), because the core has none.
+/// Each stage reports everything it finds; a check runs where nothing of what it reads is wrong already.
+///
+/// ```
+/// use formwork_core::{Context, Contract, Inline, Report, Rule, Stage, Structure, Validator, Violation};
+/// use serde_json::{Value, json};
+/// use std::sync::Arc;
+///
+/// /// Stands in for the validator that formwork-schema compiles.
+/// struct AnyObject;
+/// impl Validator for AnyObject {
+///     fn validate(&self, value: &Value, _: &Context<'_>, out: &mut Report) {
+///         if !value.is_object() {
+///             out.push(Violation::new(Default::default(), "type", Stage::Schema).with_expected("object"));
+///         }
+///     }
+/// }
+/// impl Structure for AnyObject {
+///     fn subschema(&self, _: &formwork_core::JsonPath, _: &Value) -> Option<Value> {
+///         None
+///     }
+/// }
+///
+/// #[derive(serde::Deserialize)]
+/// struct Range { low: u8, high: u8 }
+///
+/// let contract = Contract::new(Arc::new(Inline::new("range", json!({"type": "object"}))), Arc::new(AnyObject))
+///     .with_type::<Range>()
+///     .with_typed_check("$.low".parse()?, "order", |range: &Range| {
+///         if range.low <= range.high { Ok(()) } else { Err("low is at most high".to_string()) }
+///     })
+///     .with_rule(Rule::AtMost { target: "$.high".parse()?, limit: "$.max".parse()? });
+/// let judgement = contract.judge(&json!({"low": 7, "high": 3, "max": 2}), &Context::EMPTY);
+/// let found: Vec<_> = judgement.violations.iter().map(|violation| violation.rule.as_str()).collect();
+/// assert_eq!(found, ["order", "atMost"]);
+/// # Ok::<(), formwork_core::PathError>(())
+/// ```
+#[derive(Clone)]
+pub struct Contract {
+    schema: Arc<dyn Schema>,
+    structure: Arc<dyn Structure>,
+    decode: Option<Decode>,
+    checks: Vec<Check>,
+}
+
+/// Decodes a value into the contract's type, or says where that fails.
+type Decode = Arc<dyn Fn(&Value) -> Result<Box<dyn Any + Send>, Box<Violation>> + Send + Sync>;
+
+/// A check of the decoded value: what is wrong, if something is.
+type TypedCheck = Arc<dyn Fn(&dyn Any) -> Result<(), String> + Send + Sync>;
+
+#[derive(Clone)]
+enum Kind {
+    Rule(Rule),
+    Custom(Arc<dyn Validator>),
+    Typed { path: JsonPath, name: String, check: TypedCheck },
+}
+
+#[derive(Clone)]
+struct Check {
+    kind: Kind,
+    severity: Severity,
+}
+
+impl Contract {
+    /// A contract of a schema alone, with the validator compiled from it.
+    pub fn new(schema: Arc<dyn Schema>, structure: Arc<dyn Structure>) -> Self {
+        Self { schema, structure, decode: None, checks: Vec::new() }
+    }
+
+    /// And the answer must deserialise as `T`. Integral numbers (`612.0`) deserialise as integers.
+    #[must_use]
+    pub fn with_type<T: DeserializeOwned + Send + 'static>(mut self) -> Self {
+        self.decode = Some(Arc::new(|value| {
+            let decoded: T = decode(value).map_err(|_| Box::new(undecodable::<T>(value)))?;
+            Ok(Box::new(decoded))
+        }));
+        self
+    }
+
+    /// And keeps to a rule.
+    #[must_use]
+    pub fn with_rule(self, rule: Rule) -> Self {
+        self.with(Kind::Rule(rule), Severity::Error)
+    }
+
+    /// And passes a validator: a type of your own, or a closure `|value, cx, out|`.
+    #[must_use]
+    pub fn with_check(self, check: impl Validator + 'static) -> Self {
+        self.with(Kind::Custom(Arc::new(check)), Severity::Error)
+    }
+
+    /// And passes a check of the decoded value. `path` is what the check is about; an `Err` says what was expected.
+    ///
+    /// It runs only on a contract [`with_type`](Self::with_type) of the same `T`.
+    #[must_use]
+    pub fn with_typed_check<T: 'static>(
+        self,
+        path: JsonPath,
+        name: impl Into<String>,
+        check: impl Fn(&T) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        let check: TypedCheck = Arc::new(move |decoded| decoded.downcast_ref::<T>().map_or(Ok(()), &check));
+        self.with(Kind::Typed { path, name: name.into(), check }, Severity::Error)
+    }
+
+    /// Makes the check that was added last a soft one: what it finds is reported with the answer and rejects nothing.
+    #[must_use]
+    pub fn soft(mut self) -> Self {
+        if let Some(check) = self.checks.last_mut() {
+            check.severity = Severity::Warning;
+        }
+        self
+    }
+
+    fn with(mut self, kind: Kind, severity: Severity) -> Self {
+        self.checks.push(Check { kind, severity });
+        self
+    }
+
+    /// The schema.
+    pub fn schema(&self) -> &dyn Schema {
+        self.schema.as_ref()
+    }
+
+    /// The compiled schema.
+    pub fn structure(&self) -> &dyn Structure {
+        self.structure.as_ref()
+    }
+
+    /// The rules that must hold.
+    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+        let hard = self.checks.iter().filter(|check| check.severity == Severity::Error);
+        hard.filter_map(|check| if let Kind::Rule(rule) = &check.kind { Some(rule) } else { None })
+    }
+
+    /// Which values must be generated before which others, so that rules can narrow.
+    pub fn dependencies(&self) -> Vec<Dependency> {
+        self.rules().filter_map(Rule::dependency).collect()
+    }
+
+    /// A digest of the schema and the rules, for stored runs and caches. Closures have none: two contracts that differ
+    /// in closures alone have the same digest.
+    pub fn digest(&self) -> String {
+        let rules: Vec<&Rule> = self.rules().collect();
+        let parts = serde_json::json!([self.schema.name(), self.schema.document(), rules]);
+        let hash = Sha256::digest(parts.to_string());
+        hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Examines a value and reports all that is wrong with it.
+    pub fn judge(&self, value: &Value, cx: &Context<'_>) -> Judgement {
+        let mut report = Report::default();
+        self.structure.validate(value, cx, &mut report);
+        let decoded = match &self.decode {
+            Some(decode) if report.is_empty() => match decode(value) {
+                Ok(decoded) => Some(decoded),
+                Err(violation) => {
+                    report.push(*violation);
+                    None
+                }
+            },
+            _ => None,
+        };
+        for check in &self.checks {
+            report.set_soft(check.severity == Severity::Warning);
+            check.kind.run(value, decoded.as_deref(), cx, &mut report);
+        }
+        let left_out = report.left_out();
+        let (violations, warnings) =
+            report.into_violations().into_iter().partition(|violation| violation.severity == Severity::Error);
+        Judgement { violations, warnings, left_out, decoded }
+    }
+}
+
+impl Kind {
+    fn run(&self, value: &Value, decoded: Option<&(dyn Any + Send)>, cx: &Context<'_>, report: &mut Report) {
+        match self {
+            Self::Rule(rule) if !report.touches(&rule.reads()) => rule.validate(value, cx, report),
+            Self::Custom(check) if !report.touches(&check.reads()) => check.validate(value, cx, report),
+            Self::Typed { path, name, check } => {
+                let Some(decoded) = decoded else { return };
+                if let Err(expected) = check(decoded) {
+                    report.push(Violation::new(path.clone(), name, Stage::Check).with_expected(expected));
+                }
+            }
+            Self::Rule(_) | Self::Custom(_) => {}
+        }
+    }
+}
+
+impl fmt::Debug for Contract {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Contract")
+            .field("schema", &self.schema.name())
+            .field("checks", &self.checks.len())
+            .finish()
+    }
+}
+
+/// What judging a value came to.
+pub struct Judgement {
+    /// Everything that rejects the value, in the order of the stages.
+    pub violations: Vec<Violation>,
+    /// Everything that soft checks found.
+    pub warnings: Vec<Violation>,
+    /// How many violations were found beyond [`Report::CAP`].
+    pub left_out: usize,
+    decoded: Option<Box<dyn Any + Send>>,
+}
+
+impl Judgement {
+    /// Whether the value is acceptable.
+    pub fn is_accepted(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    /// The decoded value, if the contract has a type `T` and the value is one.
+    pub fn into_decoded<T: 'static>(self) -> Option<T> {
+        self.decoded?.downcast().ok().map(|decoded| *decoded)
+    }
+}
+
+impl fmt::Debug for Judgement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Judgement")
+            .field("violations", &self.violations)
+            .field("warnings", &self.warnings)
+            .finish()
+    }
+}
+
+/// Where and why a value does not decode.
+fn undecodable<T: DeserializeOwned>(value: &Value) -> Violation {
+    use serde_path_to_error::Segment as At;
+    let Err(error) = serde_path_to_error::deserialize::<_, T>(value) else {
+        return Violation::new(JsonPath::root(), "type", Stage::Type);
+    };
+    let path = error.path().iter().filter_map(|segment| match segment {
+        At::Seq { index } => Some(Segment::Index(*index)),
+        At::Map { key } => Some(Segment::Key(key.clone())),
+        At::Enum { .. } | At::Unknown => None,
+    });
+    Violation::new(path.collect(), "type", Stage::Type).with_found(error.inner().to_string())
+}
+
+/// Decodes a JSON value into a Rust type; a number without a fraction (`612.0`, `6.12e2`) is an integer, as it is for
+/// JSON Schema.
+///
+/// # Errors
+/// serde's, if the value does not fit the type.
+pub fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, serde_json::Error> {
+    T::deserialize(value).or_else(|error| match integral(value) {
+        Some(value) => T::deserialize(value),
+        None => Err(error),
+    })
+}
+
+/// A copy with every integral fraction written as an integer; `None` if there is none.
+fn integral(value: &Value) -> Option<Value> {
+    /// The first float above every integer that a float holds exactly.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < EXACT)?;
+            Some(Value::Number(Number::from(float as i64)))
+        }
+        Value::Array(items) => {
+            let changed: Vec<_> = items.iter().map(integral).collect();
+            changed.iter().any(Option::is_some).then(|| {
+                changed.into_iter().zip(items).map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect()
+            })
+        }
+        Value::Object(members) => {
+            let changed: Vec<_> = members.values().map(integral).collect();
+            changed.iter().any(Option::is_some).then(|| {
+                let pairs = changed.into_iter().zip(members);
+                Value::Object(
+                    pairs
+                        .map(|(new, (name, old))| (name.clone(), new.unwrap_or_else(|| old.clone())))
+                        .collect(),
+                )
+            })
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,239 @@
+use serde::{Deserialize, Serialize};
+
+use crate::{Message, Role, Violation};
+
+/// How a model is told what was wrong with its answer.
+///
+/// ```
+/// use formwork_core::{Feedback, Role};
+///
+/// let feedback = Feedback::agent();
+/// assert_eq!((feedback.role, feedback.keep_previous), (Role::User, true));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Feedback {
+    /// Who says it.
+    pub role: Role,
+    /// Whether the answer itself is shown before, as the assistant's. Only ever the last one.
+    pub keep_previous: bool,
+    /// Whether it becomes the end of the last message instead of a message of its own.
+    pub fold: bool,
+    /// The words.
+    pub template: Template,
+}
+
+/// The words of a [`Feedback`].
+///
+/// In `before` and `after` the sign `{code}` stands for `INVALID_JSON` or `SCHEMA_VALIDATION_FAILED`; in `line`, which
+/// is written once for each violation, `{path}`, `{detail}` and `{message}` stand for its parts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Template {
+    /// Before the lines.
+    pub before: String,
+    /// Each line.
+    pub line: String,
+    /// After the lines.
+    pub after: String,
+}
+
+impl Template {
+    fn new(before: &str, line: &str, after: &str) -> Self {
+        Self { before: before.to_owned(), line: line.to_owned(), after: after.to_owned() }
+    }
+
+    /// The text. At most [`MAX_LINES`] violations and [`MAX_BYTES`] bytes of them are written, so that its length does
+    /// not depend on how wrong the answer was.
+    pub(crate) fn render(&self, violations: &[Violation]) -> String {
+        let code = match violations {
+            [only] if only.rule == "json" => "INVALID_JSON",
+            _ => "SCHEMA_VALIDATION_FAILED",
+        };
+        let mut lines = String::new();
+        let mut written = 0;
+        for violation in violations.iter().take(MAX_LINES) {
+            let line = fill(
+                &self.line,
+                &[
+                    ("{path}", &violation.path.to_string()),
+                    ("{detail}", &violation.detail()),
+                    ("{message}", &violation.to_string()),
+                ],
+            );
+            if lines.len() + line.len() > MAX_BYTES && written > 0 {
+                break;
+            }
+            if written > 0 {
+                lines.push('\n');
+            }
+            lines.push_str(&line);
+            written += 1;
+        }
+        if written < violations.len() {
+            lines.push_str(&format!("\n(and {} more)", violations.len() - written));
+        }
+        let frame = |text: &str| fill(text, &[("{code}", code)]);
+        [frame(&self.before), lines, frame(&self.after)].concat()
+    }
+}
+
+/// The most violations that a feedback lists.
+pub const MAX_LINES: usize = 20;
+
+/// The most bytes that a feedback's list of violations has.
+pub const MAX_BYTES: usize = 4096;
+
+/// The most bytes of a previous answer that are shown to the model again.
+pub const MAX_PREVIOUS: usize = 16 * 1024;
+
+/// Puts values in the place of signs, in one pass: a value that holds a sign stays as it is.
+fn fill(text: &str, values: &[(&str, &str)]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('{') {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        match values.iter().find(|(sign, _)| from.starts_with(sign)) {
+            Some((sign, value)) => {
+                out.push_str(value);
+                rest = from.get(sign.len()..).unwrap_or_default();
+            }
+            None => {
+                out.push('{');
+                rest = from.get(1..).unwrap_or_default();
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+impl Feedback {
+    /// The answer, then a user's message that lists what is wrong with it.
+    pub fn standard() -> Self {
+        Self {
+            role: Role::User,
+            keep_previous: true,
+            fold: false,
+            template: Template::new(
+                "That answer does not fit. What is wrong with it:\n",
+                "- {message}",
+                "\n\nAnswer again with the corrected JSON document only.",
+            ),
+        }
+    }
+
+    /// The agent layer's words: the answer, then a user's message.
+    pub fn agent() -> Self {
+        Self {
+            role: Role::User,
+            keep_previous: true,
+            fold: false,
+            template: Template::new(
+                "Your previous response failed validation with these errors:\n",
+                "- {path}: {detail}",
+                "\n\nPlease correct the output to match the schema. \
+                 Ensure all required fields are present with correct types.",
+            ),
+        }
+    }
+
+    /// The chat client's: the answer, then a corrective system message.
+    pub fn corrective() -> Self {
+        Self {
+            role: Role::System,
+            keep_previous: true,
+            fold: false,
+            template: Template::new(
+                "{code}: the previous answer breaks the contract:\n",
+                "- {message}",
+                "\nReturn only a corrected JSON object.",
+            ),
+        }
+    }
+
+    /// The shape runner's: no answer, and the errors at the end of the one prompt.
+    pub fn folded() -> Self {
+        Self {
+            role: Role::User,
+            keep_previous: false,
+            fold: true,
+            template: Template::new(
+                "\n\nYour last answer had these errors:\n",
+                "- {message}",
+                "\n\nFix all of them. Output valid JSON only.",
+            ),
+        }
+    }
+
+    /// Adds what is to be said to the dialogue.
+    pub(crate) fn apply(&self, messages: &mut Vec<Message>, previous: &str, violations: &[Violation]) {
+        if self.keep_previous && !previous.is_empty() {
+            messages.push(Message::assistant(cut_bytes(previous, MAX_PREVIOUS)));
+        }
+        let text = self.template.render(violations);
+        match messages.last_mut().filter(|_| self.fold) {
+            Some(last) => last.push_text(&text),
+            None => messages.push(Message::new(self.role, text)),
+        }
+    }
+}
+
+/// The first bytes of a text, whole characters only.
+pub(crate) fn cut_bytes(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}…", text.get(..end).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{JsonPath, Stage};
+
+    fn violation(found: &str) -> Violation {
+        let path = JsonPath::root().key("a");
+        Violation::new(path, "type", Stage::Schema).with_expected("string").with_found(found)
+    }
+
+    #[test]
+    fn the_agent_layer_says_its_words_byte_for_byte() {
+        let missing = Violation::new(JsonPath::root().key("name"), "required", Stage::Schema);
+        let mut messages = vec![Message::user("task")];
+        Feedback::agent().apply(&mut messages, "{}", &[missing, violation("number")]);
+        assert_eq!(messages[1], Message::assistant("{}"));
+        let expected = "Your previous response failed validation with these errors:\n\
+            - $.name: required field is missing\n\
+            - $.a: expected string, found number\n\n\
+            Please correct the output to match the schema. \
+            Ensure all required fields are present with correct types.";
+        assert_eq!(messages[2], Message::user(expected));
+    }
+
+    #[test]
+    fn the_shape_runner_keeps_one_prompt() {
+        let mut messages = vec![Message::user("input and shape")];
+        Feedback::folded().apply(&mut messages, "{}", &[violation("number")]);
+        assert_eq!(messages.len(), 1);
+        assert!(
+            messages[0]
+                .text()
+                .starts_with("input and shape\n\nYour last answer had these errors:\n- Type mismatch at $.a")
+        );
+    }
+
+    #[test]
+    fn a_found_value_is_data_and_not_a_sign() {
+        let text = Feedback::standard().template.render(&[violation("{path} {code} {")]);
+        assert!(text.contains("found {path} {code} {"), "{text}");
+    }
+
+    #[test]
+    fn the_list_is_capped_in_lines_and_bytes() {
+        let many: Vec<_> = (0..60).map(|_| violation(&"x".repeat(500))).collect();
+        let text = Feedback::standard().template.render(&many);
+        assert!(text.len() < MAX_BYTES + 400, "{}", text.len());
+        assert!(text.contains("more)"), "{text}");
+    }
+}

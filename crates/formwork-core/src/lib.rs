@@ -1,0 +1,57 @@
+//! The pure core of Formwork: typed, schema-valid, cross-checked JSON out of any language model.
+//!
+//! Everything here decides and nothing waits: no IO, no clock, no randomness.
+//!
+//! - A [`Contract`] is what an answer must satisfy: a [`Schema`], a Rust type, [`Rule`]s and [`Validator`]s.
+//! - A [`Provider`] answers a [`Call`]; a [`Fault`] is a call that brought no answer.
+//! - A [`Violation`] is one thing that is wrong with an answer: data, never an `Err`.
+//! - A [`RetryPolicy`] says what is asked next; [`Policy`] is the ready one.
+//! - A [`Plan`] holds all that does not change, a [`Run`] is the machine that a driver steps through.
+//! - An [`Outcome`] is an accepted value with its history, an [`Error`] the history without one.
+//!
+//! Drivers, validators, dialects and providers live in the other crates of the family.
+
+mod call;
+mod capabilities;
+mod contract;
+mod error;
+mod fault;
+mod feedback;
+mod ledger;
+mod lift;
+mod lower;
+mod message;
+mod plan;
+mod policy;
+mod provider;
+mod rule;
+mod run;
+mod schema;
+mod text;
+mod time;
+mod validator;
+mod violation;
+mod watch;
+
+pub use call::{Answer, Call, Completion, Delta, Finish, Sampling, Usage};
+pub use capabilities::{Capabilities, Enforcement};
+pub use contract::{Contract, Judgement, decode};
+pub use error::{Best, Error, ErrorKind};
+pub use fault::{Fault, FaultKind};
+pub use feedback::{Feedback, MAX_BYTES, MAX_LINES, MAX_PREVIOUS, Template};
+pub use formwork_json::{Edit, EditKind, JsonPath, Level, PathError, Segment, Span};
+pub use ledger::{Attempt, Cost, Failure, Origin, Outcome, Price, Provenance, Source, Verdict};
+pub use lift::{Lift, LiftOp, lift};
+pub use lower::{Dependency, Loss, LossKind, Lower, LowerRequest, Lowered, Refused, Shown};
+pub use message::{Message, Part, Role, Tool};
+pub use plan::{Instruction, Plan, PlanBuilder, Target};
+pub use policy::{Ask, Backoff, Decision, Patching, Policy, RetryPolicy, Seen, Temperature};
+pub use provider::{Layer, Provider, SharedProvider};
+pub use rule::{Rule, Term};
+pub use run::{CallId, Consult, Event, Input, MAX_CALLS, Misuse, Run, Step};
+pub use schema::{Inline, Schema, Typed};
+pub use text::spaced;
+pub use time::Time;
+pub use validator::{Context, Structure, Validator};
+pub use violation::{MAX_FOUND, Report, Severity, Stage, Violation};
+pub use watch::Watch;

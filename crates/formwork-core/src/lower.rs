@@ -1,0 +1,125 @@
+use std::fmt;
+
+use formwork_json::JsonPath;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Enforcement, LiftOp};
+
+/// Writes a schema in the dialect that one kind of provider takes.
+///
+/// What comes out is *sound*: some answer that the provider may give satisfies the original, and every answer it may
+/// give is mapped back by the lift operations to one that the original validator can judge. What got lost is said.
+pub trait Lower: Send + Sync + fmt::Debug {
+    /// The dialect's name: `llguidance`, `openai`, `prompt`.
+    fn name(&self) -> &str;
+
+    /// How far a provider enforces what comes out.
+    fn enforcement(&self) -> Enforcement;
+
+    /// Lowers a whole schema or the schema of a patch.
+    ///
+    /// # Errors
+    /// [`Refused`], if there is no sound form of this schema in the dialect.
+    fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused>;
+}
+
+/// What [`Lower::lower`] is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct LowerRequest<'a> {
+    /// The schema.
+    pub schema: &'a Value,
+    /// Which values must be generated before which others.
+    pub dependencies: &'a [Dependency],
+    /// How many tokens the answer may have: what bounds strings and arrays that the schema leaves unbounded.
+    pub max_tokens: Option<u32>,
+}
+
+impl<'a> LowerRequest<'a> {
+    /// A schema without dependencies and without a limit.
+    pub const fn new(schema: &'a Value) -> Self {
+        Self { schema, dependencies: &[], max_tokens: None }
+    }
+}
+
+/// A value that must be generated after others, because a rule computes what it may be from them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dependency {
+    /// What comes first.
+    pub first: Vec<JsonPath>,
+    /// What comes after all of that.
+    pub then: JsonPath,
+}
+
+/// A schema in a provider's dialect, with the way back and the receipt.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lowered {
+    /// What is sent to be enforced; `None` if nothing is.
+    pub schema: Option<Value>,
+    /// How the provider is asked to enforce it.
+    pub enforcement: Enforcement,
+    /// What is written into the prompt; `None` where the provider shows the schema to the model itself.
+    pub shown: Option<Shown>,
+    /// How an answer is mapped back; see [`lift`](crate::lift). Data, so that a stored run can go on.
+    pub lift: Vec<LiftOp>,
+    /// What the dialect cannot say; the validator still checks it.
+    pub losses: Vec<Loss>,
+}
+
+/// A schema as text for a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "as", content = "text", rename_all = "snake_case")]
+pub enum Shown {
+    /// JSON Schema, with a space after each comma and colon.
+    JsonSchema(String),
+    /// A compact, type-like outline: `{"age": integer}`.
+    Outline(String),
+}
+
+/// One thing that a dialect cannot say about a schema.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Loss {
+    /// RFC 6901 JSON Pointer into the original schema.
+    pub pointer: String,
+    /// The keyword that is not enforced as it stands.
+    pub keyword: String,
+    /// What happens to it.
+    pub kind: LossKind,
+}
+
+/// What happens to a keyword that a dialect cannot say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LossKind {
+    /// It is not enforced; the validator checks it.
+    Unenforced,
+    /// It is enforced more loosely than it stands.
+    Loosened,
+    /// It is enforced more tightly, so that some valid answers cannot be given.
+    Tightened,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pointer, keyword, kind } = self;
+        let what = match kind {
+            LossKind::Unenforced => "is not enforced, only checked",
+            LossKind::Loosened => "is enforced loosely and checked",
+            LossKind::Tightened => "is enforced more tightly than it stands",
+        };
+        write!(f, "#{pointer}: `{keyword}` {what}")
+    }
+}
+
+/// A schema that a dialect cannot take.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("the schema cannot be used with {dialect}: #{pointer}: {message}")]
+pub struct Refused {
+    /// The dialect.
+    pub dialect: String,
+    /// RFC 6901 JSON Pointer into the original schema.
+    pub pointer: String,
+    /// Why, and what to write instead.
+    pub message: String,
+}

@@ -1,0 +1,265 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_json::Level;
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    Capabilities, Contract, Cost, Error, ErrorKind, Lower, LowerRequest, Lowered, Policy, Price, Refused,
+    RetryPolicy, Shown,
+};
+
+/// Everything that a [`Run`](crate::Run) does not change: the contract, the policy, the targets and the limits.
+///
+/// ```no_run
+/// # fn doc(contract: formwork_core::Contract, lower: std::sync::Arc<dyn formwork_core::Lower>) -> Result<(), formwork_core::Error> {
+/// use formwork_core::{Capabilities, Plan, Policy, Target};
+/// use std::time::Duration;
+///
+/// let target = Target::new("local", Capabilities::default()).with_rung(lower);
+/// let plan = Plan::new(contract, vec![target])
+///     .with_policy(Policy::oracle())
+///     .with_deadline(Duration::from_secs(10))
+///     .build()?;
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Plan {
+    pub(crate) contract: Contract,
+    pub(crate) policy: Arc<dyn RetryPolicy>,
+    pub(crate) targets: Vec<Target>,
+    pub(crate) level: Level,
+    pub(crate) instruction: Instruction,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) budget: Option<Cost>,
+    pub(crate) max_tokens: Option<u32>,
+    pub(crate) consults: bool,
+    pub(crate) fallback: bool,
+    digest: String,
+}
+
+/// One provider as a plan sees it: its promises, and the ways of asking it, the strictest first.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub(crate) name: String,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) rungs: Vec<Rung>,
+    pub(crate) price: Price,
+    lowers: Vec<Arc<dyn Lower>>,
+}
+
+/// One way of asking a target: a dialect, and the contract's schema in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Rung {
+    pub(crate) lower: Arc<dyn Lower>,
+    pub(crate) whole: Arc<Lowered>,
+}
+
+impl Target {
+    /// A target without any way of asking it yet.
+    pub fn new(name: impl Into<String>, capabilities: Capabilities) -> Self {
+        Self {
+            name: name.into(),
+            capabilities,
+            rungs: Vec::new(),
+            price: Price::default(),
+            lowers: Vec::new(),
+        }
+    }
+
+    /// And a dialect to ask it in. The first one is used until the target refuses the schema, then the next.
+    #[must_use]
+    pub fn with_rung(mut self, lower: Arc<dyn Lower>) -> Self {
+        self.lowers.push(lower);
+        self
+    }
+
+    /// And what its tokens cost.
+    #[must_use]
+    pub const fn with_price(mut self, price: Price) -> Self {
+        self.price = price;
+        self
+    }
+
+    /// Lowers the contract's schema for each rung; rungs that cannot take it are left out.
+    fn lower(&mut self, contract: &Contract, max_tokens: Option<u32>) -> Result<(), Refused> {
+        let dependencies = if self.capabilities.rules { contract.dependencies() } else { Vec::new() };
+        let request =
+            LowerRequest { schema: contract.schema().document(), dependencies: &dependencies, max_tokens };
+        let mut refused = None;
+        for lower in &self.lowers {
+            match lower.lower(&request) {
+                Ok(whole) => self.rungs.push(Rung { lower: Arc::clone(lower), whole: Arc::new(whole) }),
+                Err(reason) => refused = refused.or(Some(reason)),
+            }
+        }
+        match refused {
+            Some(reason) if self.rungs.is_empty() => Err(reason),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How the schema is put into words for models that have to see it. `{kind}` stands for `object`, `array` or `value`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instruction {
+    /// Before a JSON Schema.
+    pub json_schema: String,
+    /// Before an outline.
+    pub outline: String,
+}
+
+impl Default for Instruction {
+    fn default() -> Self {
+        let answer = "You answer with one JSON {kind} only, no prose, no markdown.";
+        Self {
+            json_schema: format!("{answer} It must match this JSON Schema exactly:\n"),
+            outline: format!("{answer} It must have this shape:\n"),
+        }
+    }
+}
+
+impl Instruction {
+    pub(crate) fn words(&self, shown: &Shown, kind: &str) -> String {
+        let (before, text) = match shown {
+            Shown::JsonSchema(text) => (&self.json_schema, text),
+            Shown::Outline(text) => (&self.outline, text),
+        };
+        format!("{}{text}", before.replace("{kind}", kind))
+    }
+}
+
+/// Builds a [`Plan`].
+pub struct PlanBuilder {
+    plan: Plan,
+}
+
+impl Plan {
+    /// A plan that asks these targets in this order, with [`Policy::default`] and no limits.
+    #[expect(clippy::new_ret_no_self, reason = "a plan is checked before it can be used")]
+    pub fn new(contract: Contract, targets: Vec<Target>) -> PlanBuilder {
+        let plan = Self {
+            contract,
+            policy: Arc::new(Policy::default()),
+            targets,
+            level: Level::default(),
+            instruction: Instruction::default(),
+            deadline: None,
+            budget: None,
+            max_tokens: None,
+            consults: false,
+            fallback: false,
+            digest: String::new(),
+        };
+        PlanBuilder { plan }
+    }
+
+    /// The contract.
+    pub const fn contract(&self) -> &Contract {
+        &self.contract
+    }
+
+    /// The names of the targets, in order.
+    pub fn targets(&self) -> impl Iterator<Item = &str> {
+        self.targets.iter().map(|target| target.name.as_str())
+    }
+
+    /// A digest of what a stored run depends on: a run can only go on with a plan of the same digest.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+}
+
+impl PlanBuilder {
+    /// With another policy.
+    #[must_use]
+    pub fn with_policy(mut self, policy: impl RetryPolicy + 'static) -> Self {
+        self.plan.policy = Arc::new(policy);
+        self
+    }
+
+    /// Reading answers more strictly or more tolerantly; [`Level::Clean`] otherwise.
+    #[must_use]
+    pub const fn with_level(mut self, level: Level) -> Self {
+        self.plan.level = level;
+        self
+    }
+
+    /// With other words around the schema.
+    #[must_use]
+    pub fn with_instruction(mut self, instruction: Instruction) -> Self {
+        self.plan.instruction = instruction;
+        self
+    }
+
+    /// With a limit on the time from the first step to the end, waits included.
+    #[must_use]
+    pub const fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.plan.deadline = Some(deadline);
+        self
+    }
+
+    /// With a limit on what all calls together may cost. The worst case of each call is reserved before it is made.
+    #[must_use]
+    pub const fn with_budget(mut self, budget: Cost) -> Self {
+        self.plan.budget = Some(budget);
+        self
+    }
+
+    /// With a limit on the tokens of each answer.
+    #[must_use]
+    pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
+        self.plan.max_tokens = Some(max_tokens);
+        self
+    }
+
+    /// The driver has validators that wait for something: ask for them before accepting.
+    #[must_use]
+    pub const fn with_consults(mut self) -> Self {
+        self.plan.consults = true;
+        self
+    }
+
+    /// The driver has a fallback: ask for it before giving up.
+    #[must_use]
+    pub const fn with_fallback(mut self) -> Self {
+        self.plan.fallback = true;
+        self
+    }
+
+    /// Checks the plan.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] without targets, [`ErrorKind::Schema`] if a target can be asked in no dialect.
+    pub fn build(self) -> Result<Plan, Error> {
+        let mut plan = self.plan;
+        if plan.targets.is_empty() {
+            return Err(Error::new(ErrorKind::Config, "there is no target to ask"));
+        }
+        for target in &mut plan.targets {
+            target
+                .lower(&plan.contract, plan.max_tokens)
+                .map_err(|refused| Error::new(ErrorKind::Schema, refused.to_string()))?;
+            if target.rungs.is_empty() {
+                let message = format!("target `{}` has no dialect to be asked in", target.name);
+                return Err(Error::new(ErrorKind::Config, message));
+            }
+        }
+        let mut hash = Sha256::new();
+        hash.update(plan.contract.digest());
+        for target in &plan.targets {
+            hash.update([0]);
+            hash.update(&target.name);
+            target.rungs.iter().for_each(|rung| hash.update(rung.lower.name()));
+        }
+        plan.digest = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        Ok(plan)
+    }
+}
+
+impl fmt::Debug for PlanBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.fmt(f)
+    }
+}

@@ -1,0 +1,357 @@
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Capabilities, Failure, Fault, Feedback, JsonPath, Sampling};
+
+/// What is asked of the model in one call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ask {
+    /// The whole document.
+    Whole,
+    /// The values at these paths; the rest of the last answer stays byte for byte.
+    Patch(Vec<JsonPath>),
+}
+
+/// What to do after a call that did not bring an acceptable answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// Make the same call again: it failed, its content was not at fault.
+    Repeat {
+        /// How long to wait first.
+        wait: Duration,
+        /// Of the next target.
+        next_target: bool,
+    },
+    /// Ask again, because of the content.
+    Ask {
+        /// What to ask for.
+        ask: Ask,
+        /// Whether the answer counts as a further attempt; a patch within an attempt does not.
+        counts: bool,
+        /// Ask the next target.
+        next_target: bool,
+        /// How the model is to choose its tokens. What would be hotter than before on the same target is lowered.
+        sampling: Sampling,
+        /// How to say what was wrong.
+        feedback: Feedback,
+        /// The most tokens for the answer from now on.
+        max_tokens: Option<u32>,
+    },
+    /// Stop asking: use the fallback, if there is one.
+    GiveUp,
+}
+
+/// What a policy may look at.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// What went wrong.
+    pub failure: &'a Failure,
+    /// What had been asked.
+    pub asked: &'a Ask,
+    /// How it had been asked.
+    pub sampling: Sampling,
+    /// The most tokens that the answer could have.
+    pub max_tokens: Option<u32>,
+    /// Answers so far that count, over all targets.
+    pub attempts: u32,
+    /// Answers so far that count, of this target.
+    pub attempts_on_target: u32,
+    /// Patches asked for since the last answer that counted.
+    pub patches: u32,
+    /// Calls that failed in a row, this one included.
+    pub faults: u32,
+    /// The paths that a patch could mend; empty if only a whole answer can.
+    pub patchable: &'a [JsonPath],
+    /// The same answer came before.
+    pub repeated: bool,
+    /// What the target in use promises.
+    pub capabilities: &'a Capabilities,
+    /// What the next target promises, if there is one.
+    pub next: Option<&'a Capabilities>,
+    /// How long it is until the deadline, if there is one.
+    pub remaining: Option<Duration>,
+    /// A number from 0 to 1, drawn from the run's seed: for jitter.
+    pub draw: f64,
+}
+
+/// Decides what is asked next. Pure: the same [`Seen`] gives the same [`Decision`].
+///
+/// [`Policy`] is the ready one. A policy of your own cannot make a run endless: the run has a bound on its calls.
+pub trait RetryPolicy: Send + Sync + fmt::Debug {
+    /// How the first answer is asked for.
+    fn first(&self, capabilities: &Capabilities) -> Sampling;
+
+    /// What is done after a failure.
+    fn decide(&self, seen: &Seen<'_>) -> Decision;
+}
+
+/// How the temperature goes over the attempts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Temperature {
+    /// None is sent.
+    Own,
+    /// The first attempt at the first, and so on; the last one for all that follow.
+    Steps(Vec<f64>),
+    /// The first attempt as asked, the following ones at most `then`.
+    AtMost {
+        /// For the first attempt.
+        first: f64,
+        /// The most for those that follow.
+        then: f64,
+    },
+}
+
+impl Temperature {
+    fn of(&self, attempt: u32) -> Option<f64> {
+        match self {
+            Self::Own => None,
+            Self::Steps(steps) => steps.get(attempt as usize).or(steps.last()).copied(),
+            Self::AtMost { first, .. } if attempt == 0 => Some(*first),
+            Self::AtMost { first, then } => Some(first.min(*then)),
+        }
+    }
+}
+
+/// Whether single values are asked for again instead of the whole document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Patching {
+    /// Never.
+    Never,
+    /// Whenever that can mend the answer; each patch is an attempt.
+    Attempt,
+    /// Up to so many times within each attempt, at its temperature.
+    Within(u32),
+}
+
+/// How long to wait after a call that failed and may succeed later.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Backoff {
+    /// The waits in milliseconds, one for each retry: their number is the number of retries.
+    pub waits: Vec<u64>,
+    /// The share of each wait that is drawn at random and added, 0 to 1. A server's longer Retry-After wins.
+    pub jitter: f64,
+}
+
+impl Backoff {
+    /// 2, 4 and 8 seconds, without jitter.
+    pub fn exponential() -> Self {
+        Self { waits: vec![2000, 4000, 8000], jitter: 0.0 }
+    }
+
+    /// No retries.
+    pub const fn none() -> Self {
+        Self { waits: Vec::new(), jitter: 0.0 }
+    }
+
+    /// The wait before the `nth` retry (from 1), or `None` if there is no further one.
+    fn wait(&self, nth: u32, retry_after: Option<Duration>, draw: f64) -> Option<Duration> {
+        let own = *self.waits.get(nth.checked_sub(1)? as usize)?;
+        let jitter = (own as f64 * self.jitter.clamp(0.0, 1.0) * draw.clamp(0.0, 1.0)) as u64;
+        Some(Duration::from_millis(own.saturating_add(jitter)).max(retry_after.unwrap_or_default()))
+    }
+}
+
+/// The ready policy: a value, built step by step; what the applications use are values of it too.
+///
+/// Content and transport have budgets of their own: an answer that is wrong is an attempt, a call that fails is a
+/// retry of the same attempt.
+///
+/// ```
+/// use formwork_core::{Backoff, Patching, Policy, Temperature};
+///
+/// let policy = Policy::new(4)
+///     .with_temperature(Temperature::Steps(vec![0.4, 0.2]))
+///     .with_patching(Patching::Within(1))
+///     .with_backoff(Backoff { waits: vec![500, 1000], jitter: 0.5 });
+/// assert_eq!(policy.attempts, 4);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Policy {
+    /// How many answers may be asked for, over all targets.
+    pub attempts: u32,
+    /// How many of them of one target, before the next one is asked.
+    pub attempts_per_target: Option<u32>,
+    /// How the temperature goes.
+    pub temperature: Temperature,
+    /// Whether single values are asked for again.
+    pub patching: Patching,
+    /// How long to wait after a failed call.
+    pub backoff: Backoff,
+    /// How to say what was wrong.
+    pub feedback: Feedback,
+    /// Whether to stop asking a target that gave the same wrong answer twice.
+    pub stop_on_repeat: bool,
+}
+
+impl Policy {
+    /// So many attempts; patches where they can help, 2/4/8 s between failed calls, no temperature of its own.
+    pub fn new(attempts: u32) -> Self {
+        Self {
+            attempts: attempts.max(1),
+            attempts_per_target: None,
+            temperature: Temperature::Own,
+            patching: Patching::Attempt,
+            backoff: Backoff::exponential(),
+            feedback: Feedback::standard(),
+            stop_on_repeat: true,
+        }
+    }
+
+    /// The oracle's: 3 whole attempts at 0.3, 0.2 and 0.1.
+    pub fn oracle() -> Self {
+        Self::new(3)
+            .with_temperature(Temperature::Steps(vec![0.3, 0.2, 0.1]))
+            .with_patching(Patching::Never)
+            .with_stop_on_repeat(false)
+    }
+
+    /// The chat client's: `1 + max_retries` whole attempts, a corrective system message, no temperature of its own.
+    pub fn chat(max_retries: u32) -> Self {
+        Self::new(max_retries.saturating_add(1))
+            .with_patching(Patching::Never)
+            .with_feedback(Feedback::corrective())
+            .with_stop_on_repeat(false)
+    }
+
+    /// The shape runner's: 3 whole attempts, each one fresh prompt that ends in all last errors.
+    pub fn shape() -> Self {
+        Self::new(3)
+            .with_patching(Patching::Never)
+            .with_feedback(Feedback::folded())
+            .with_stop_on_repeat(false)
+    }
+
+    /// The agent layer's: 2 whole attempts, the first at `temperature`, the second at 0.2 at most.
+    pub fn agent(temperature: f64) -> Self {
+        Self::new(2)
+            .with_temperature(Temperature::AtMost { first: temperature, then: 0.2 })
+            .with_patching(Patching::Never)
+            .with_feedback(Feedback::agent())
+            .with_stop_on_repeat(false)
+    }
+
+    /// With so many attempts of each target.
+    #[must_use]
+    pub const fn with_attempts_per_target(mut self, attempts: u32) -> Self {
+        self.attempts_per_target = Some(attempts);
+        self
+    }
+
+    /// With this course of the temperature.
+    #[must_use]
+    pub fn with_temperature(mut self, temperature: Temperature) -> Self {
+        self.temperature = temperature;
+        self
+    }
+
+    /// With patches or without.
+    #[must_use]
+    pub const fn with_patching(mut self, patching: Patching) -> Self {
+        self.patching = patching;
+        self
+    }
+
+    /// With these waits.
+    #[must_use]
+    pub fn with_backoff(mut self, backoff: Backoff) -> Self {
+        self.backoff = backoff;
+        self
+    }
+
+    /// With this way of saying what was wrong.
+    #[must_use]
+    pub fn with_feedback(mut self, feedback: Feedback) -> Self {
+        self.feedback = feedback;
+        self
+    }
+
+    /// Stopping, or not, at a target that gave the same wrong answer twice.
+    #[must_use]
+    pub const fn with_stop_on_repeat(mut self, stop: bool) -> Self {
+        self.stop_on_repeat = stop;
+        self
+    }
+
+    fn after_fault(&self, seen: &Seen<'_>, fault: &Fault) -> Decision {
+        if fault.kind.is_transient()
+            && let Some(wait) = self.backoff.wait(seen.faults, fault.retry_after, seen.draw)
+            && seen.remaining.is_none_or(|remaining| wait < remaining)
+        {
+            return Decision::Repeat { wait, next_target: false };
+        }
+        Self::next_or_give_up(seen)
+    }
+
+    /// The same call to the next target. Feedback would not help: the content was not at fault.
+    fn next_or_give_up(seen: &Seen<'_>) -> Decision {
+        match seen.next {
+            Some(_) => Decision::Repeat { wait: Duration::ZERO, next_target: true },
+            None => Decision::GiveUp,
+        }
+    }
+
+    fn after_content(&self, seen: &Seen<'_>) -> Decision {
+        let patch = |counts| self.ask(seen, Ask::Patch(seen.patchable.to_vec()), counts, false);
+        if let Patching::Within(most) = self.patching
+            && !seen.patchable.is_empty()
+            && seen.patches < most
+        {
+            return patch(false);
+        }
+        if seen.attempts >= self.attempts {
+            return Decision::GiveUp;
+        }
+        let tired = self.attempts_per_target.is_some_and(|most| seen.attempts_on_target >= most)
+            || self.stop_on_repeat && seen.repeated;
+        if tired && (seen.next.is_some() || self.stop_on_repeat && seen.repeated) {
+            return match seen.next {
+                Some(_) => self.ask(seen, Ask::Whole, true, true),
+                None => Decision::GiveUp,
+            };
+        }
+        match self.patching {
+            Patching::Attempt if !seen.patchable.is_empty() => patch(true),
+            _ => self.ask(seen, Ask::Whole, true, false),
+        }
+    }
+
+    fn ask(&self, seen: &Seen<'_>, ask: Ask, counts: bool, next_target: bool) -> Decision {
+        let temperature = if counts { self.temperature.of(seen.attempts) } else { seen.sampling.temperature };
+        let truncated = matches!(seen.failure, Failure::Truncated { .. });
+        Decision::Ask {
+            ask,
+            counts,
+            next_target,
+            sampling: Sampling { temperature, ..seen.sampling },
+            feedback: self.feedback.clone(),
+            // Twice the room, because the same room would cut the same answer at the same place.
+            max_tokens: seen.max_tokens.map(|most| if truncated { most.saturating_mul(2) } else { most }),
+        }
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::new(3)
+    }
+}
+
+impl RetryPolicy for Policy {
+    fn first(&self, _: &Capabilities) -> Sampling {
+        Sampling { temperature: self.temperature.of(0), ..Sampling::default() }
+    }
+
+    fn decide(&self, seen: &Seen<'_>) -> Decision {
+        match seen.failure {
+            Failure::Fault(fault) => self.after_fault(seen, fault),
+            Failure::Refused { .. } => Self::next_or_give_up(seen),
+            _ => self.after_content(seen),
+        }
+    }
+}

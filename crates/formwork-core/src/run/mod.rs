@@ -1,0 +1,702 @@
+//! The run machine: one request from its first call to its end, as a pure state machine.
+
+mod compose;
+mod draft;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_json::{Edit, JsonPath};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    Ask, Attempt, Best, Call, Completion, Context, Cost, Decision, Error, ErrorKind, Failure, Fault,
+    FaultKind, Feedback, Finish, Message, Origin, Outcome, Plan, Provenance, Sampling, Seen, Source, Stage,
+    Time, Usage, Verdict, Violation,
+};
+use draft::Draft;
+
+/// What a run starts from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    /// The dialogue: the task, and before it instructions and examples.
+    pub messages: Vec<Message>,
+    /// The text that the answer is about, for checks; see [`Context::source`].
+    pub source: String,
+    /// The caller's own data, for checks; see [`Context::data`].
+    pub data: Value,
+    /// What all random choices are derived from: the model's seed for each attempt, and jitter. Without one the
+    /// provider chooses, and there is no jitter.
+    pub seed: Option<u64>,
+}
+
+impl Input {
+    /// A dialogue whose last message is the text that the answer is about.
+    pub fn new(messages: impl IntoIterator<Item = impl Into<Message>>) -> Self {
+        let messages: Vec<Message> = messages.into_iter().map(Into::into).collect();
+        let source = messages.last().map(Message::text).unwrap_or_default();
+        Self { messages, source, data: Value::Null, seed: None }
+    }
+
+    /// With the text that the answer is about, where it is not the last message.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<String>) -> Self {
+        self.source = source.into();
+        self
+    }
+
+    /// With data for checks.
+    #[must_use]
+    pub fn with_data(mut self, data: Value) -> Self {
+        self.data = data;
+        self
+    }
+
+    /// With a seed.
+    #[must_use]
+    pub const fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+}
+
+/// The number of a call or consultation within its run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallId(u32);
+
+/// What the driver has to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Nothing before this moment.
+    Wait {
+        /// When to come back.
+        until: Time,
+    },
+    /// Make this call and report [`Event::Answered`] or [`Event::Failed`]. Stepping again before that gives the same
+    /// call: a resumed process makes it again.
+    Call {
+        /// To be given back with the event.
+        id: CallId,
+        /// Which of the plan's targets.
+        target: usize,
+        /// What to ask.
+        call: Arc<Call>,
+        /// What it costs at worst; a driver with a shared budget reserves it, or reports [`Event::Denied`].
+        reserve: Cost,
+    },
+    /// Ask somebody else about a value, and report [`Event::Consulted`].
+    Consult {
+        /// To be given back with the event.
+        id: CallId,
+        /// Whom.
+        who: Consult,
+        /// The value in question; `null` for a fallback without any draft.
+        candidate: Arc<Value>,
+    },
+    /// The run has ended; see [`Run::finish`].
+    Done,
+}
+
+/// Who is asked in a [`Step::Consult`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Consult {
+    /// Validators that have to wait for something: is this value acceptable?
+    Validators,
+    /// The fallback: which value is to be used, now that no model gave one?
+    Fallback,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A call brought an answer, whole or stopped.
+    Answered {
+        /// Of which step.
+        id: CallId,
+        /// The answer.
+        completion: Completion,
+        /// Why the driver stopped it before its end, if it did.
+        stopped: Option<Violation>,
+    },
+    /// A call brought no answer.
+    Failed {
+        /// Of which step.
+        id: CallId,
+        /// Why.
+        fault: Fault,
+    },
+    /// A call was not made, because a shared budget does not allow it.
+    Denied {
+        /// Of which step.
+        id: CallId,
+    },
+    /// A consultation came back.
+    Consulted {
+        /// Of which step.
+        id: CallId,
+        /// What is wrong with the candidate.
+        violations: Vec<Violation>,
+        /// What asking has cost.
+        spent: Cost,
+        /// The fallback's value.
+        value: Option<Value>,
+    },
+    /// The caller wants no answer any more.
+    Cancelled,
+}
+
+/// An event that does not fit the step that the run is at: late, doubled, or of another run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Misuse {
+    /// The event belongs to no step that is open.
+    #[error("the event does not belong to the step that the run is at")]
+    NotExpected,
+    /// The plan is not the one that the run was started with.
+    #[error("the run was started with another plan")]
+    OtherPlan,
+}
+
+/// One request, from its first call to its end.
+///
+/// A run owns no clock, no socket and no random source. Whoever drives it asks for a [`Step`], carries it out, and
+/// reports an [`Event`]; the same events at the same times give the same steps. It can be stored with serde before
+/// every step and go on in another process.
+///
+/// What always holds: it ends; calls are bounded; an accepted value satisfies the contract, a fallback's too; within a
+/// target the temperature never rises; targets only advance; waits end before the deadline; what was spent and what is
+/// reserved stay within the budget.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    digest: String,
+    input: Input,
+    state: State,
+    started: Option<Time>,
+    /// Calls and consultations so far.
+    ids: u32,
+    draws: u64,
+    target: usize,
+    rung: usize,
+    asked: Ask,
+    /// Whether the answer to what is asked counts as an attempt.
+    counts: bool,
+    feedback: Option<Feedback>,
+    sampling: Sampling,
+    max_tokens: Option<u32>,
+    attempts: u32,
+    attempts_on_target: u32,
+    patches: u32,
+    faults: u32,
+    /// The last answer and what was wrong with it: all that a re-ask may know.
+    previous: String,
+    violations: Vec<Violation>,
+    draft: Option<Draft>,
+    best: Option<Best>,
+    ledger: Vec<Attempt>,
+    spent: Cost,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+enum State {
+    Ready,
+    Waiting { until: Time },
+    Calling { id: CallId, call: Arc<Call>, skipped: Vec<String>, since: Time },
+    Consulting { id: CallId, who: Consult, end: Option<End> },
+    Accepted { value: Value, origin: Origin, provenance: Vec<Provenance>, warnings: Vec<Violation> },
+    Failed(End),
+}
+
+/// How a run fails.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct End {
+    kind: ErrorKind,
+    message: String,
+}
+
+/// The most calls of one run, whatever the policy decides.
+pub const MAX_CALLS: u32 = 256;
+
+impl Run {
+    /// A run that has not made its first step.
+    pub fn new(plan: &Plan, input: Input) -> Self {
+        let sampling = plan.targets.first().map(|target| plan.policy.first(&target.capabilities));
+        Self {
+            digest: plan.digest().to_owned(),
+            input,
+            state: State::Ready,
+            started: None,
+            ids: 0,
+            draws: 0,
+            target: 0,
+            rung: 0,
+            asked: Ask::Whole,
+            counts: true,
+            feedback: None,
+            sampling: sampling.unwrap_or_default(),
+            max_tokens: plan.max_tokens,
+            attempts: 0,
+            attempts_on_target: 0,
+            patches: 0,
+            faults: 0,
+            previous: String::new(),
+            violations: Vec::new(),
+            draft: None,
+            best: None,
+            ledger: Vec::new(),
+            spent: Cost::default(),
+        }
+    }
+
+    /// What to do next, at this moment.
+    pub fn step(&mut self, plan: &Plan, now: Time) -> Step {
+        self.started.get_or_insert(now);
+        if let State::Waiting { until } = self.state {
+            if now < until {
+                return Step::Wait { until };
+            }
+            self.state = State::Ready;
+        }
+        if self.state == State::Ready {
+            self.begin(plan, now);
+        }
+        match &self.state {
+            State::Calling { id, call, .. } => Step::Call {
+                id: *id,
+                target: self.target,
+                call: Arc::clone(call),
+                reserve: self.reserve(plan, call),
+            },
+            State::Consulting { id, who, .. } => {
+                let candidate = self.draft.as_ref().map(|draft| draft.value.clone()).unwrap_or_default();
+                Step::Consult { id: *id, who: *who, candidate: Arc::new(candidate) }
+            }
+            State::Waiting { until } => Step::Wait { until: *until },
+            State::Ready | State::Accepted { .. } | State::Failed(_) => Step::Done,
+        }
+    }
+
+    /// What came of a step.
+    ///
+    /// # Errors
+    /// [`Misuse`], if the event belongs to no open step; the run is unchanged then.
+    pub fn on(&mut self, plan: &Plan, now: Time, event: Event) -> Result<(), Misuse> {
+        if plan.digest() != self.digest {
+            return Err(Misuse::OtherPlan);
+        }
+        let open = match &self.state {
+            State::Calling { id, .. } | State::Consulting { id, .. } => Some(*id),
+            _ => None,
+        };
+        match (event, &self.state) {
+            (Event::Cancelled, State::Accepted { .. } | State::Failed(_)) => return Err(Misuse::NotExpected),
+            (Event::Cancelled, _) => self.cancel(plan, now),
+            (Event::Answered { id, completion, stopped }, State::Calling { .. }) if open == Some(id) => {
+                self.answered(plan, now, completion, stopped);
+            }
+            (Event::Failed { id, fault }, State::Calling { .. }) if open == Some(id) => {
+                self.failed(plan, now, fault)
+            }
+            (Event::Denied { id }, State::Calling { .. }) if open == Some(id) => {
+                self.give_up(plan, ErrorKind::Budget, "the shared budget does not allow another call");
+            }
+            (Event::Consulted { id, violations, spent, value }, State::Consulting { .. })
+                if open == Some(id) =>
+            {
+                self.spent = self.spent.plus(spent);
+                self.consulted(plan, now, violations, value);
+            }
+            _ => return Err(Misuse::NotExpected),
+        }
+        Ok(())
+    }
+
+    /// Whether the run has ended.
+    pub const fn is_done(&self) -> bool {
+        matches!(self.state, State::Accepted { .. } | State::Failed(_))
+    }
+
+    /// Every call so far, in order.
+    pub fn ledger(&self) -> &[Attempt] {
+        &self.ledger
+    }
+
+    /// What came of it all. A run that has not ended counts as cancelled.
+    ///
+    /// # Errors
+    /// [`Error`] with every attempt and the best answer, if there is no acceptable one.
+    pub fn finish(self) -> Result<Outcome<Value>, Error> {
+        let usage = self.usage();
+        match self.state {
+            State::Accepted { value, origin, provenance, warnings } => Ok(Outcome {
+                value,
+                origin,
+                provenance,
+                warnings,
+                attempts: self.ledger,
+                usage,
+                cost: self.spent,
+            }),
+            State::Failed(End { kind, message }) => {
+                Err(Error::new(kind, message).with_history(self.ledger, self.best))
+            }
+            _ => Err(Error::new(ErrorKind::Cancelled, "the run was not driven to its end")
+                .with_history(self.ledger, self.best)),
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        self.ledger.iter().fold(Usage::default(), |sum, attempt| sum.plus(attempt.usage))
+    }
+
+    fn deadline(&self, plan: &Plan) -> Option<Time> {
+        Some(self.started?.after(plan.deadline?))
+    }
+
+    /// Puts the next call together, unless a limit forbids it.
+    fn begin(&mut self, plan: &Plan, now: Time) {
+        if self.deadline(plan).is_some_and(|deadline| now >= deadline) {
+            return self.give_up(
+                plan,
+                ErrorKind::Deadline,
+                "the deadline passed before an answer was accepted",
+            );
+        }
+        if self.ids >= MAX_CALLS {
+            return self.give_up(
+                plan,
+                ErrorKind::Rejected,
+                &format!("no acceptable answer in {MAX_CALLS} calls"),
+            );
+        }
+        let (call, skipped) = match self.compose(plan) {
+            Ok(composed) => composed,
+            Err(message) => return self.give_up(plan, ErrorKind::Config, &message),
+        };
+        if plan.budget.is_some_and(|budget| !self.spent.plus(self.reserve(plan, &call)).fits(budget)) {
+            return self.give_up(plan, ErrorKind::Budget, "the budget does not allow another call");
+        }
+        let id = self.next_id();
+        self.state = State::Calling { id, call: Arc::new(call), skipped, since: now };
+    }
+
+    /// What a call costs at worst.
+    fn reserve(&self, plan: &Plan, call: &Call) -> Cost {
+        let Some(target) = plan.targets.get(self.target) else { return Cost::default() };
+        let most = call.max_tokens.or(target.capabilities.output_tokens).unwrap_or(4096);
+        let usage = Usage { output_tokens: u64::from(most), ..Usage::estimate(call, 0) };
+        target.price.of(usage)
+    }
+
+    fn next_id(&mut self) -> CallId {
+        self.ids += 1;
+        CallId(self.ids)
+    }
+
+    fn answered(&mut self, plan: &Plan, now: Time, completion: Completion, stopped: Option<Violation>) {
+        let Examined { draft, edits, failure } = self.examine(plan, &completion, stopped);
+        let repeated =
+            self.asked == Ask::Whole && !self.previous.is_empty() && self.previous == completion.text;
+        let verdict = match &failure {
+            None => Verdict::Accepted,
+            Some(failure) => Verdict::Failed { failure: failure.clone() },
+        };
+        self.enter(plan, now, verdict, Some(&completion), edits);
+        if self.counts {
+            self.attempts += 1;
+            self.attempts_on_target += 1;
+            self.patches = 0;
+        } else {
+            self.patches += 1;
+        }
+        self.faults = 0;
+        // A patch that brought nothing usable leaves the draft as it was, and what is wrong with that.
+        let unchanged = draft.is_none() && matches!(self.asked, Ask::Patch(_));
+        if let Some(draft) = draft {
+            self.keep_best(&draft.value, failure.as_ref().map(Failure::violations).unwrap_or_default());
+            self.draft = Some(draft);
+        }
+        match failure {
+            None if plan.consults => {
+                let id = self.next_id();
+                self.state = State::Consulting { id, who: Consult::Validators, end: None };
+            }
+            None => self.accept(),
+            Some(failure) => {
+                if !unchanged {
+                    self.violations = failure.violations().to_vec();
+                }
+                self.previous = match (&self.asked, &self.draft) {
+                    (Ask::Patch(_), Some(draft)) => draft.text.clone(),
+                    _ => completion.text,
+                };
+                self.decide(plan, now, &failure, repeated);
+            }
+        }
+    }
+
+    fn failed(&mut self, plan: &Plan, now: Time, fault: Fault) {
+        let rungs = plan.targets.get(self.target).map_or(0, |target| target.rungs.len());
+        let step_down = fault.kind == FaultKind::SchemaRefused && self.rung + 1 < rungs;
+        let failure = Failure::Fault(fault);
+        self.enter(plan, now, Verdict::Failed { failure: failure.clone() }, None, Vec::new());
+        if step_down {
+            self.rung += 1;
+            self.state = State::Ready;
+        } else {
+            self.faults += 1;
+            self.decide(plan, now, &failure, false);
+        }
+    }
+
+    fn consulted(&mut self, plan: &Plan, now: Time, violations: Vec<Violation>, value: Option<Value>) {
+        let State::Consulting { who, end, .. } = &self.state else { return };
+        match who {
+            Consult::Validators if violations.is_empty() => self.accept(),
+            Consult::Validators => {
+                self.violations.clone_from(&violations);
+                let failure = Failure::Invalid { violations };
+                if let Some(last) = self.ledger.last_mut() {
+                    last.verdict = Verdict::Failed { failure: failure.clone() };
+                }
+                if let Some(value) = self.draft.as_ref().map(|draft| draft.value.clone()) {
+                    self.keep_best(&value, failure.violations());
+                }
+                self.previous = self.draft.as_ref().map(|draft| draft.text.clone()).unwrap_or_default();
+                self.decide(plan, now, &failure, false);
+            }
+            Consult::Fallback => {
+                let mut end =
+                    end.clone().unwrap_or(End { kind: ErrorKind::Rejected, message: String::new() });
+                let judged = value.map(|value| (plan.contract.judge(&value, &self.context()), value));
+                self.state = match judged {
+                    Some((judgement, value)) if judgement.is_accepted() => {
+                        let whole = Provenance {
+                            path: JsonPath::root(),
+                            source: Source::Fallback,
+                            attempt: self.attempts.max(1),
+                        };
+                        let (provenance, warnings) = (vec![whole], judgement.warnings);
+                        State::Accepted { value, origin: Origin::Fallback, provenance, warnings }
+                    }
+                    Some((judgement, _)) => {
+                        let reason = judgement.violations.first().map(Violation::masked).unwrap_or_default();
+                        end.message =
+                            format!("{}; the fallback's value breaks the contract: {reason}", end.message);
+                        State::Failed(end)
+                    }
+                    None => State::Failed(end),
+                };
+            }
+        }
+    }
+
+    /// Asks the policy, and does what it says within the bounds of the run.
+    fn decide(&mut self, plan: &Plan, now: Time, failure: &Failure, repeated: bool) {
+        let about_values = matches!(failure, Failure::Invalid { .. }) || matches!(self.asked, Ask::Patch(_));
+        let patchable = if about_values { self.patchable(plan, &self.violations) } else { Vec::new() };
+        let (kind, message) = explain(failure, self.attempts);
+        let Some(target) = plan.targets.get(self.target) else { return self.give_up(plan, kind, &message) };
+        let draw = self.draw();
+        let remaining = self.deadline(plan).map(|deadline| deadline.since(now));
+        let decision = plan.policy.decide(&Seen {
+            failure,
+            asked: &self.asked,
+            sampling: self.sampling,
+            max_tokens: self.max_tokens,
+            attempts: self.attempts,
+            attempts_on_target: self.attempts_on_target,
+            patches: self.patches,
+            faults: self.faults,
+            patchable: &patchable,
+            repeated,
+            capabilities: &target.capabilities,
+            next: plan.targets.get(self.target + 1).map(|next| &next.capabilities),
+            remaining,
+            draw,
+        });
+        match decision {
+            Decision::GiveUp => self.give_up(plan, kind, &message),
+            Decision::Repeat { wait, next_target } => {
+                if next_target && !self.advance(plan) {
+                    return self.give_up(plan, kind, &message);
+                }
+                self.wait(plan, now, wait);
+            }
+            Decision::Ask { ask, counts, next_target, sampling, feedback, max_tokens } => {
+                if next_target && !self.advance(plan) {
+                    return self.give_up(plan, kind, &message);
+                }
+                let cooler = |new: Option<f64>, old: Option<f64>| match (new, old) {
+                    (Some(new), Some(old)) if !next_target => Some(new.min(old)),
+                    (new, _) => new,
+                };
+                self.sampling = Sampling {
+                    temperature: cooler(sampling.temperature, self.sampling.temperature),
+                    ..sampling
+                };
+                self.asked = match ask {
+                    Ask::Patch(paths) if !next_target && !paths.is_empty() && self.draft.is_some() => {
+                        Ask::Patch(paths)
+                    }
+                    _ => Ask::Whole,
+                };
+                self.counts = counts || self.asked == Ask::Whole;
+                self.feedback = Some(feedback);
+                self.max_tokens = max_tokens;
+                self.faults = 0;
+                self.state = State::Ready;
+            }
+        }
+    }
+
+    fn wait(&mut self, plan: &Plan, now: Time, wait: Duration) {
+        let until = now.after(wait);
+        if self.deadline(plan).is_some_and(|deadline| until >= deadline) && !wait.is_zero() {
+            return self.give_up(plan, ErrorKind::Deadline, "the next retry would come after the deadline");
+        }
+        self.state = if wait.is_zero() { State::Ready } else { State::Waiting { until } };
+    }
+
+    /// Goes on to the next target; `false` if there is none.
+    fn advance(&mut self, plan: &Plan) -> bool {
+        if self.target + 1 >= plan.targets.len() {
+            return false;
+        }
+        self.target += 1;
+        (self.rung, self.attempts_on_target, self.faults) = (0, 0, 0);
+        if matches!(self.asked, Ask::Patch(_)) {
+            (self.asked, self.counts) = (Ask::Whole, true);
+        }
+        true
+    }
+
+    fn accept(&mut self) {
+        let Some(draft) = self.draft.take() else { return };
+        let target = self.ledger.last().map(|attempt| attempt.target.clone()).unwrap_or_default();
+        let Draft { value, provenance, warnings, .. } = draft;
+        self.state = State::Accepted { value, origin: Origin::Model { target }, provenance, warnings };
+    }
+
+    /// Ends without an answer, after the fallback if the plan has one.
+    fn give_up(&mut self, plan: &Plan, kind: ErrorKind, message: &str) {
+        let end = End { kind, message: message.to_owned() };
+        self.state = if plan.fallback {
+            State::Consulting { id: self.next_id(), who: Consult::Fallback, end: Some(end) }
+        } else {
+            State::Failed(end)
+        };
+    }
+
+    fn cancel(&mut self, plan: &Plan, now: Time) {
+        if let State::Calling { .. } = self.state {
+            self.enter(plan, now, Verdict::Cancelled, None, Vec::new());
+        }
+        self.state =
+            State::Failed(End { kind: ErrorKind::Cancelled, message: "the caller stopped it".to_owned() });
+    }
+
+    /// Writes a call into the ledger.
+    fn enter(
+        &mut self,
+        plan: &Plan,
+        now: Time,
+        verdict: Verdict,
+        answer: Option<&Completion>,
+        edits: Vec<Edit>,
+    ) {
+        let State::Calling { call, skipped, since, .. } = &self.state else { return };
+        let Some(target) = plan.targets.get(self.target) else { return };
+        let usage = match (answer, &verdict) {
+            (Some(Completion { usage, text, finish, .. }), _) => match finish {
+                Finish::Stopped if *usage == Usage::default() => Usage::estimate(call, text.len()),
+                _ => *usage,
+            },
+            (None, Verdict::Cancelled) => Usage::estimate(call, 0),
+            (None, _) => Usage::default(),
+        };
+        let cost = target.price.of(usage);
+        self.spent = self.spent.plus(cost);
+        self.ledger.push(Attempt {
+            attempt: self.attempt(),
+            target: target.name.clone(),
+            dialect: target.rungs.get(self.rung).map(|rung| rung.lower.name().to_owned()).unwrap_or_default(),
+            enforcement: call.enforcement(),
+            patched: if let Ask::Patch(paths) = &self.asked { paths.clone() } else { Vec::new() },
+            sampling: call.sampling,
+            skipped: skipped.clone(),
+            started: *since,
+            ended: now,
+            text: answer.map(|answer| answer.text.clone()).unwrap_or_default(),
+            finish: answer.map(|answer| answer.finish),
+            edits,
+            usage,
+            cost,
+            verdict,
+        });
+    }
+
+    fn keep_best(&mut self, value: &Value, violations: &[Violation]) {
+        if self.best.as_ref().is_none_or(|best| violations.len() <= best.violations.len()) {
+            self.best = Some(Best { value: value.clone(), violations: violations.to_vec() });
+        }
+    }
+
+    fn context(&self) -> Context<'_> {
+        Context { source: &self.input.source, data: &self.input.data }
+    }
+
+    /// The attempt that the open call belongs to, from 1.
+    fn attempt(&self) -> u32 {
+        self.attempts + u32::from(self.counts)
+    }
+
+    /// The next number from 0 to 1 (SplitMix64 on the seed); 0 without a seed.
+    fn draw(&mut self) -> f64 {
+        let Some(seed) = self.input.seed else { return 0.0 };
+        self.draws += 1;
+        let mut z = seed.wrapping_add(self.draws.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// What a failure means for the caller, if nothing follows.
+fn explain(failure: &Failure, attempts: u32) -> (ErrorKind, String) {
+    let after = format!("after {attempts} {}", if attempts == 1 { "attempt" } else { "attempts" });
+    match failure {
+        Failure::Fault(fault) => {
+            let kind = match fault.kind {
+                FaultKind::SchemaRefused => ErrorKind::Schema,
+                FaultKind::BadRequest | FaultKind::Unsupported => ErrorKind::Config,
+                _ => ErrorKind::Unavailable,
+            };
+            (kind, fault.to_string())
+        }
+        Failure::Refused { reason } if reason.is_empty() => (ErrorKind::Refused, String::new()),
+        Failure::Refused { reason } => (ErrorKind::Refused, reason.clone()),
+        other => {
+            let first = other.violations().first().map(Violation::masked).unwrap_or_default();
+            let more = match other.violations().len() {
+                0 | 1 => String::new(),
+                n => format!(" (and {} more)", n - 1),
+            };
+            (ErrorKind::Rejected, format!("{after}: {first}{more}"))
+        }
+    }
+}
+
+/// What examining an answer came to.
+struct Examined {
+    draft: Option<Draft>,
+    edits: Vec<Edit>,
+    failure: Option<Failure>,
+}
+
+/// A violation of the whole answer.
+fn of_answer(rule: &str, expected: &str, found: &str) -> Violation {
+    Violation::new(JsonPath::root(), rule, Stage::Read).with_expected(expected).with_found(found)
+}

@@ -1,0 +1,291 @@
+use std::fmt;
+
+use formwork_json::{JsonPath, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which examination found a [`Violation`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Reading the text as JSON.
+    Read,
+    /// The JSON Schema.
+    Schema,
+    /// The Rust type.
+    Type,
+    /// A check of the contract: a rule, a closure, a custom validator.
+    Check,
+    /// Something outside: an async validator, a reviewer.
+    Consult,
+}
+
+/// Whether a violation makes the answer unacceptable.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// The answer is rejected.
+    #[default]
+    Error,
+    /// The answer is accepted and the violation is reported with it.
+    Warning,
+}
+
+/// One thing that is wrong with an answer: data for the model and the developer, never an `Err`.
+///
+/// In JSON it is `{"path": "$.risks[0]", "pointer": "/risks/0", "rule": "type", "expected": "string", "found": "number",
+/// "stage": "schema", "severity": "error", "span": {"start": 9, "end": 12}, "message": "Type mismatch at …"}`.
+///
+/// `Display` and [`Violation::detail`] name what was expected and found. The found value may be the user's data:
+/// [`Violation::masked`] is the text for logs.
+///
+/// ```
+/// use formwork_core::{Stage, Violation};
+///
+/// let violation = Violation::new("$.risks[0]".parse()?, "type", Stage::Schema).with_expected("string").with_found("number");
+/// assert_eq!(violation.to_string(), "Type mismatch at $.risks[0]: expected string, found number");
+/// # Ok::<(), formwork_json::PathError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Wire", into = "Wire")]
+pub struct Violation {
+    /// The value it is about; for a missing one the place where it should be.
+    pub path: JsonPath,
+    /// The JSON Schema keyword, or the name of the check.
+    pub rule: String,
+    /// What the contract asks for, in words: `string`, `at most 1000`.
+    pub expected: String,
+    /// What is there instead, capped: `number`, `1001`.
+    pub found: String,
+    /// Which examination found it.
+    pub stage: Stage,
+    /// Whether it rejects the answer.
+    pub severity: Severity,
+    /// The bytes of the answer's text that it is about, where they are known.
+    pub span: Option<Span>,
+}
+
+impl Violation {
+    /// A violation without words; see [`Violation::with_expected`] and [`Violation::with_found`].
+    pub fn new(path: JsonPath, rule: impl Into<String>, stage: Stage) -> Self {
+        let (expected, found) = (String::new(), String::new());
+        Self { path, rule: rule.into(), expected, found, stage, severity: Severity::Error, span: None }
+    }
+
+    /// With what the contract asks for.
+    #[must_use]
+    pub fn with_expected(mut self, expected: impl Into<String>) -> Self {
+        self.expected = expected.into();
+        self
+    }
+
+    /// With what is there instead. Long values are cut at [`MAX_FOUND`] characters.
+    #[must_use]
+    pub fn with_found(mut self, found: impl Into<String>) -> Self {
+        self.found = cut(found.into(), MAX_FOUND);
+        self
+    }
+
+    /// With the bytes of the answer that it is about.
+    #[must_use]
+    pub fn with_span(mut self, span: Option<Span>) -> Self {
+        self.span = span;
+        self
+    }
+
+    /// As one that only warns.
+    #[must_use]
+    pub fn as_warning(mut self) -> Self {
+        self.severity = Severity::Warning;
+        self
+    }
+
+    /// What is wrong, without saying where: `expected string, found number`.
+    pub fn detail(&self) -> String {
+        match (self.rule.as_str(), self.expected.as_str(), self.found.as_str()) {
+            ("required", ..) => "required field is missing".to_owned(),
+            ("additionalProperties" | "unevaluatedProperties", ..) => "field is not allowed".to_owned(),
+            (_, "", "") => title(&self.rule).to_lowercase(),
+            (_, expected, "") => format!("expected {expected}"),
+            (_, "", found) => found.to_owned(),
+            (_, expected, found) => format!("expected {expected}, found {found}"),
+        }
+    }
+
+    /// The same as `Display` without the found value: for logs and traces.
+    pub fn masked(&self) -> String {
+        let without = Self { found: String::new(), ..self.clone() };
+        without.to_string()
+    }
+}
+
+/// The most characters of a found value that a violation keeps.
+pub const MAX_FOUND: usize = 120;
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, rule, expected, found, .. } = self;
+        match rule.as_str() {
+            "required" => return write!(f, "Missing required field at path {path}"),
+            "additionalProperties" | "unevaluatedProperties" => {
+                return write!(f, "Unexpected field at path {path}");
+            }
+            rule => write!(f, "{} at {path}", title(rule))?,
+        }
+        match (expected.as_str(), found.as_str()) {
+            ("", "") => Ok(()),
+            (expected, "") => write!(f, ": expected {expected}"),
+            ("", found) => write!(f, ": {found}"),
+            (expected, found) => write!(f, ": expected {expected}, found {found}"),
+        }
+    }
+}
+
+/// What kind of fault breaking a rule is, in words.
+fn title(rule: &str) -> &str {
+    match rule {
+        "type" => "Type mismatch",
+        "enum" | "const" => "Value not allowed",
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => "Number out of range",
+        "multipleOf" => "Number not a multiple",
+        "minLength" => "String too short",
+        "maxLength" => "String too long",
+        "pattern" => "Pattern mismatch",
+        "format" => "Format mismatch",
+        "minItems" => "Too few items",
+        "maxItems" => "Too many items",
+        "uniqueItems" => "Items not unique",
+        "contains" | "minContains" | "maxContains" => "Items do not fit",
+        "minProperties" => "Too few fields",
+        "maxProperties" => "Too many fields",
+        "oneOf" | "anyOf" => "No variant fits",
+        "not" => "Value not allowed",
+        "dependentRequired" | "dependentSchemas" => "Fields do not fit together",
+        "json" => "Not JSON",
+        "closed" => "Not answered",
+        other => other,
+    }
+}
+
+/// Cuts a text to so many characters and marks the cut.
+pub(crate) fn cut(text: String, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        None => text,
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+    }
+}
+
+/// The shape of a violation in JSON: what is derived from the fields is written with them.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Violation")]
+struct Wire {
+    /// RFC 9535 path of the value, or of the place where it should be.
+    path: JsonPath,
+    /// The same place as an RFC 6901 JSON Pointer.
+    #[serde(default)]
+    pointer: String,
+    /// The JSON Schema keyword, or the name of the check.
+    rule: String,
+    /// What the contract asks for, in words.
+    #[serde(default)]
+    expected: String,
+    /// What is there instead, capped.
+    #[serde(default)]
+    found: String,
+    /// Which examination found it.
+    stage: Stage,
+    /// Whether it rejects the answer.
+    #[serde(default)]
+    severity: Severity,
+    /// The bytes of the answer's text that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    span: Option<Span>,
+    /// All of it as one sentence.
+    #[serde(default)]
+    message: String,
+}
+
+impl From<Wire> for Violation {
+    fn from(wire: Wire) -> Self {
+        let Wire { path, rule, expected, found, stage, severity, span, .. } = wire;
+        Self { path, rule, expected, found, stage, severity, span }
+    }
+}
+
+impl From<Violation> for Wire {
+    fn from(violation: Violation) -> Self {
+        let (pointer, message) = (violation.path.pointer(), violation.to_string());
+        let Violation { path, rule, expected, found, stage, severity, span } = violation;
+        Self { path, pointer, rule, expected, found, stage, severity, span, message }
+    }
+}
+
+impl JsonSchema for Violation {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        Wire::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Wire::json_schema(generator)
+    }
+}
+
+/// Where validators put what they find.
+///
+/// It keeps at most [`Report::CAP`] violations: an answer with more is rejected as surely, and neither the model nor
+/// the developer reads on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    violations: Vec<Violation>,
+    left_out: usize,
+    soft: bool,
+}
+
+impl Report {
+    /// The most violations that are kept.
+    pub const CAP: usize = 64;
+
+    /// Adds a violation.
+    pub fn push(&mut self, violation: Violation) {
+        if self.violations.len() < Self::CAP {
+            self.violations.push(if self.soft { violation.as_warning() } else { violation });
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// What was found, in the order in which it was found.
+    pub fn violations(&self) -> &[Violation] {
+        &self.violations
+    }
+
+    /// How many violations were found beyond the cap.
+    pub const fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// Whether nothing was found, warnings included.
+    pub fn is_empty(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    /// Whether something at or below one of these paths, or above it, is an error.
+    pub(crate) fn touches(&self, paths: &[JsonPath]) -> bool {
+        let errors = || self.violations.iter().filter(|violation| violation.severity == Severity::Error);
+        if paths.is_empty() {
+            return errors().next().is_some();
+        }
+        errors().any(|violation| {
+            paths.iter().any(|path| violation.path.is_within(path) || path.is_within(&violation.path))
+        })
+    }
+
+    /// Makes what is pushed from now on a warning, or an error again.
+    pub(crate) const fn set_soft(&mut self, soft: bool) {
+        self.soft = soft;
+    }
+
+    pub(crate) fn into_violations(self) -> Vec<Violation> {
+        self.violations
+    }
+}

@@ -1,0 +1,297 @@
+//! What always holds, over every script of replies and over random ones.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use formwork_core::*;
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::support::*;
+
+const REPLIES: [Reply; 11] = [
+    Reply::Says(GOOD),
+    Reply::Says(BAD_SUM),
+    Reply::Says(BAD_RANGE),
+    Reply::Says("no JSON here"),
+    Reply::Says(r#"{"score": 700, "parts.a": 70}"#),
+    Reply::Ends(r#"{"score": 700, "parts": {"a": 7"#, Finish::Length),
+    Reply::Ends("I can't help with that.", Finish::Refused),
+    Reply::Fails(FaultKind::Overloaded),
+    Reply::Fails(FaultKind::Auth),
+    Reply::Fails(FaultKind::SchemaRefused),
+    Reply::Limits(4),
+];
+
+const DEADLINE: Duration = Duration::from_secs(9);
+const BUDGET: Cost = Cost { tokens: 5_000, micro_usd: 5_000 };
+
+fn two_targets(policy: Policy) -> Plan {
+    let price = Price { input: 1_000_000, output: 1_000_000 };
+    let targets = vec![target("one").with_price(price), target("two").with_price(price)];
+    Plan::new(contract(), targets)
+        .with_policy(policy)
+        .with_deadline(DEADLINE)
+        .with_budget(BUDGET)
+        .with_max_tokens(50)
+        .build()
+        .unwrap()
+}
+
+/// Everything that has to hold between the calls of one run.
+#[derive(Clone, Default)]
+struct Watcher {
+    calls: u32,
+    waited: Duration,
+    target: usize,
+    hottest: Option<f64>,
+    ids: BTreeSet<CallId>,
+}
+
+impl Watcher {
+    fn call(&mut self, id: CallId, target: usize, call: &Call, spent: Cost, reserve: Cost) {
+        self.calls += 1;
+        assert!(self.ids.insert(id), "every call has a number of its own");
+        assert!(target >= self.target, "targets only advance");
+        if target > self.target {
+            (self.target, self.hottest) = (target, None);
+        }
+        if let (Some(before), Some(now)) = (self.hottest, call.sampling.temperature) {
+            assert!(now <= before, "it never heats up within a target");
+        }
+        self.hottest = call.sampling.temperature.or(self.hottest);
+        assert!(spent.plus(reserve).fits(BUDGET), "what is spent and reserved stays within the budget");
+    }
+
+    fn done(&self, plan: &Plan, run: &Run) {
+        assert!(self.calls <= 40, "calls are bounded");
+        assert_eq!(run.ledger().len(), self.calls as usize, "every call is in the ledger");
+        assert!(self.waited < DEADLINE, "waits end before the deadline");
+        match run.clone().finish() {
+            Ok(outcome) => {
+                let judged = plan.contract().judge(&outcome.value, &Context::EMPTY);
+                assert!(judged.is_accepted(), "an accepted value satisfies the contract: {judged:?}");
+                assert_eq!(
+                    outcome.usage,
+                    run.ledger().iter().fold(Usage::default(), |sum, a| sum.plus(a.usage))
+                );
+            }
+            Err(error) => assert_eq!(error.attempts().len(), self.calls as usize),
+        }
+    }
+}
+
+/// Walks every script of replies from here to the end of the run; how many ends there are.
+fn walk(plan: &Plan, mut run: Run, mut now: Time, mut watcher: Watcher) -> usize {
+    loop {
+        match run.step(plan, now) {
+            Step::Wait { until } => {
+                watcher.waited += until.since(now);
+                now = until;
+            }
+            Step::Done => {
+                watcher.done(plan, &run);
+                return 1;
+            }
+            Step::Consult { .. } => unreachable!("this plan consults nobody"),
+            Step::Call { id, target, call, reserve } => {
+                let spent = run.ledger().iter().fold(Cost::default(), |sum, attempt| sum.plus(attempt.cost));
+                watcher.call(id, target, &call, spent, reserve);
+                return REPLIES
+                    .iter()
+                    .map(|reply| {
+                        let mut branch = run.clone();
+                        let event = reply.event(id, &call);
+                        let later = now.after(Duration::from_millis(100));
+                        branch.on(plan, later, event.clone()).unwrap();
+                        let after = branch.clone();
+                        assert_eq!(
+                            branch.on(plan, later, event),
+                            Err(Misuse::NotExpected),
+                            "a doubled event is misuse"
+                        );
+                        assert_eq!(branch, after, "and changes nothing");
+                        walk(plan, branch, later, watcher.clone())
+                    })
+                    .sum();
+            }
+        }
+    }
+}
+
+#[test]
+fn every_script_of_replies_keeps_the_laws() {
+    let backoff = Backoff { waits: vec![2000], jitter: 0.0 };
+    let policies = [
+        Policy::new(2).with_attempts_per_target(1).with_backoff(backoff),
+        Policy::new(2).with_temperature(Temperature::Steps(vec![0.3, 0.2])).with_backoff(Backoff::none()),
+        Policy::agent(0.7).with_patching(Patching::Within(1)).with_backoff(Backoff::none()),
+    ];
+    let mut ends = 0;
+    for policy in policies {
+        let plan = two_targets(policy);
+        ends += walk(&plan, Run::new(&plan, input().with_seed(1)), Time(0), Watcher::default());
+    }
+    assert!(ends > 10_000, "{ends} scripts were walked");
+}
+
+fn any_policy() -> impl Strategy<Value = Policy> {
+    let temperature = prop_oneof![
+        Just(Temperature::Own),
+        prop::collection::vec(0.0..2.0f64, 1..5).prop_map(Temperature::Steps),
+        (0.0..2.0f64, 0.0..2.0f64).prop_map(|(first, then)| Temperature::AtMost { first, then }),
+    ];
+    let patching =
+        prop_oneof![Just(Patching::Never), Just(Patching::Attempt), (0u32..4).prop_map(Patching::Within)];
+    let backoff = (prop::collection::vec(0u64..5000, 0..4), 0.0..1.0f64);
+    let feedback = prop_oneof![
+        Just(Feedback::standard()),
+        Just(Feedback::agent()),
+        Just(Feedback::corrective()),
+        Just(Feedback::folded())
+    ];
+    (1u32..6, prop::option::of(1u32..4), temperature, patching, backoff, feedback, any::<bool>()).prop_map(
+        |(attempts, per_target, temperature, patching, (waits, jitter), feedback, stop)| {
+            let policy = Policy::new(attempts)
+                .with_temperature(temperature)
+                .with_patching(patching)
+                .with_backoff(Backoff { waits, jitter })
+                .with_feedback(feedback)
+                .with_stop_on_repeat(stop);
+            match per_target {
+                Some(most) => policy.with_attempts_per_target(most),
+                None => policy,
+            }
+        },
+    )
+}
+
+fn any_script() -> impl Strategy<Value = Vec<Reply>> {
+    prop::collection::vec(prop::sample::select(REPLIES.to_vec()), 1..20)
+}
+
+/// Drives a run; before every step it is stored and read back if `stored`.
+fn trace(plan: &Plan, seed: u64, script: &[Reply], stored: bool) -> (Vec<Step>, String) {
+    let (mut run, mut now, mut steps, mut calls) =
+        (Run::new(plan, input().with_seed(seed)), Time(0), Vec::new(), 0);
+    loop {
+        if stored {
+            run = serde_json::from_str(&serde_json::to_string(&run).unwrap()).unwrap();
+        }
+        let step = run.step(plan, now);
+        steps.push(step.clone());
+        match step {
+            Step::Wait { until } => now = until,
+            Step::Call { id, call, .. } => {
+                let reply = &script[calls % script.len()];
+                calls += 1;
+                run.on(plan, now, reply.event(id, &call)).unwrap();
+            }
+            Step::Consult { id, .. } => {
+                let value = Some(json!({"score": 0, "parts": {"a": 0, "b": 0}, "note": ""}));
+                run.on(plan, now, Event::Consulted { id, violations: vec![], spent: Cost::default(), value })
+                    .unwrap();
+            }
+            Step::Done => return (steps, format!("{:?}", run.finish())),
+        }
+    }
+}
+
+/// A plan with everything in it, and a policy that breaks every promise.
+#[derive(Debug)]
+struct Unruly;
+
+impl RetryPolicy for Unruly {
+    fn first(&self, _: &Capabilities) -> Sampling {
+        Sampling { temperature: Some(0.5), ..Sampling::default() }
+    }
+
+    fn decide(&self, seen: &Seen<'_>) -> Decision {
+        Decision::Ask {
+            ask: Ask::Patch(vec![JsonPath::root().key("nowhere").index(9)]),
+            counts: false,
+            next_target: false,
+            sampling: Sampling { temperature: Some(2.0), ..seen.sampling },
+            feedback: Feedback::standard(),
+            max_tokens: seen.max_tokens,
+        }
+    }
+}
+
+#[test]
+fn an_unruly_policy_cannot_break_the_laws() {
+    let plan = Plan::new(contract(), vec![target("one")]).with_policy(Unruly).build().unwrap();
+    for reply in &REPLIES[1..] {
+        let driven = drive(&plan, input(), std::slice::from_ref(reply));
+        assert!(driven.calls.len() <= MAX_CALLS as usize);
+        assert!(driven.calls.iter().all(|(_, _, call)| call.sampling.temperature <= Some(0.5)));
+        assert!(driven.run.finish().is_err());
+    }
+}
+
+proptest! {
+    #[test]
+    fn storing_and_resuming_before_every_step_changes_nothing(
+        policy in any_policy(), script in any_script(), seed: u64, fallback: bool, consults: bool,
+    ) {
+        let builder = Plan::new(contract(), vec![target("one"), target("two")]).with_policy(policy).with_deadline(DEADLINE);
+        let builder = if fallback { builder.with_fallback() } else { builder };
+        let plan = if consults { builder.with_consults() } else { builder }.build().unwrap();
+        prop_assert_eq!(trace(&plan, seed, &script, false), trace(&plan, seed, &script, true));
+    }
+
+    #[test]
+    fn random_policies_keep_the_laws(policy in any_policy(), script in any_script(), seed: u64) {
+        let plan = two_targets(policy);
+        let (mut run, mut now, mut watcher, mut calls) = (Run::new(&plan, input().with_seed(seed)), Time(0), Watcher::default(), 0);
+        loop {
+            match run.step(&plan, now) {
+                Step::Wait { until } => { watcher.waited += until.since(now); now = until }
+                Step::Done => break watcher.done(&plan, &run),
+                Step::Consult { .. } => unreachable!("this plan consults nobody"),
+                Step::Call { id, target, call, reserve } => {
+                    let spent = run.ledger().iter().fold(Cost::default(), |sum, attempt| sum.plus(attempt.cost));
+                    watcher.call(id, target, &call, spent, reserve);
+                    run.on(&plan, now, script[calls % script.len()].event(id, &call)).unwrap();
+                    calls += 1;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_size_of_a_reask_does_not_grow(policy in any_policy(), noise in prop::collection::vec("[ -~]{0,200}", 6), long in 0usize..40_000) {
+        let answers: Vec<Reply> = noise.iter().enumerate().map(|(n, noise)| {
+            let note = noise.replace(['"', '\\'], "'") + &"x".repeat(long);
+            let text = format!(r#"{{"score": {}, "parts": {{"a": {n}, "b": 170}}, "note": "{note}"}}"#, 2000 + n);
+            Reply::Says(text.leak())
+        }).collect();
+        let mut policy = policy.with_stop_on_repeat(false);
+        policy.attempts = 6;
+        let driven = drive(&plan(policy), input(), &answers);
+        let size = |call: &Call| call.messages.iter().map(|message| message.text().len()).sum::<usize>();
+        let task = size(&driven.calls[0].2);
+        for (_, _, call) in &driven.calls[1..] {
+            let grown = size(call) - task;
+            prop_assert!(grown <= MAX_PREVIOUS + MAX_BYTES + 1024, "{} bytes more than the task", grown);
+        }
+    }
+
+    #[test]
+    fn events_out_of_place_are_misuse_and_change_nothing(script in any_script(), wrong in any_script()) {
+        let plan = plan(Policy::default());
+        let mut run = Run::new(&plan, input());
+        let Step::Call { id: first, call: first_call, .. } = run.step(&plan, Time(0)) else { unreachable!() };
+        for reply in &script {
+            let Step::Call { id, call, .. } = run.step(&plan, Time(u64::MAX / 2)) else { break };
+            run.on(&plan, Time(0), reply.event(id, &call)).unwrap();
+            let before = run.clone();
+            for late in &wrong {
+                prop_assert_eq!(run.on(&plan, Time(0), late.event(first, &first_call)), Err(Misuse::NotExpected));
+            }
+            let consulted = Event::Consulted { id, violations: vec![], spent: Cost::default(), value: None };
+            prop_assert_eq!(run.on(&plan, Time(0), consulted), Err(Misuse::NotExpected));
+            prop_assert_eq!(&run, &before);
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! Single traits of the run machine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_core::*;
+use serde_json::json;
+
+use crate::support::*;
+
+#[test]
+fn a_patch_asks_for_the_wrong_value_alone_and_keeps_every_other_byte() {
+    let spaced_out = r#"{"note":  "fine"  , "parts": {"a": 70,"b": 170}, "score": 700}"#;
+    let driven = drive(
+        &plan(Policy::default()),
+        input(),
+        &[Reply::Says(spaced_out), Reply::Says(r#"{"parts.b": 70}"#)],
+    );
+    let patch = &driven.calls[1].2;
+    assert_eq!(patch.schema().unwrap()["required"], json!(["parts.b"]));
+    assert_eq!(patch.schema().unwrap()["properties"]["parts.b"]["maximum"], 100);
+    let words = patch.messages.last().unwrap().text();
+    assert!(words.contains("- \"parts.b\" (now 170): expected 100, found 170\n"), "{words}");
+    assert!(!words.contains("fine"), "the rest of the answer is not sent again: {words}");
+    let outcome = driven.run.finish().unwrap();
+    assert_eq!(outcome.value, json!({"note": "fine", "parts": {"a": 70, "b": 70}, "score": 700}));
+    assert_eq!(
+        outcome.provenance[1],
+        Provenance { path: "$.parts.b".parse().unwrap(), source: Source::Patched, attempt: 2 }
+    );
+    assert_eq!(outcome.attempts[1].patched, ["$.parts.b".parse().unwrap()]);
+}
+
+#[test]
+fn a_missing_member_is_patched_in() {
+    let driven = drive(
+        &plan(Policy::default()),
+        input(),
+        &[Reply::Says(r#"{"score": 700, "parts": {"a": 70, "b": 70}}"#), Reply::Says(r#"{"note": "x"}"#)],
+    );
+    assert!(
+        driven.calls[1]
+            .2
+            .messages
+            .last()
+            .unwrap()
+            .text()
+            .contains("- \"note\" (missing): required field is missing")
+    );
+    assert_eq!(driven.run.finish().unwrap().value["note"], "x");
+}
+
+#[test]
+fn a_rule_narrows_the_patch_to_what_makes_the_sum_right() {
+    let driven =
+        drive(&plan(Policy::default()), input(), &[Reply::Says(BAD_SUM), Reply::Says(r#"{"score": 690}"#)]);
+    let score = driven.calls[1].2.schema().unwrap()["properties"]["score"].clone();
+    assert_eq!(score, json!({"type": "integer", "minimum": 680, "maximum": 720}));
+    let outcome = driven.run.finish().unwrap();
+    assert_eq!(outcome.provenance[1].source, Source::Narrowed);
+}
+
+#[test]
+fn a_narrowing_stays_within_the_schema() {
+    let high = r#"{"score": 0, "parts": {"a": 100, "b": 99}, "note": ""}"#;
+    let driven = drive(&plan(Policy::default()), input(), &[Reply::Says(high), Reply::Says("{}")]);
+    assert_eq!(driven.calls[1].2.schema().unwrap()["properties"]["score"]["maximum"], 1000);
+}
+
+#[test]
+fn an_unusable_patch_leaves_the_draft_and_its_violations() {
+    let driven = drive(
+        &plan(Policy::default()),
+        input(),
+        &[Reply::Says(BAD_SUM), Reply::Says("sorry"), Reply::Says(r#"{"score": 700}"#)],
+    );
+    assert!(driven.calls[2].2.messages.last().unwrap().text().contains("\"score\" (now 600)"));
+    assert!(driven.run.finish().is_ok());
+}
+
+#[test]
+fn a_whole_answer_is_asked_for_where_no_patch_can_help() {
+    for bad in ["no json", "[]", r#"{"score": 700, "parts": {"a": 70, "b": 70}, "note": "fine", "extra": 1}"#]
+    {
+        let driven = drive(&plan(Policy::default()), input(), &[Reply::Says(bad), Reply::Says(GOOD)]);
+        assert!(driven.run.ledger()[1].patched.is_empty(), "{bad}");
+        assert!(driven.calls[1].2.messages.last().unwrap().text().contains("What is wrong with it"));
+    }
+}
+
+#[test]
+fn a_patch_within_an_attempt_keeps_its_temperature_and_number() {
+    let policy = Policy::oracle().with_patching(Patching::Within(1));
+    let script = [
+        Reply::Says(BAD_SUM),
+        Reply::Says(r#"{"score": 1}"#),
+        Reply::Says(BAD_SUM),
+        Reply::Says(r#"{"score": 700}"#),
+    ];
+    let driven = drive(&plan(policy), input(), &script);
+    let sent: Vec<_> =
+        driven.run.ledger().iter().map(|a| (a.attempt, a.sampling.temperature, a.patched.len())).collect();
+    assert_eq!(sent, [(1, Some(0.3), 0), (1, Some(0.3), 1), (2, Some(0.2), 0), (2, Some(0.2), 1)]);
+    assert!(driven.run.finish().is_ok());
+}
+
+#[test]
+fn the_same_wrong_answer_twice_ends_it_where_the_policy_says_so() {
+    let driven =
+        drive(&plan(Policy::new(5).with_patching(Patching::Never)), input(), &[Reply::Says(BAD_RANGE)]);
+    assert_eq!(driven.calls.len(), 2);
+    let driven = drive(
+        &plan(Policy::new(5).with_patching(Patching::Never).with_stop_on_repeat(false)),
+        input(),
+        &[Reply::Says(BAD_RANGE)],
+    );
+    assert_eq!(driven.calls.len(), 5);
+}
+
+#[test]
+fn a_truncated_answer_is_not_accepted_and_gets_more_room() {
+    let cut = r#"{"score": 700, "parts": {"a": 70, "b": 70}, "note": "fi"#;
+    let plan = Plan::new(contract(), vec![target("primary")]).with_max_tokens(50).build().unwrap();
+    let driven = drive(&plan, input(), &[Reply::Ends(cut, Finish::Length), Reply::Says(GOOD)]);
+    let caps: Vec<_> = driven.calls.iter().map(|(_, _, call)| call.max_tokens).collect();
+    assert_eq!(caps, [Some(50), Some(100)]);
+    assert!(matches!(
+        &driven.run.ledger()[0].verdict,
+        Verdict::Failed { failure: Failure::Truncated { .. } }
+    ));
+    let driven = drive(&plan, input(), &[Reply::Ends(GOOD, Finish::Length)]);
+    assert!(driven.run.finish().is_ok(), "complete at the limit is complete");
+    let driven = drive(&plan, input(), &[Reply::Ends(cut, Finish::Stop)]);
+    assert_eq!(driven.run.finish().unwrap().provenance[0].source, Source::Repaired);
+}
+
+#[test]
+fn what_the_provider_closed_is_not_an_answer() {
+    let plan = plan(Policy::default());
+    let mut run = Run::new(&plan, input());
+    let Step::Call { id, .. } = run.step(&plan, Time(0)) else { panic!() };
+    let text = r#"{"score": 700, "parts": {"a": 70, "b": 70}, "note": ""}"#;
+    let mut completion = Completion::new(text).with_finish(Finish::Length);
+    completion.closed_at = text.find(r#""note""#);
+    run.on(&plan, Time(1), Event::Answered { id, completion, stopped: None }).unwrap();
+    let Verdict::Failed { failure } = &run.ledger()[0].verdict else { panic!() };
+    assert_eq!(
+        failure.violations()[0].to_string(),
+        "Not answered at $.note: the limit of tokens closed the document first"
+    );
+    let Step::Call { call, .. } = run.step(&plan, Time(2)) else { panic!() };
+    assert_eq!(call.schema().unwrap()["required"], json!(["note"]), "it is asked for again alone");
+
+    let mut run = Run::new(&plan, input());
+    let Step::Call { id, .. } = run.step(&plan, Time(0)) else { panic!() };
+    let mut completion = Completion::new(GOOD).with_finish(Finish::Length);
+    completion.closed_at = GOOD.find("ne\"}");
+    run.on(&plan, Time(1), Event::Answered { id, completion, stopped: None }).unwrap();
+    let sources: Vec<_> = run.finish().unwrap().provenance.iter().map(|part| part.source).collect();
+    assert_eq!(sources, [Source::Native, Source::Closed], "a string that was cut is accepted and marked");
+}
+
+#[test]
+fn a_refusal_goes_to_the_next_target_without_correction() {
+    let plan = Plan::new(contract(), vec![target("one"), target("two")]).build().unwrap();
+    let driven = drive(&plan, input(), &[Reply::Ends("I can't.", Finish::Refused), Reply::Says(GOOD)]);
+    assert_eq!(driven.calls[0].2.messages, driven.calls[1].2.messages);
+    assert_eq!(driven.run.finish().unwrap().origin, Origin::Model { target: "two".into() });
+    let driven = drive(&plan, input(), &[Reply::Ends("I can't.", Finish::Refused)]);
+    let error = driven.run.finish().unwrap_err();
+    assert_eq!(
+        (error.kind(), error.to_string().as_str()),
+        (ErrorKind::Refused, "the model refused: I can't.")
+    );
+}
+
+#[test]
+fn the_next_target_hears_what_was_wrong() {
+    let plan = Plan::new(contract(), vec![target("one"), target("two")])
+        .with_policy(Policy::default().with_attempts_per_target(1))
+        .build()
+        .unwrap();
+    let driven = drive(&plan, input(), &[Reply::Says(BAD_RANGE), Reply::Says(GOOD)]);
+    assert_eq!(driven.calls[1].1, 1);
+    assert!(driven.calls[1].2.messages.last().unwrap().text().contains("$.parts.a"));
+}
+
+#[test]
+fn what_a_target_does_not_take_is_left_out_and_noted() {
+    let plain =
+        Target::new("plain", Capabilities::default()).with_rung(Arc::new(AsIs("prompt", Enforcement::None)));
+    let plan = Plan::new(contract(), vec![plain]).with_policy(Policy::oracle()).build().unwrap();
+    let driven = drive(&plan, input().with_seed(7), &[Reply::Says(GOOD)]);
+    assert_eq!(driven.calls[0].2.sampling, Sampling::default());
+    assert_eq!(driven.run.ledger()[0].skipped, ["temperature", "seed"]);
+}
+
+#[test]
+fn each_attempt_has_a_seed_of_its_own_and_a_repeated_call_the_same() {
+    let script =
+        [Reply::Says("no"), Reply::Fails(FaultKind::Timeout), Reply::Says("still no"), Reply::Says(GOOD)];
+    let driven = drive(&plan(Policy::oracle()), input().with_seed(40), &script);
+    let seeds: Vec<_> = driven.calls.iter().map(|(_, _, call)| call.sampling.seed).collect();
+    assert_eq!(seeds, [Some(40), Some(41), Some(41), Some(42)]);
+}
+
+#[test]
+fn the_deadline_ends_waits_before_it() {
+    let plan =
+        Plan::new(contract(), vec![target("one")]).with_deadline(Duration::from_secs(5)).build().unwrap();
+    let driven = drive(&plan, input(), &[Reply::Fails(FaultKind::Overloaded)]);
+    assert_eq!(driven.calls.len(), 2, "after 2 s there is one retry, 4 s more would be too late");
+    assert_eq!(driven.calls[0].2.deadline, Some(Time(6_000)));
+    let driven = drive(&plan, input(), &[Reply::Limits(3600)]);
+    assert_eq!((driven.calls.len(), driven.run.finish().unwrap_err().kind()), (1, ErrorKind::Unavailable));
+}
+
+#[test]
+fn the_budget_is_reserved_before_a_call() {
+    let priced = target("one").with_price(Price { input: 1_000_000, output: 1_000_000 });
+    let budget = Cost { tokens: 1000, micro_usd: 120 };
+    let plan = Plan::new(contract(), vec![priced]).with_max_tokens(40).with_budget(budget).build().unwrap();
+    let driven = drive(&plan, input(), &[Reply::Says("no"), Reply::Says("nor this")]);
+    let error = driven.run.clone().finish().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Budget);
+    assert!(driven.calls.len() == 1 && error.usage().output_tokens == 40, "{error:#}");
+    let mut run = Run::new(&plan, input());
+    let Step::Call { reserve, .. } = run.step(&plan, Time(0)) else { panic!() };
+    assert_eq!(reserve, Cost { tokens: 45, micro_usd: 45 });
+}
+
+#[test]
+fn a_denied_call_uses_the_fallback() {
+    let plan = Plan::new(contract(), vec![target("one")]).with_fallback().build().unwrap();
+    assert_eq!(drive(&plan, input(), &[Reply::Denies]).run.finish().unwrap().origin, Origin::Fallback);
+}
+
+#[test]
+fn consultations_reject_and_are_judged_too() {
+    let plan = Plan::new(contract(), vec![target("one")]).with_consults().with_fallback().build().unwrap();
+    let mut run = Run::new(&plan, input());
+    let Step::Call { id, call, .. } = run.step(&plan, Time(0)) else { panic!() };
+    run.on(&plan, Time(1), Reply::Says(GOOD).event(id, &call)).unwrap();
+    let Step::Consult { id, who: Consult::Validators, candidate } = run.step(&plan, Time(1)) else {
+        panic!()
+    };
+    assert_eq!(candidate["score"], 700);
+    let unknown =
+        Violation::new("$.note".parse().unwrap(), "known", Stage::Consult).with_expected("a known note");
+    let spent = Cost { tokens: 5, micro_usd: 1 };
+    run.on(&plan, Time(2), Event::Consulted { id, violations: vec![unknown], spent, value: None }).unwrap();
+    let Step::Call { id, call, .. } = run.step(&plan, Time(2)) else { panic!() };
+    assert_eq!(call.schema().unwrap()["required"], json!(["note"]));
+    run.on(&plan, Time(3), Reply::Ends("", Finish::Refused).event(id, &call)).unwrap();
+    let Step::Consult { id, who: Consult::Fallback, .. } = run.step(&plan, Time(3)) else { panic!() };
+    let value = Some(json!({"score": 9000}));
+    run.on(&plan, Time(4), Event::Consulted { id, violations: vec![], spent: Cost::default(), value })
+        .unwrap();
+    let error = run.finish().unwrap_err();
+    assert!(error.to_string().contains("the fallback's value breaks the contract"), "{error}");
+    assert_eq!(error.best().unwrap().value["score"], 700);
+}
+
+#[test]
+fn cancelling_ends_it_at_once_with_the_ledger() {
+    let plan = Plan::new(contract(), vec![target("one")]).with_fallback().build().unwrap();
+    let mut run = Run::new(&plan, input());
+    run.step(&plan, Time(0));
+    run.on(&plan, Time(1), Event::Cancelled).unwrap();
+    assert_eq!(run.step(&plan, Time(1)), Step::Done);
+    assert_eq!(run.on(&plan, Time(2), Event::Cancelled), Err(Misuse::NotExpected));
+    let error = run.finish().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+    assert!(error.attempts()[0].usage.estimated);
+}
+
+#[test]
+fn an_error_tells_its_story_with_values_masked() {
+    let driven =
+        drive(&plan(Policy::oracle()), input(), &[Reply::Says(BAD_RANGE), Reply::Fails(FaultKind::Auth)]);
+    let error = driven.run.finish().unwrap_err();
+    assert_eq!(error.to_string(), "no provider answered: not authorised: scripted");
+    let long = format!("{error:#}");
+    assert!(
+        long.contains("attempt 1, primary: invalid\n    Number out of range at $.parts.a: expected 100"),
+        "{long}"
+    );
+    assert!(!long.contains("170"), "{long}");
+    assert_eq!(error.best().unwrap().value["parts"]["a"], 170);
+    assert_eq!(error.paths(), [&"$.parts.a".parse::<JsonPath>().unwrap()]);
+}
+
+#[test]
+fn the_candidate_that_satisfies_the_contract_is_taken() {
+    let text = format!(
+        "First I had {BAD_RANGE} but the answer is {GOOD}, unlike {{\"score\": 500, \"parts\": {{\"a\": 1, \"b\": 1}}, \"note\": \"much longer than the answer itself\"}}"
+    );
+    let leaked: &'static str = text.leak();
+    let outcome = drive(&plan(Policy::oracle()), input(), &[Reply::Says(leaked)]).run.finish().unwrap();
+    assert_eq!(
+        (outcome.value["note"].as_str(), outcome.provenance[0].source),
+        (Some("fine"), Source::Repaired)
+    );
+}
+
+#[test]
+fn violations_point_into_the_answer() {
+    let driven = drive(&plan(Policy::oracle()), input(), &[Reply::Says(BAD_RANGE)]);
+    let Verdict::Failed { failure } = &driven.run.ledger()[0].verdict else { panic!() };
+    assert_eq!(failure.violations()[0].span.unwrap().of(BAD_RANGE), "170");
+}
+
+#[test]
+fn soft_checks_report_and_do_not_reject() {
+    let contract = contract()
+        .with_check(|_: &serde_json::Value, _: &Context<'_>, out: &mut Report| {
+            out.push(
+                Violation::new(JsonPath::root().key("note"), "short", Stage::Check)
+                    .with_expected("more words"),
+            );
+        })
+        .soft();
+    let plan = Plan::new(contract, vec![target("one")]).build().unwrap();
+    let outcome = drive(&plan, input(), &[Reply::Says(GOOD)]).run.finish().unwrap();
+    assert_eq!(outcome.warnings[0].to_string(), "short at $.note: expected more words");
+}
+
+#[test]
+fn checks_see_the_source_and_the_callers_data() {
+    let contract = contract().with_rule(Rule::Quoted { target: "$.note".parse().unwrap() }).with_check(
+        |value: &serde_json::Value, cx: &Context<'_>, out: &mut Report| {
+            if value["score"].as_u64() > cx.data["cap"].as_u64() {
+                out.push(Violation::new(JsonPath::root().key("score"), "cap", Stage::Check));
+            }
+        },
+    );
+    let plan = Plan::new(contract, vec![target("one")]).with_policy(Policy::oracle()).build().unwrap();
+    let input = Input::new(["A FINE wallet"]).with_data(json!({"cap": 500}));
+    let driven = drive(&plan, input, &[Reply::Says(GOOD)]);
+    let rules: Vec<_> = driven.run.ledger()[0].verdict.clone().into_violations();
+    assert_eq!(rules, ["cap"]);
+}
+
+trait IntoViolations {
+    fn into_violations(self) -> Vec<String>;
+}
+
+impl IntoViolations for Verdict {
+    fn into_violations(self) -> Vec<String> {
+        match self {
+            Verdict::Failed { failure } => {
+                failure.violations().iter().map(|violation| violation.rule.clone()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+#[test]
+fn plans_without_targets_or_dialects_are_refused() {
+    assert_eq!(Plan::new(contract(), vec![]).build().unwrap_err().kind(), ErrorKind::Config);
+    let bare = Target::new("bare", Capabilities::default());
+    assert_eq!(
+        Plan::new(contract(), vec![bare]).build().unwrap_err().to_string(),
+        "cannot be done as configured: target `bare` has no dialect to be asked in"
+    );
+}

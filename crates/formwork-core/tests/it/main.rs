@@ -1,0 +1,8 @@
+//! What callers and drivers rely on.
+
+#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
+
+mod laws;
+mod machine;
+mod policies;
+mod support;

@@ -1,0 +1,179 @@
+//! The ready policies do exactly what the documents that started the project ask for.
+
+use formwork_core::*;
+
+use crate::support::*;
+
+fn temperatures(driven: &Driven) -> Vec<Option<f64>> {
+    driven.calls.iter().map(|(_, _, call)| call.sampling.temperature).collect()
+}
+
+#[test]
+fn the_oracle_makes_three_whole_attempts_and_cools_down() {
+    let plan = Plan::new(contract(), vec![target("ollama")])
+        .with_policy(Policy::oracle())
+        .with_fallback()
+        .build()
+        .unwrap();
+    let driven = drive(&plan, input(), &[Reply::Says("I think it is a fine wallet.")]);
+    assert_eq!(temperatures(&driven), [Some(0.3), Some(0.2), Some(0.1)]);
+    let outcome = driven.run.finish().unwrap();
+    assert_eq!((outcome.origin, outcome.attempts.len()), (Origin::Fallback, 3));
+    assert_eq!(outcome.provenance[0].source, Source::Fallback);
+}
+
+#[test]
+fn the_oracle_retries_a_schema_fault_and_a_sum_fault_alike() {
+    let driven = drive(
+        &plan(Policy::oracle()),
+        input(),
+        &[Reply::Says(BAD_RANGE), Reply::Says(BAD_SUM), Reply::Says(GOOD)],
+    );
+    assert_eq!(temperatures(&driven), [Some(0.3), Some(0.2), Some(0.1)]);
+    let outcome = driven.run.finish().unwrap();
+    let stages: Vec<Stage> = outcome
+        .attempts
+        .iter()
+        .filter_map(|attempt| match &attempt.verdict {
+            Verdict::Failed { failure } => Some(failure.violations()[0].stage),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(stages, [Stage::Schema, Stage::Check]);
+    assert_eq!(outcome.value["score"], 700);
+}
+
+#[test]
+fn the_oracle_asks_three_times_over_all_targets() {
+    let plan = Plan::new(contract(), vec![target("one"), target("two")])
+        .with_policy(Policy::oracle().with_attempts_per_target(2))
+        .build()
+        .unwrap();
+    let driven = drive(&plan, input(), &[Reply::Says("no")]);
+    let targets: Vec<usize> = driven.calls.iter().map(|(_, target, _)| *target).collect();
+    assert_eq!(targets, [0, 0, 1]);
+    assert_eq!(driven.run.finish().unwrap_err().kind(), ErrorKind::Rejected);
+}
+
+#[test]
+fn a_refused_schema_steps_down_without_using_up_an_attempt() {
+    let driven =
+        drive(&plan(Policy::oracle()), input(), &[Reply::Fails(FaultKind::SchemaRefused), Reply::Says("no")]);
+    assert_eq!(temperatures(&driven), [Some(0.3), Some(0.3), Some(0.2), Some(0.1)]);
+    let dialects: Vec<_> =
+        driven.run.ledger().iter().map(|attempt| (attempt.attempt, attempt.dialect.as_str())).collect();
+    assert_eq!(dialects, [(1, "strict"), (1, "prompt"), (2, "prompt"), (3, "prompt")]);
+    let shown = |nth: usize| driven.calls[nth].2.messages[0].text().contains("\"maximum\": 1000");
+    assert_eq!([shown(0), shown(1)], [false, true]);
+}
+
+#[test]
+fn chat_injects_a_corrective_system_message_once() {
+    let fenced = "```json\n{}\n```";
+    let plan = Plan::new(contract(), vec![target("openai")])
+        .with_policy(Policy::chat(1))
+        .with_level(Level::Strict)
+        .build()
+        .unwrap();
+    let driven = drive(&plan, input(), &[Reply::Says(fenced), Reply::Says(GOOD)]);
+    let last = driven.calls[1].2.messages.last().unwrap();
+    assert_eq!(last.role, Role::System);
+    assert!(
+        last.text().starts_with("INVALID_JSON: ")
+            && last.text().ends_with("Return only a corrected JSON object."),
+        "{}",
+        last.text()
+    );
+    assert_eq!(temperatures(&driven), [None, None]);
+    assert!(driven.run.finish().is_ok());
+
+    let driven = drive(&plan, input(), &[Reply::Says("{\"x\": 1}")]);
+    assert_eq!(driven.calls.len(), 2);
+    let last = driven.calls[1].2.messages.last().unwrap().text();
+    assert!(last.starts_with("SCHEMA_VALIDATION_FAILED: ") && last.matches("\n- ").count() == 4, "{last}");
+}
+
+#[test]
+fn chat_counts_its_retries() {
+    for (max_retries, calls) in [(0, 1), (1, 2), (3, 4)] {
+        let driven = drive(&plan(Policy::chat(max_retries)), input(), &[Reply::Says("no")]);
+        assert_eq!(driven.calls.len(), calls);
+    }
+}
+
+#[test]
+fn shape_keeps_one_fresh_prompt_with_the_last_errors_only() {
+    let answers = [Reply::Says(r#"{"parts": {"a": 1, "b": 1}}"#), Reply::Says(BAD_RANGE), Reply::Says("no")];
+    let driven = drive(&plan(Policy::shape()), input(), &answers);
+    let prompts: Vec<String> =
+        driven.calls.iter().map(|(_, _, call)| call.messages.iter().map(Message::text).collect()).collect();
+    assert!(
+        driven
+            .calls
+            .iter()
+            .all(|(_, _, call)| call.messages.len() == 1 && call.sampling.temperature.is_none())
+    );
+    assert_eq!(prompts.len(), 3);
+    assert!(
+        prompts[1]
+            .contains("- Missing required field at path $.score\n- Missing required field at path $.note"),
+        "{}",
+        prompts[1]
+    );
+    assert!(prompts[2].contains("$.parts.a") && !prompts[2].contains("$.note"), "{}", prompts[2]);
+    assert_eq!(driven.run.finish().unwrap_err().attempts().len(), 3);
+}
+
+#[test]
+fn the_agent_asks_once_more_and_cooler() {
+    let driven = drive(&plan(Policy::agent(0.7)), input(), &[Reply::Says(BAD_RANGE)]);
+    assert_eq!(temperatures(&driven), [Some(0.7), Some(0.2)]);
+    let messages = &driven.calls[1].2.messages;
+    assert_eq!(messages[messages.len() - 2], Message::assistant(BAD_RANGE));
+    let words = messages.last().unwrap().text();
+    assert!(
+        words.starts_with("Your previous response failed validation with these errors:\n- $.parts.a: "),
+        "{words}"
+    );
+    let driven = drive(&plan(Policy::agent(0.1)), input(), &[Reply::Says("no")]);
+    assert_eq!(temperatures(&driven), [Some(0.1), Some(0.1)]);
+}
+
+#[test]
+fn failed_calls_wait_2_4_8_seconds_and_are_no_attempts() {
+    let unavailable = Reply::Fails(FaultKind::Overloaded);
+    let script = [unavailable.clone(), unavailable.clone(), unavailable.clone(), Reply::Says(GOOD)];
+    let driven = drive(&plan(Policy::agent(0.7)), input(), &script);
+    let waits: Vec<u64> = driven.calls.windows(2).map(|pair| pair[1].0.since(pair[0].0).as_secs()).collect();
+    assert_eq!(waits, [2, 4, 8]);
+    let outcome = driven.run.finish().unwrap();
+    assert!(outcome.attempts.iter().all(|attempt| attempt.attempt == 1));
+
+    let driven = drive(&plan(Policy::agent(0.7)), input(), std::slice::from_ref(&unavailable));
+    assert_eq!((driven.calls.len(), driven.run.finish().unwrap_err().kind()), (4, ErrorKind::Unavailable));
+
+    let script =
+        [unavailable.clone(), unavailable.clone(), unavailable.clone(), Reply::Says("no"), unavailable];
+    let driven = drive(&plan(Policy::agent(0.7)), input(), &script);
+    assert_eq!(driven.calls.len(), 8, "the retries are counted anew for each attempt");
+
+    let driven = drive(&plan(Policy::agent(0.7)), input(), &[Reply::Fails(FaultKind::Auth)]);
+    assert_eq!((driven.calls.len(), driven.run.finish().unwrap_err().kind()), (1, ErrorKind::Unavailable));
+}
+
+#[test]
+fn a_longer_retry_after_wins() {
+    let driven =
+        drive(&plan(Policy::agent(0.7)), input(), &[Reply::Limits(7), Reply::Limits(1), Reply::Says(GOOD)]);
+    let waits: Vec<u64> = driven.calls.windows(2).map(|pair| pair[1].0.since(pair[0].0).as_secs()).collect();
+    assert_eq!(waits, [7, 4]);
+}
+
+#[test]
+fn a_policy_is_data() {
+    for policy in [Policy::default(), Policy::oracle(), Policy::chat(2), Policy::shape(), Policy::agent(0.7)]
+    {
+        let stored = serde_json::to_string(&policy).unwrap();
+        assert_eq!(serde_json::from_str::<Policy>(&stored).unwrap(), policy);
+    }
+}

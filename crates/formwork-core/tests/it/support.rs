@@ -1,0 +1,204 @@
+//! A contract with a hand-written validator (the core has no JSON Schema), dialects that lower nothing, and a driver
+//! with a virtual clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_core::*;
+use serde_json::{Value, json};
+
+/// `{"score": 0..=1000, "parts": {"a": 0..=100, "b": 0..=100}, "note": string}`, nothing else, all required.
+#[derive(Debug)]
+pub(crate) struct Score;
+
+pub(crate) fn schema() -> Value {
+    let part = json!({"type": "integer", "minimum": 0, "maximum": 100});
+    json!({
+        "type": "object",
+        "properties": {
+            "score": {"type": "integer", "minimum": 0, "maximum": 1000},
+            "parts": {"type": "object", "properties": {"a": part, "b": part}, "required": ["a", "b"], "additionalProperties": false},
+            "note": {"type": "string"},
+        },
+        "required": ["score", "parts", "note"],
+        "additionalProperties": false,
+    })
+}
+
+fn check(value: &Value, schema: &Value, path: &JsonPath, out: &mut Report) {
+    let violation = |rule: &str| Violation::new(path.clone(), rule, Stage::Schema);
+    let found = match value {
+        Value::Object(_) => "object",
+        Value::Array(_) => "array",
+        Value::String(_) => "string",
+        Value::Number(number) if number.as_f64().is_some_and(|number| number.fract() == 0.0) => "integer",
+        Value::Number(_) => "number",
+        Value::Bool(_) => "boolean",
+        Value::Null => "null",
+    };
+    if schema["type"] != found {
+        return out.push(violation("type").with_expected(schema["type"].as_str().unwrap()).with_found(found));
+    }
+    if let Some(number) = value.as_f64() {
+        for (rule, broken) in [
+            ("minimum", number < schema["minimum"].as_f64().unwrap()),
+            ("maximum", number > schema["maximum"].as_f64().unwrap()),
+        ] {
+            if broken {
+                out.push(
+                    violation(rule).with_expected(schema[rule].to_string()).with_found(value.to_string()),
+                );
+            }
+        }
+    }
+    if let Value::Object(members) = value {
+        for (name, schema) in schema["properties"].as_object().unwrap() {
+            match members.get(name) {
+                Some(member) => check(member, schema, &path.key(name.as_str()), out),
+                None => out.push(Violation::new(path.key(name.as_str()), "required", Stage::Schema)),
+            }
+        }
+        for name in members.keys().filter(|name| schema["properties"].get(name.as_str()).is_none()) {
+            out.push(Violation::new(path.key(name.as_str()), "additionalProperties", Stage::Schema));
+        }
+    }
+}
+
+impl Validator for Score {
+    fn validate(&self, value: &Value, _: &Context<'_>, out: &mut Report) {
+        check(value, &schema(), &JsonPath::root(), out);
+    }
+}
+
+impl Structure for Score {
+    fn subschema(&self, path: &JsonPath, _: &Value) -> Option<Value> {
+        path.segments().iter().try_fold(schema(), |schema, segment| match segment {
+            Segment::Key(name) => schema["properties"].get(name).cloned(),
+            Segment::Index(_) => None,
+        })
+    }
+}
+
+/// `score` is `5 * (a + b)`, give or take 20.
+pub(crate) fn sum() -> Rule {
+    let term = |path: &str| Term { path: path.parse().unwrap(), weight: 5.0 };
+    Rule::WeightedSum {
+        target: "$.score".parse().unwrap(),
+        terms: vec![term("$.parts.a"), term("$.parts.b")],
+        tolerance: 20.0,
+    }
+}
+
+pub(crate) fn contract() -> Contract {
+    Contract::new(Arc::new(Inline::new("score", schema())), Arc::new(Score)).with_rule(sum())
+}
+
+/// Sends the schema as it is.
+#[derive(Debug)]
+pub(crate) struct AsIs(pub(crate) &'static str, pub(crate) Enforcement);
+
+impl Lower for AsIs {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn enforcement(&self) -> Enforcement {
+        self.1
+    }
+
+    fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
+        let text = spaced(request.schema);
+        let shown = (self.1 == Enforcement::None).then_some(Shown::JsonSchema(text));
+        let schema = (self.1 == Enforcement::Schema).then(|| request.schema.clone());
+        Ok(Lowered { schema, enforcement: self.1, shown, ..Lowered::default() })
+    }
+}
+
+pub(crate) fn target(name: &str) -> Target {
+    let capabilities = Capabilities::new(Enforcement::Schema).with_temperature().with_seed();
+    Target::new(name, capabilities)
+        .with_rung(Arc::new(AsIs("strict", Enforcement::Schema)))
+        .with_rung(Arc::new(AsIs("prompt", Enforcement::None)))
+}
+
+pub(crate) fn plan(policy: Policy) -> Plan {
+    Plan::new(contract(), vec![target("primary")]).with_policy(policy).build().unwrap()
+}
+
+pub(crate) const GOOD: &str = r#"{"score": 700, "parts": {"a": 70, "b": 70}, "note": "fine"}"#;
+pub(crate) const BAD_SUM: &str = r#"{"score": 600, "parts": {"a": 70, "b": 70}, "note": "fine"}"#;
+pub(crate) const BAD_RANGE: &str = r#"{"score": 700, "parts": {"a": 170, "b": 70}, "note": "fine"}"#;
+
+/// What the other side does in one call.
+#[derive(Debug, Clone)]
+pub(crate) enum Reply {
+    Says(&'static str),
+    Ends(&'static str, Finish),
+    Fails(FaultKind),
+    Limits(u64),
+    Denies,
+}
+
+impl Reply {
+    /// The answer with so much use that the call could have at most.
+    pub(crate) fn event(&self, id: CallId, call: &Call) -> Event {
+        let answered = |text: &str, finish| {
+            let usage =
+                Usage { output_tokens: u64::from(call.max_tokens.unwrap_or(10)), ..Usage::estimate(call, 0) };
+            let completion =
+                Completion::new(text).with_finish(finish).with_usage(Usage { estimated: false, ..usage });
+            Event::Answered { id, completion, stopped: None }
+        };
+        match self {
+            Self::Says(text) => answered(text, Finish::Stop),
+            Self::Ends(text, finish) => answered(text, *finish),
+            Self::Fails(kind) => Event::Failed { id, fault: Fault::new(*kind, "scripted") },
+            Self::Limits(seconds) => {
+                let fault = Fault::new(FaultKind::RateLimited, "scripted")
+                    .with_retry_after(Some(Duration::from_secs(*seconds)));
+                Event::Failed { id, fault }
+            }
+            Self::Denies => Event::Denied { id },
+        }
+    }
+}
+
+/// Every call that a driven run made, with the time and the target.
+pub(crate) struct Driven {
+    pub(crate) run: Run,
+    pub(crate) calls: Vec<(Time, usize, Arc<Call>)>,
+}
+
+/// Drives a run to its end: the script's replies in order, the last one again and again.
+pub(crate) fn drive(plan: &Plan, input: Input, script: &[Reply]) -> Driven {
+    let (mut run, mut now, mut calls) = (Run::new(plan, input), Time(1_000), Vec::new());
+    loop {
+        match run.step(plan, now) {
+            Step::Wait { until } => now = until,
+            Step::Call { id, target, call, .. } => {
+                calls.push((now, target, Arc::clone(&call)));
+                let reply = script.get(calls.len() - 1).or(script.last()).unwrap();
+                now = now.after(Duration::from_millis(1));
+                run.on(plan, now, reply.event(id, &call)).unwrap();
+            }
+            Step::Consult { id, who: Consult::Fallback, .. } => {
+                let value = Some(json!({"score": 0, "parts": {"a": 0, "b": 0}, "note": "fallback"}));
+                run.on(plan, now, Event::Consulted { id, violations: vec![], spent: Cost::default(), value })
+                    .unwrap();
+            }
+            Step::Consult { id, .. } => {
+                run.on(
+                    plan,
+                    now,
+                    Event::Consulted { id, violations: vec![], spent: Cost::default(), value: None },
+                )
+                .unwrap();
+            }
+            Step::Done => return Driven { run, calls },
+        }
+    }
+}
+
+pub(crate) fn input() -> Input {
+    Input::new(["Score this wallet."])
+}
