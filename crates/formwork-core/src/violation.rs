@@ -159,7 +159,7 @@ fn title(rule: &str) -> &str {
         "minProperties" => "Too few fields",
         "maxProperties" => "Too many fields",
         "oneOf" | "anyOf" => "No variant fits",
-        "not" => "Value not allowed",
+        "not" | "falseSchema" => "Value not allowed",
         "dependentRequired" | "dependentSchemas" => "Fields do not fit together",
         "json" => "Not JSON",
         "closed" => "Not answered",

@@ -1,0 +1,346 @@
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+/// Rewrites a JSON Schema so that it is easy to walk: draft 2020-12, every local reference as `#/$defs/name`, only
+/// definitions that are used, no `$schema`, `$id` and anchors.
+///
+/// The meaning stays. Draft 4 to 7 are brought up to 2020-12 (`items` as a list, `additionalItems`, `dependencies`,
+/// boolean `exclusiveMinimum`, `$ref` hiding its siblings). A reference that leads nowhere in the document stays as it
+/// is; whoever compiles the schema reports it.
+///
+/// ```
+/// let schema = serde_json::json!({
+///     "$schema": "http://json-schema.org/draft-07/schema#",
+///     "definitions": {"a b": {"items": [{"$ref": "#"}]}, "unused": {}},
+///     "properties": {"x": {"$ref": "#/definitions/a b", "title": "hidden"}},
+/// });
+/// assert_eq!(formwork_core::normalise(&schema), serde_json::json!({
+///     "$ref": "#/$defs/root",
+///     "$defs": {
+///         "root": {"properties": {"x": {"$ref": "#/$defs/a_b"}}},
+///         "a_b": {"prefixItems": [{"$ref": "#/$defs/root"}]},
+///     },
+/// }));
+/// ```
+pub fn normalise(document: &Value) -> Value {
+    let mut work =
+        Normaliser { document, old: is_old_draft(document), names: BTreeMap::new(), queue: Vec::new() };
+    let mut root = work.rewrite(document);
+    let mut defs = Map::new();
+    // Definitions name further ones; each pointer is queued once, so this ends.
+    while let Some((pointer, name)) = work.queue.pop() {
+        let target = if pointer.is_empty() {
+            root.clone()
+        } else {
+            document.pointer(&pointer).map(|at| work.rewrite(at)).unwrap_or_default()
+        };
+        defs.insert(name, target);
+    }
+    if let Some(name) = work.names.get("") {
+        root = json!({"$ref": format!("#/$defs/{name}")});
+    }
+    if let Value::Object(root) = &mut root
+        && !defs.is_empty()
+    {
+        root.insert("$defs".to_owned(), Value::Object(defs));
+    }
+    root
+}
+
+/// Whether a schema is written in draft 4, 6 or 7: its `$schema` says so, or it has none and uses what only those have
+/// (`items` as a list, `additionalItems`, `dependencies`).
+pub fn is_old_draft(document: &Value) -> bool {
+    match document["$schema"].as_str() {
+        Some(uri) => ["draft-03", "draft-04", "draft-06", "draft-07"].iter().any(|draft| uri.contains(draft)),
+        None => {
+            let old = |node: &Value| {
+                node["items"].is_array()
+                    || node.get("additionalItems").is_some()
+                    || node["dependencies"].is_object()
+            };
+            find(document, &old, String::new()).is_some()
+        }
+    }
+}
+
+struct Normaliser<'a> {
+    document: &'a Value,
+    old: bool,
+    /// The name of the definition that stands for each pointer.
+    names: BTreeMap<String, String>,
+    queue: Vec<(String, String)>,
+}
+
+impl Normaliser<'_> {
+    fn rewrite(&mut self, node: &Value) -> Value {
+        let Value::Object(keywords) = node else { return node.clone() };
+        if self.old
+            && let Some(reference) = keywords.get("$ref").and_then(Value::as_str)
+        {
+            return json!({"$ref": self.reference(reference)});
+        }
+        let mut out = Map::new();
+        for (keyword, value) in keywords {
+            self.keyword(keyword, value, keywords, &mut out);
+        }
+        Value::Object(out)
+    }
+
+    fn keyword(
+        &mut self,
+        keyword: &str,
+        value: &Value,
+        all: &Map<String, Value>,
+        out: &mut Map<String, Value>,
+    ) {
+        let mut put = |keyword: &str, value: Value| out.insert(keyword.to_owned(), value);
+        match (keyword, value) {
+            (
+                "$schema" | "$id" | "$anchor" | "$dynamicAnchor" | "$recursiveAnchor" | "$comment"
+                | "definitions" | "$defs",
+                _,
+            ) => {}
+            ("id", Value::String(_)) if self.old => {}
+            ("$ref" | "$dynamicRef", Value::String(reference)) => {
+                let reference = self.reference(reference);
+                put("$ref", Value::String(reference));
+            }
+            ("items", Value::Array(items)) if self.old => {
+                put("prefixItems", self.all(items));
+            }
+            ("additionalItems", rest) if self.old => {
+                if all.get("items").is_some_and(Value::is_array) {
+                    put("items", self.rewrite(rest));
+                }
+            }
+            ("exclusiveMinimum" | "exclusiveMaximum", Value::Bool(exclusive)) if self.old => {
+                let bound = if keyword == "exclusiveMinimum" { "minimum" } else { "maximum" };
+                if let Some(limit) = all.get(bound).filter(|_| *exclusive) {
+                    put(keyword, limit.clone());
+                }
+            }
+            ("minimum" | "maximum", limit) => {
+                let exclusive = if keyword == "minimum" { "exclusiveMinimum" } else { "exclusiveMaximum" };
+                if !(self.old && all.get(exclusive) == Some(&Value::Bool(true))) {
+                    put(keyword, limit.clone());
+                }
+            }
+            ("dependencies", Value::Object(dependencies)) if self.old => {
+                let (lists, schemas): (Vec<_>, Vec<_>) =
+                    dependencies.iter().partition(|(_, value)| value.is_array());
+                let lists: Map<_, _> =
+                    lists.into_iter().map(|(name, list)| (name.clone(), list.clone())).collect();
+                let schemas: Map<_, _> =
+                    schemas.into_iter().map(|(name, schema)| (name.clone(), self.rewrite(schema))).collect();
+                if !lists.is_empty() {
+                    put("dependentRequired", Value::Object(lists));
+                }
+                if !schemas.is_empty() {
+                    put("dependentSchemas", Value::Object(schemas));
+                }
+            }
+            ("properties" | "patternProperties" | "dependentSchemas", Value::Object(schemas)) => {
+                let schemas = schemas.iter().map(|(name, schema)| (name.clone(), self.rewrite(schema)));
+                put(keyword, Value::Object(schemas.collect()));
+            }
+            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(schemas)) => {
+                put(keyword, self.all(schemas));
+            }
+            (
+                "items"
+                | "contains"
+                | "additionalProperties"
+                | "propertyNames"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "unevaluatedItems"
+                | "unevaluatedProperties"
+                | "contentSchema",
+                schema,
+            ) => {
+                put(keyword, self.rewrite(schema));
+            }
+            _ => {
+                put(keyword, value.clone());
+            }
+        }
+    }
+
+    fn all(&mut self, schemas: &[Value]) -> Value {
+        schemas.iter().map(|schema| self.rewrite(schema)).collect()
+    }
+
+    /// The reference in its new form; the definition that it names is queued.
+    fn reference(&mut self, reference: &str) -> String {
+        let Some(pointer) = self.locate(reference) else { return reference.to_owned() };
+        if let Some(name) = self.names.get(&pointer) {
+            return format!("#/$defs/{name}");
+        }
+        let wanted = safe_name(pointer.rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or("root"));
+        let taken = |name: &String| self.names.values().any(|other| other == name);
+        let name = std::iter::once(wanted.clone())
+            .chain((2..).map(|n| format!("{wanted}_{n}")))
+            .find(|name| !taken(name))
+            .unwrap_or(wanted);
+        self.names.insert(pointer.clone(), name.clone());
+        self.queue.push((pointer, name.clone()));
+        format!("#/$defs/{name}")
+    }
+
+    /// The JSON Pointer that a reference means, if that is in this document.
+    fn locate(&self, reference: &str) -> Option<String> {
+        let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let base = if base.is_empty() {
+            String::new()
+        } else {
+            find(self.document, &|node| is_id(node, base), String::new())?
+        };
+        let fragment = percent_decoded(fragment);
+        if fragment.is_empty() || fragment.starts_with('/') {
+            let pointer = format!("{base}{fragment}");
+            return self.document.pointer(&pointer).map(|_| pointer);
+        }
+        let is_anchor = |node: &Value| {
+            ["$anchor", "$dynamicAnchor"].iter().any(|keyword| node[*keyword] == fragment.as_str())
+                || ["$id", "id"].iter().any(|keyword| {
+                    node[*keyword].as_str().and_then(|id| id.strip_prefix('#')) == Some(&fragment)
+                })
+        };
+        find(self.document.pointer(&base)?, &is_anchor, base.clone())
+    }
+}
+
+/// Whether a schema's `$id` is this URI, or ends in it where it is relative.
+fn is_id(node: &Value, uri: &str) -> bool {
+    let matches = |id: &str| {
+        let id = id.trim_end_matches('#');
+        !id.is_empty()
+            && (id == uri
+                || (!uri.contains(':') && id.ends_with(&format!("/{}", uri.trim_start_matches('/')))))
+    };
+    ["$id", "id"].iter().any(|keyword| node[*keyword].as_str().is_some_and(matches))
+}
+
+/// The pointer of the first schema, outermost first, that `wanted` accepts.
+fn find(node: &Value, wanted: &impl Fn(&Value) -> bool, at: String) -> Option<String> {
+    if node.is_object() && wanted(node) {
+        return Some(at);
+    }
+    match node {
+        Value::Object(members) => members
+            .iter()
+            .filter(|(name, _)| {
+                !matches!(name.as_str(), "const" | "enum" | "default" | "examples" | "example")
+            })
+            .find_map(|(name, member)| {
+                find(member, wanted, format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")))
+            }),
+        Value::Array(items) => {
+            items.iter().enumerate().find_map(|(index, item)| find(item, wanted, format!("{at}/{index}")))
+        }
+        _ => None,
+    }
+}
+
+/// `[A-Za-z0-9_]`, which every dialect takes in the name of a definition.
+fn safe_name(pointer_step: &str) -> String {
+    let name = pointer_step.replace("~1", "_").replace("~0", "_");
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect()
+}
+
+fn percent_decoded(fragment: &str) -> String {
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.bytes();
+    while let Some(byte) = rest.next() {
+        let hex = || fragment.get(fragment.len() - rest.len()..fragment.len() - rest.len() + 2);
+        match hex().filter(|_| byte == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(decoded) => {
+                bytes.push(decoded);
+                rest.nth(1);
+            }
+            None => bytes.push(byte),
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| fragment.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_by_pointer_anchor_and_id_become_definitions() {
+        let schema = json!({
+            "$id": "https://example.com/tree",
+            "$defs": {
+                "a/b": {"$anchor": "leaf", "type": "integer"},
+                "sub": {"$id": "https://example.com/other", "type": "string"},
+            },
+            "prefixItems": [
+                {"$ref": "#/$defs/a~1b"},
+                {"$ref": "#leaf"},
+                {"$ref": "other"},
+                {"$ref": "https://example.com/tree#/prefixItems/0"},
+                {"$ref": "https://elsewhere.org/x"},
+                {"$ref": "#/nowhere"},
+            ],
+        });
+        assert_eq!(
+            normalise(&schema),
+            json!({
+                "prefixItems": [
+                    {"$ref": "#/$defs/a_b"},
+                    {"$ref": "#/$defs/a_b"},
+                    {"$ref": "#/$defs/sub"},
+                    {"$ref": "#/$defs/0"},
+                    {"$ref": "https://elsewhere.org/x"},
+                    {"$ref": "#/nowhere"},
+                ],
+                "$defs": {
+                    "0": {"$ref": "#/$defs/a_b"},
+                    "sub": {"type": "string"},
+                    "a_b": {"type": "integer"},
+                },
+            })
+        );
+    }
+
+    #[test]
+    fn names_that_collide_are_told_apart() {
+        let schema = json!({
+            "$defs": {"x": {"type": "string"}},
+            "properties": {"x": {"type": "integer"}},
+            "anyOf": [{"$ref": "#/$defs/x"}, {"$ref": "#/properties/x"}],
+        });
+        let normal = normalise(&schema);
+        assert_eq!(normal["$defs"], json!({"x_2": {"type": "integer"}, "x": {"type": "string"}}));
+    }
+
+    #[test]
+    fn old_drafts_become_the_new_one() {
+        let schema = json!({
+            "$schema": "http://json-schema.org/draft-04/schema#",
+            "id": "http://x/y",
+            "properties": {"id": {"minimum": 3, "exclusiveMinimum": true, "maximum": 9, "exclusiveMaximum": false}},
+            "items": [{"type": "string"}], "additionalItems": false,
+            "dependencies": {"a": ["b"], "c": {"required": ["d"]}},
+        });
+        assert_eq!(
+            normalise(&schema),
+            json!({
+                "properties": {"id": {"exclusiveMinimum": 3, "maximum": 9}},
+                "prefixItems": [{"type": "string"}], "items": false,
+                "dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"required": ["d"]}},
+            })
+        );
+    }
+
+    #[test]
+    fn data_that_looks_like_a_reference_is_left_alone() {
+        let schema = json!({"const": {"$ref": "#"}, "enum": [{"$id": "x"}], "default": {"$ref": "#/a"}});
+        assert_eq!(normalise(&schema), schema);
+    }
+}

@@ -1,0 +1,206 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use formwork_core::{
+    Context, Contract, JsonPath, Report, Schema, Structure, Typed, Validator, is_old_draft, normalise,
+};
+use jsonschema::{Draft, PatternOptions, ValidationError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::shape::shape;
+use crate::subschema::subschema;
+
+/// Whether `format` rejects values. JSON Schema leaves it open; a contract that names a format means it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Formats {
+    /// A known format rejects what does not have it; an unknown one rejects nothing. The default.
+    #[default]
+    Assert,
+    /// Formats reject nothing.
+    Annotate,
+}
+
+/// A schema that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[error("the schema cannot be used: #{pointer}: {message}")]
+pub struct SchemaError {
+    /// RFC 6901 JSON Pointer into the schema.
+    pub pointer: String,
+    /// What is wrong there, and what to do.
+    pub message: String,
+}
+
+/// A schema ready to validate.
+///
+/// It reports *all* violations, one root cause for each place, with the path, what was expected and what was found.
+/// Where a value fits no variant of `anyOf` or `oneOf`, the variant that it was meant to be is told by its tags, and
+/// that one's violations are reported. A number without a fraction (`612.0`) is an integer.
+pub struct Compiled {
+    validator: jsonschema::Validator,
+    normal: Value,
+}
+
+/// Compiles a schema; the same document is compiled once per process.
+///
+/// # Errors
+/// [`SchemaError`] if it is no JSON Schema, or refers to something outside of itself.
+pub fn compile(schema: &Value) -> Result<Arc<Compiled>, SchemaError> {
+    compile_with(schema, Formats::default())
+}
+
+/// Compiles a schema, with a choice of what `format` means.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_with(schema: &Value, formats: Formats) -> Result<Arc<Compiled>, SchemaError> {
+    static CACHE: LazyLock<Mutex<Cache>> = LazyLock::new(Mutex::default);
+    let key = (formats, Sha256::digest(schema.to_string()).into());
+    let cached = CACHE.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+    if let Some(compiled) = cached {
+        return Ok(compiled);
+    }
+    let compiled = Arc::new(Compiled { validator: build(schema, formats)?, normal: normalise(schema) });
+    let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    if cache.len() >= MAX_CACHED {
+        cache.clear();
+    }
+    cache.insert(key, Arc::clone(&compiled));
+    Ok(compiled)
+}
+
+/// Compiled schemas by the hash of their document.
+type Cache = HashMap<(Formats, [u8; 32]), Arc<Compiled>>;
+
+/// How many schemas are kept compiled: more than any program has, few enough for one that makes them up as it goes.
+const MAX_CACHED: usize = 512;
+
+/// How often a pattern with look-around may backtrack on one value.
+const BACKTRACK_LIMIT: usize = 10_000;
+
+fn build(schema: &Value, formats: Formats) -> Result<jsonschema::Validator, SchemaError> {
+    if !schema.is_object() && !schema.is_boolean() {
+        return Err(SchemaError {
+            pointer: String::new(),
+            message: "a schema is an object, or true or false".to_owned(),
+        });
+    }
+    let options = || {
+        let options = jsonschema::options()
+            .offline()
+            .should_validate_formats(formats == Formats::Assert)
+            .should_ignore_unknown_formats(true);
+        match schema.get("$schema") {
+            None if is_old_draft(schema) => options.with_draft(Draft::Draft7),
+            _ => options,
+        }
+    };
+    options().with_pattern_options(PatternOptions::regex()).build(schema).or_else(|error| {
+        let backtracking = PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT);
+        // The first error is the better one: the second try differs only in the patterns that it takes.
+        options().with_pattern_options(backtracking).build(schema).map_err(|_| unusable(schema, &error))
+    })
+}
+
+fn unusable(schema: &Value, error: &ValidationError<'_>) -> SchemaError {
+    let pointer = error.instance_path().to_string();
+    let message = match error.kind() {
+        jsonschema::error::ValidationErrorKind::Referencing(reason) => {
+            match remote_reference(schema, String::new()) {
+                Some((pointer, uri)) => {
+                    let message = format!(
+                        "`$ref` to another document ({uri}): nothing is fetched, copy its schema into `$defs`"
+                    );
+                    return SchemaError { pointer, message };
+                }
+                None => reason.to_string(),
+            }
+        }
+        _ => crate::words::capped(&error.to_string()),
+    };
+    SchemaError { pointer, message }
+}
+
+/// The first `$ref` that leads out of the document.
+fn remote_reference(node: &Value, at: String) -> Option<(String, String)> {
+    let step = |name: &str| format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
+    match node {
+        Value::Object(members) => {
+            if let Some(uri) = members.get("$ref").and_then(Value::as_str).filter(|uri| !uri.starts_with('#'))
+            {
+                return Some((step("$ref"), uri.to_owned()));
+            }
+            members.iter().find_map(|(name, member)| remote_reference(member, step(name)))
+        }
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .find_map(|(index, item)| remote_reference(item, step(&index.to_string()))),
+        _ => None,
+    }
+}
+
+impl Compiled {
+    /// Whether a value satisfies the schema: the fast answer, without reasons.
+    pub fn is_valid(&self, value: &Value) -> bool {
+        self.validator.is_valid(value)
+    }
+
+    /// The schema in the form of [`normalise`].
+    pub const fn normal(&self) -> &Value {
+        &self.normal
+    }
+}
+
+impl Validator for Compiled {
+    fn validate(&self, value: &Value, _: &Context<'_>, out: &mut Report) {
+        if !self.validator.is_valid(value) {
+            shape(self.validator.iter_errors(value), value, out);
+        }
+    }
+}
+
+impl Structure for Compiled {
+    fn subschema(&self, path: &JsonPath, document: &Value) -> Option<Value> {
+        subschema(&self.normal, path, document)
+    }
+}
+
+impl fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Compiled").finish_non_exhaustive()
+    }
+}
+
+/// The contract of a Rust type: its schema, and that it deserialises.
+///
+/// # Errors
+/// As [`compile`].
+///
+/// ```
+/// #[derive(schemars::JsonSchema, serde::Deserialize)]
+/// struct Person {
+///     name: String,
+///     age: u8,
+/// }
+///
+/// let contract = formwork_schema::contract::<Person>()?;
+/// assert_eq!(contract.schema().document()["required"], serde_json::json!(["name", "age"]));
+/// # Ok::<(), formwork_schema::SchemaError>(())
+/// ```
+pub fn contract<T: JsonSchema + DeserializeOwned + Send + 'static>() -> Result<Contract, SchemaError> {
+    Ok(contract_for(Arc::new(Typed::<T>::new()))?.with_type::<T>())
+}
+
+/// The contract of a schema alone.
+///
+/// # Errors
+/// As [`compile`].
+pub fn contract_for(schema: Arc<dyn Schema>) -> Result<Contract, SchemaError> {
+    let structure = compile(schema.document())?;
+    Ok(Contract::new(schema, structure))
+}

@@ -1,0 +1,33 @@
+//! JSON Schema for Formwork: compiles a schema, reports every violation in words, and lints the schema itself.
+//!
+//! - [`compile`] makes a [`Compiled`] schema out of a document, once for each document: it is cached by hash.
+//! - [`contract`] and [`contract_for`] are the short way to a [`Contract`](formwork_core::Contract).
+//! - [`lint`] finds what is wrong with a schema although it compiles: misspelled keywords, parts that nothing satisfies.
+//!
+//! Nothing is ever fetched: a `$ref` to another document is an error. Patterns run in linear time; one that needs
+//! look-around or back-references runs with a bound on its backtracking.
+//!
+//! ```
+//! use formwork_core::{Context, Report, Validator};
+//! use serde_json::json;
+//!
+//! let schema = json!({"properties": {"risks": {"items": {"type": "string"}}}, "required": ["name", "risks"]});
+//! let mut report = Report::default();
+//! formwork_schema::compile(&schema)?.validate(&json!({"risks": [123]}), &Context::EMPTY, &mut report);
+//! let messages: Vec<_> = report.violations().iter().map(ToString::to_string).collect();
+//! assert_eq!(messages, [
+//!     "Missing required field at path $.name",
+//!     "Type mismatch at $.risks[0]: expected string, found number",
+//! ]);
+//! # Ok::<(), formwork_schema::SchemaError>(())
+//! ```
+
+mod compile;
+mod lint;
+mod shape;
+mod subschema;
+mod variant;
+mod words;
+
+pub use compile::{Compiled, Formats, SchemaError, compile, compile_with, contract, contract_for};
+pub use lint::{Finding, lint};

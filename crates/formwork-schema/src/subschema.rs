@@ -1,0 +1,120 @@
+//! The part of a schema that governs one value of a document.
+
+use formwork_core::{JsonPath, Segment};
+use serde_json::{Map, Value, json};
+
+/// The schema of the value at `path`, able to stand alone: with the `$defs` that it needs. `normal` is normalised.
+pub(crate) fn subschema(normal: &Value, path: &JsonPath, document: &Value) -> Option<Value> {
+    let mut parts = vec![normal];
+    let mut value = Some(document);
+    for segment in path.segments() {
+        let inner = parts
+            .iter()
+            .flat_map(|part| all_parts(normal, part, value, 0))
+            .filter_map(|part| step(part, segment));
+        parts = inner.collect();
+        value = value.and_then(|value| match segment {
+            Segment::Key(name) => value.get(name),
+            Segment::Index(index) => value.get(index),
+        });
+    }
+    let governing: Vec<&Value> = parts.into_iter().filter(|part| **part != Value::Bool(true)).collect();
+    let mut schema = match governing.as_slice() {
+        [] => return None,
+        [only] => (*only).clone(),
+        many => json!({"allOf": many}),
+    };
+    let needed = needed_definitions(normal, &schema);
+    if let Value::Object(schema) = &mut schema
+        && !needed.is_empty()
+    {
+        schema.insert("$defs".to_owned(), Value::Object(needed));
+    }
+    Some(schema)
+}
+
+/// A schema and all that it includes by `$ref`, `allOf`, and the variants that the value fits by its tags.
+fn all_parts<'s>(root: &'s Value, part: &'s Value, value: Option<&Value>, depth: usize) -> Vec<&'s Value> {
+    let mut parts = vec![part];
+    if depth > MAX_DEPTH {
+        return parts;
+    }
+    if let Some(target) = part["$ref"].as_str().and_then(|target| root.pointer(target.strip_prefix('#')?)) {
+        parts.extend(all_parts(root, target, value, depth + 1));
+    }
+    for included in part["allOf"].as_array().into_iter().flatten() {
+        parts.extend(all_parts(root, included, value, depth + 1));
+    }
+    for keyword in ["anyOf", "oneOf"] {
+        let Some(variants) = part[keyword].as_array() else { continue };
+        let fitting: Vec<_> = variants.iter().filter(|variant| fits(root, variant, value, 0)).collect();
+        // Of several variants that may be meant, no single one governs the value.
+        if let [only] = fitting.as_slice() {
+            parts.extend(all_parts(root, only, value, depth + 1));
+        }
+    }
+    parts
+}
+
+const MAX_DEPTH: usize = 32;
+
+/// Whether a value has the type and the tags of a variant.
+fn fits(root: &Value, variant: &Value, value: Option<&Value>, depth: usize) -> bool {
+    let Some(value) = value.filter(|_| depth < MAX_DEPTH) else { return true };
+    if let Some(target) = variant["$ref"].as_str().and_then(|target| root.pointer(target.strip_prefix('#')?))
+    {
+        return fits(root, target, Some(value), depth + 1);
+    }
+    let is = |name: &str| match name {
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        name => name == crate::words::type_name(value),
+    };
+    let typed = match &variant["type"] {
+        Value::String(name) => is(name),
+        Value::Array(names) => names.iter().filter_map(Value::as_str).any(is),
+        _ => true,
+    };
+    let allows = |schema: &Value, value: &Value| {
+        schema.get("const").is_none_or(|constant| constant == value)
+            && schema["enum"].as_array().is_none_or(|listed| listed.contains(value))
+    };
+    let tagged = variant["properties"].as_object().is_none_or(|properties| {
+        properties.iter().all(|(name, schema)| value.get(name).is_none_or(|member| allows(schema, member)))
+    });
+    typed && tagged && allows(variant, value)
+}
+
+/// What a schema says about one member or item.
+fn step<'s>(schema: &'s Value, segment: &Segment) -> Option<&'s Value> {
+    match segment {
+        Segment::Key(name) => schema["properties"].get(name).or_else(|| schema.get("additionalProperties")),
+        Segment::Index(index) => schema["prefixItems"].get(index).or_else(|| schema.get("items")),
+    }
+}
+
+/// The definitions that a schema names, and those that they name.
+fn needed_definitions(root: &Value, schema: &Value) -> Map<String, Value> {
+    let mut needed = Map::new();
+    let mut open = references(schema);
+    while let Some(name) = open.pop() {
+        if let Some(definition) = root["$defs"].get(&name).filter(|_| !needed.contains_key(&name)) {
+            open.extend(references(definition));
+            needed.insert(name, definition.clone());
+        }
+    }
+    needed
+}
+
+fn references(schema: &Value) -> Vec<String> {
+    match schema {
+        Value::Object(members) => {
+            let own = members
+                .get("$ref")
+                .and_then(Value::as_str)
+                .and_then(|target| target.strip_prefix("#/$defs/"));
+            own.map(str::to_owned).into_iter().chain(members.values().flat_map(references)).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(references).collect(),
+        _ => Vec::new(),
+    }
+}

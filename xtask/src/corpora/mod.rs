@@ -1,0 +1,89 @@
+//! Scores on the corpora beside the project: third-party data, read from where it lies, never copied.
+
+mod check;
+mod read;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The folder with the corpora
+    #[arg(long, default_value = "../shared/corpora")]
+    folder: PathBuf,
+    /// Print the rows that failed, of this kind only if one is named
+    #[arg(long, num_args = 0..=1, default_missing_value = "")]
+    failures: Option<String>,
+}
+
+impl Args {
+    /// Whether failures of this kind are to be printed.
+    fn prints(&self, kind: &str) -> bool {
+        self.failures.as_deref().is_some_and(|wanted| wanted.is_empty() || kind.contains(wanted))
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), String> {
+    read::mechanical(args)?;
+    read::suites(args)?;
+    check::run(args)
+}
+
+fn rows(path: &Path) -> Result<Vec<Value>, String> {
+    let file = File::open(path).map_err(|error| {
+        format!(
+            "{}: {error} (the corpora lie beside the project; name their folder with --folder)",
+            path.display()
+        )
+    })?;
+    BufReader::new(file)
+        .lines()
+        .enumerate()
+        .map(|(n, line)| {
+            let line = line.map_err(|error| format!("{}:{}: {error}", path.display(), n + 1))?;
+            serde_json::from_str(&line).map_err(|error| format!("{}:{}: {error}", path.display(), n + 1))
+        })
+        .collect()
+}
+
+fn text<'r>(row: &'r Value, field: &str) -> &'r str {
+    row[field].as_str().unwrap_or_default()
+}
+
+/// Deep equality of JSON values: `1` and `1.0` are the same number.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+#[derive(Default)]
+struct Scores(BTreeMap<String, (usize, usize)>);
+
+impl Scores {
+    fn add(&mut self, kind: &str, right: bool) {
+        let (rights, all) = self.0.entry(kind.to_owned()).or_default();
+        *rights += usize::from(right);
+        *all += 1;
+    }
+
+    fn print(&self, title: &str) {
+        let (right, all) = self.0.values().fold((0, 0), |(r, a), (right, all)| (r + right, a + all));
+        println!("{title}: {right}/{all} = {:.1} %", 100.0 * right as f64 / all.max(1) as f64);
+        for (kind, (right, all)) in &self.0 {
+            println!(
+                "  {kind:<40} {right:>4}/{all:<4} {:5.1} %",
+                100.0 * *right as f64 / (*all).max(1) as f64
+            );
+        }
+    }
+}
