@@ -48,7 +48,7 @@ pub use message::{Message, Part, Role, Tool};
 pub use normalise::{is_old_draft, normalise};
 pub use plan::{Instruction, Plan, PlanBuilder, Target};
 pub use policy::{Ask, Backoff, Decision, Patching, Policy, RetryPolicy, Seen, Temperature};
-pub use provider::{Layer, Provider, SharedProvider};
+pub use provider::{Clock, Layer, Provider, SharedProvider};
 pub use rule::{Rule, Term};
 pub use run::{CallId, Consult, Event, Input, MAX_CALLS, Misuse, Run, Step};
 pub use schema::{Inline, Schema, Typed};

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::{Answer, Call, Capabilities, Fault};
+use crate::{Answer, Call, Capabilities, Fault, Time};
 
 /// Something that answers calls: a server, a model in this process, a script.
 ///
@@ -61,4 +61,14 @@ pub type SharedProvider = Arc<dyn Provider>;
 pub trait Layer: Send + Sync + fmt::Debug {
     /// The same provider with this around it.
     fn wrap(&self, inner: SharedProvider) -> SharedProvider;
+}
+
+/// What a driver takes the time from. The core itself never asks.
+#[async_trait]
+pub trait Clock: Send + Sync + fmt::Debug {
+    /// What time it is.
+    fn now(&self) -> Time;
+
+    /// Waits until a moment, or returns at once if that has passed.
+    async fn sleep_until(&self, until: Time);
 }

@@ -116,8 +116,6 @@ edit_kinds! {
     DoubleEncoded = Lenient, "document written as a string";
     /// Several documents in a row were read as one array.
     Sequence = Lenient, "several documents in a row";
-    /// A value was changed into the one that the schema asks for.
-    Coerced = Lenient, "value changed to fit the schema";
 }
 
 impl fmt::Display for EditKind {

@@ -1,0 +1,415 @@
+use std::sync::Arc;
+
+use formwork_core::normalise;
+use formwork_schema::{Compiled, compile};
+use proptest::prelude::*;
+use proptest::strategy::Union;
+use serde_json::{Map, Value, json};
+
+/// Documents that satisfy a schema.
+///
+/// Schemas whose demands can hardly be met by chance (`not`, look-around, several conditions at once) yield fewer
+/// documents: what does not satisfy the schema after all is thrown away.
+///
+/// # Panics
+/// If the schema cannot be compiled.
+///
+/// ```
+/// use proptest::prelude::*;
+/// use serde_json::json;
+///
+/// let schema = json!({"type": "object", "properties": {"age": {"type": "integer", "minimum": 0, "maximum": 150}}, "required": ["age"]});
+/// proptest!(|(person in formwork_testkit::instance(&schema))| {
+///     prop_assert!(person["age"].as_i64().is_some_and(|age| (0..=150).contains(&age)));
+/// });
+/// ```
+pub fn instance(schema: &Value) -> BoxedStrategy<Value> {
+    let compiled: Arc<Compiled> = match compile(schema) {
+        Ok(compiled) => compiled,
+        Err(error) => panic!("{error}"),
+    };
+    let root = Arc::new(normalise(schema));
+    let draft = Generator { root: Arc::clone(&root) }.node(&root, MAX_DEPTH);
+    draft.prop_filter("satisfies the schema", move |value| compiled.is_valid(value)).boxed()
+}
+
+/// How many references and containers deep a document may go before optional parts are left out.
+const MAX_DEPTH: u32 = 8;
+
+#[derive(Clone)]
+struct Generator {
+    root: Arc<Value>,
+}
+
+impl Generator {
+    fn node(&self, schema: &Value, depth: u32) -> BoxedStrategy<Value> {
+        if let Some(constant) = schema.get("const") {
+            return Just(constant.clone()).boxed();
+        }
+        if let Some(values) = schema["enum"].as_array().filter(|values| !values.is_empty()) {
+            return prop::sample::select(values.clone()).boxed();
+        }
+        if let Some(target) =
+            schema["$ref"].as_str().and_then(|target| self.root.pointer(target.strip_prefix('#')?))
+        {
+            return self.node(&merged(target, schema), depth.saturating_sub(1));
+        }
+        if let Some(parts) = schema["allOf"].as_array() {
+            let whole = parts
+                .iter()
+                .fold(without(schema, "allOf"), |whole, part| merged(&whole, &self.resolved(part)));
+            return self.node(&whole, depth);
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if let Some(variants) = schema[keyword].as_array().filter(|variants| !variants.is_empty()) {
+                let rest = without(schema, keyword);
+                // Near the end only what is sure to end: the variant that is written shortest.
+                let fewest = variants.iter().min_by_key(|variant| self.resolved(variant).to_string().len());
+                let chosen = if depth == 0 {
+                    fewest.into_iter().collect()
+                } else {
+                    variants.iter().collect::<Vec<_>>()
+                };
+                let strategies = chosen
+                    .into_iter()
+                    .map(|variant| self.node(&merged(&rest, &self.resolved(variant)), depth));
+                return Union::new(strategies).boxed();
+            }
+        }
+        match &schema["type"] {
+            Value::String(name) => self.typed(name, schema, depth),
+            Value::Array(names) if !names.is_empty() => {
+                let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+                Union::new(names.iter().map(|name| self.typed(name, schema, depth))).boxed()
+            }
+            _ => self.typed(guessed_type(schema), schema, depth),
+        }
+    }
+
+    fn resolved(&self, schema: &Value) -> Value {
+        match schema["$ref"].as_str().and_then(|target| self.root.pointer(target.strip_prefix('#')?)) {
+            Some(target) => merged(target, &without(schema, "$ref")),
+            None => schema.clone(),
+        }
+    }
+
+    fn typed(&self, name: &str, schema: &Value, depth: u32) -> BoxedStrategy<Value> {
+        match name {
+            "null" => Just(Value::Null).boxed(),
+            "boolean" => any::<bool>().prop_map(Value::from).boxed(),
+            "integer" => integer(schema),
+            "number" => number(schema),
+            "string" => string(schema),
+            "array" => self.array(schema, depth),
+            "object" => self.object(schema, depth),
+            _ => prop_oneof![
+                Just(Value::Null),
+                any::<bool>().prop_map(Value::from),
+                "[a-z]{0,8}".prop_map(Value::from)
+            ]
+            .boxed(),
+        }
+    }
+
+    fn array(&self, schema: &Value, depth: u32) -> BoxedStrategy<Value> {
+        let inner = depth.saturating_sub(1);
+        let prefix: Vec<_> = schema["prefixItems"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|item| self.node(item, inner))
+            .collect();
+        let least = size(schema, "minItems").unwrap_or(0).max(prefix.len());
+        let most = size(schema, "maxItems").unwrap_or(least + 3).min(least + 3);
+        let most = if depth == 0 || schema["items"] == false { least } else { most.max(least) };
+        let item = match schema.get("items") {
+            Some(item) if most > prefix.len() => self.node(item, inner),
+            _ => Just(Value::Null).boxed(),
+        };
+        let rest = prop::collection::vec(item, least - prefix.len()..=most - prefix.len());
+        let unique = schema["uniqueItems"] == true;
+        (prefix, rest)
+            .prop_map(move |(prefix, rest)| {
+                let mut items: Vec<Value> = prefix;
+                for item in rest {
+                    if !unique || !items.contains(&item) {
+                        items.push(item);
+                    }
+                }
+                Value::Array(items)
+            })
+            .boxed()
+    }
+
+    fn object(&self, schema: &Value, depth: u32) -> BoxedStrategy<Value> {
+        let inner = depth.saturating_sub(1);
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let mut members: Vec<BoxedStrategy<Option<(String, Value)>>> = Vec::new();
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            let needed = required.contains(&name.as_str());
+            if depth == 0 && !needed {
+                continue;
+            }
+            let member = (Just(name.clone()), self.node(property, inner));
+            members.push(if needed {
+                member.prop_map(Some).boxed()
+            } else {
+                prop::option::of(member).boxed()
+            });
+        }
+        let open = schema.get("additionalProperties").unwrap_or(&Value::Bool(true));
+        for name in required.iter().filter(|name| schema["properties"].get(**name).is_none()) {
+            members.push((Just((*name).to_owned()), self.node(open, inner)).prop_map(Some).boxed());
+        }
+        let declared = members.len();
+        let least = size(schema, "minProperties").unwrap_or(0).saturating_sub(required.len());
+        let extra = match open {
+            Value::Object(_) if depth > 0 => {
+                prop::collection::vec(("[a-z]{1,6}", self.node(open, inner)), least..=least + 2).boxed()
+            }
+            _ => Just(Vec::new()).boxed(),
+        };
+        let most = size(schema, "maxProperties").unwrap_or(usize::MAX);
+        (members, extra)
+            .prop_map(move |(members, extra)| {
+                let mut object: Map<String, Value> = members.into_iter().flatten().collect();
+                for (name, value) in extra {
+                    if object.len() < most.max(declared) {
+                        object.entry(name).or_insert(value);
+                    }
+                }
+                Value::Object(object)
+            })
+            .boxed()
+    }
+}
+
+fn integer(schema: &Value) -> BoxedStrategy<Value> {
+    let bound = |keyword: &str| schema[keyword].as_f64();
+    let low = [bound("minimum").map(f64::ceil), bound("exclusiveMinimum").map(|low| low.floor() + 1.0)];
+    let high = [bound("maximum").map(f64::floor), bound("exclusiveMaximum").map(|high| high.ceil() - 1.0)];
+    let low = low.into_iter().flatten().reduce(f64::max);
+    let high = high.into_iter().flatten().reduce(f64::min);
+    let (low, high) = match (low, high) {
+        (Some(low), Some(high)) => (low as i64, high as i64),
+        (Some(low), None) => (low as i64, (low as i64).saturating_add(10_000)),
+        (None, Some(high)) => ((high as i64).saturating_sub(10_000), high as i64),
+        (None, None) => (-10_000, 10_000),
+    };
+    let step = schema["multipleOf"]
+        .as_f64()
+        .filter(|step| step.fract() == 0.0 && *step >= 1.0)
+        .map_or(1, |step| step as i64);
+    if low > high {
+        return Just(json!(low)).boxed();
+    }
+    // The ends of the range are where mistakes are.
+    let anywhere = (low..=high).prop_map(move |number| number - number.rem_euclid(step));
+    let ends = prop::sample::select(vec![low, high]).prop_map(move |number| number - number.rem_euclid(step));
+    let up = move |number: i64| if number < low { number.saturating_add(step) } else { number };
+    prop_oneof![4 => anywhere, 1 => ends].prop_map(move |number| json!(up(number))).boxed()
+}
+
+fn number(schema: &Value) -> BoxedStrategy<Value> {
+    let bound = |inclusive: &str, exclusive: &str| schema[inclusive].as_f64().or(schema[exclusive].as_f64());
+    let (low, high) = match (bound("minimum", "exclusiveMinimum"), bound("maximum", "exclusiveMaximum")) {
+        (Some(low), Some(high)) => (low, high),
+        (Some(low), None) => (low, low + 1000.0),
+        (None, Some(high)) => (high - 1000.0, high),
+        (None, None) => (-1000.0, 1000.0),
+    };
+    if low >= high {
+        return Just(json!(low)).boxed();
+    }
+    let step = schema["multipleOf"].as_f64();
+    (low..=high)
+        .prop_map(move |number| match step {
+            Some(step) => json!((number / step).round() * step),
+            None => json!((number * 100.0).round() / 100.0),
+        })
+        .boxed()
+}
+
+fn string(schema: &Value) -> BoxedStrategy<Value> {
+    if let Some(pattern) = schema["pattern"].as_str()
+        && let Ok(strategy) = proptest::string::string_regex(&bounded(pattern))
+    {
+        return strategy.prop_map(Value::from).boxed();
+    }
+    let least = size(schema, "minLength").unwrap_or(0);
+    let most = size(schema, "maxLength").unwrap_or(least + 12).min(least + 24).max(least);
+    let formatted = match schema["format"].as_str() {
+        Some("date") => Some("20[0-4][0-9]-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"),
+        Some("time") => Some("([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"),
+        Some("date-time") => Some(
+            "20[0-4][0-9]-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z",
+        ),
+        Some("uuid") => Some("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"),
+        Some("email" | "idn-email") => Some("[a-z]{1,8}@[a-z]{1,8}\\.(com|org)"),
+        Some("ipv4") => Some("(1?[0-9]?[0-9])\\.(1?[0-9]?[0-9])\\.(1?[0-9]?[0-9])\\.(1?[0-9]?[0-9])"),
+        Some("ipv6") => Some("([1-9a-f][0-9a-f]{0,3}:){7}[1-9a-f][0-9a-f]{0,3}"),
+        Some("uri" | "iri" | "uri-reference" | "iri-reference" | "url") => {
+            Some("https://[a-z]{1,8}\\.(com|org)/[a-z]{0,8}")
+        }
+        Some("hostname" | "idn-hostname") => Some("[a-z]{1,8}\\.(com|org)"),
+        Some("duration") => Some("P[1-9]D(T[1-9]H)?"),
+        Some("json-pointer") => Some("(/[a-z]{1,4}){0,3}"),
+        Some("regex") => Some("\\^[a-z]{1,6}\\$"),
+        _ => None,
+    };
+    if let Some(strategy) = formatted.and_then(|pattern| proptest::string::string_regex(pattern).ok()) {
+        return strategy.prop_map(Value::from).boxed();
+    }
+    prop::collection::vec(character(), least..=most)
+        .prop_map(|text| Value::from(text.into_iter().collect::<String>()))
+        .boxed()
+}
+
+/// Mostly letters, and now and then what JSON or UTF-8 make special.
+fn character() -> impl Strategy<Value = char> {
+    prop_oneof![
+        12 => prop::char::range('a', 'z'),
+        3 => Just(' '),
+        1 => prop::sample::select(vec!['"', '\\', '\n', '/', '{', '}', 'é', '🦀', '\u{7f}', '\u{2028}']),
+    ]
+}
+
+/// A pattern without anchors, which proptest does not know.
+fn bounded(pattern: &str) -> String {
+    pattern.trim_start_matches('^').trim_end_matches('$').to_owned()
+}
+
+fn size(schema: &Value, keyword: &str) -> Option<usize> {
+    schema[keyword].as_f64().map(|number| number as usize)
+}
+
+fn without(schema: &Value, keyword: &str) -> Value {
+    let mut rest = schema.clone();
+    if let Value::Object(rest) = &mut rest {
+        rest.remove(keyword);
+    }
+    rest
+}
+
+/// Both schemas in one: members of both, required names of both, the second one's keyword where both have one.
+fn merged(a: &Value, b: &Value) -> Value {
+    let (Value::Object(a), Value::Object(b)) = (a, b) else {
+        return if a.is_object() { a.clone() } else { b.clone() };
+    };
+    let mut out = a.clone();
+    for (keyword, value) in b {
+        match (keyword.as_str(), out.get_mut(keyword), value) {
+            ("$ref", _, _) => {}
+            ("properties", Some(Value::Object(into)), Value::Object(more)) => {
+                for (name, schema) in more {
+                    let both = into.get(name).map_or_else(|| schema.clone(), |one| merged(one, schema));
+                    into.insert(name.clone(), both);
+                }
+            }
+            ("required", Some(Value::Array(into)), Value::Array(more)) => into.extend(more.iter().cloned()),
+            ("minimum" | "minLength" | "minItems", Some(one), more) if one.as_f64() > more.as_f64() => {}
+            ("maximum" | "maxLength" | "maxItems", Some(one), more) if one.as_f64() < more.as_f64() => {}
+            _ => {
+                out.insert(keyword.clone(), value.clone());
+            }
+        }
+    }
+    if let (Some(Value::Object(_)), Some(_)) = (a.get("properties"), a.get("$ref")) {
+        out.remove("$ref");
+    }
+    Value::Object(out)
+}
+
+/// The type that a schema without one is about, going by its keywords.
+fn guessed_type(schema: &Value) -> &'static str {
+    let has = |keywords: &[&str]| keywords.iter().any(|keyword| schema.get(keyword).is_some());
+    if has(&[
+        "properties",
+        "required",
+        "additionalProperties",
+        "minProperties",
+        "propertyNames",
+        "patternProperties",
+    ]) {
+        "object"
+    } else if has(&["items", "prefixItems", "minItems", "maxItems", "contains", "uniqueItems"]) {
+        "array"
+    } else if has(&["pattern", "minLength", "maxLength", "format"]) {
+        "string"
+    } else if has(&["minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"]) {
+        "number"
+    } else {
+        "anything"
+    }
+}
+
+/// Schemas of the kind that people write for models: objects with properties of all types, arrays, unions, constants,
+/// definitions and bounds, up to three levels deep.
+///
+/// Every one of them compiles and is satisfied by something.
+pub fn schema() -> BoxedStrategy<Value> {
+    let text = (0u64..4, 4u64..40)
+        .prop_map(|(least, most)| json!({"type": "string", "minLength": least, "maxLength": most}));
+    let whole = (-50i64..50, 0i64..200)
+        .prop_map(|(low, span)| json!({"type": "integer", "minimum": low, "maximum": low + span}));
+    let leaf = prop_oneof![
+        Just(json!({"type": "string"})),
+        text,
+        whole,
+        Just(json!({"type": "integer", "exclusiveMinimum": 0})),
+        Just(json!({"type": "number", "minimum": 0, "maximum": 1})),
+        Just(json!({"type": "boolean"})),
+        Just(json!({"type": "null"})),
+        Just(json!({"type": ["string", "null"]})),
+        Just(json!({"const": "fixed"})),
+        prop::collection::btree_set("[a-z]{1,5}", 1..5).prop_map(|names| json!({"enum": names})),
+        Just(json!({"enum": [1, 2, "three", null]})),
+        Just(json!({"type": "string", "format": "date"})),
+        Just(json!({"type": "string", "pattern": "^[a-z]{2,4}-[0-9]{1,3}$"})),
+        Just(json!({"$ref": "#/$defs/shared"})),
+    ];
+    let node = leaf.prop_recursive(3, 24, 4, |inner| {
+        let properties = prop::collection::vec(("[a-z]{1,6}", inner.clone(), any::<bool>()), 0..5);
+        let object = (properties, prop::option::of(any::<bool>())).prop_map(|(properties, closed)| {
+            let required: std::collections::BTreeSet<&String> = properties.iter().filter(|(_, _, required)| *required).map(|(name, _, _)| name).collect();
+            let mut schema = json!({"type": "object", "required": required});
+            schema["properties"] = Value::Object(properties.iter().map(|(name, schema, _)| (name.clone(), schema.clone())).collect());
+            if let Some(closed) = closed {
+                schema["additionalProperties"] = json!(!closed);
+            }
+            schema
+        });
+        let tagged = prop::collection::vec(inner.clone(), 2..4).prop_map(|variants| {
+            let variant = |(n, schema): (usize, Value)| json!({
+                "type": "object",
+                "properties": {"kind": {"const": format!("k{n}")}, "value": schema},
+                "required": ["kind", "value"],
+            });
+            json!({"oneOf": variants.into_iter().enumerate().map(variant).collect::<Vec<_>>()})
+        });
+        prop_oneof![
+            3 => object,
+            1 => (inner.clone(), 0u64..2, 2u64..5).prop_map(|(items, least, most)| json!({"type": "array", "items": items, "minItems": least, "maxItems": most})),
+            1 => inner.clone().prop_map(|items| json!({"type": "array", "items": items})),
+            1 => inner.clone().prop_map(|value| json!({"type": "object", "additionalProperties": value})),
+            1 => tagged,
+            1 => inner.prop_map(|schema| json!({"anyOf": [schema, {"type": "null"}]})),
+        ]
+    });
+    let recursive = json!({"type": "object", "properties": {"name": {"type": "string"}, "kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}, "required": ["name"]});
+    (node, any::<bool>())
+        .prop_map(move |(mut schema, tree)| {
+            if let Value::Object(members) = &mut schema {
+                members.insert(
+                    "$defs".to_owned(),
+                    json!({"shared": {"type": "integer", "minimum": 1, "maximum": 9}, "tree": recursive}),
+                );
+            }
+            if tree && let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+                properties.insert("tree".to_owned(), json!({"$ref": "#/$defs/tree"}));
+            }
+            schema
+        })
+        .boxed()
+}

@@ -1,0 +1,24 @@
+//! For tests of code that uses Formwork, without any model.
+//!
+//! - [`Scripted`] is a provider that answers from a script and remembers what it was asked.
+//! - [`VirtualClock`] lets an hour pass in no time.
+//! - [`instance`] makes documents that satisfy a schema, [`near_misses`] documents that break one keyword of it.
+//!
+//! ```
+//! use formwork_core::Provider;
+//! use formwork_testkit::{Reply, Scripted};
+//!
+//! let model = Scripted::new([Reply::text("no JSON"), Reply::text(r#"{"age": 34}"#)]);
+//! assert_eq!(model.name(), "scripted");
+//! assert!(model.calls().is_empty());
+//! ```
+
+mod clock;
+mod instance;
+mod near_miss;
+mod script;
+
+pub use clock::VirtualClock;
+pub use instance::{instance, schema};
+pub use near_miss::{NearMiss, near_misses};
+pub use script::{Reply, Scripted};

@@ -1,0 +1,177 @@
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use async_trait::async_trait;
+use formwork_core::{
+    Answer, Call, Capabilities, Completion, Delta, Enforcement, Fault, FaultKind, Finish, Provider, Usage,
+};
+use futures_core::Stream;
+
+/// What a [`Scripted`] model does in one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    deltas: Vec<Result<Delta, Fault>>,
+    refused: Option<Fault>,
+}
+
+impl Reply {
+    /// Answers with this text, and ends.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::completion(Completion::new(text))
+    }
+
+    /// Answers with all this.
+    pub fn completion(completion: Completion) -> Self {
+        let Completion { text, reasoning, finish, usage, closed_at, model } = completion;
+        let end = Delta::End { finish, usage, closed_at, model };
+        let reasoning = if reasoning.is_empty() { None } else { Some(Delta::Reasoning(reasoning)) };
+        let deltas = reasoning.into_iter().chain([Delta::Text(text), end]).map(Ok).collect();
+        Self { deltas, refused: None }
+    }
+
+    /// Answers piece by piece, and ends.
+    pub fn pieces(pieces: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let end = Delta::End { finish: Finish::Stop, usage: Usage::default(), closed_at: None, model: None };
+        let deltas = pieces.into_iter().map(|piece| Delta::Text(piece.into())).chain([end]).map(Ok).collect();
+        Self { deltas, refused: None }
+    }
+
+    /// Declines.
+    pub fn refusal(reason: impl Into<String>) -> Self {
+        Self::completion(Completion::new(reason).with_finish(Finish::Refused))
+    }
+
+    /// Is cut off at the limit of tokens after this text.
+    pub fn truncated(text: impl Into<String>) -> Self {
+        Self::completion(Completion::new(text).with_finish(Finish::Length))
+    }
+
+    /// Does not answer.
+    pub fn fault(fault: Fault) -> Self {
+        Self { deltas: Vec::new(), refused: Some(fault) }
+    }
+
+    /// Breaks off with this fault after the pieces so far, instead of its end.
+    #[must_use]
+    pub fn broken_off(mut self, fault: Fault) -> Self {
+        self.deltas.retain(|delta| !matches!(delta, Ok(Delta::End { .. })));
+        self.deltas.push(Err(fault));
+        self
+    }
+
+    /// Ends without saying that it does.
+    #[must_use]
+    pub fn without_end(mut self) -> Self {
+        self.deltas.retain(|delta| !matches!(delta, Ok(Delta::End { .. })));
+        self
+    }
+}
+
+impl From<&str> for Reply {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<FaultKind> for Reply {
+    fn from(kind: FaultKind) -> Self {
+        Self::fault(Fault::new(kind, "scripted"))
+    }
+}
+
+/// A provider that answers from a script, one [`Reply`] for each call, and remembers the calls.
+///
+/// After the last reply it goes on with that one. It promises everything, unless told otherwise.
+///
+/// ```
+/// use formwork_core::{Capabilities, FaultKind};
+/// use formwork_testkit::{Reply, Scripted};
+///
+/// let model = Scripted::new([Reply::from(FaultKind::Overloaded), Reply::from("{}")])
+///     .with_name("flaky")
+///     .with_capabilities(Capabilities::default());
+/// ```
+#[derive(Debug)]
+pub struct Scripted {
+    name: String,
+    capabilities: Capabilities,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    replies: VecDeque<Reply>,
+    calls: Vec<Call>,
+}
+
+impl Scripted {
+    /// A model that gives these replies in order. Without any it is unreachable.
+    pub fn new(replies: impl IntoIterator<Item = impl Into<Reply>>) -> Self {
+        let capabilities = Capabilities::new(Enforcement::Schema)
+            .with_temperature()
+            .with_top_p()
+            .with_seed()
+            .with_late_system();
+        let replies = replies.into_iter().map(Into::into).collect();
+        Self {
+            name: "scripted".to_owned(),
+            capabilities,
+            state: Mutex::new(State { replies, calls: Vec::new() }),
+        }
+    }
+
+    /// Under another name.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// With other promises.
+    #[must_use]
+    pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
+        self.capabilities = capabilities;
+        self
+    }
+
+    /// Every call so far, in order.
+    pub fn calls(&self) -> Vec<Call> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).calls.clone()
+    }
+}
+
+#[async_trait]
+impl Provider for Scripted {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    async fn call(&self, call: &Call) -> Result<Answer, Fault> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.calls.push(call.clone());
+        let next =
+            if state.replies.len() > 1 { state.replies.pop_front() } else { state.replies.front().cloned() };
+        let Some(reply) = next else { return Err(Fault::new(FaultKind::Unreachable, "the script is empty")) };
+        match reply.refused {
+            Some(fault) => Err(fault),
+            None => Ok(Answer::new(Deltas(reply.deltas.into()))),
+        }
+    }
+}
+
+/// A reply's pieces, each ready at once.
+struct Deltas(VecDeque<Result<Delta, Fault>>);
+
+impl Stream for Deltas {
+    type Item = Result<Delta, Fault>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.0.pop_front())
+    }
+}
