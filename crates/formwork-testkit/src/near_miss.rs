@@ -170,6 +170,6 @@ fn another_type(types: &Value) -> Option<Value> {
     let is_number = allowed.contains(&"number");
     others
         .into_iter()
-        .find(|(name, _)| !allowed.contains(name) && !(is_number && *name == "integer"))
+        .find(|(name, _)| !(allowed.contains(name) || is_number && *name == "integer"))
         .map(|(_, value)| value)
 }

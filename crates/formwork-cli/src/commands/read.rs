@@ -1,0 +1,147 @@
+//! `formwork read`: the JSON in a text.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use formwork_core::Violation;
+use formwork_json::{Candidate, Level, read, read_bytes};
+use formwork_schema::{Compiled, Formats, compile};
+use serde_json::Value;
+
+use crate::exit::{Done, Failed};
+use crate::rows::{ReadInput, ReadOutput, RowError};
+use crate::{files, jsonl};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork read answer.txt
+  echo \"Sure: {'age': 34,}\" | formwork read -v
+  formwork read --level strict --schema person.schema.json answer.txt
+  formwork read --jsonl rows.jsonl        rows: {\"id\", \"input\", \"schema\"?} -> {\"id\", \"ok\", \"value\"?, \"edits\"?, \"error\"?}
+
+Levels:
+  strict   the text is one JSON document
+  clean    also: fences, prose, reasoning, control characters, trailing commas, an unclosed end
+  lenient  also: other quotes, missing commas, comments, other languages' literals
+
+Exit codes: 0 a document was read (with --jsonl: every row was answered), 1 there is none, or none that satisfies the
+schema, 2 the schema or a file cannot be used.";
+
+/// Read the JSON in a text
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The text; `-` or nothing is standard input
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// How tolerantly
+    #[arg(long, short, value_enum, default_value_t = LevelArg::Lenient)]
+    level: LevelArg,
+    /// The JSON Schema that the document should satisfy: it chooses where the text leaves a choice
+    #[arg(long, short)]
+    schema: Option<PathBuf>,
+    /// Print the document with its edits as one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Take rows, one JSON object a line, and answer each with a row
+    #[arg(long, conflicts_with_all = ["schema", "json"])]
+    jsonl: bool,
+    /// Say what was changed to read it
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LevelArg {
+    Strict,
+    Clean,
+    Lenient,
+}
+
+impl From<LevelArg> for Level {
+    fn from(level: LevelArg) -> Self {
+        match level {
+            LevelArg::Strict => Self::Strict,
+            LevelArg::Clean => Self::Clean,
+            LevelArg::Lenient => Self::Lenient,
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
+    let level = args.level.into();
+    if args.jsonl {
+        return jsonl::each_row(&args.file, |row| read_row(row, level), |error| failed(Value::Null, error));
+    }
+    let schema = args.schema.as_deref().map(|path| files::schema(path, Formats::Assert)).transpose()?;
+    let name = files::name(&args.file);
+    let output = match read_bytes(&files::bytes(&args.file)?, level) {
+        Ok(reading) => chosen(Value::from(name.clone()), reading.into_candidates(), schema.as_deref()),
+        Err(error) => failed(Value::from(name.clone()), error.into()),
+    };
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer(&mut out, &output).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else if let Some(value) = output.value.as_ref().filter(|_| output.ok) {
+        serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
+        writeln!(out)?;
+    }
+    if args.verbose {
+        for edit in output.edits.iter().flatten() {
+            eprintln!("{name}: {edit}");
+        }
+    }
+    if let Some(error) = output.error.filter(|_| !args.json) {
+        match error {
+            RowError::Invalid { violations, .. } => {
+                violations.iter().for_each(|violation| eprintln!("error: {name}: {violation}"))
+            }
+            RowError::Unreadable { message, .. }
+            | RowError::Schema { message, .. }
+            | RowError::Row { message } => {
+                eprintln!("error: {name}: {message}");
+            }
+        }
+    }
+    Ok(if output.ok { Done::Fine } else { Done::No })
+}
+
+fn read_row(row: ReadInput, level: Level) -> ReadOutput {
+    let ReadInput { id, input, schema } = row;
+    let schema = match schema.as_ref().map(compile).transpose() {
+        Ok(schema) => schema,
+        Err(error) => return failed(id, error.into()),
+    };
+    match read(&input, level) {
+        Ok(reading) => chosen(id, reading.into_candidates(), schema.as_deref()),
+        Err(error) => failed(id, error.into()),
+    }
+}
+
+/// The first candidate that satisfies the schema, or the one with the fewest violations.
+fn chosen(id: Value, candidates: Vec<Candidate>, schema: Option<&Compiled>) -> ReadOutput {
+    let mut nearest: Option<(Vec<Violation>, Candidate)> = None;
+    for candidate in candidates {
+        let violations = schema.map(|schema| files::violations(schema, &candidate.value)).unwrap_or_default();
+        let fits = violations.is_empty();
+        if nearest.as_ref().is_none_or(|(fewest, _)| violations.len() < fewest.len()) {
+            nearest = Some((violations, candidate));
+        }
+        if fits {
+            break;
+        }
+    }
+    match nearest {
+        Some((violations, Candidate { value, edits, .. })) => {
+            let error = if violations.is_empty() { None } else { Some(RowError::from(violations)) };
+            ReadOutput { id, ok: error.is_none(), value: Some(value), edits: Some(edits), error }
+        }
+        None => failed(id, formwork_json::ReadError::NotFound.into()),
+    }
+}
+
+fn failed(id: Value, error: RowError) -> ReadOutput {
+    ReadOutput { id, ok: false, value: None, edits: None, error: Some(error) }
+}

@@ -1,0 +1,47 @@
+//! How a command ends.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// A command that did all that was asked, with its verdict.
+pub(crate) enum Done {
+    /// Everything is fine.
+    Fine,
+    /// The command worked, its answer is no: an invalid document, unreadable text, no valid answer.
+    No,
+}
+
+/// Why a command could not do what was asked: one line for people, and the exit code.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    code: u8,
+    message: String,
+}
+
+impl Failed {
+    /// Wrong usage, configuration, or a schema that cannot be used.
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self { code: 2, message: message.to_string() }
+    }
+}
+
+/// Writing to standard output failed. A reader that has enough (`| head`) is no error.
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        let code = if error.kind() == io::ErrorKind::BrokenPipe { 0 } else { 2 };
+        Self { code, message: format!("cannot write the output: {error}") }
+    }
+}
+
+pub(crate) fn code(done: Result<Done, Failed>) -> ExitCode {
+    match done {
+        Ok(Done::Fine) => ExitCode::SUCCESS,
+        Ok(Done::No) => ExitCode::from(1),
+        Err(Failed { code: 0, .. }) => ExitCode::SUCCESS,
+        Err(Failed { code, message }) => {
+            eprintln!("error: {message}");
+            ExitCode::from(code)
+        }
+    }
+}

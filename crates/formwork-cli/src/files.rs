@@ -1,0 +1,52 @@
+//! Reading what the command line names.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use formwork_core::Validator;
+use formwork_json::{Level, line_column, read_bytes};
+use formwork_schema::{Compiled, Formats, compile_with};
+use serde_json::Value;
+
+use crate::exit::Failed;
+
+/// The bytes of a file, or of standard input for `-`.
+pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failed> {
+    let read = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        fs::read(path)
+    };
+    read.map_err(|error| Failed::usage(format!("cannot read {}: {error}", name(path))))
+}
+
+/// The name of an input in messages.
+pub(crate) fn name(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// A JSON document out of a file that has to be one.
+pub(crate) fn json(path: &Path) -> Result<Value, Failed> {
+    let bytes = bytes(path)?;
+    let reading = read_bytes(&bytes, Level::Strict).map_err(|error| {
+        let text = String::from_utf8_lossy(&bytes);
+        let (line, column) = line_column(&text, error.at().unwrap_or(0));
+        Failed::usage(format!("{}:{line}:{column}: {error}", name(path)))
+    })?;
+    Ok(reading.into_candidates().swap_remove(0).value)
+}
+
+/// A schema out of a file.
+pub(crate) fn schema(path: &Path, formats: Formats) -> Result<Arc<Compiled>, Failed> {
+    compile_with(&json(path)?, formats).map_err(|error| Failed::usage(format!("{}: {error}", name(path))))
+}
+
+/// A compiled schema as a plain validator.
+pub(crate) fn violations(schema: &Compiled, value: &Value) -> Vec<formwork_core::Violation> {
+    let mut report = formwork_core::Report::default();
+    schema.validate(value, &formwork_core::Context::EMPTY, &mut report);
+    report.violations().to_vec()
+}

@@ -1,0 +1,50 @@
+//! The `formwork` command: typed, schema-valid JSON out of any language model, and tools to check and read JSON.
+//!
+//! It is a library so that its tests and the schemas of its output need no process. What other programs read is in
+//! [`rows`]; the rest is for people.
+
+mod commands;
+mod exit;
+mod files;
+mod jsonl;
+pub mod rows;
+mod snippet;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork check --schema person.schema.json people/*.json
+  formwork read answer.txt
+  echo 'Sure: {\"age\": 34,}' | formwork read --json
+
+Exit codes:
+  0    done
+  1    no valid answer, an invalid document, or text that cannot be read
+  2    wrong usage, configuration, or a schema that cannot be used
+  3    no provider answered
+  130  interrupted";
+
+#[derive(Parser)]
+#[command(name = "formwork", version, about, after_help = AFTER_HELP)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Check(commands::check::Args),
+    Read(commands::read::Args),
+}
+
+/// Runs the command that the process was called with.
+pub fn run() -> ExitCode {
+    let done = match Args::parse().command {
+        Command::Check(args) => commands::check::run(&args),
+        Command::Read(args) => commands::read::run(&args),
+    };
+    exit::code(done)
+}

@@ -1,0 +1,123 @@
+//! What other programs read: the rows that `--jsonl` takes and gives, and the output of `--json`.
+//!
+//! `schemas/` holds the JSON Schemas of all of them.
+
+use formwork_core::Violation;
+use formwork_json::{Edit, ReadError};
+use formwork_schema::SchemaError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A row of `formwork check --jsonl`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct CheckInput {
+    /// Given back as it is.
+    #[serde(default)]
+    pub id: Value,
+    /// The JSON Schema.
+    pub schema: Value,
+    /// The document.
+    pub data: Value,
+}
+
+/// The answer to a row of `formwork check --jsonl`, and to each document of `formwork check --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CheckOutput {
+    /// The row's `id`; the file's name where there are no rows.
+    pub id: Value,
+    /// Whether the document satisfies the schema; absent if that could not be found out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid: Option<bool>,
+    /// All that is wrong with it.
+    pub violations: Vec<Violation>,
+    /// Why it could not be found out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<RowError>,
+}
+
+/// A row of `formwork read --jsonl`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ReadInput {
+    /// Given back as it is.
+    #[serde(default)]
+    pub id: Value,
+    /// The text.
+    pub input: String,
+    /// The JSON Schema that the document should satisfy.
+    #[serde(default)]
+    pub schema: Option<Value>,
+}
+
+/// The answer to a row of `formwork read --jsonl`, and of `formwork read --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ReadOutput {
+    /// The row's `id`; the file's name where there are no rows.
+    pub id: Value,
+    /// Whether a document was found, and satisfies the schema if there is one.
+    pub ok: bool,
+    /// The document; the nearest one if none satisfies the schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// What was changed to read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edits: Option<Vec<Edit>>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<RowError>,
+}
+
+/// Why a row has no answer.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "class", rename_all = "snake_case")]
+pub enum RowError {
+    /// The text cannot be read.
+    Unreadable {
+        /// In words.
+        message: String,
+        /// For programs.
+        reason: ReadError,
+    },
+    /// The document does not satisfy the schema.
+    Invalid {
+        /// In words.
+        message: String,
+        /// All that is wrong with it.
+        violations: Vec<Violation>,
+    },
+    /// The schema cannot be used.
+    Schema {
+        /// In words.
+        message: String,
+        /// For programs.
+        reason: SchemaError,
+    },
+    /// The row is not what the command takes.
+    Row {
+        /// In words, with the line.
+        message: String,
+    },
+}
+
+impl From<ReadError> for RowError {
+    fn from(reason: ReadError) -> Self {
+        Self::Unreadable { message: reason.to_string(), reason }
+    }
+}
+
+impl From<SchemaError> for RowError {
+    fn from(reason: SchemaError) -> Self {
+        Self::Schema { message: reason.to_string(), reason }
+    }
+}
+
+impl From<Vec<Violation>> for RowError {
+    fn from(violations: Vec<Violation>) -> Self {
+        let first = violations.first().map(ToString::to_string).unwrap_or_default();
+        let message = match violations.len() {
+            0 | 1 => first,
+            n => format!("{first} (and {} more)", n - 1),
+        };
+        Self::Invalid { message, violations }
+    }
+}
