@@ -33,6 +33,9 @@ pub enum Enforcement {
 pub struct Capabilities {
     /// The most that it can enforce.
     pub enforcement: Enforcement,
+    /// The dialects of JSON Schema that it takes, by the names of their [`Lower`](crate::Lower)s, the strictest first.
+    #[serde(default)]
+    pub dialects: Vec<String>,
     /// It takes a temperature.
     pub temperature: bool,
     /// It takes a nucleus (top-p) threshold.
@@ -53,6 +56,13 @@ impl Capabilities {
     /// What enforces so much and promises nothing else.
     pub fn new(enforcement: Enforcement) -> Self {
         Self { enforcement, ..Self::default() }
+    }
+
+    /// And takes schemas in this dialect, after those that were named before.
+    #[must_use]
+    pub fn with_dialect(mut self, name: impl Into<String>) -> Self {
+        self.dialects.push(name.into());
+        self
     }
 
     /// And takes a temperature.

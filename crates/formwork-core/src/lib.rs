@@ -45,7 +45,7 @@ pub use ledger::{Attempt, Cost, Failure, Origin, Outcome, Price, Provenance, Sou
 pub use lift::{Lift, LiftOp, lift};
 pub use lower::{Dependency, Loss, LossKind, Lower, LowerRequest, Lowered, Refused, Shown};
 pub use message::{Message, Part, Role, Tool};
-pub use normalise::{is_old_draft, normalise};
+pub use normalise::{is_old_draft, normalise, normalise_with_origins};
 pub use plan::{Instruction, Plan, PlanBuilder, Target};
 pub use policy::{Ask, Backoff, Decision, Patching, Policy, RetryPolicy, Seen, Temperature};
 pub use provider::{Clock, Layer, Provider, SharedProvider};

@@ -24,6 +24,17 @@ use serde_json::{Map, Value, json};
 /// }));
 /// ```
 pub fn normalise(document: &Value) -> Value {
+    normalise_with_origins(document).0
+}
+
+/// Like [`normalise`], and says which JSON Pointer of the document each definition in `$defs` came from.
+///
+/// ```
+/// let schema = serde_json::json!({"properties": {"x": {"$ref": "#/definitions/y"}}, "definitions": {"y": {}}});
+/// let (_, origins) = formwork_core::normalise_with_origins(&schema);
+/// assert_eq!(origins["y"], "/definitions/y");
+/// ```
+pub fn normalise_with_origins(document: &Value) -> (Value, BTreeMap<String, String>) {
     let mut work =
         Normaliser { document, old: is_old_draft(document), names: BTreeMap::new(), queue: Vec::new() };
     let mut root = work.rewrite(document);
@@ -45,7 +56,7 @@ pub fn normalise(document: &Value) -> Value {
     {
         root.insert("$defs".to_owned(), Value::Object(defs));
     }
-    root
+    (root, work.names.into_iter().map(|(pointer, name)| (name, pointer)).collect())
 }
 
 /// Whether a schema is written in draft 4, 6 or 7: its `$schema` says so, or it has none and uses what only those have

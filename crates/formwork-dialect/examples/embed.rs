@@ -1,0 +1,23 @@
+//! Lowers a schema and shows what is sent, what the model reads and what got lost.
+//!
+//! `cargo run -p formwork-dialect --example embed`
+
+use formwork_core::{LowerRequest, Refused};
+use serde_json::json;
+
+fn main() -> Result<(), Refused> {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "reasoning": {"type": "string"},
+            "risks": {"type": "array", "items": {"enum": ["low", "high"]}, "uniqueItems": true},
+        },
+        "required": ["reasoning"],
+    });
+    for dialect in formwork_dialect::DIALECTS.iter().filter_map(|name| formwork_dialect::dialect(name)) {
+        let lowered = dialect.lower(&LowerRequest::new(&schema))?;
+        println!("{}:\n  sent {:?}\n  shown {:?}", dialect.name(), lowered.schema, lowered.shown);
+        lowered.losses.iter().for_each(|loss| println!("  {loss}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,130 @@
+use regex::Regex;
+use regex_syntax::hir::Hir;
+
+/// A pattern of JSON Schema (ECMA-262) in the syntax of `regex-syntax`; `None` if that cannot say it: look-around and
+/// back-references.
+///
+/// The class escapes mean ASCII, as they do in ECMA-262.
+pub(crate) fn translate(pattern: &str) -> Option<String> {
+    let mut out = String::with_capacity(pattern.len() + 8);
+    let mut rest = pattern.chars().peekable();
+    let mut in_class = false;
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => out.push_str(&escape(&mut rest, in_class)?),
+            // An empty class and one that holds everything, which the other syntax does not have.
+            '[' if !in_class && rest.peek() == Some(&']') => return None,
+            '[' if !in_class => {
+                in_class = true;
+                out.push(c);
+            }
+            '[' => out.push_str(r"\["),
+            ']' => {
+                in_class = false;
+                out.push(c);
+            }
+            // Set operations of the other syntax, plain characters in this one.
+            '&' | '~' if in_class => {
+                out.push('\\');
+                out.push(c);
+            }
+            _ => out.push(c),
+        }
+    }
+    parse(&out).map(|_| out)
+}
+
+fn escape(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, in_class: bool) -> Option<String> {
+    let wrap = |class: &str| if in_class { class.to_owned() } else { format!("[{class}]") };
+    Some(match rest.next()? {
+        'd' => wrap("0-9"),
+        'w' => wrap("A-Za-z0-9_"),
+        's' => wrap(r" \t\n\r\x0B\x0C"),
+        'D' if !in_class => "[^0-9]".to_owned(),
+        'W' if !in_class => "[^A-Za-z0-9_]".to_owned(),
+        'S' if !in_class => r"[^ \t\n\r\x0B\x0C]".to_owned(),
+        // `[\s\S]` is the usual way to write any character.
+        'D' => r"\x{0}-/:-\x{10FFFF}".to_owned(),
+        'W' => r"\x{0}-/:-@\[-\^`{-\x{10FFFF}".to_owned(),
+        'S' => r"\x{0}-\x{8}\x{E}-\x{1F}!-\x{10FFFF}".to_owned(),
+        'u' => {
+            if rest.peek() == Some(&'{') {
+                return Some(r"\u".to_owned());
+            }
+            let hex: String = rest.by_ref().take(4).collect();
+            let valid = hex.len() == 4 && hex.chars().all(|c| c.is_ascii_hexdigit());
+            valid.then(|| format!(r"\x{{{hex}}}"))?
+        }
+        '0' => r"\x00".to_owned(),
+        'p' => r"\p".to_owned(),
+        'P' => r"\P".to_owned(),
+        letter @ ('n' | 'r' | 't' | 'f' | 'v' | 'x' | 'b' | 'B') => format!("\\{letter}"),
+        '1'..='9' => return None,
+        letter if letter.is_ascii_alphanumeric() => letter.to_string(),
+        '/' => "/".to_owned(),
+        sign if sign.is_ascii() => format!("\\{sign}"),
+        other => other.to_string(),
+    })
+}
+
+fn parse(pattern: &str) -> Option<Hir> {
+    regex_syntax::ParserBuilder::new().nest_limit(100).build().parse(pattern).ok()
+}
+
+/// The fewest characters that a string can have in which this (translated) pattern matches.
+///
+/// Counted in bytes of UTF-8, which is never too few.
+pub(crate) fn min_length(pattern: &str) -> u64 {
+    parse(pattern).and_then(|hir| hir.properties().minimum_len()).unwrap_or(0) as u64
+}
+
+/// The most characters that a string can have all of which this (translated) pattern covers, if there is a limit.
+pub(crate) fn max_length(pattern: &str) -> Option<u64> {
+    let hir = parse(pattern)?;
+    let looks = hir.properties();
+    let anchored = looks.look_set_prefix().contains(regex_syntax::hir::Look::Start)
+        && looks.look_set_suffix().contains(regex_syntax::hir::Look::End);
+    anchored.then(|| looks.maximum_len().map(|most| most as u64)).flatten()
+}
+
+/// Whether a (translated) pattern matches somewhere in a name.
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+    Regex::new(pattern).is_ok_and(|regex| regex.is_match(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_ascii_and_look_around_is_refused() {
+        assert_eq!(translate(r"^\d{3}-\w+$").as_deref(), Some("^[0-9]{3}-[A-Za-z0-9_]+$"));
+        assert_eq!(translate(r"[\w.-]").as_deref(), Some("[A-Za-z0-9_.-]"));
+        assert_eq!(translate(r"\u00e9\/x").as_deref(), Some(r"\x{00e9}/x"));
+        for lost in ["(?=a)a", "(?!a)", r"(a)\1", "(?<=a)b", "[]", "(", r"\u12"] {
+            assert_eq!(translate(lost), None, "{lost}");
+        }
+        for class in [r"[\s\S]*", r"[\w\W]", r"[\d\D]", "[&&a]", "[[]"] {
+            assert!(translate(class).is_some(), "{class}");
+        }
+    }
+
+    #[test]
+    fn any_character_is_any_character() {
+        for pattern in [r"^[\s\S]$", r"^[\w\W]$", r"^[\d\D]$"] {
+            let pattern = translate(pattern).unwrap();
+            for text in ["a", "7", " ", "\n", "é", "[", "{", "_", "\u{10FFFF}"] {
+                assert!(matches(&pattern, text), "{pattern} {text:?}");
+            }
+        }
+        assert!(!matches(&translate(r"^[\W]$").unwrap(), "_"));
+        assert!(!matches(&translate(r"^[\S]$").unwrap(), "\u{b}"));
+    }
+
+    #[test]
+    fn lengths_are_known() {
+        assert_eq!((min_length("^[0-9]{3}-x?$"), max_length("^[0-9]{3}-x?$")), (4, Some(5)));
+        assert_eq!((min_length("foo"), max_length("foo")), (3, None));
+        assert_eq!((min_length("^a*$"), max_length("^a*$")), (0, None));
+    }
+}

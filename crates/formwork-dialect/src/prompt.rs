@@ -1,0 +1,63 @@
+use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, Shown, spaced};
+use serde_json::Value;
+
+use crate::expand::expand;
+use crate::outline::outline;
+
+/// The dialect of models that only read: the schema stands in the prompt, and nothing enforces it.
+///
+/// It is shown as JSON Schema, spaced (small models copy what they see, and answer better to `", "`), or as an outline.
+///
+/// ```
+/// use formwork_core::{Lower, LowerRequest, Shown};
+/// use formwork_dialect::Prompt;
+///
+/// let schema = serde_json::json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
+/// let lowered = Prompt::outline().lower(&LowerRequest::new(&schema))?;
+/// assert_eq!(lowered.shown, Some(Shown::Outline(r#"{"age": integer}"#.into())));
+/// # Ok::<(), formwork_core::Refused>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Prompt {
+    outline: bool,
+}
+
+impl Prompt {
+    /// Shows JSON Schema.
+    pub const fn new() -> Self {
+        Self { outline: false }
+    }
+
+    /// Shows an outline, which is shorter and which small models follow better.
+    pub const fn outline() -> Self {
+        Self { outline: true }
+    }
+}
+
+impl Lower for Prompt {
+    fn name(&self) -> &str {
+        if self.outline { "prompt-outline" } else { "prompt" }
+    }
+
+    fn enforcement(&self) -> Enforcement {
+        Enforcement::None
+    }
+
+    fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
+        let shown = if self.outline {
+            Shown::Outline(outline(&expand(request.schema, self.name())?.form))
+        } else {
+            Shown::JsonSchema(spaced(&without_identity(request.schema)))
+        };
+        Ok(Lowered { shown: Some(shown), ..Lowered::default() })
+    }
+}
+
+/// The schema without what names it for machines and says nothing about the answer.
+fn without_identity(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Value::Object(keywords) = &mut schema {
+        keywords.retain(|keyword, _| !matches!(keyword.as_str(), "$schema" | "$id" | "$comment"));
+    }
+    schema
+}

@@ -1,0 +1,7 @@
+#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
+//! The dialects against what really reads them: llguidance itself.
+
+mod model;
+mod probes;
+mod soundness;
+mod tightening;
