@@ -182,8 +182,13 @@ impl Contract {
             check.kind.run(value, decoded.as_deref(), cx, &mut report);
         }
         let left_out = report.left_out();
-        let (violations, warnings) =
-            report.into_violations().into_iter().partition(|violation| violation.severity == Severity::Error);
+        let is_error = |violation: &Violation| violation.severity == Severity::Error;
+        let found = report.into_violations();
+        let (violations, warnings) = if found.iter().all(is_error) {
+            (found, Vec::new())
+        } else {
+            found.into_iter().partition(is_error)
+        };
         Judgement { violations, warnings, left_out, decoded }
     }
 }

@@ -1,11 +1,12 @@
 use formwork_json::JsonPath;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{Lowered, Stage, Violation};
 
 /// How the values that one node of the lowered schema governs are mapped back to the original schema.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LiftOp {
     /// RFC 6901 JSON Pointer of the node in [`Lowered::schema`].
     pub at: String,
@@ -14,7 +15,7 @@ pub struct LiftOp {
 }
 
 /// What is done to a value to map it back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Lift {

@@ -53,7 +53,7 @@ pub struct Dependency {
 }
 
 /// A schema in a provider's dialect, with the way back and the receipt.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lowered {
     /// What is sent to be enforced; `None` if nothing is.
     pub schema: Option<Value>,
@@ -68,7 +68,7 @@ pub struct Lowered {
 }
 
 /// A schema as text for a model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "as", content = "text", rename_all = "snake_case")]
 pub enum Shown {
     /// JSON Schema, with a space after each comma and colon.

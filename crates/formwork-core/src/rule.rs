@@ -1,4 +1,5 @@
 use formwork_json::JsonPath;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -25,7 +26,7 @@ use crate::{Context, Dependency, Report, Stage, Violation};
 /// assert_eq!((path.to_string(), schema), ("$.total".to_string(), json!({"minimum": 11.5, "maximum": 12.5})));
 /// # Ok::<(), formwork_core::PathError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "rule", rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Rule {
@@ -60,7 +61,7 @@ pub enum Rule {
 }
 
 /// One term of a [`Rule::WeightedSum`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Term {
     /// A number.

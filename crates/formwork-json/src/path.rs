@@ -123,7 +123,10 @@ impl fmt::Display for JsonPath {
         f.write_str("$")?;
         for segment in &self.0 {
             match segment {
-                Segment::Key(name) if is_shorthand(name) => write!(f, ".{name}")?,
+                Segment::Key(name) if is_shorthand(name) => {
+                    f.write_str(".")?;
+                    f.write_str(name)?;
+                }
                 Segment::Key(name) => write!(f, "['{}']", name.replace('\\', "\\\\").replace('\'', "\\'"))?,
                 Segment::Index(index) => write!(f, "[{index}]")?,
             }
@@ -134,6 +137,12 @@ impl fmt::Display for JsonPath {
 
 /// RFC 9535 `member-name-shorthand`: a letter, `_` or non-ASCII character, then also digits.
 fn is_shorthand(name: &str) -> bool {
+    if let [first, rest @ ..] = name.as_bytes()
+        && name.is_ascii()
+    {
+        let starts = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+        return starts(first) && rest.iter().all(|byte| starts(byte) || byte.is_ascii_digit());
+    }
     let starts = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
     let mut chars = name.chars();
     chars.next().is_some_and(starts)

@@ -15,20 +15,19 @@ pub(crate) fn shape<'e>(
     document: &Value,
     out: &mut Report,
 ) {
-    let mut found = Vec::new();
+    let mut found = Vec::with_capacity(errors.size_hint().0);
     for error in errors {
         flatten(&error, document, &mut found);
     }
-    for (index, violation) in found.iter().enumerate() {
-        let others = || found.iter().enumerate().filter(|(other, _)| *other != index);
-        let caused = others().any(|(other, cause)| {
+    let is_caused = |(index, violation): (usize, &Violation)| {
+        let mut others = found.iter().enumerate().filter(|(other, _)| *other != index);
+        others.any(|(other, cause)| {
             cause.path == violation.path
                 && (explains(cause, violation) || (other < index && cause.rule == violation.rule))
-        });
-        if !caused {
-            out.push(violation.clone());
-        }
-    }
+        })
+    };
+    let caused: Vec<bool> = found.iter().enumerate().map(is_caused).collect();
+    out.extend(found.into_iter().zip(caused).filter(|(_, caused)| !caused).map(|(violation, _)| violation));
 }
 
 /// Whether the first of two violations at one place is the reason for the second.
@@ -43,16 +42,22 @@ fn explains(cause: &Violation, effect: &Violation) -> bool {
 
 /// One error as violations; those of the variant that was meant, where there are variants.
 fn flatten(error: &ValidationError<'_>, document: &Value, out: &mut Vec<Violation>) {
-    let path = path(error);
+    let path = path(error, document);
     match error.kind() {
-        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => match meant_variant(context, &path) {
-            Some(errors) => errors.iter().for_each(|error| flatten(error, document, out)),
-            None => {
-                let violation = Violation::new(path.clone(), error.kind().keyword(), Stage::Schema);
-                let found = path.get(document).map(shown).unwrap_or_default();
-                out.push(violation.with_expected(expected_variants(context, &path)).with_found(found));
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            match meant_variant(context, &path, document) {
+                Some(errors) => errors.iter().for_each(|error| flatten(error, document, out)),
+                None => {
+                    let violation = Violation::new(path.clone(), error.kind().keyword(), Stage::Schema);
+                    let found = path.get(document).map(shown).unwrap_or_default();
+                    out.push(
+                        violation
+                            .with_expected(expected_variants(context, &path, document))
+                            .with_found(found),
+                    );
+                }
             }
-        },
+        }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let unexpected = unexpected
                 .iter()
@@ -83,8 +88,7 @@ fn flatten(error: &ValidationError<'_>, document: &Value, out: &mut Vec<Violatio
             );
         }
         kind => {
-            let value = path.get(document).unwrap_or(&Value::Null);
-            let (expected, found) = words(kind, value);
+            let (expected, found) = words(kind, error.instance());
             let violation = Violation::new(path, kind.keyword(), Stage::Schema);
             out.push(violation.with_expected(expected).with_found(found));
         }
@@ -98,10 +102,14 @@ fn is_closed(error: &ValidationError<'_>) -> bool {
 
 /// What a keyword asks for, and what the value is instead.
 fn words(kind: &Kind, value: &Value) -> (String, String) {
-    let characters = || count(value.as_str().map_or(0, |text| text.chars().count()) as u64, "character");
-    let items = || count(value.as_array().map_or(0, Vec::len) as u64, "item");
-    let fields = || count(value.as_object().map_or(0, serde_json::Map::len) as u64, "field");
+    let characters =
+        || count(value.as_str().map_or(0, |text| text.chars().count()) as u64, "character").to_string();
+    let items = || count(value.as_array().map_or(0, Vec::len) as u64, "item").to_string();
+    let fields = || count(value.as_object().map_or(0, serde_json::Map::len) as u64, "field").to_string();
     match kind {
+        Kind::Type { kind: TypeKind::Single(name) } if !value.is_number() => {
+            (name.to_string(), type_name(value).to_owned())
+        }
         Kind::Type { kind } => {
             let names = type_names(kind);
             // Of a number that should be an integer the value says more than its type.
@@ -147,7 +155,7 @@ fn words(kind: &Kind, value: &Value) -> (String, String) {
         Kind::MaxProperties { limit } => (format!("at most {}", count(*limit, "field")), fields()),
         Kind::OneOfMultipleValid { context } => {
             let fitting = context.iter().filter(|errors| errors.is_empty()).count();
-            ("exactly one variant to fit".to_owned(), count(fitting as u64, "variant"))
+            ("exactly one variant to fit".to_owned(), count(fitting as u64, "variant").to_string())
         }
         Kind::Not { .. } => ("anything that `not` does not describe".to_owned(), shown(value)),
         Kind::FalseSchema => ("nothing here".to_owned(), shown(value)),
@@ -165,12 +173,27 @@ pub(crate) fn type_names(kind: &TypeKind) -> Vec<String> {
     }
 }
 
-pub(crate) fn path(error: &ValidationError<'_>) -> JsonPath {
-    let segments = error.instance_path().into_iter();
-    segments
-        .map(|segment| match segment {
-            LocationSegment::Property(name) => Segment::Key(name.into_owned()),
-            LocationSegment::Index(index) => Segment::Index(index),
+/// Where an error is. The document tells names from indexes: in the error's pointer both may be `0`.
+pub(crate) fn path(error: &ValidationError<'_>, document: &Value) -> JsonPath {
+    let pointer = error.instance_path().as_str();
+    let steps = || pointer.split('/').skip(1);
+    let is_number = |step: &str| !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
+    // Most paths have names alone, and need no look at the document.
+    let mut here = Some(document).filter(|_| steps().any(is_number));
+    steps()
+        .map(|step| {
+            let index = here.filter(|value| value.is_array()).and_then(|_| step.parse().ok());
+            let segment = index.map_or_else(|| Segment::Key(unescape(step)), Segment::Index);
+            here = here.and_then(|value| match &segment {
+                Segment::Key(name) => value.get(name),
+                Segment::Index(index) => value.get(index),
+            });
+            segment
         })
         .collect()
+}
+
+/// A step of a JSON Pointer as the name that it stands for.
+fn unescape(step: &str) -> String {
+    if step.contains('~') { step.replace("~1", "/").replace("~0", "~") } else { step.to_owned() }
 }

@@ -3,6 +3,7 @@
 use formwork_core::JsonPath;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
+use serde_json::Value;
 
 use crate::shape::{path, type_names};
 use crate::words::either;
@@ -14,8 +15,9 @@ use crate::words::either;
 pub(crate) fn meant_variant<'c, 'e>(
     variants: &'c [Vec<ValidationError<'e>>],
     at: &JsonPath,
+    document: &Value,
 ) -> Option<&'c [ValidationError<'e>]> {
-    let possible: Vec<_> = variants.iter().filter(|errors| !is_ruled_out(errors, at)).collect();
+    let possible: Vec<_> = variants.iter().filter(|errors| !is_ruled_out(errors, at, document)).collect();
     match possible.as_slice() {
         [only] => return Some(only),
         [] => return None,
@@ -27,9 +29,9 @@ pub(crate) fn meant_variant<'c, 'e>(
     if nearest.next().is_some() { None } else { Some(first) }
 }
 
-fn is_ruled_out(errors: &[ValidationError<'_>], at: &JsonPath) -> bool {
+fn is_ruled_out(errors: &[ValidationError<'_>], at: &JsonPath, document: &Value) -> bool {
     errors.iter().any(|error| {
-        let here = path(error);
+        let here = path(error, document);
         match error.kind() {
             Kind::Type { .. } | Kind::FalseSchema => here == *at,
             Kind::Constant { .. } | Kind::Enum { .. } => here == *at || here.parent().as_ref() == Some(at),
@@ -39,10 +41,14 @@ fn is_ruled_out(errors: &[ValidationError<'_>], at: &JsonPath) -> bool {
 }
 
 /// What the variants ask for, in words: their types, or the tags that tell them apart.
-pub(crate) fn expected_variants(variants: &[Vec<ValidationError<'_>>], at: &JsonPath) -> String {
+pub(crate) fn expected_variants(
+    variants: &[Vec<ValidationError<'_>>],
+    at: &JsonPath,
+    document: &Value,
+) -> String {
     let mut words: Vec<String> = Vec::new();
     for errors in variants {
-        let here = |error: &&ValidationError<'_>| path(error) == *at;
+        let here = |error: &&ValidationError<'_>| path(error, document) == *at;
         let value = errors.iter().filter(here).find_map(|error| match error.kind() {
             Kind::Constant { expected_value } => Some(expected_value.to_string()),
             Kind::Enum { options } => {
@@ -54,7 +60,7 @@ pub(crate) fn expected_variants(variants: &[Vec<ValidationError<'_>>], at: &Json
         let tag = || {
             errors.iter().find_map(|error| match error.kind() {
                 Kind::Constant { expected_value } => {
-                    Some(format!("{} = {expected_value}", member(&path(error), at)))
+                    Some(format!("{} = {expected_value}", member(&path(error, document), at)))
                 }
                 _ => None,
             })

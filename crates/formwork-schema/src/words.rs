@@ -1,5 +1,7 @@
 //! What was expected and what was found, in words.
 
+use std::fmt::{self, Display};
+
 use serde_json::Value;
 
 /// The type of a value as JSON Schema calls it; whole numbers are numbers like others.
@@ -41,11 +43,9 @@ pub(crate) fn either(words: &[String]) -> String {
 const MAX_LISTED: usize = 12;
 
 /// `1 item`, `2 items`.
-pub(crate) fn count(number: impl Into<u64>, unit: &str) -> String {
-    match number.into() {
-        1 => format!("1 {unit}"),
-        number => format!("{number} {unit}s"),
-    }
+pub(crate) fn count(number: impl Into<u64>, unit: &str) -> impl Display {
+    let number = number.into();
+    fmt::from_fn(move |f| write!(f, "{number} {unit}{}", if number == 1 { "" } else { "s" }))
 }
 
 /// The first part of a long text.

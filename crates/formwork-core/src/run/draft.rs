@@ -64,8 +64,9 @@ impl Run {
     /// Takes the first candidate that satisfies the contract, or the one with the fewest violations.
     fn examine_whole(&self, plan: &Plan, completion: &Completion, candidates: Vec<Candidate>) -> Examined {
         let mut nearest: Option<(usize, Draft, Vec<Violation>, Candidate)> = None;
-        for candidate in candidates {
-            let (draft, violations) = self.draft(plan, completion, &candidate);
+        for mut candidate in candidates {
+            let value = std::mem::take(&mut candidate.value);
+            let (draft, violations) = self.draft(plan, completion, &candidate, value);
             let accepted = violations.is_empty();
             if nearest.as_ref().is_none_or(|(fewest, ..)| violations.len() < *fewest) {
                 nearest = Some((violations.len(), draft, violations, candidate));
@@ -86,10 +87,16 @@ impl Run {
         Examined { draft: Some(draft), edits: candidate.edits, failure }
     }
 
-    /// Lifts and judges one candidate for the whole document.
-    fn draft(&self, plan: &Plan, completion: &Completion, candidate: &Candidate) -> (Draft, Vec<Violation>) {
+    /// Lifts and judges one candidate for the whole document; its value is given beside it.
+    fn draft(
+        &self,
+        plan: &Plan,
+        completion: &Completion,
+        candidate: &Candidate,
+        value: Value,
+    ) -> (Draft, Vec<Violation>) {
         let lowered = self.lowered(plan);
-        let (value, unlifted) = lift(candidate.value.clone(), &lowered);
+        let (value, unlifted) = lift(value, &lowered);
         let untouched = lowered.lift.is_empty() && within(candidate).next().is_none();
         let text = if untouched { candidate.span.of(&completion.text).to_owned() } else { spaced(&value) };
         let source = if candidate.edits.is_empty() { Source::Native } else { Source::Repaired };

@@ -61,6 +61,30 @@ impl Input {
     }
 }
 
+impl<M: Into<Message>> From<Vec<M>> for Input {
+    fn from(messages: Vec<M>) -> Self {
+        Self::new(messages)
+    }
+}
+
+impl From<Message> for Input {
+    fn from(message: Message) -> Self {
+        Self::new([message])
+    }
+}
+
+impl From<&str> for Input {
+    fn from(text: &str) -> Self {
+        Self::new([text])
+    }
+}
+
+impl From<String> for Input {
+    fn from(text: String) -> Self {
+        Self::new([text])
+    }
+}
+
 /// The number of a call or consultation within its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -216,6 +240,9 @@ struct End {
     message: String,
 }
 
+/// Why a run ends at its deadline.
+const DEADLINE_PASSED: &str = "the deadline passed before an answer was accepted";
+
 /// The most calls of one run, whatever the policy decides.
 pub const MAX_CALLS: u32 = 256;
 
@@ -318,6 +345,31 @@ impl Run {
         matches!(self.state, State::Accepted { .. } | State::Failed(_))
     }
 
+    /// What it started from.
+    pub const fn input(&self) -> &Input {
+        &self.input
+    }
+
+    /// The index of the target that is asked now or next.
+    pub const fn target(&self) -> usize {
+        self.target
+    }
+
+    /// What is asked for now or next.
+    pub const fn asked(&self) -> &Ask {
+        &self.asked
+    }
+
+    /// The attempt that the open or the next call belongs to, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.attempts + u32::from(self.counts)
+    }
+
+    /// When the run has to have ended; `None` without a deadline, and before the first step.
+    pub fn deadline(&self, plan: &Plan) -> Option<Time> {
+        Some(self.started?.after(plan.deadline?))
+    }
+
     /// Every call so far, in order.
     pub fn ledger(&self) -> &[Attempt] {
         &self.ledger
@@ -351,18 +403,10 @@ impl Run {
         self.ledger.iter().fold(Usage::default(), |sum, attempt| sum.plus(attempt.usage))
     }
 
-    fn deadline(&self, plan: &Plan) -> Option<Time> {
-        Some(self.started?.after(plan.deadline?))
-    }
-
     /// Puts the next call together, unless a limit forbids it.
     fn begin(&mut self, plan: &Plan, now: Time) {
         if self.deadline(plan).is_some_and(|deadline| now >= deadline) {
-            return self.give_up(
-                plan,
-                ErrorKind::Deadline,
-                "the deadline passed before an answer was accepted",
-            );
+            return self.give_up(plan, ErrorKind::Deadline, DEADLINE_PASSED);
         }
         if self.ids >= MAX_CALLS {
             return self.give_up(
@@ -415,7 +459,10 @@ impl Run {
         // A patch that brought nothing usable leaves the draft as it was, and what is wrong with that.
         let unchanged = draft.is_none() && matches!(self.asked, Ask::Patch(_));
         if let Some(draft) = draft {
-            self.keep_best(&draft.value, failure.as_ref().map(Failure::violations).unwrap_or_default());
+            // One that satisfies the contract is not done: what validators say of it may make it the worse one.
+            if let Some(failure) = &failure {
+                self.keep_best(&draft.value, failure.violations());
+            }
             self.draft = Some(draft);
         }
         match failure {
@@ -501,6 +548,10 @@ impl Run {
         let Some(target) = plan.targets.get(self.target) else { return self.give_up(plan, kind, &message) };
         let draw = self.draw();
         let remaining = self.deadline(plan).map(|deadline| deadline.since(now));
+        if remaining.is_some_and(|left| left.is_zero()) {
+            // Nothing may be asked any more, and that is why it ends: not because of the last failure.
+            return self.give_up(plan, ErrorKind::Deadline, DEADLINE_PASSED);
+        }
         let decision = plan.policy.decide(&Seen {
             failure,
             asked: &self.asked,
@@ -646,11 +697,6 @@ impl Run {
 
     fn context(&self) -> Context<'_> {
         Context { source: &self.input.source, data: &self.input.data }
-    }
-
-    /// The attempt that the open call belongs to, from 1.
-    fn attempt(&self) -> u32 {
-        self.attempts + u32::from(self.counts)
     }
 
     /// The next number from 0 to 1 (SplitMix64 on the seed); 0 without a seed.

@@ -230,6 +230,30 @@ fn the_budget_is_reserved_before_a_call() {
 }
 
 #[test]
+fn what_fails_at_the_deadline_ends_there_and_asks_nobody_else() {
+    let targets = vec![target("one"), target("two")];
+    let plan = Plan::new(contract(), targets).with_deadline(Duration::from_millis(1)).build().unwrap();
+    for reply in [Reply::Fails(FaultKind::Timeout), Reply::Says(BAD_SUM)] {
+        let driven = drive(&plan, input(), &[reply]);
+        assert_eq!((driven.calls.len(), driven.run.finish().unwrap_err().kind()), (1, ErrorKind::Deadline));
+    }
+}
+
+#[test]
+fn what_validators_reject_is_the_best_only_with_what_they_say() {
+    let plan = Plan::new(contract(), vec![target("one")]).with_consults().build().unwrap();
+    let mut run = Run::new(&plan, input());
+    let Step::Call { id, call, .. } = run.step(&plan, Time(0)) else { panic!() };
+    run.on(&plan, Time(1), Reply::Says(GOOD).event(id, &call)).unwrap();
+    let Step::Consult { id, .. } = run.step(&plan, Time(1)) else { panic!() };
+    let violations = vec![Violation::new("$.note".parse().unwrap(), "known", Stage::Consult)];
+    let consulted = Event::Consulted { id, violations, spent: Cost::default(), value: None };
+    run.on(&plan, Time(1), consulted).unwrap();
+    run.on(&plan, Time(1), Event::Cancelled).unwrap();
+    assert_eq!(run.finish().unwrap_err().best().unwrap().violations[0].rule, "known");
+}
+
+#[test]
 fn a_denied_call_uses_the_fallback() {
     let plan = Plan::new(contract(), vec![target("one")]).with_fallback().build().unwrap();
     assert_eq!(drive(&plan, input(), &[Reply::Denies]).run.finish().unwrap().origin, Origin::Fallback);

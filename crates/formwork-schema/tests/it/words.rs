@@ -216,3 +216,13 @@ fn many_violations_are_capped() {
     let schema = json!({"items": {"type": "string"}});
     assert_eq!(violations(&schema, &json!(vec![1; 1000])).len(), formwork_core::Report::CAP);
 }
+
+#[test]
+fn a_name_of_digits_is_no_index() {
+    let numbers = json!({"additionalProperties": {"type": "number"}});
+    let schema =
+        json!({"properties": {"0": numbers, "a/b": {"items": {"type": "number"}}, "": {"type": "null"}}});
+    let found = violations(&schema, &json!({"0": {"1": "x"}, "a/b": ["x"], "": 1}));
+    let paths: Vec<String> = found.iter().map(|violation| violation.path.to_string()).collect();
+    assert_eq!(paths, ["$['0']['1']", "$['a/b'][0]", "$['']"]);
+}
