@@ -1,0 +1,74 @@
+use std::sync::Arc;
+
+use formwork_core::{Lower, Price, Provider, SharedProvider, Target};
+
+/// A provider as an extractor asks it: in which dialects, and at what price.
+///
+/// A provider alone becomes one by `into()`, with the dialects that its capabilities call for.
+///
+/// ```
+/// use formwork_core::Price;
+/// use formwork_extract::Backend;
+/// use formwork_testkit::Scripted;
+/// use std::sync::Arc;
+///
+/// // 0.15 and 0.60 US dollars for a million tokens.
+/// let backend = Backend::from(Arc::new(Scripted::new(["{}"]))).with_price(Price { input: 150_000, output: 600_000 });
+/// ```
+#[derive(Debug, Clone)]
+pub struct Backend {
+    pub(crate) provider: SharedProvider,
+    name: Option<String>,
+    rungs: Vec<Arc<dyn Lower>>,
+    price: Price,
+}
+
+impl Backend {
+    /// This provider, under its own name.
+    pub fn new(provider: SharedProvider) -> Self {
+        Self { provider, name: None, rungs: Vec::new(), price: Price::default() }
+    }
+
+    /// Under another name in the ledger: for two backends on one provider.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// And a dialect to ask it in, instead of the default ones. The first one is used until the provider refuses the
+    /// schema, then the next.
+    #[must_use]
+    pub fn with_rung(mut self, lower: Arc<dyn Lower>) -> Self {
+        self.rungs.push(lower);
+        self
+    }
+
+    /// And what its tokens cost.
+    #[must_use]
+    pub const fn with_price(mut self, price: Price) -> Self {
+        self.price = price;
+        self
+    }
+
+    pub(crate) fn target(&self) -> Target {
+        let capabilities = self.provider.capabilities();
+        let name = self.name.as_deref().unwrap_or(self.provider.name());
+        let rungs =
+            if self.rungs.is_empty() { formwork_dialect::rungs(capabilities) } else { self.rungs.clone() };
+        let target = Target::new(name, capabilities.clone()).with_price(self.price);
+        rungs.into_iter().fold(target, Target::with_rung)
+    }
+}
+
+impl From<SharedProvider> for Backend {
+    fn from(provider: SharedProvider) -> Self {
+        Self::new(provider)
+    }
+}
+
+impl<P: Provider + 'static> From<Arc<P>> for Backend {
+    fn from(provider: Arc<P>) -> Self {
+        Self::new(provider)
+    }
+}

@@ -1,0 +1,119 @@
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use formwork_core::Cost;
+
+/// Tokens and money that many runs share.
+///
+/// Before each call a run reserves its worst case; what the call really cost is settled after. So concurrent runs
+/// together stay within the limit, as far as worst cases are estimated well. A run that gets no reservation ends with
+/// [`ErrorKind::Budget`](formwork_core::ErrorKind). Clones are the same budget.
+///
+/// ```
+/// use formwork_core::Cost;
+/// use formwork_extract::Budget;
+///
+/// let budget = Budget::new(Cost { tokens: 10_000, micro_usd: u64::MAX });
+/// let reservation = budget.reserve(Cost { tokens: 8_000, micro_usd: 0 }).unwrap();
+/// assert!(budget.reserve(Cost { tokens: 8_000, micro_usd: 0 }).is_none());
+/// reservation.settle(Cost { tokens: 1_500, micro_usd: 0 });
+/// assert_eq!((budget.spent().tokens, budget.remaining().tokens), (1_500, 8_500));
+/// ```
+#[derive(Clone)]
+pub struct Budget(Arc<Shared>);
+
+struct Shared {
+    limit: Cost,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    spent: Cost,
+    reserved: Cost,
+}
+
+impl Budget {
+    /// A budget with this limit; `u64::MAX` does not limit.
+    pub fn new(limit: Cost) -> Self {
+        Self(Arc::new(Shared { limit, state: Mutex::default() }))
+    }
+
+    /// Sets so much aside, or gives `None` if that and all that is spent or set aside exceeds the limit.
+    pub fn reserve(&self, worst: Cost) -> Option<Reservation> {
+        let mut state = self.state();
+        let reserved = state.reserved.plus(worst);
+        if !state.spent.plus(reserved).fits(self.0.limit) {
+            return None;
+        }
+        state.reserved = reserved;
+        Some(Reservation { budget: self.clone(), worst, actual: worst })
+    }
+
+    /// Counts something that was spent without a reservation.
+    pub fn spend(&self, cost: Cost) {
+        let mut state = self.state();
+        state.spent = state.spent.plus(cost);
+    }
+
+    /// What was spent and is settled.
+    pub fn spent(&self) -> Cost {
+        self.state().spent
+    }
+
+    /// What may still be reserved.
+    pub fn remaining(&self) -> Cost {
+        let State { spent, reserved } = *self.state();
+        minus(self.0.limit, spent.plus(reserved))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change is a plain assignment: a panic elsewhere leaves the numbers right.
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let State { spent, reserved } = *self.state();
+        f.debug_struct("Budget")
+            .field("limit", &self.0.limit)
+            .field("spent", &spent)
+            .field("reserved", &reserved)
+            .finish()
+    }
+}
+
+/// A part of a [`Budget`] that is set aside for one call.
+///
+/// Dropped without [`settle`](Self::settle) it counts as spent in full: what a call has cost that nobody waited for is
+/// not known.
+#[derive(Debug)]
+#[must_use = "dropped at once, it counts as spent"]
+pub struct Reservation {
+    budget: Budget,
+    worst: Cost,
+    actual: Cost,
+}
+
+impl Reservation {
+    /// Says what the call has really cost, and gives the rest back.
+    pub fn settle(mut self, actual: Cost) {
+        self.actual = actual;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut state = self.budget.state();
+        state.reserved = minus(state.reserved, self.worst);
+        state.spent = state.spent.plus(self.actual);
+    }
+}
+
+fn minus(from: Cost, cost: Cost) -> Cost {
+    Cost {
+        tokens: from.tokens.saturating_sub(cost.tokens),
+        micro_usd: from.micro_usd.saturating_sub(cost.micro_usd),
+    }
+}

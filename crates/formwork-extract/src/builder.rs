@@ -1,0 +1,348 @@
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_core::{
+    Clock, Context, Contract, Cost, Error, ErrorKind, Instruction, JsonPath, Level, Message, Plan, Policy,
+    RetryPolicy, Rule, Temperature, Validator, spaced,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::consult::FallbackFn;
+use crate::extractor::Extractor;
+use crate::{AsyncValidator, Backend, Budget, Driver, Fallback, Observer, Situation};
+
+/// Builds an [`Extractor`]. What is wrong with any part is reported by [`build`](Self::build).
+#[must_use]
+pub struct ExtractorBuilder<T> {
+    contract: Result<Contract, Error>,
+    backends: Vec<Backend>,
+    policy: Policy,
+    custom: Option<Custom>,
+    max_attempts: Option<u32>,
+    temperature: Option<f64>,
+    level: Option<Level>,
+    instruction: Option<Instruction>,
+    deadline: Option<Duration>,
+    budget: Option<Cost>,
+    max_tokens: Option<u32>,
+    system: Option<String>,
+    examples: Vec<(String, Result<Value, serde_json::Error>)>,
+    data: Value,
+    seed: Option<u64>,
+    clock: Option<Arc<dyn Clock>>,
+    observers: Vec<Arc<dyn Observer>>,
+    validators: Vec<Arc<dyn AsyncValidator>>,
+    fallback: Option<Arc<dyn Fallback>>,
+    shared_budget: Option<Budget>,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
+    pub(crate) fn new(contract: Result<Contract, Error>) -> Self {
+        Self {
+            contract: contract.map(Contract::with_type::<T>),
+            backends: Vec::new(),
+            policy: Policy::default(),
+            custom: None,
+            max_attempts: None,
+            temperature: None,
+            level: None,
+            instruction: None,
+            deadline: None,
+            budget: None,
+            max_tokens: None,
+            system: None,
+            examples: Vec::new(),
+            data: Value::Null,
+            seed: None,
+            clock: None,
+            observers: Vec::new(),
+            validators: Vec::new(),
+            fallback: None,
+            shared_budget: None,
+            of: PhantomData,
+        }
+    }
+
+    /// And asks this provider. The first one is asked first; the next ones when the policy goes on to them.
+    pub fn with_target(mut self, backend: impl Into<Backend>) -> Self {
+        self.backends.push(backend.into());
+        self
+    }
+
+    /// With another of the ready policies; [`Policy::default`] otherwise.
+    pub fn with_policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// With a policy of your own. [`with_max_attempts`](Self::with_max_attempts) and
+    /// [`with_temperature`](Self::with_temperature) are parts of the ready one and cannot be combined with it.
+    pub fn with_retry_policy(mut self, policy: impl RetryPolicy + 'static) -> Self {
+        self.custom = Some(Custom(Arc::new(policy)));
+        self
+    }
+
+    /// With so many attempts over all targets, instead of the policy's number; at least 1.
+    pub const fn with_max_attempts(mut self, attempts: u32) -> Self {
+        self.max_attempts = Some(attempts);
+        self
+    }
+
+    /// With this temperature in every attempt, instead of the policy's course.
+    pub const fn with_temperature(mut self, temperature: f64) -> Self {
+        self.temperature = Some(temperature);
+        self
+    }
+
+    /// With this seed for inputs that bring none.
+    pub const fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// With a limit on the tokens of each answer.
+    pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
+        self.max_tokens = Some(max_tokens);
+        self
+    }
+
+    /// With a limit on the time of each extraction, waits included.
+    pub const fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// With a limit on what each extraction may cost.
+    pub const fn with_budget(mut self, budget: Cost) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// With a budget that all extractions, and whoever else has a clone of it, share.
+    pub fn with_shared_budget(mut self, budget: Budget) -> Self {
+        self.shared_budget = Some(budget);
+        self
+    }
+
+    /// Reading answers more strictly or more tolerantly; [`Level::Clean`] otherwise.
+    pub const fn with_level(mut self, level: Level) -> Self {
+        self.level = Some(level);
+        self
+    }
+
+    /// With other words around the schema, for models that have to see it.
+    pub fn with_instruction(mut self, instruction: Instruction) -> Self {
+        self.instruction = Some(instruction);
+        self
+    }
+
+    /// With a system prompt: what is to be extracted, and how.
+    pub fn with_system(mut self, text: impl Into<String>) -> Self {
+        self.system = Some(text.into());
+        self
+    }
+
+    /// And an example: a text, and the right answer to it, as the type itself or as JSON. It is shown to the model
+    /// before the input, and has to satisfy the contract itself.
+    pub fn with_example(mut self, input: impl Into<String>, output: impl Serialize) -> Self {
+        self.examples.push((input.into(), serde_json::to_value(output)));
+        self
+    }
+
+    /// With the caller's data, for checks of inputs that bring none.
+    pub fn with_data(mut self, data: Value) -> Self {
+        self.data = data;
+        self
+    }
+
+    /// And the answer keeps to a rule.
+    pub fn with_rule(self, rule: Rule) -> Self {
+        self.contract(|contract| Ok(contract.with_rule(rule)))
+    }
+
+    /// And the answer passes a validator: a type of your own, or a closure
+    /// `|value: &Value, cx: &Context<'_>, out: &mut Report|`.
+    pub fn with_check(self, check: impl Validator + 'static) -> Self {
+        self.contract(|contract| Ok(contract.with_check(check)))
+    }
+
+    /// And the decoded answer passes a check called `name`. `path` is what it is about (`$.age`); an `Err` says what was
+    /// expected.
+    pub fn check(
+        self,
+        path: &str,
+        name: impl Into<String>,
+        check: impl Fn(&T) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        let path = path
+            .parse::<JsonPath>()
+            .map_err(|error| Error::new(ErrorKind::Config, format!("the path `{path}` of a check: {error}")));
+        self.contract(|contract| Ok(contract.with_typed_check(path?, name, check)))
+    }
+
+    /// Makes the rule or check that was added last a soft one: what it finds is reported with the answer and rejects
+    /// nothing.
+    pub fn soft(self) -> Self {
+        self.contract(|contract| Ok(contract.soft()))
+    }
+
+    /// And the answer passes a validator that waits for something.
+    pub fn with_async_validator(mut self, validator: impl AsyncValidator + 'static) -> Self {
+        self.validators.push(Arc::new(validator));
+        self
+    }
+
+    /// With a fallback, used when no model gave an acceptable answer.
+    pub fn with_fallback(mut self, fallback: impl Fallback + 'static) -> Self {
+        self.fallback = Some(Arc::new(fallback));
+        self
+    }
+
+    /// With a fallback that does not wait.
+    ///
+    /// ```
+    /// # #[derive(schemars::JsonSchema, serde::Deserialize)]
+    /// # struct Person { age: Option<u8> }
+    /// let builder = formwork_extract::Extractor::<Person>::builder()
+    ///     .with_fallback_fn(|_| Some(serde_json::json!({"age": null})));
+    /// ```
+    pub fn with_fallback_fn(
+        self,
+        fallback: impl Fn(&Situation<'_>) -> Option<Value> + Send + Sync + 'static,
+    ) -> Self {
+        self.with_fallback(FallbackFn(fallback))
+    }
+
+    /// And tells this observer about every extraction.
+    pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observers.push(Arc::new(observer));
+        self
+    }
+
+    /// With another clock; [`TokioClock`](crate::TokioClock) otherwise.
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Compiles it all, once for every input.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Schema`] if the schema cannot be used, or by no target; [`ErrorKind::Config`] without targets, for a
+    /// target without a dialect, for an example that breaks the contract (the message names the path), and for settings
+    /// that exclude each other.
+    pub fn build(self) -> Result<Extractor<T>, Error> {
+        let policy = self.policy()?;
+        let contract = self.contract?;
+        let examples = checked(&contract, self.examples, &self.data)?;
+        let targets = self.backends.iter().map(Backend::target).collect();
+        let mut plan = Plan::new(contract, targets).with_policy(policy);
+        if let Some(level) = self.level {
+            plan = plan.with_level(level);
+        }
+        if let Some(instruction) = self.instruction {
+            plan = plan.with_instruction(instruction);
+        }
+        if let Some(deadline) = self.deadline {
+            plan = plan.with_deadline(deadline);
+        }
+        if let Some(budget) = self.budget {
+            plan = plan.with_budget(budget);
+        }
+        if let Some(max_tokens) = self.max_tokens {
+            plan = plan.with_max_tokens(max_tokens);
+        }
+        if !self.validators.is_empty() {
+            plan = plan.with_consults();
+        }
+        if self.fallback.is_some() {
+            plan = plan.with_fallback();
+        }
+        let mut driver = Driver::new(self.backends.into_iter().map(|backend| backend.provider));
+        if let Some(clock) = self.clock {
+            driver = driver.with_clock(clock);
+        }
+        if let Some(fallback) = self.fallback {
+            driver = driver.with_fallback(fallback);
+        }
+        if let Some(budget) = self.shared_budget {
+            driver = driver.with_budget(budget);
+        }
+        driver = self.observers.into_iter().fold(driver, Driver::with_observer);
+        driver = self.validators.into_iter().fold(driver, Driver::with_validator);
+        Ok(Extractor::new(plan.build()?, driver, self.system, examples, self.data, self.seed))
+    }
+
+    fn contract(mut self, change: impl FnOnce(Contract) -> Result<Contract, Error>) -> Self {
+        self.contract = self.contract.and_then(change);
+        self
+    }
+
+    fn policy(&self) -> Result<Custom, Error> {
+        if let Some(custom) = &self.custom {
+            if self.max_attempts.is_some() || self.temperature.is_some() {
+                let message = "attempts and temperature are decided by the retry policy that was given";
+                return Err(Error::new(ErrorKind::Config, message));
+            }
+            return Ok(custom.clone());
+        }
+        let mut policy = self.policy.clone();
+        if let Some(attempts) = self.max_attempts {
+            policy.attempts = attempts.max(1);
+        }
+        if let Some(temperature) = self.temperature {
+            policy.temperature = Temperature::Steps(vec![temperature]);
+        }
+        Ok(Custom(Arc::new(policy)))
+    }
+}
+
+impl<T> fmt::Debug for ExtractorBuilder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExtractorBuilder")
+            .field("contract", &self.contract)
+            .field("backends", &self.backends)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A policy of any kind, shared.
+#[derive(Debug, Clone)]
+struct Custom(Arc<dyn RetryPolicy>);
+
+impl RetryPolicy for Custom {
+    fn first(&self, capabilities: &formwork_core::Capabilities) -> formwork_core::Sampling {
+        self.0.first(capabilities)
+    }
+
+    fn decide(&self, seen: &formwork_core::Seen<'_>) -> formwork_core::Decision {
+        self.0.decide(seen)
+    }
+}
+
+/// The examples as turns of the dialogue, each judged like an answer to its own text.
+fn checked(
+    contract: &Contract,
+    examples: Vec<(String, Result<Value, serde_json::Error>)>,
+    data: &Value,
+) -> Result<Vec<Message>, Error> {
+    let mut messages = Vec::new();
+    for (nth, (input, output)) in examples.into_iter().enumerate() {
+        let refuse = |why: String| Error::new(ErrorKind::Config, format!("example {}: {why}", nth + 1));
+        let output = output.map_err(|error| refuse(error.to_string()))?;
+        let judgement = contract.judge(&output, &Context { source: &input, data });
+        if let Some(first) = judgement.violations.first() {
+            return Err(refuse(match judgement.violations.len() - 1 {
+                0 => first.to_string(),
+                more => format!("{first} (and {more} more)"),
+            }));
+        }
+        messages.extend([Message::user(input), Message::assistant(spaced(&output))]);
+    }
+    Ok(messages)
+}

@@ -1,0 +1,343 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_core::{
+    Call, CallId, Clock, Consult, Context, Cost, Error, ErrorKind, Event, JsonPath, Misuse, Origin, Outcome,
+    Plan, Run, Severity, SharedProvider, Stage, Step, Verdict, Violation,
+};
+use serde_json::Value;
+
+use crate::call::{Heard, make};
+use crate::consult::{AsyncValidator, Fallback, Findings, Situation};
+use crate::interrupt::{Interrupt, Interruption};
+use crate::observer::{Audience, Next, Observer, Started};
+use crate::updates::{Paced, Updates};
+use crate::{Budget, CancellationToken, TokioClock, blocking};
+
+/// Carries out the steps of [`Run`]s: makes the calls, waits, asks validators and the fallback.
+///
+/// It decides nothing; the run does. So [`drive`](Self::drive), [`drive_blocking`](Self::drive_blocking) and
+/// [`stream`](Self::stream) come to the same result.
+///
+/// ```
+/// use formwork_core::{Inline, Plan, Provider, Run, Target};
+/// use formwork_dialect::Prompt;
+/// use formwork_extract::{CancellationToken, Driver};
+/// use formwork_testkit::Scripted;
+/// use serde_json::json;
+/// use std::sync::Arc;
+///
+/// let model = Arc::new(Scripted::new(["{\"age\": \"34\"}", "{\"age\": 34}"]));
+/// let schema = json!({"properties": {"age": {"type": "integer"}}, "required": ["age"]});
+/// let contract = formwork_schema::contract_for(Arc::new(Inline::new("person", schema)))?;
+/// let target = Target::new(model.name(), model.capabilities().clone()).with_rung(Arc::new(Prompt::new()));
+/// let plan = Plan::new(contract, vec![target]).build()?;
+///
+/// let run = Run::new(&plan, "Maria, 34".into());
+/// let outcome = Driver::new([model as _]).drive_blocking(&plan, run, &CancellationToken::new())?;
+/// assert_eq!((outcome.value, outcome.attempts.len()), (json!({"age": 34}), 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Driver {
+    providers: Vec<SharedProvider>,
+    clock: Arc<dyn Clock>,
+    observers: Vec<Arc<dyn Observer>>,
+    validators: Vec<Arc<dyn AsyncValidator>>,
+    fallback: Option<Arc<dyn Fallback>>,
+    budget: Option<Budget>,
+}
+
+impl Driver {
+    /// A driver on the real clock that asks these providers: one for each of the plan's targets, in the same order.
+    pub fn new(providers: impl IntoIterator<Item = SharedProvider>) -> Self {
+        Self {
+            providers: providers.into_iter().collect(),
+            clock: Arc::new(TokioClock::new()),
+            observers: Vec::new(),
+            validators: Vec::new(),
+            fallback: None,
+            budget: None,
+        }
+    }
+
+    /// With another clock.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// And tells this observer what happens.
+    #[must_use]
+    pub fn with_observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
+    /// And asks this validator, where the plan [has consults](formwork_core::PlanBuilder::with_consults).
+    #[must_use]
+    pub fn with_validator(mut self, validator: Arc<dyn AsyncValidator>) -> Self {
+        self.validators.push(validator);
+        self
+    }
+
+    /// With this fallback, where the plan [has one](formwork_core::PlanBuilder::with_fallback).
+    #[must_use]
+    pub fn with_fallback(mut self, fallback: Arc<dyn Fallback>) -> Self {
+        self.fallback = Some(fallback);
+        self
+    }
+
+    /// With a budget that other runs share.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Budget) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// Drives a run to its end. Dropping the future drops the open call at once.
+    ///
+    /// # Errors
+    /// What the run ends with; [`ErrorKind::Config`] if there are fewer providers than targets, or the run was started
+    /// with another plan.
+    pub async fn drive(
+        &self,
+        plan: &Plan,
+        run: Run,
+        cancel: &CancellationToken,
+    ) -> Result<Outcome<Value>, Error> {
+        self.tapped(plan, run, cancel, None).await
+    }
+
+    /// Drives a run to its end and blocks the thread meanwhile; see [`blocking`](crate#blocking).
+    ///
+    /// # Errors
+    /// As [`drive`](Self::drive), and [`ErrorKind::Config`] inside of an async runtime.
+    pub fn drive_blocking(
+        &self,
+        plan: &Plan,
+        run: Run,
+        cancel: &CancellationToken,
+    ) -> Result<Outcome<Value>, Error> {
+        blocking::block_on(self.drive(plan, run, cancel))?
+    }
+
+    /// Drives a run as far as its updates are read. Dropping the stream drops the open call at once.
+    pub fn stream(&self, plan: Arc<Plan>, run: Run, cancel: CancellationToken) -> Updates<Value> {
+        let driver = self.clone();
+        Updates::new(move |tap| async move { driver.tapped(&plan, run, &cancel, Some(tap.as_ref())).await })
+    }
+
+    pub(crate) async fn tapped(
+        &self,
+        plan: &Plan,
+        run: Run,
+        cancel: &CancellationToken,
+        tap: Option<&dyn Paced>,
+    ) -> Result<Outcome<Value>, Error> {
+        let audience = Audience::new(&self.observers, tap);
+        let ride = Ride { driver: self, plan, cancel, audience, again: false, warnings: Vec::new() };
+        ride.finish(run).await
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver")
+            .field("providers", &self.providers)
+            .field("clock", &self.clock)
+            .field("budget", &self.budget)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One run on its way.
+struct Ride<'a> {
+    driver: &'a Driver,
+    plan: &'a Plan,
+    cancel: &'a CancellationToken,
+    audience: Audience<'a>,
+    /// The last answer was not accepted, and what is asked next is not told yet.
+    again: bool,
+    /// What the validators found in the last value that does not reject it.
+    warnings: Vec<Violation>,
+}
+
+impl Ride<'_> {
+    async fn finish(mut self, mut run: Run) -> Result<Outcome<Value>, Error> {
+        let mut result = match self.steps(&mut run).await {
+            Ok(()) => run.finish(),
+            Err(error) => Err(error),
+        };
+        if let Ok(outcome) = &mut result
+            && outcome.origin != Origin::Fallback
+        {
+            outcome.warnings.append(&mut self.warnings);
+        }
+        self.audience.tell(|observer, run| observer.done(run, &result));
+        result
+    }
+
+    async fn steps(&mut self, run: &mut Run) -> Result<(), Error> {
+        let (providers, targets) = (self.driver.providers.len(), self.plan.targets().count());
+        if providers < targets {
+            let message = format!("the plan has {targets} targets and the driver {providers} providers");
+            return Err(Error::new(ErrorKind::Config, message));
+        }
+        loop {
+            let now = self.driver.clock.now();
+            if self.cancel.is_cancelled() && !run.is_done() {
+                return run.on(self.plan, now, Event::Cancelled).map_err(misused);
+            }
+            match run.step(self.plan, now) {
+                Step::Done => return Ok(()),
+                Step::Wait { until } => {
+                    let wait = until.since(now);
+                    self.tell_next(run, wait);
+                    self.audience.tell(|observer, id| observer.waiting(id, wait));
+                    self.audience.pause().await;
+                    let clock = self.driver.clock.as_ref();
+                    // A cancel is seen at the next turn.
+                    let _ = Interrupt::new(clock, None, self.cancel).or(clock.sleep_until(until)).await;
+                }
+                Step::Call { id, target, call, reserve } => {
+                    self.tell_next(run, Duration::ZERO);
+                    self.call(run, id, target, &call, reserve).await?;
+                }
+                Step::Consult { id, who, candidate } => self.consult(run, id, who, &candidate).await?,
+            }
+        }
+    }
+
+    async fn call(
+        &mut self,
+        run: &mut Run,
+        id: CallId,
+        target: usize,
+        call: &Call,
+        reserve: Cost,
+    ) -> Result<(), Error> {
+        let reservation = match &self.driver.budget {
+            None => None,
+            Some(budget) => match budget.reserve(reserve) {
+                Some(reservation) => Some(reservation),
+                None => return self.report(run, Event::Denied { id }),
+            },
+        };
+        let Some(provider) = self.driver.providers.get(target) else {
+            return Err(Error::new(ErrorKind::Config, "the plan has more targets than the driver providers"));
+        };
+        let name = self.target(target);
+        self.audience.tell(|observer, run_id| {
+            let started = Started { attempt: run.attempt(), target: name, ask: run.asked(), call };
+            observer.attempt_started(run_id, &started);
+        });
+        self.audience.pause().await;
+        let mut interrupt = Interrupt::new(self.driver.clock.as_ref(), call.deadline, self.cancel);
+        let heard = make(provider.as_ref(), call, &mut interrupt, &self.audience).await;
+        let event = match heard {
+            Ok(Ok(Heard { completion, stopped })) => Event::Answered { id, completion, stopped },
+            Ok(Err(fault)) => Event::Failed { id, fault },
+            Err(Interruption::Cancelled | Interruption::Late) => Event::Cancelled,
+        };
+        self.report(run, event)?;
+        let Some(attempt) = run.ledger().last() else { return Ok(()) };
+        if let Some(reservation) = reservation {
+            reservation.settle(attempt.cost);
+        }
+        self.again = matches!(attempt.verdict, Verdict::Failed { .. });
+        self.audience.tell(|observer, id| observer.attempt_finished(id, attempt));
+        self.audience.pause().await;
+        Ok(())
+    }
+
+    async fn consult(
+        &mut self,
+        run: &mut Run,
+        id: CallId,
+        who: Consult,
+        candidate: &Value,
+    ) -> Result<(), Error> {
+        self.audience.tell(|observer, id| observer.consulting(id, who, candidate));
+        self.audience.pause().await;
+        let answer = match who {
+            Consult::Validators => self.validate(run, candidate).await,
+            Consult::Fallback => self.fall_back(run, candidate).await.map(|value| (Findings::none(), value)),
+            // Somebody whom this driver does not know has nothing to say.
+            _ => Ok((Findings::none(), None)),
+        };
+        let Ok((Findings { violations, spent }, value)) = answer else {
+            return self.report(run, Event::Cancelled);
+        };
+        if let Some(budget) = &self.driver.budget {
+            budget.spend(spent);
+        }
+        let (violations, warnings) =
+            violations.into_iter().partition::<Vec<_>, _>(|violation| violation.severity == Severity::Error);
+        self.warnings = warnings;
+        self.again = !violations.is_empty();
+        self.audience.tell(|observer, id| observer.consulted(id, who, &violations, value.as_ref()));
+        self.audience.pause().await;
+        self.report(run, Event::Consulted { id, violations, spent, value })
+    }
+
+    /// Asks every validator; one that does not come back before the deadline is a violation.
+    async fn validate(
+        &self,
+        run: &Run,
+        candidate: &Value,
+    ) -> Result<(Findings, Option<Value>), Interruption> {
+        let input = run.input();
+        let cx = Context { source: &input.source, data: &input.data };
+        let deadline = run.deadline(self.plan);
+        let mut interrupt = Interrupt::new(self.driver.clock.as_ref(), deadline, self.cancel);
+        let mut all = Findings::none();
+        for validator in &self.driver.validators {
+            match interrupt.or(validator.validate(candidate, &cx)).await {
+                Ok(Findings { violations, spent }) => {
+                    all.violations.extend(violations);
+                    all.spent = all.spent.plus(spent);
+                }
+                Err(Interruption::Cancelled) => return Err(Interruption::Cancelled),
+                Err(Interruption::Late) => {
+                    let late = Violation::new(JsonPath::root(), "deadline", Stage::Consult);
+                    all.violations.push(late.with_expected("a verdict before the deadline"));
+                    break;
+                }
+            }
+        }
+        Ok((all, None))
+    }
+
+    async fn fall_back(&self, run: &Run, draft: &Value) -> Result<Option<Value>, Interruption> {
+        let Some(fallback) = &self.driver.fallback else { return Ok(None) };
+        let situation = Situation { input: run.input(), draft, attempts: run.ledger() };
+        let mut interrupt = Interrupt::new(self.driver.clock.as_ref(), None, self.cancel);
+        interrupt.or(fallback.value(&situation)).await
+    }
+
+    fn report(&self, run: &mut Run, event: Event) -> Result<(), Error> {
+        run.on(self.plan, self.driver.clock.now(), event).map_err(misused)
+    }
+
+    fn tell_next(&mut self, run: &Run, wait: Duration) {
+        if !std::mem::take(&mut self.again) {
+            return;
+        }
+        let target = self.target(run.target());
+        self.audience.tell(|observer, id| {
+            observer.asking(id, &Next { attempt: run.attempt(), target, ask: run.asked(), wait });
+        });
+    }
+
+    fn target(&self, index: usize) -> &str {
+        self.plan.targets().nth(index).unwrap_or_default()
+    }
+}
+
+/// The driver answers each step once, so what is left is a plan that the run does not belong to.
+fn misused(misuse: Misuse) -> Error {
+    Error::new(ErrorKind::Config, misuse.to_string())
+}

@@ -1,0 +1,262 @@
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use formwork_core::{
+    Contract, Error, ErrorKind, Inline, Input, Message, Outcome, Plan, Role, Run, Schema, Typed, decode,
+};
+use futures_core::Stream;
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::builder::ExtractorBuilder;
+use crate::updates::Paced;
+use crate::{CancellationToken, Driver, Observer, Updates, blocking};
+
+/// Gets values of one type out of texts: compiled once, used for any number of inputs, from any number of tasks.
+///
+/// Clones share everything.
+///
+/// ```
+/// use formwork_extract::Extractor;
+/// use formwork_testkit::Scripted;
+/// use std::sync::Arc;
+///
+/// #[derive(schemars::JsonSchema, serde::Serialize, serde::Deserialize)]
+/// struct Person {
+///     name: String,
+///     age: u8,
+/// }
+///
+/// let model = Scripted::new([r#"{"name": "Maria Lindqvist", "age": 34}"#]);
+/// let extractor = Extractor::<Person>::builder()
+///     .with_target(Arc::new(model))
+///     .with_system("Extract the person that the text is about.")
+///     .with_example("Ada, 36, counts.", Person { name: "Ada".into(), age: 36 })
+///     .check("$.age", "adult", |person| if person.age >= 18 { Ok(()) } else { Err("at least 18".into()) })
+///     .build()?;
+/// let outcome = extractor.extract_blocking("Maria Lindqvist, 34, moved to Lisbon last spring.")?;
+/// assert_eq!((outcome.value.age, outcome.attempts.len()), (34, 1));
+/// # Ok::<(), formwork_core::Error>(())
+/// ```
+pub struct Extractor<T> {
+    shared: Arc<Shared>,
+    of: PhantomData<fn() -> T>,
+}
+
+struct Shared {
+    plan: Arc<Plan>,
+    driver: Driver,
+    system: Option<String>,
+    examples: Vec<Message>,
+    data: Value,
+    seed: Option<u64>,
+}
+
+impl<T: JsonSchema + DeserializeOwned + Send + 'static> Extractor<T> {
+    /// An extractor for a Rust type: its schema is what schemars derives.
+    pub fn builder() -> ExtractorBuilder<T> {
+        ExtractorBuilder::new(contract_for(Arc::new(Typed::<T>::new())))
+    }
+}
+
+impl Extractor<Value> {
+    /// An extractor for a schema without a Rust type.
+    pub fn for_schema(schema: Arc<dyn Schema>) -> ExtractorBuilder<Value> {
+        ExtractorBuilder::new(contract_for(schema))
+    }
+
+    /// An extractor for a JSON Schema document, under a name of letters, digits, `_` and `-`.
+    pub fn for_document(name: impl Into<String>, schema: Value) -> ExtractorBuilder<Value> {
+        Self::for_schema(Arc::new(Inline::new(name, schema)))
+    }
+}
+
+impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
+    /// An extractor for a contract that was made elsewhere, by hand or with a validator of its own.
+    pub fn for_contract(contract: Contract) -> ExtractorBuilder<T> {
+        ExtractorBuilder::new(Ok(contract))
+    }
+
+    pub(crate) fn new(
+        plan: Plan,
+        driver: Driver,
+        system: Option<String>,
+        examples: Vec<Message>,
+        data: Value,
+        seed: Option<u64>,
+    ) -> Self {
+        let plan = Arc::new(plan);
+        Self { shared: Arc::new(Shared { plan, driver, system, examples, data, seed }), of: PhantomData }
+    }
+
+    /// What is asked, of whom, and how often.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.shared.plan
+    }
+
+    /// Extracts from one input: a text, messages, or an [`Input`] with data for the checks.
+    ///
+    /// Dropping the future drops the open call at once.
+    ///
+    /// # Errors
+    /// [`Error`] with every attempt, if there is no acceptable answer.
+    pub async fn extract(&self, input: impl Into<Input> + Send) -> Result<Outcome<T>, Error> {
+        let extraction = self.extraction(input);
+        extraction.run().await
+    }
+
+    /// Extracts from one input and blocks the thread meanwhile; see [`blocking`](crate#blocking).
+    ///
+    /// # Errors
+    /// As [`extract`](Self::extract), and [`ErrorKind::Config`] inside of an async runtime.
+    pub fn extract_blocking(&self, input: impl Into<Input>) -> Result<Outcome<T>, Error> {
+        self.extraction(input).run_blocking()
+    }
+
+    /// Extracts from one input and tells what happens on the way.
+    pub fn stream(&self, input: impl Into<Input>) -> Updates<T> {
+        self.extraction(input).stream()
+    }
+
+    /// Extracts from many inputs, `concurrency` of them at a time (at least 1), and gives the results in the order of the
+    /// inputs.
+    ///
+    /// Inputs are taken only as there is room for them, so the iterator may be endless; a result that is not read holds
+    /// its room. A failure is the result of its own input alone.
+    pub fn extract_all<I>(
+        &self,
+        inputs: I,
+        concurrency: usize,
+    ) -> impl Stream<Item = Result<Outcome<T>, Error>> + use<T, I>
+    where
+        I: IntoIterator<Item: Into<Input>>,
+    {
+        let this = self.clone();
+        let extractions = inputs.into_iter().map(move |input| this.extraction(input).run());
+        stream::iter(extractions).buffered(concurrency.max(1))
+    }
+
+    /// One extraction that is not started yet: to give it a way to cancel it, or an observer of its own.
+    pub fn extraction(&self, input: impl Into<Input>) -> Extraction<T> {
+        Extraction {
+            input: self.complete(input.into()),
+            driver: self.shared.driver.clone(),
+            plan: Arc::clone(&self.shared.plan),
+            cancel: CancellationToken::new(),
+            of: PhantomData,
+        }
+    }
+
+    /// Puts the system prompt and the examples before the input, which stays what the answer is about.
+    fn complete(&self, input: Input) -> Input {
+        let Input { messages, source, data, seed } = input;
+        let leading = messages.iter().take_while(|message| message.role == Role::System).count();
+        let mut rest = messages.into_iter();
+        // One system message: many providers take no second one.
+        let own = rest.by_ref().take(leading).map(|message| message.text());
+        let system: Vec<String> = self.shared.system.iter().cloned().chain(own).collect();
+        let mut messages = Vec::with_capacity(1 + self.shared.examples.len() + rest.len());
+        if !system.is_empty() {
+            messages.push(Message::system(system.join("\n\n")));
+        }
+        messages.extend(self.shared.examples.iter().cloned());
+        messages.extend(rest);
+        let data = if data.is_null() { self.shared.data.clone() } else { data };
+        Input { messages, source, data, seed: seed.or(self.shared.seed) }
+    }
+}
+
+impl<T> Clone for Extractor<T> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), of: PhantomData }
+    }
+}
+
+impl<T> fmt::Debug for Extractor<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Extractor")
+            .field("plan", &self.shared.plan)
+            .field("driver", &self.shared.driver)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One extraction, before it is started.
+///
+/// ```
+/// # fn doc(extractor: formwork_extract::Extractor<serde_json::Value>) -> Result<(), formwork_core::Error> {
+/// use formwork_extract::CancellationToken;
+///
+/// let token = CancellationToken::new();
+/// // Somewhere else, when nobody wants the answer any more: `token.cancel()`.
+/// let outcome = extractor.extraction("Maria, 34").with_cancel(token.clone()).run_blocking()?;
+/// # Ok(()) }
+/// ```
+#[must_use = "it does nothing until it is run"]
+pub struct Extraction<T> {
+    plan: Arc<Plan>,
+    driver: Driver,
+    input: Input,
+    cancel: CancellationToken,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
+    /// With a handle that ends it from outside.
+    pub fn with_cancel(mut self, token: CancellationToken) -> Self {
+        self.cancel = token;
+        self
+    }
+
+    /// And tells this observer what happens.
+    pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.driver = self.driver.with_observer(Arc::new(observer));
+        self
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// As [`Extractor::extract`].
+    pub async fn run(self) -> Result<Outcome<T>, Error> {
+        self.tapped(None).await
+    }
+
+    /// Runs it and blocks the thread meanwhile; see [`blocking`](crate#blocking).
+    ///
+    /// # Errors
+    /// As [`Extractor::extract_blocking`].
+    pub fn run_blocking(self) -> Result<Outcome<T>, Error> {
+        blocking::block_on(self.run())?
+    }
+
+    /// Runs it as far as its updates are read.
+    pub fn stream(self) -> Updates<T> {
+        Updates::new(move |tap| async move { self.tapped(Some(tap.as_ref())).await })
+    }
+
+    async fn tapped(self, tap: Option<&dyn Paced>) -> Result<Outcome<T>, Error> {
+        let run = Run::new(&self.plan, self.input);
+        let outcome = self.driver.tapped(&self.plan, run, &self.cancel, tap).await?;
+        let value = decode(&outcome.value).map_err(|error| {
+            // The contract has decoded it before, so this is a type whose decoding depends on more than the value.
+            Error::new(ErrorKind::Rejected, format!("the accepted value does not decode again: {error}"))
+        })?;
+        Ok(outcome.map(|_| value))
+    }
+}
+
+impl<T> fmt::Debug for Extraction<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Extraction").field("driver", &self.driver).finish_non_exhaustive()
+    }
+}
+
+fn contract_for(schema: Arc<dyn Schema>) -> Result<Contract, Error> {
+    formwork_schema::contract_for(schema)
+        .map_err(|error| Error::new(ErrorKind::Schema, format!("#{}: {}", error.pointer, error.message)))
+}

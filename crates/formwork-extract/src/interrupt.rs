@@ -1,0 +1,53 @@
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+
+use formwork_core::{Clock, Time};
+
+use crate::CancellationToken;
+
+/// Why something was not waited for to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interruption {
+    /// The caller cancelled.
+    Cancelled,
+    /// The deadline passed.
+    Late,
+}
+
+/// Ends what is waited for at a cancel or at a deadline, whichever comes first.
+pub(crate) struct Interrupt<'a> {
+    clock: &'a dyn Clock,
+    deadline: Option<Time>,
+    cancelled: Pin<Box<dyn Future<Output = ()> + Send + 'a>>,
+    late: Option<Pin<Box<dyn Future<Output = ()> + Send + 'a>>>,
+}
+
+impl<'a> Interrupt<'a> {
+    pub(crate) fn new(clock: &'a dyn Clock, deadline: Option<Time>, cancel: &'a CancellationToken) -> Self {
+        Self { clock, deadline, cancelled: Box::pin(cancel.cancelled()), late: None }
+    }
+
+    /// Waits for `work`, or for what ends it. After an interruption nothing may be waited for any more.
+    pub(crate) async fn or<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Interruption> {
+        // A stream that always has something ready would never let the timer speak.
+        if self.deadline.is_some_and(|deadline| self.clock.now() >= deadline) {
+            return Err(Interruption::Late);
+        }
+        let mut work = pin!(work);
+        poll_fn(|cx| {
+            if self.cancelled.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Err(Interruption::Cancelled));
+            }
+            if let Poll::Ready(done) = work.as_mut().poll(cx) {
+                return Poll::Ready(Ok(done));
+            }
+            let Some(deadline) = self.deadline else { return Poll::Pending };
+            // Only now: a call that is answered at once needs no timer, and no runtime that has one.
+            let clock = self.clock;
+            let late = self.late.get_or_insert_with(|| clock.sleep_until(deadline));
+            late.as_mut().poll(cx).map(|()| Err(Interruption::Late))
+        })
+        .await
+    }
+}

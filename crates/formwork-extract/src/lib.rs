@@ -1,0 +1,45 @@
+//! Asks language models for typed, schema-valid JSON: async, blocking and streaming.
+//!
+//! - [`Extractor`] gets values of one type out of texts; built once, used for any number of inputs.
+//! - [`Driver`] carries out the steps of a [`Run`](formwork_core::Run), for who puts plans together by hand.
+//! - [`Updates`] is a run as a stream: texts, snapshots of the document, attempts, and the outcome.
+//! - [`Observer`] is told what runs do; [`AsyncValidator`] and [`Fallback`] have a say where the contract gives them one.
+//! - [`Budget`] is shared by runs, [`CancellationToken`] ends them.
+//!
+//! Every way of driving is the same code over the same machine, so all of them come to the same result. A provider that
+//! never answers is given up at the deadline; time comes from a [`Clock`](formwork_core::Clock), and is
+//! [`TokioClock`]'s by default.
+//!
+//! # Blocking
+//! Blocking calls wait on one runtime that the process shares, on the calling thread. Inside of an async runtime, its
+//! `spawn_blocking` threads included, they are refused with [`ErrorKind::Config`](formwork_core::ErrorKind): there,
+//! `.await` the async form.
+//!
+//! # Embedding
+//! `examples/embed.rs` uses this crate alone. `cargo tree -p formwork-extract -e normal --prefix none | sort -u | wc -l`
+//! counts 110 lines, itself included.
+
+mod backend;
+mod blocking;
+mod budget;
+mod builder;
+mod call;
+mod cancel;
+mod clock;
+mod consult;
+mod driver;
+mod extractor;
+mod interrupt;
+mod observer;
+mod updates;
+
+pub use backend::Backend;
+pub use budget::{Budget, Reservation};
+pub use builder::ExtractorBuilder;
+pub use cancel::CancellationToken;
+pub use clock::TokioClock;
+pub use consult::{AsyncValidator, Fallback, Findings, Situation};
+pub use driver::Driver;
+pub use extractor::{Extraction, Extractor};
+pub use observer::{Next, Observer, RunId, Started};
+pub use updates::{Update, Updates};

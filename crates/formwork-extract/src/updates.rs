@@ -1,0 +1,254 @@
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use formwork_core::{Ask, Attempt, Consult, Delta, Error, ErrorKind, Lowered, Outcome, Violation, lift};
+use formwork_json::{Incremental, Progress};
+use futures_core::Stream;
+use serde_json::Value;
+
+use crate::observer::{Next, Observer, RunId, Started};
+
+/// What happens in a run, as a stream tells it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Update<T> {
+    /// A call is about to be made; texts and snapshots of the one before are void.
+    Started {
+        /// Which attempt it belongs to, from 1.
+        attempt: u32,
+        /// The target's name.
+        target: String,
+        /// What is asked for.
+        ask: Ask,
+    },
+    /// More text of the open call's answer: the model's own, before it is read.
+    Text(String),
+    /// More of what the model thinks.
+    Reasoning(String),
+    /// The document as far as the open call's answer has come, not validated: open strings as they are, open arrays and
+    /// objects closed. Only where the whole document is asked for.
+    Partial(Value),
+    /// A call has ended. Its verdict holds the violations or the fault, if it has any.
+    Finished(Attempt),
+    /// The last answer was not accepted, and this is asked next.
+    Asking {
+        /// Which attempt it belongs to, from 1; the same as before if only the call is repeated.
+        attempt: u32,
+        /// The target's name.
+        target: String,
+        /// What is asked for.
+        ask: Ask,
+        /// How long the run waits before.
+        wait: Duration,
+    },
+    /// Async validators or the fallback are asked.
+    Consulting(Consult),
+    /// They have answered.
+    Consulted {
+        /// Who.
+        who: Consult,
+        /// What the validators found.
+        violations: Vec<Violation>,
+    },
+    /// An answer was accepted. The last update.
+    Done(Outcome<T>),
+}
+
+/// The updates of one run; the last one is [`Update::Done`] or the error.
+///
+/// The run goes on only while somebody reads: what was told is taken before the next piece is asked for. Dropping the
+/// stream drops the open call at once.
+///
+/// Beside [`Stream`] there are [`next`](Self::next) and [`outcome`](Self::outcome), so that no other crate is needed.
+pub struct Updates<T> {
+    tap: Arc<Tap<T>>,
+    run: Running<T>,
+}
+
+enum Running<T> {
+    Going(Pin<Box<dyn Future<Output = Result<Outcome<T>, Error>> + Send>>),
+    Ended(Option<Box<Result<Outcome<T>, Error>>>),
+}
+
+impl<T: Send> Updates<T> {
+    pub(crate) fn new<F>(start: impl FnOnce(Arc<Tap<T>>) -> F) -> Self
+    where
+        F: Future<Output = Result<Outcome<T>, Error>> + Send + 'static,
+    {
+        let tap = Arc::new(Tap::default());
+        Self { run: Running::Going(Box::pin(start(Arc::clone(&tap)))), tap }
+    }
+
+    /// The next update; `None` after the last.
+    pub async fn next(&mut self) -> Option<Result<Update<T>, Error>> {
+        poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+
+    /// Reads to the end and gives what came of it.
+    ///
+    /// # Errors
+    /// What the run ends with; [`ErrorKind::Cancelled`] if the last update was read before.
+    pub async fn outcome(mut self) -> Result<Outcome<T>, Error> {
+        while let Some(update) = self.next().await {
+            if let Update::Done(outcome) = update? {
+                return Ok(outcome);
+            }
+        }
+        Err(Error::new(ErrorKind::Cancelled, "the outcome was read before"))
+    }
+}
+
+// Nothing in it is pinned in place: the run has a box of its own.
+impl<T> Unpin for Updates<T> {}
+
+impl<T: Send> Stream for Updates<T> {
+    type Item = Result<Update<T>, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(update) = self.tap.take() {
+                return Poll::Ready(Some(Ok(update)));
+            }
+            match &mut self.run {
+                Running::Ended(result) => {
+                    return Poll::Ready(result.take().map(|result| result.map(Update::Done)));
+                }
+                Running::Going(run) => match run.as_mut().poll(cx) {
+                    Poll::Ready(result) => self.run = Running::Ended(Some(Box::new(result))),
+                    Poll::Pending if self.tap.is_drained() => return Poll::Pending,
+                    Poll::Pending => {}
+                },
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for Updates<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Updates")
+    }
+}
+
+/// An observer for whom the run pauses until what it was told is taken.
+pub(crate) trait Paced: Observer {
+    fn is_drained(&self) -> bool;
+}
+
+/// Turns what an observer is told into updates.
+pub(crate) struct Tap<T>(Mutex<Told<T>>);
+
+struct Told<T> {
+    updates: VecDeque<Update<T>>,
+    snapshots: Option<Snapshots>,
+}
+
+impl<T> Default for Tap<T> {
+    fn default() -> Self {
+        Self(Mutex::new(Told { updates: VecDeque::new(), snapshots: None }))
+    }
+}
+
+impl<T> Tap<T> {
+    fn take(&self) -> Option<Update<T>> {
+        self.told().updates.pop_front()
+    }
+
+    fn push(&self, update: Update<T>) {
+        self.told().updates.push_back(update);
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Send> Paced for Tap<T> {
+    fn is_drained(&self) -> bool {
+        self.told().updates.is_empty()
+    }
+}
+
+impl<T: Send> Observer for Tap<T> {
+    fn attempt_started(&self, _: RunId, started: &Started<'_>) {
+        let mut told = self.told();
+        told.snapshots = match started.ask {
+            Ask::Whole => Some(Snapshots::new(Arc::clone(&started.call.lowered))),
+            Ask::Patch(_) => None,
+        };
+        told.updates.push_back(Update::Started {
+            attempt: started.attempt,
+            target: started.target.to_owned(),
+            ask: started.ask.clone(),
+        });
+    }
+
+    fn delta(&self, _: RunId, delta: &Delta) {
+        match delta {
+            Delta::Text(text) => {
+                let mut told = self.told();
+                let partial = told.snapshots.as_mut().and_then(|snapshots| snapshots.push(text));
+                told.updates.push_back(Update::Text(text.clone()));
+                told.updates.extend(partial.map(Update::Partial));
+            }
+            Delta::Reasoning(text) => self.push(Update::Reasoning(text.clone())),
+            _ => {}
+        }
+    }
+
+    fn attempt_finished(&self, _: RunId, attempt: &Attempt) {
+        self.push(Update::Finished(attempt.clone()));
+    }
+
+    fn asking(&self, _: RunId, next: &Next<'_>) {
+        let Next { attempt, target, ask, wait } = *next;
+        self.push(Update::Asking { attempt, target: target.to_owned(), ask: ask.clone(), wait });
+    }
+
+    fn consulting(&self, _: RunId, who: Consult, _: &Value) {
+        self.push(Update::Consulting(who));
+    }
+
+    fn consulted(&self, _: RunId, who: Consult, violations: &[Violation], _: Option<&Value>) {
+        self.push(Update::Consulted { who, violations: violations.to_vec() });
+    }
+}
+
+/// Snapshots of one answer as it grows.
+struct Snapshots {
+    reader: Incremental,
+    lowered: Arc<Lowered>,
+    /// Bytes so far, and how many of them the last snapshot had.
+    seen: usize,
+    shown: usize,
+    complete: bool,
+}
+
+impl Snapshots {
+    fn new(lowered: Arc<Lowered>) -> Self {
+        Self { reader: Incremental::new(), lowered, seen: 0, shown: 0, complete: false }
+    }
+
+    /// The document after this piece, in the original schema's form, if it is worth showing.
+    ///
+    /// A snapshot costs as much as the document is long: taken only when that has grown by a 256th, all of them
+    /// together stay linear in it.
+    fn push(&mut self, text: &str) -> Option<Value> {
+        self.seen += text.len();
+        let complete = match self.reader.push(text, |_| {}) {
+            Progress::Inside => false,
+            Progress::Complete { .. } if !self.complete => true,
+            _ => return None,
+        };
+        if !complete && self.seen - self.shown <= self.shown / 256 {
+            return None;
+        }
+        (self.shown, self.complete) = (self.seen, complete);
+        let (value, _) = lift(self.reader.snapshot()?, &self.lowered);
+        Some(value)
+    }
+}

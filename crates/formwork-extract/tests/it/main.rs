@@ -1,0 +1,16 @@
+//! The drivers and the extractor, over scripted models and a virtual clock: nothing here sleeps.
+
+#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
+
+mod agree;
+mod blocking;
+mod budget;
+mod building;
+mod content;
+mod driving;
+mod interrupt;
+mod many;
+mod observing;
+mod streaming;
+mod support;
+mod transport;

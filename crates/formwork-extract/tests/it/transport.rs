@@ -1,0 +1,73 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_core::*;
+use formwork_testkit::{Reply, Scripted};
+
+use crate::support::*;
+
+#[tokio::test]
+async fn retry_after_is_waited_for_on_the_clock() {
+    let busy =
+        Fault::new(FaultKind::RateLimited, "slow down").with_retry_after(Some(Duration::from_secs(30)));
+    let model = Arc::new(Scripted::new([Reply::fault(busy), FaultKind::Overloaded.into(), MARIA.into()]));
+    let (builder, clock) = persons(&model);
+    let outcome = builder.build().unwrap().extract(TEXT).await.unwrap();
+    assert_eq!(clock.waits(), [Duration::from_secs(30), Duration::from_secs(4)]);
+    assert_eq!(faults(&outcome.attempts), [FaultKind::RateLimited, FaultKind::Overloaded]);
+    assert_eq!(outcome.attempts[2].started, Time(35_000));
+}
+
+#[tokio::test]
+async fn a_broken_stream_is_a_fault() {
+    let cut = Fault::new(FaultKind::Unreachable, "connection reset");
+    let replies = [Reply::pieces([r#"{"name""#]).broken_off(cut), Reply::text(MARIA)];
+    let model = Arc::new(Scripted::new(replies));
+    let outcome = persons(&model).0.build().unwrap().extract(TEXT).await.unwrap();
+    assert_eq!(faults(&outcome.attempts), [FaultKind::Unreachable]);
+
+    let model = Arc::new(Scripted::new([Reply::text(MARIA).without_end()]));
+    let error = persons(&model).0.build().unwrap().extract(TEXT).await.unwrap_err();
+    assert_eq!((error.kind(), faults(error.attempts())), (ErrorKind::Unavailable, vec![FaultKind::BadWire]));
+}
+
+#[tokio::test]
+async fn the_next_target_is_asked() {
+    let first = Arc::new(Scripted::new([Reply::from(FaultKind::Auth)]).with_name("first"));
+    let second = Arc::new(Scripted::new([MARIA]).with_name("second"));
+    let builder = persons(&first).0.with_target(backend(&second).with_name("spare"));
+    let outcome = builder.build().unwrap().extract(TEXT).await.unwrap();
+    assert_eq!(outcome.origin, Origin::Model { target: "spare".to_owned() });
+    assert_eq!(outcome.attempts.len(), 2);
+}
+
+#[tokio::test]
+async fn a_runaway_stream_is_stopped_and_reported() {
+    let clock = Arc::default();
+    let model = Endless::new(&[r#"{"name": "Maria"#], Then::Repeat(" Maria Maria", clock));
+    let builder = persons(&model).0.with_max_attempts(1);
+    let error = builder.build().unwrap().extract(TEXT).await.unwrap_err();
+    let [attempt] = error.attempts() else { panic!("{error:#}") };
+    assert_eq!((classes(error.attempts()), attempt.finish), (vec!["stopped"], Some(Finish::Stopped)));
+    assert!(attempt.usage.estimated && attempt.usage.output_tokens > 0);
+    assert!(error.message().contains("runaway"), "{error}");
+    assert!(model.dropped.load(std::sync::atomic::Ordering::SeqCst));
+}
+
+#[tokio::test]
+async fn what_runs_on_after_a_whole_document_is_cut_off() {
+    let model = Endless::new(&[MARIA], Then::Repeat("\n", Arc::default()));
+    let outcome = persons(&model).0.build().unwrap().extract(TEXT).await.unwrap();
+    assert_eq!((outcome.value, outcome.attempts[0].finish), (maria(), Some(Finish::Stopped)));
+    assert!(outcome.usage.estimated);
+}
+
+#[tokio::test]
+async fn reasoning_that_runs_away_is_stopped_too() {
+    let reasoning = " Maria Maria".repeat(40);
+    let model =
+        Arc::new(Scripted::new([Reply::completion(Completion { reasoning, ..Completion::new(MARIA) })]));
+    let builder = persons(&model).0.with_max_attempts(1);
+    let error = builder.build().unwrap().extract(TEXT).await.unwrap_err();
+    assert_eq!(classes(error.attempts()), ["stopped"]);
+}

@@ -1,0 +1,45 @@
+//! The model alone, without the rest of formwork: one call, one answer.
+//!
+//! `cargo run --release -p formwork-local --example embed`
+
+use std::sync::Arc;
+
+use formwork_core::{Call, Enforcement, Lowered, Message, Provider, Sampling};
+use formwork_local::{Local, LocalOptions};
+use serde_json::json;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let progress = |what: &str, done: u64, total: u64| eprintln!("{what}: {done} of {total}");
+    let local = Local::open(LocalOptions::new().with_progress(progress))?;
+    let schema = json!({
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "age": {"type": "integer"}, "city": {"type": "string"}},
+        "required": ["name", "age", "city"],
+        "additionalProperties": false,
+    });
+    let call = Call {
+        messages: vec![
+            Message::system(
+                "You answer with one JSON object only, no prose, no markdown. It must have this shape:\n\
+                 {\"name\": string, \"age\": integer, \"city\": string}",
+            ),
+            Message::user("Maria Lindqvist, 34, moved to Lisbon last spring."),
+        ],
+        schema_name: "person".to_owned(),
+        lowered: Arc::new(Lowered {
+            schema: Some(schema),
+            enforcement: Enforcement::Schema,
+            ..Lowered::default()
+        }),
+        rules: Vec::new(),
+        sampling: Sampling::default(),
+        max_tokens: Some(100),
+        deadline: None,
+        tools: Vec::new(),
+    };
+    let answer = local.call(&call).await?.collect().await?;
+    println!("{}", answer.text);
+    eprintln!("{:?}, {:?}", answer.finish, answer.usage);
+    Ok(())
+}

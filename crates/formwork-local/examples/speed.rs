@@ -1,0 +1,92 @@
+//! How fast a model decodes, and what the schema costs.
+//!
+//! `CANDLE_NUM_THREADS=1 cargo run --release -p formwork-local --example speed [MODEL [TOKENS]]`
+//!
+//! CPU time is read from Linux's `/proc`; elsewhere the wall time stands for it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use formwork_core::{Call, Enforcement, Lowered, Message, Provider, Sampling};
+use formwork_local::{Local, LocalOptions, Timing};
+use serde_json::json;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let model = arguments.next().unwrap_or_else(|| "default".to_owned());
+    let tokens = arguments.next().map_or(Ok(400), |text| text.parse())?;
+    let local = Local::open(LocalOptions::new().with_model(model))?;
+    let person = json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "maxLength": 60},
+            "age": {"type": "integer", "minimum": 0, "maximum": 150},
+            "work": {"type": "string", "maxLength": 200},
+        },
+        "required": ["name", "age", "work"],
+        "additionalProperties": false,
+    });
+    let people = json!({"type": "array", "items": person, "minItems": 4, "maxItems": 20});
+    for (what, schema) in [("free text", None), ("under a schema", Some(people))] {
+        let enforcement = if schema.is_some() { Enforcement::Schema } else { Enforcement::None };
+        let call = Call {
+            messages: vec![Message::user(
+                "Tell me about many different people, one after another, at length.",
+            )],
+            schema_name: "people".to_owned(),
+            lowered: Arc::new(Lowered { schema, enforcement, ..Lowered::default() }),
+            rules: Vec::new(),
+            sampling: Sampling { temperature: Some(0.8), top_p: Some(0.95), seed: Some(1) },
+            max_tokens: Some(tokens),
+            deadline: None,
+            tools: Vec::new(),
+        };
+        // The first call reads the prompt, so that the second is nearly all decoding.
+        local.call(&call).await?.collect().await?;
+        let (before, clock) = (local.timing(), Clock::start());
+        let answer = local.call(&call).await?.collect().await?;
+        let (after, seconds) = (local.timing(), clock.seconds());
+        report(what, before, after, seconds);
+        println!("  {:?} after {} tokens", answer.finish, answer.usage.output_tokens);
+    }
+    Ok(())
+}
+
+fn report(what: &str, before: Timing, after: Timing, seconds: f64) {
+    let tokens = after.decode_tokens - before.decode_tokens;
+    let decode = (after.decode - before.decode).as_secs_f64();
+    let choosing = (after.choosing - before.choosing).as_secs_f64();
+    let rest = (after.preparing + after.prompt - before.preparing - before.prompt).as_secs_f64();
+    println!(
+        "{what}: {tokens} tokens, {:.1} per CPU-second in all, {:.1} per second of decoding; masking and sampling \
+         take {:.2} % of it; before the first token {:.0} ms",
+        tokens as f64 / seconds,
+        tokens as f64 / (decode + choosing),
+        100.0 * choosing / (decode + choosing),
+        1000.0 * rest,
+    );
+}
+
+/// CPU time of this process where it can be read, else wall time.
+struct Clock(Instant, Option<f64>);
+
+impl Clock {
+    fn start() -> Self {
+        Self(Instant::now(), cpu())
+    }
+
+    fn seconds(&self) -> f64 {
+        match (self.1, cpu()) {
+            (Some(before), Some(after)) => after - before,
+            _ => self.0.elapsed().as_secs_f64(),
+        }
+    }
+}
+
+fn cpu() -> Option<f64> {
+    // proc(5): fields 14 and 15 are user and system time, in ticks of a hundredth of a second.
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+    Some((fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?) / 100.0)
+}

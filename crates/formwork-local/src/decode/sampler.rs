@@ -1,0 +1,206 @@
+use formwork_core::Sampling;
+use toktrie::SimpleVob;
+
+/// The seed of a call that names none: the same call gives the same answer.
+const DEFAULT_SEED: u64 = 0x666F_726D_776F_726B;
+
+/// Tokens that are less probable than the best one by this factor (as a power of e) are never drawn.
+const NEGLIGIBLE: f32 = 16.0;
+
+/// Chooses tokens: by temperature and top-p, with draws that follow from the seed alone.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    temperature: f32,
+    top_p: f32,
+    state: u64,
+    /// Kept between tokens, so that each does not allocate.
+    candidates: Vec<(u32, f32)>,
+}
+
+impl Sampler {
+    /// Temperature 0 (always the most probable token) and top-p 1 where nothing else is asked.
+    ///
+    /// # Errors
+    /// What is out of range, for people.
+    pub(crate) fn new(sampling: &Sampling) -> Result<Self, String> {
+        let temperature = sampling.temperature.unwrap_or(0.0);
+        let top_p = sampling.top_p.unwrap_or(1.0);
+        if !(temperature.is_finite() && temperature >= 0.0) {
+            return Err(format!("the temperature {temperature} is not a number from 0 up"));
+        }
+        if !(top_p > 0.0 && top_p <= 1.0) {
+            return Err(format!("top-p {top_p} is not above 0 and at most 1"));
+        }
+        let state = sampling.seed.unwrap_or(DEFAULT_SEED);
+        let (temperature, top_p) = (temperature as f32, top_p as f32);
+        Ok(Self { temperature, top_p, state, candidates: Vec::new() })
+    }
+
+    /// One of the tokens that the mask allows; `None` if there is none.
+    pub(crate) fn pick(&mut self, logits: &[f32], mask: Option<&SimpleVob>) -> Option<u32> {
+        let (best, most) = best(logits, mask)?;
+        if self.temperature == 0.0 || !most.is_finite() {
+            return Some(best);
+        }
+        // Only what can be drawn at all: a few tokens of many thousands, so that sorting and exponentials are cheap.
+        let least = most - NEGLIGIBLE * self.temperature;
+        self.candidates.clear();
+        let (candidates, temperature) = (&mut self.candidates, self.temperature);
+        allowed(logits, mask, least, |id, logit| {
+            if logit >= least {
+                candidates.push((id, ((logit - most) / temperature).exp()));
+            }
+            least
+        });
+        if self.top_p < 1.0 {
+            self.keep_nucleus();
+        }
+        let sum: f64 = self.candidates.iter().map(|(_, weight)| f64::from(*weight)).sum();
+        let mut left = self.draw() * sum;
+        for (id, weight) in &self.candidates {
+            left -= f64::from(*weight);
+            if left < 0.0 {
+                return Some(*id);
+            }
+        }
+        // Rounding left a crumb.
+        Some(best)
+    }
+
+    /// Keeps the most probable candidates that together reach top-p.
+    fn keep_nucleus(&mut self) {
+        /// Weights from here on are few, and mostly enough; the thousands below need not be sorted then.
+        const LIKELY: f32 = 1e-3;
+        let enough = self.top_p * self.candidates.iter().map(|(_, weight)| weight).sum::<f32>();
+        let likely = |(_, weight): &(u32, f32)| *weight >= LIKELY;
+        if self.candidates.iter().filter(|one| likely(one)).map(|(_, weight)| weight).sum::<f32>() >= enough {
+            self.candidates.retain(likely);
+        }
+        // Equal weights in the order of ids, so that the choice does not depend on how sorting works.
+        self.candidates.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let mut reached = 0.0;
+        let nucleus = self.candidates.iter().position(|(_, weight)| {
+            reached += weight;
+            reached >= enough
+        });
+        self.candidates.truncate(nucleus.map_or(self.candidates.len(), |last| last + 1));
+    }
+
+    /// The next number from 0 to 1 of SplitMix64 (Steele, Lea and Flood, 2014).
+    fn draw(&mut self) -> f64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// The allowed token with the highest logit, the first of equals. One without a comparable logit counts as the lowest.
+fn best(logits: &[f32], mask: Option<&SimpleVob>) -> Option<(u32, f32)> {
+    let mut best: Option<(u32, f32)> = None;
+    allowed(logits, mask, f32::NEG_INFINITY, |id, logit| {
+        let logit = if logit.is_nan() { f32::NEG_INFINITY } else { logit };
+        if best.is_none_or(|(_, most)| logit > most) {
+            best = Some((id, logit));
+        }
+        best.map_or(f32::NEG_INFINITY, |(_, most)| most)
+    });
+    best
+}
+
+/// Calls `each` for the tokens that the mask allows, in order. It answers how high a logit must be to matter from here
+/// on; `least` is where that begins. Runs of tokens of which none matters are passed over together, which is most.
+fn allowed(logits: &[f32], mask: Option<&SimpleVob>, mut least: f32, mut each: impl FnMut(u32, f32) -> f32) {
+    const RUN: usize = 32;
+    let words = mask.map_or(&[][..], SimpleVob::as_slice).iter().copied();
+    let all = std::iter::repeat_n(u32::MAX, if mask.is_none() { logits.len().div_ceil(RUN) } else { 0 });
+    let starts = (0u32..).step_by(RUN);
+    for ((start, mut word), run) in starts.zip(words.chain(all)).zip(logits.chunks(RUN)) {
+        // Compiled to SIMD; numbers that do not compare fall out.
+        let highest =
+            run.iter().fold(f32::NEG_INFINITY, |most, logit| if *logit > most { *logit } else { most });
+        if highest < least {
+            continue;
+        }
+        while word != 0 {
+            let bit = word.trailing_zeros();
+            word &= word - 1;
+            if let Some(logit) = run.get(bit as usize) {
+                least = each(start + bit, *logit);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sampler(temperature: f64, top_p: f64, seed: u64) -> Sampler {
+        Sampler::new(&Sampling { temperature: Some(temperature), top_p: Some(top_p), seed: Some(seed) })
+            .unwrap()
+    }
+
+    fn logits() -> impl Strategy<Value = Vec<f32>> {
+        let logit = prop_oneof![8 => -30f32..30.0, 1 => Just(f32::NAN), 1 => Just(f32::NEG_INFINITY)];
+        proptest::collection::vec(logit, 1..200)
+    }
+
+    proptest! {
+        #[test]
+        fn only_allowed_tokens_are_picked(
+            logits in logits(),
+            bits in proptest::collection::vec(any::<bool>(), 200),
+            temperature in 0f64..3.0,
+            top_p in 0.01f64..=1.0,
+            seed in any::<u64>(),
+        ) {
+            let mask = SimpleVob::from_slice(&bits[..logits.len()]);
+            let picked = sampler(temperature, top_p, seed).pick(&logits, Some(&mask));
+            prop_assert_eq!(picked.is_some(), bits[..logits.len()].contains(&true));
+            if let Some(id) = picked {
+                prop_assert!(mask.is_allowed(id));
+            }
+        }
+
+        #[test]
+        fn the_same_seed_picks_the_same(logits in logits(), seed in any::<u64>()) {
+            let draw = || {
+                let mut sampler = sampler(0.8, 0.9, seed);
+                (0..5).map(|_| sampler.pick(&logits, None)).collect::<Vec<_>>()
+            };
+            prop_assert_eq!(draw(), draw());
+        }
+
+        #[test]
+        fn a_tiny_nucleus_is_greedy(logits in proptest::collection::vec(-30f32..30.0, 1..100), seed in any::<u64>()) {
+            let greedy = sampler(0.0, 1.0, seed).pick(&logits, None).unwrap();
+            let nucleus = sampler(1.0, 1e-6, seed).pick(&logits, None).unwrap();
+            prop_assert_eq!(logits[greedy as usize], logits[nucleus as usize]);
+        }
+    }
+
+    #[test]
+    fn draws_follow_the_distribution() {
+        let logits = [0f32, 2f32.ln(), 4f32.ln(), f32::NEG_INFINITY];
+        let mut sampler = sampler(1.0, 1.0, 7);
+        let mut counts = [0u32; 4];
+        for _ in 0..70_000 {
+            counts[sampler.pick(&logits, None).unwrap() as usize] += 1;
+        }
+        for (count, expected) in counts.iter().zip([10_000i64, 20_000, 40_000, 0]) {
+            assert!((i64::from(*count) - expected).abs() < 600, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        for (temperature, top_p) in [(-1.0, 1.0), (f64::NAN, 1.0), (1.0, 0.0), (1.0, 1.5), (1.0, f64::NAN)] {
+            let sampling = Sampling { temperature: Some(temperature), top_p: Some(top_p), seed: None };
+            assert!(Sampler::new(&sampling).is_err());
+        }
+    }
+}

@@ -1,0 +1,287 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use formwork_core::{Call, Enforcement, Fault, FaultKind, Finish, Time, Usage};
+use serde_json::{Value, json};
+use toktrie::{TokEnv, TokenizerEnv};
+
+use crate::LocalError;
+use crate::decode::{Decoder, Ended, Grammar, Guide, Halt, Host, Sampler, Unguided};
+use crate::model::{Cache, Model, Tensors};
+use crate::template::Template;
+use crate::timing::Timer;
+use crate::vocabulary::Vocabulary;
+
+/// Prompts are read in blocks of so many tokens that begin at multiples of it.
+///
+/// Kernels for one row and for several may round differently, so what is kept between calls are whole blocks only: each
+/// was computed exactly as it would be again, and an answer does not depend on the calls before it.
+const BLOCK: usize = 16;
+
+/// The most tokens of an answer where the call does not say.
+const DEFAULT_MAX_TOKENS: usize = 512;
+
+/// A loaded model, with all that belongs to answering one call after another.
+pub(crate) struct Engine {
+    name: String,
+    model: Model,
+    cache: Cache,
+    /// The tokens whose keys and values are in the cache, as far as they may be used again.
+    held: Vec<u32>,
+    vocabulary: Arc<Vocabulary>,
+    template: Template,
+    grammar: Grammar,
+    timer: Timer,
+}
+
+/// Who hears an answer.
+pub(crate) trait Listener {
+    /// Takes text.
+    fn text(&mut self, text: String);
+
+    /// Whether nobody listens any more.
+    fn is_gone(&self) -> bool;
+}
+
+/// How a call ended that was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Answered {
+    pub(crate) finish: Finish,
+    pub(crate) usage: Usage,
+    pub(crate) closed_at: Option<usize>,
+}
+
+impl Engine {
+    /// Reads a model from its tensors; `context` bounds prompt and answer together, in tokens.
+    pub(crate) fn load(mut tensors: Tensors, context: usize) -> Result<Self, LocalError> {
+        let gguf = tensors.gguf();
+        let vocabulary = Arc::new(Vocabulary::read(gguf)?);
+        let template = Template::read(gguf, &vocabulary)?;
+        let stem = gguf.path().file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let name = gguf.text("general.name").map(str::to_owned).or(stem).unwrap_or_default();
+        let environment: TokEnv = vocabulary.clone();
+        let grammar = Grammar::new(&environment).map_err(|reason| gguf.error(reason))?;
+        let model = Model::load(&mut tensors)?;
+        let capacity = context.min(model.config().context);
+        let cache = Cache::new(model.config(), capacity).map_err(|reason| tensors.gguf().error(reason))?;
+        let mut engine = Self {
+            name,
+            model,
+            cache,
+            held: Vec::new(),
+            vocabulary,
+            template,
+            grammar,
+            timer: Timer::default(),
+        };
+        engine.warm_up().map_err(|error| tensors.gguf().error(error))?;
+        Ok(engine)
+    }
+
+    /// What the model calls itself.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The most tokens of prompt and answer together.
+    pub(crate) const fn context(&self) -> usize {
+        self.cache.capacity()
+    }
+
+    /// What tells where the time goes.
+    pub(crate) fn timer(&self) -> Timer {
+        self.timer.clone()
+    }
+
+    pub(crate) fn takes_late_system(&self) -> bool {
+        self.template.takes_late_system()
+    }
+
+    /// Answers a call; `None` if the listener left.
+    pub(crate) fn answer(
+        &mut self,
+        call: &Call,
+        listener: &mut dyn Listener,
+    ) -> Result<Option<Answered>, Fault> {
+        let start = Instant::now();
+        let schema = schema(call)?;
+        let sampler = Sampler::new(&call.sampling).map_err(bad)?;
+        let prompt = self.template.encode(&call.messages, &self.vocabulary).map_err(bad)?;
+        let room = self.room(call, prompt.len())?;
+        let vocabulary = Arc::clone(&self.vocabulary);
+        // Borrowed apart, so that the host can run the model while the guide holds the grammar.
+        let Self { model, cache, held, grammar, timer, .. } = self;
+        let guide = match &schema {
+            None => None,
+            Some(schema) => match Guide::new(grammar, schema, room, cache.capacity()) {
+                Ok(guide) => Some(guide),
+                Err(Unguided::Schema(reason)) => return Err(Fault::new(FaultKind::SchemaRefused, reason)),
+                Err(Unguided::Short(tokens)) => return Err(bad(too_short(call, room, prompt.len(), tokens))),
+            },
+        };
+        timer.change(|timing| timing.preparing += start.elapsed());
+        let (deadline, modelled) = (call.deadline, Duration::ZERO);
+        let mut host =
+            Running { model, cache, held, deadline, listener, timer, prompt: prompt.len(), modelled };
+        let ended = host.read(&prompt).and_then(|cached| {
+            let start = Instant::now();
+            let trie = vocabulary.tok_trie();
+            let decoder = Decoder { trie, ends: vocabulary.ends(), guide, sampler, room };
+            let pending = prompt[host.cache.len()..].to_vec();
+            let ended = decoder.run(pending, &mut host);
+            timer.change(|timing| timing.choosing += start.elapsed().saturating_sub(host.modelled));
+            Ok((cached, ended?))
+        });
+        match ended {
+            Ok((cached, Ended { finish, tokens, closed_at })) => {
+                let usage = Usage {
+                    input_tokens: prompt.len() as u64,
+                    output_tokens: tokens as u64,
+                    cached_tokens: cached as u64,
+                    ..Usage::default()
+                };
+                Ok(Some(Answered { finish, usage, closed_at }))
+            }
+            Err(Halt::Dropped) => Ok(None),
+            Err(Halt::Fault(fault)) => Err(fault),
+        }
+    }
+
+    /// The tokens that an answer may have.
+    fn room(&self, call: &Call, prompt: usize) -> Result<usize, Fault> {
+        let context = self.context();
+        // One for the first token of an answer, without which there is no point.
+        if prompt == 0 || prompt >= context {
+            let message = format!(
+                "the prompt has {prompt} tokens and the model's context {context}: shorten it, or raise the context"
+            );
+            return Err(bad(message));
+        }
+        let asked = call.max_tokens.map_or(DEFAULT_MAX_TOKENS, |tokens| tokens as usize);
+        if asked == 0 {
+            return Err(bad("max_tokens is 0"));
+        }
+        Ok(asked.min(context - prompt))
+    }
+
+    /// Runs the model once, so that the first call does not pay for what candle prepares on first use.
+    fn warm_up(&mut self) -> candle_core::Result<()> {
+        self.model.forward(&mut self.cache, &[0])?;
+        self.cache.truncate(0);
+        Ok(())
+    }
+}
+
+/// The engine's model while it answers.
+struct Running<'e, 'l> {
+    model: &'e Model,
+    cache: &'e mut Cache,
+    held: &'e mut Vec<u32>,
+    deadline: Option<Time>,
+    listener: &'l mut dyn Listener,
+    timer: &'e Timer,
+    /// The tokens of the prompt.
+    prompt: usize,
+    /// What the model took of the time since the prompt's blocks were read.
+    modelled: Duration,
+}
+
+impl Running<'_, '_> {
+    /// Reads all whole blocks of a prompt but the last tokens; says how many were read in an earlier call.
+    fn read(&mut self, prompt: &[u32]) -> Result<usize, Halt> {
+        let whole = (prompt.len() - 1) / BLOCK * BLOCK;
+        let known = self.held.iter().zip(prompt).take_while(|(held, token)| held == token).count();
+        let kept = known.min(whole) / BLOCK * BLOCK;
+        self.held.truncate(kept);
+        self.cache.truncate(kept);
+        let start = Instant::now();
+        for block in prompt[kept..whole].chunks_exact(BLOCK) {
+            self.check()?;
+            self.model.read(self.cache, block).map_err(broken)?;
+            self.held.extend(block);
+        }
+        self.timer.change(|timing| {
+            timing.prompt_tokens += (whole - kept) as u64;
+            timing.prompt += start.elapsed();
+        });
+        Ok(kept)
+    }
+
+    fn check(&self) -> Result<(), Halt> {
+        if self.listener.is_gone() {
+            return Err(Halt::Dropped);
+        }
+        let now = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis());
+        if self.deadline.is_some_and(|Time(deadline)| now >= u128::from(deadline)) {
+            let fault = Fault::new(FaultKind::Timeout, "the deadline passed while the local model answered");
+            return Err(Halt::Fault(fault));
+        }
+        Ok(())
+    }
+}
+
+impl Host for Running<'_, '_> {
+    fn next(&mut self, tokens: &[u32]) -> Result<Vec<f32>, Halt> {
+        self.check()?;
+        // The first tokens are the end of the prompt, and those that the schema forces right after it.
+        let is_prompt = self.cache.len() < self.prompt;
+        let start = Instant::now();
+        let logits = self.model.forward(self.cache, tokens).map_err(broken)?;
+        let (took, tokens) = (start.elapsed(), tokens.len() as u64);
+        self.modelled += took;
+        self.timer.change(|timing| {
+            if is_prompt {
+                timing.prompt_tokens += tokens;
+                timing.prompt += took;
+            } else {
+                timing.decode_tokens += tokens;
+                timing.decode += took;
+            }
+        });
+        Ok(logits)
+    }
+
+    fn emit(&mut self, text: String) {
+        self.listener.text(text);
+    }
+}
+
+/// The schema to keep to, if any.
+fn schema(call: &Call) -> Result<Option<Value>, Fault> {
+    if !call.tools.is_empty() {
+        return Err(Fault::new(FaultKind::Unsupported, "a local model takes no tools"));
+    }
+    match call.enforcement() {
+        Enforcement::None => Ok(None),
+        Enforcement::JsonObject => Ok(Some(json!({"type": "object"}))),
+        Enforcement::Schema => match call.schema() {
+            Some(schema) => Ok(Some(schema.clone())),
+            None => Err(bad("the call asks for a schema to be enforced and brings none")),
+        },
+        Enforcement::Tool => {
+            let message = "a local model enforces a schema while decoding, not as the arguments of a tool";
+            Err(Fault::new(FaultKind::Unsupported, message))
+        }
+    }
+}
+
+fn bad(message: impl Into<String>) -> Fault {
+    Fault::new(FaultKind::BadRequest, message)
+}
+
+fn too_short(call: &Call, room: usize, prompt: usize, needed: usize) -> String {
+    match call.max_tokens {
+        Some(asked) if room == asked as usize => {
+            format!("max_tokens {asked} is below the shortest document of this schema ({needed} tokens)")
+        }
+        _ => format!(
+            "after the prompt's {prompt} tokens there is room for {room}, below the shortest document of this schema ({needed} tokens)"
+        ),
+    }
+}
+
+/// The model could not take tokens that the engine checked: a defect, for which no retry helps.
+fn broken(error: candle_core::Error) -> Halt {
+    let message = format!("the local model failed: {}", crate::error::one_line(&error.to_string()));
+    Halt::Fault(Fault::new(FaultKind::Unsupported, message))
+}

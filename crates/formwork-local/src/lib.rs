@@ -1,0 +1,45 @@
+//! A GGUF language model in this process, in pure Rust, that decodes under a JSON Schema.
+//!
+//! [`Local`] is a [`Provider`](formwork_core::Provider): it works offline, without a server and without a compiler for
+//! anything but Rust. It runs llama- and qwen2-family models with byte-pair tokenizers from `.gguf` files; the default
+//! is SmolLM2-135M-Instruct, which keeps to any schema and knows little.
+//!
+//! - [`LocalOptions`] says which model, with which context.
+//! - [`Store`] keeps model files: it fetches, lists and removes them, and tells a [`Progress`] how far it is.
+//!
+//! To embed it alone, depend on this crate and on `formwork-core`, and see `examples/embed.rs`: one call to
+//! [`Local::open`], one [`Call`](formwork_core::Call), one answer.
+//!
+//! What an answer may be is enforced token by token (with `llguidance`), and there is always a way left to complete the
+//! document in the tokens that remain, so that no answer to a schema is ever cut off.
+//!
+//! It brings 192 crates (`cargo tree -p formwork-local -e normal --prefix none | sort -u | wc -l`), all of them Rust; most
+//! come with candle.
+//!
+//! # Bounds
+//! A schema that leaves strings, lists and numbers unbounded does not make an answer run away: each gets its share of
+//! the tokens that are left, one that repeats itself is ended, and the model goes on with the next field. What is left
+//! over when there are no tokens any more is closed without the model, and `closed_at` says from where on.
+//!
+//! # Threads
+//! Matrix products run on candle's thread pool, of which a process has one. It takes a thread for each physical core;
+//! `CANDLE_NUM_THREADS` sets another number before the first model is opened. Its threads spin while they wait for each
+//! other, so on a machine that others use as well `CANDLE_NUM_THREADS=1` is faster. The number changes no answer.
+
+mod decode;
+mod engine;
+mod error;
+mod local;
+mod model;
+mod options;
+mod template;
+mod timing;
+mod vocabulary;
+mod weights;
+mod worker;
+
+pub use error::LocalError;
+pub use local::Local;
+pub use options::LocalOptions;
+pub use timing::Timing;
+pub use weights::{Cached, KNOWN, Known, Progress, Store};

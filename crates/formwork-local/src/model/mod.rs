@@ -1,0 +1,203 @@
+//! The forward pass of llama- and qwen2-family models: f32 activations, quantised weights.
+
+mod cache;
+mod config;
+mod gguf;
+mod matrix;
+mod ops;
+mod tensors;
+
+use candle_core::{Error, Result};
+
+pub(crate) use cache::Cache;
+pub(crate) use config::{Config, Family};
+pub(crate) use gguf::Gguf;
+pub(crate) use matrix::Matrix;
+pub(crate) use tensors::Tensors;
+
+use crate::LocalError;
+use ops::{Rotation, add, add_scaled, dot, rms_norm, softmax, swiglu};
+
+/// A model's weights.
+#[derive(Debug)]
+pub(crate) struct Model {
+    config: Config,
+    embedding: Matrix,
+    layers: Vec<Layer>,
+    norm: Vec<f32>,
+    /// `None` where the embedding serves for both (tied embeddings).
+    output: Option<Matrix>,
+}
+
+#[derive(Debug)]
+struct Layer {
+    attention_norm: Vec<f32>,
+    query: Projection,
+    key: Projection,
+    value: Projection,
+    attention_output: Projection,
+    feed_forward_norm: Vec<f32>,
+    gate: Matrix,
+    up: Matrix,
+    down: Matrix,
+}
+
+/// A matrix and what is added to its products.
+#[derive(Debug)]
+struct Projection {
+    weight: Matrix,
+    bias: Option<Vec<f32>>,
+}
+
+impl Model {
+    /// Reads all weights.
+    pub(crate) fn load(tensors: &mut Tensors) -> std::result::Result<Self, LocalError> {
+        let config = Config::read(tensors.gguf())?;
+        let embedding = tensors.matrix("token_embd.weight", config.vocabulary, config.hidden)?;
+        let mut layers = Vec::new();
+        for layer in 0..config.layers {
+            layers.push(Layer::load(tensors, &config, layer)?);
+        }
+        let norm = tensors.vector("output_norm.weight", config.hidden)?;
+        let output = match tensors.gguf().has("output.weight") {
+            true => Some(tensors.matrix("output.weight", config.vocabulary, config.hidden)?),
+            false => None,
+        };
+        Ok(Self { config, embedding, layers, norm, output })
+    }
+
+    pub(crate) const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Looks at more tokens and says how much each token of the vocabulary is expected to come next.
+    ///
+    /// # Errors
+    /// More tokens than there is room for, or a token that is not in the vocabulary.
+    pub(crate) fn forward(&self, cache: &mut Cache, tokens: &[u32]) -> Result<Vec<f32>> {
+        let hidden = self.hidden(cache, tokens)?;
+        let last = &hidden[hidden.len() - self.config.hidden..];
+        let last = rms_norm(last, &self.norm, self.config.epsilon);
+        self.output.as_ref().unwrap_or(&self.embedding).apply(&last)
+    }
+
+    /// Looks at more tokens without asking what comes next, which is a fifth of the work for a small model.
+    ///
+    /// # Errors
+    /// Those of [`Self::forward`].
+    pub(crate) fn read(&self, cache: &mut Cache, tokens: &[u32]) -> Result<()> {
+        self.hidden(cache, tokens).map(drop)
+    }
+
+    fn hidden(&self, cache: &mut Cache, tokens: &[u32]) -> Result<Vec<f32>> {
+        let start = cache.len();
+        if tokens.is_empty() || start + tokens.len() > cache.capacity() {
+            let message = format!("{} tokens after {start} in {}", tokens.len(), cache.capacity());
+            return Err(Error::msg(message));
+        }
+        let config = &self.config;
+        let rotations: Vec<_> = (start..start + tokens.len())
+            .map(|position| Rotation::at(position, config.rope_dim, config.rope_base))
+            .collect();
+        let mut x = self.embedding.rows(tokens)?;
+        for (number, layer) in self.layers.iter().enumerate() {
+            layer.forward(config, number, cache, &rotations, &mut x)?;
+        }
+        cache.advance(tokens.len());
+        Ok(x)
+    }
+}
+
+impl Layer {
+    fn load(tensors: &mut Tensors, config: &Config, layer: usize) -> std::result::Result<Self, LocalError> {
+        let name = |part: &str| format!("blk.{layer}.{part}");
+        let (hidden, feed_forward) = (config.hidden, config.feed_forward);
+        let mut projection = |part: &str, rows: usize, columns: usize| {
+            let bias = name(&format!("{part}.bias"));
+            Ok(Projection {
+                weight: tensors.matrix(&name(&format!("{part}.weight")), rows, columns)?,
+                bias: match tensors.gguf().has(&bias) {
+                    true => Some(tensors.vector(&bias, rows)?),
+                    false => None,
+                },
+            })
+        };
+        let query = projection("attn_q", config.query_width(), hidden)?;
+        let key = projection("attn_k", config.kv_width(), hidden)?;
+        let value = projection("attn_v", config.kv_width(), hidden)?;
+        let attention_output = projection("attn_output", hidden, config.query_width())?;
+        Ok(Self {
+            attention_norm: tensors.vector(&name("attn_norm.weight"), hidden)?,
+            query,
+            key,
+            value,
+            attention_output,
+            feed_forward_norm: tensors.vector(&name("ffn_norm.weight"), hidden)?,
+            gate: tensors.matrix(&name("ffn_gate.weight"), feed_forward, hidden)?,
+            up: tensors.matrix(&name("ffn_up.weight"), feed_forward, hidden)?,
+            down: tensors.matrix(&name("ffn_down.weight"), hidden, feed_forward)?,
+        })
+    }
+
+    /// Adds what this layer has to say about each token to `x`.
+    fn forward(
+        &self,
+        config: &Config,
+        number: usize,
+        cache: &mut Cache,
+        rotations: &[Rotation],
+        x: &mut [f32],
+    ) -> Result<()> {
+        let normed = rms_norm(x, &self.attention_norm, config.epsilon);
+        let mut queries = self.query.apply(&normed)?;
+        let mut keys = self.key.apply(&normed)?;
+        let values = self.value.apply(&normed)?;
+        let mut mixed = vec![0.0; queries.len()];
+        let start = cache.len();
+        for (row, rotation) in rotations.iter().enumerate() {
+            let (query, kv) = (config.query_width(), config.kv_width());
+            let query = row * query..(row + 1) * query;
+            let kv = row * kv..(row + 1) * kv;
+            rotation.apply(&mut queries[query.clone()], config.head_dim, config.family);
+            rotation.apply(&mut keys[kv.clone()], config.head_dim, config.family);
+            cache.write(number, start + row, &keys[kv.clone()], &values[kv]);
+            attend(config, number, cache, start + row + 1, &queries[query.clone()], &mut mixed[query]);
+        }
+        add(x, &self.attention_output.apply(&mixed)?);
+
+        let normed = rms_norm(x, &self.feed_forward_norm, config.epsilon);
+        let mut gate = self.gate.apply(&normed)?;
+        swiglu(&mut gate, &self.up.apply(&normed)?);
+        add(x, &self.down.apply(&gate)?);
+        Ok(())
+    }
+}
+
+impl Projection {
+    fn apply(&self, input: &[f32]) -> Result<Vec<f32>> {
+        let mut output = self.weight.apply(input)?;
+        if let Some(bias) = &self.bias {
+            add(&mut output, bias);
+        }
+        Ok(output)
+    }
+}
+
+/// Mixes, for each head of one token, the values of the first `count` tokens by how well their keys fit its query.
+fn attend(config: &Config, layer: usize, cache: &Cache, count: usize, query: &[f32], out: &mut [f32]) {
+    let head_dim = config.head_dim;
+    let shared = config.heads / config.kv_heads;
+    let scale = (head_dim as f32).sqrt().recip();
+    let mut scores = vec![0.0; count];
+    let heads = query.chunks_exact(head_dim).zip(out.chunks_exact_mut(head_dim));
+    for (head, (query, out)) in heads.enumerate() {
+        let (keys, values) = cache.read(layer, head / shared, count);
+        for (score, key) in scores.iter_mut().zip(keys.chunks_exact(head_dim)) {
+            *score = dot(query, key) * scale;
+        }
+        softmax(&mut scores);
+        for (score, value) in scores.iter().zip(values.chunks_exact(head_dim)) {
+            add_scaled(out, *score, value);
+        }
+    }
+}

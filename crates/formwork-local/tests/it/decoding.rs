@@ -1,0 +1,131 @@
+//! Whatever the weights say, an answer keeps to its schema and is whole.
+
+use candle_core::quantized::GgmlDType;
+use formwork_core::{FaultKind, Finish};
+use formwork_local::{Local, LocalOptions};
+use serde_json::{Value, json};
+
+use crate::calls::{answer, call, drawn, fits, person};
+use crate::tiny::Tiny;
+
+fn tiny(architecture: &'static str) -> Local {
+    let folder = tempfile::tempdir().unwrap();
+    let path = Tiny::new(architecture).write(folder.path());
+    Local::open(LocalOptions::new().with_model(path.to_str().unwrap()).with_cache(folder.path())).unwrap()
+}
+
+fn schemas() -> Vec<Value> {
+    vec![
+        person(),
+        json!({"type": "array", "items": {"type": "number"}}),
+        json!({
+            "type": "object",
+            "properties": {
+                "kind": {"enum": ["a", "a much longer name of a kind", "null", null, 12]},
+                "parts": {"type": "array", "minItems": 2, "items": {
+                    "type": "object",
+                    "properties": {"x": {"type": "integer", "minimum": 100, "maximum": 20_000}, "y": {"type": "boolean"}},
+                    "required": ["x", "y"], "additionalProperties": false,
+                }},
+                "note": {"type": "string", "minLength": 3, "maxLength": 400},
+                "more": {"anyOf": [{"type": "null"}, {"type": "array", "items": {"type": "string", "minLength": 5}}]},
+            },
+            "required": ["kind", "parts", "note", "more"],
+            "additionalProperties": false,
+        }),
+    ]
+}
+
+/// The fewest tokens that the engine takes a document of this schema to need, as its refusal says them.
+async fn shortest(local: &Local, schema: &Value) -> u32 {
+    let fault = answer(local, &drawn(call(Some(schema.clone()), "x"), 0, 1)).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::BadRequest);
+    let (_, tokens) = fault.message.rsplit_once("schema (").unwrap();
+    tokens.trim_end_matches(" tokens)").parse().unwrap()
+}
+
+#[tokio::test]
+async fn every_answer_is_a_whole_document_however_few_tokens_there_are() {
+    for architecture in ["llama", "qwen2"] {
+        let local = tiny(architecture);
+        for schema in schemas() {
+            let least = shortest(&local, &schema).await;
+            let mut closed = 0;
+            for seed in 0..25 {
+                for room in [least, least + 1, least + 2 + seed as u32, least + 60] {
+                    let request = drawn(call(Some(schema.clone()), "x"), seed, room);
+                    let answer = answer(&local, &request).await.unwrap();
+                    let value: Value = serde_json::from_str(&answer.text)
+                        .unwrap_or_else(|error| panic!("{error}: seed {seed}, room {room}: {}", answer.text));
+                    assert!(fits(&schema, &value), "{}", answer.text);
+                    assert!(
+                        answer.usage.output_tokens <= u64::from(room),
+                        "{} of {room}",
+                        answer.usage.output_tokens
+                    );
+                    assert_eq!(answer.finish == Finish::Length, answer.closed_at.is_some());
+                    assert!(answer.closed_at.is_none_or(|at| answer.text.is_char_boundary(at)));
+                    closed += u32::from(answer.closed_at.is_some());
+                }
+            }
+            assert!(closed > 0, "the test never came to what it tests");
+        }
+    }
+}
+
+#[tokio::test]
+async fn fewer_tokens_than_the_shortest_document_needs_are_refused_before_any() {
+    let local = tiny("llama");
+    let schema = json!({"type": "string", "minLength": 300});
+    let fault = answer(&local, &drawn(call(Some(schema), "x"), 1, 20)).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::BadRequest);
+    assert!(fault.message.contains("max_tokens 20 is below the shortest document"), "{}", fault.message);
+    assert_eq!(local.timing().decode_tokens + local.timing().prompt_tokens, 0);
+}
+
+#[tokio::test]
+async fn what_cannot_be_enforced_is_refused_by_name() {
+    let local = tiny("llama");
+    let refused = call(Some(json!({"type": "array", "uniqueItems": true})), "x");
+    let fault = answer(&local, &refused).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::SchemaRefused);
+    assert!(fault.message.contains("uniqueItems"), "{}", fault.message);
+    let unsatisfiable = json!({"type": "integer", "minimum": 5, "maximum": 3});
+    assert_eq!(
+        answer(&local, &call(Some(unsatisfiable), "x")).await.unwrap_err().kind,
+        FaultKind::SchemaRefused
+    );
+}
+
+#[tokio::test]
+async fn a_string_gets_a_share_of_the_tokens_and_the_rest_is_the_models() {
+    // Random weights hardly ever end a string, so without a share the first one would take all.
+    let local = tiny("llama");
+    for seed in 0..10 {
+        let answer = answer(&local, &drawn(call(Some(person()), "x"), seed, 400)).await.unwrap();
+        assert_eq!(answer.finish, Finish::Stop, "{}", answer.text);
+        let value: Value = serde_json::from_str(&answer.text).unwrap();
+        assert!(!value["city"].as_str().unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn slow_types_are_converted_once_and_say_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut tiny = Tiny::new("llama");
+    tiny.dtype = GgmlDType::Q4_1;
+    let path = tiny.write(folder.path());
+    let options = || LocalOptions::new().with_model(path.to_str().unwrap());
+    let request = drawn(call(Some(person()), "x"), 3, 60);
+    let mut texts = Vec::new();
+    for _ in 0..2 {
+        let local = Local::open(options().with_cache(folder.path().join("cache"))).unwrap();
+        texts.push(answer(&local, &request).await.unwrap().text);
+    }
+    let kept = std::fs::read_dir(folder.path().join("cache/q8_0")).unwrap().count();
+    assert_eq!(kept, 1);
+    // A folder that cannot be made: it works without the cache.
+    let local = Local::open(options().with_cache(path.join("cache"))).unwrap();
+    texts.push(answer(&local, &request).await.unwrap().text);
+    assert_eq!((&texts[0], &texts[0]), (&texts[1], &texts[2]));
+}

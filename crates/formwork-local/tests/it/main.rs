@@ -1,0 +1,10 @@
+//! The crate from outside: tiny models for what must hold with any weights, and the real default model.
+
+#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
+
+mod calls;
+mod damage;
+mod decoding;
+mod serving;
+mod smollm2;
+mod tiny;

@@ -1,0 +1,52 @@
+//! Typed, schema-valid, cross-checked JSON out of any language model.
+//!
+//! A model's answer is poured into a mould: a JSON Schema, a Rust type, and the checks of your own. An answer that does
+//! not fit is met with the cheapest next step that can make it right: a repair of its text, a question about the wrong
+//! values alone, and only then a whole new answer. What comes out has its history with it: every call, what it cost,
+//! what was wrong, and where each part of the value comes from.
+//!
+//! ```
+//! use formwork::{Extractor, Rule};
+//! use std::sync::Arc;
+//!
+//! #[derive(schemars::JsonSchema, serde::Deserialize)]
+//! struct Person {
+//!     name: String,
+//!     #[schemars(range(max = 150))]
+//!     age: u8,
+//! }
+//!
+//! // Stands in for a model: gets the age wrong at first, then is asked for the age alone.
+//! let model = formwork_testkit::Scripted::new([r#"{"name": "Maria Lindqvist", "age": 340}"#, r#"{"age": 34}"#]);
+//!
+//! let extractor = Extractor::<Person>::builder()
+//!     .with_target(Arc::new(model))
+//!     .with_rule(Rule::Quoted { target: "$.name".parse()? })
+//!     .build()?;
+//! let outcome = extractor.extract_blocking("Maria Lindqvist, 34, moved to Lisbon last spring.")?;
+//!
+//! assert_eq!((outcome.value.name.as_str(), outcome.value.age), ("Maria Lindqvist", 34));
+//! let first = &outcome.attempts[0].verdict;
+//! assert!(format!("{first:?}").contains("at most 150"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Everything stands in a crate of its own, and here under one name:
+//!
+//! - [`extract`]: extractors and drivers, async, blocking and streaming.
+//! - [`core`]: contracts, violations, policies, providers, and the machine that decides.
+//! - [`dialect`]: schemas in the dialects of providers.
+//! - [`schema`]: JSON Schema; every violation in words, and a lint for the schema itself.
+//! - [`json`]: finds and reads JSON in model text.
+//! - `local`, with the feature of that name: a model in this process. No default feature brings it along.
+
+pub use formwork_core as core;
+pub use formwork_dialect as dialect;
+pub use formwork_extract as extract;
+pub use formwork_json as json;
+#[cfg(feature = "local")]
+pub use formwork_local as local;
+pub use formwork_schema as schema;
+
+pub use formwork_core::{Error, ErrorKind, Input, Message, Outcome, Policy, Provider, Rule, Violation};
+pub use formwork_extract::{Backend, CancellationToken, Extractor};
