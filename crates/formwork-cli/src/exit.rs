@@ -24,6 +24,21 @@ impl Failed {
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
         Self { code: 2, message: message.to_string() }
     }
+
+    /// The command worked, and what was asked for is not to be had.
+    pub(crate) fn no_answer(message: impl fmt::Display) -> Self {
+        Self { code: 1, message: message.to_string() }
+    }
+
+    /// No provider answered, or there is no model.
+    pub(crate) fn unavailable(message: impl fmt::Display) -> Self {
+        Self { code: 3, message: message.to_string() }
+    }
+
+    /// Somebody pressed Ctrl-C.
+    pub(crate) fn interrupted() -> Self {
+        Self { code: 130, message: "interrupted".to_owned() }
+    }
 }
 
 /// Writing to standard output failed. A reader that has enough (`| head`) is no error.

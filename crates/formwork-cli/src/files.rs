@@ -23,6 +23,14 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failed> {
     read.map_err(|error| Failed::usage(format!("cannot read {}: {error}", name(path))))
 }
 
+/// The text of a file, or of standard input for `-`.
+pub(crate) fn text(path: &Path) -> Result<String, Failed> {
+    String::from_utf8(bytes(path)?).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failed::usage(format!("{}: byte {at} is not UTF-8: save the text as UTF-8", name(path)))
+    })
+}
+
 /// The name of an input in messages.
 pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }

@@ -18,25 +18,12 @@ pub(crate) fn each_row<I: DeserializeOwned, O: Serialize>(
     answer: impl Fn(I) -> O,
     unreadable: impl Fn(RowError) -> O,
 ) -> Result<Done, Failed> {
-    let input: Box<dyn BufRead> = if path == Path::new("-") {
-        Box::new(io::stdin().lock())
-    } else {
-        let file = File::open(path)
-            .map_err(|error| Failed::usage(format!("cannot read {}: {error}", name(path))))?;
-        Box::new(BufReader::new(file))
-    };
     let mut output = BufWriter::new(io::stdout().lock());
     let progress = progress();
-    for (index, line) in input.split(b'\n').enumerate() {
-        let line = line.map_err(|error| Failed::usage(format!("cannot read {}: {error}", name(path))))?;
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        let row = match serde_json::from_slice(&line) {
+    for row in rows(path)? {
+        let row = match row? {
             Ok(row) => answer(row),
-            Err(error) => {
-                unreadable(RowError::Row { message: format!("{}:{}: {error}", name(path), index + 1) })
-            }
+            Err(message) => unreadable(RowError::Row { message }),
         };
         serde_json::to_writer(&mut output, &row).map_err(io::Error::from)?;
         output.write_all(b"\n")?;
@@ -47,8 +34,35 @@ pub(crate) fn each_row<I: DeserializeOwned, O: Serialize>(
     Ok(Done::Fine)
 }
 
+/// A row, or why it is none: file, line and reason.
+pub(crate) type Row<I> = Result<I, String>;
+
+/// The rows of a file, or of standard input for `-`, as they are asked for. Empty lines are none.
+pub(crate) fn rows<I: DeserializeOwned>(
+    path: &Path,
+) -> Result<impl Iterator<Item = Result<Row<I>, Failed>> + use<I>, Failed> {
+    let file = name(path);
+    let unreadable = {
+        let file = file.clone();
+        move |error: io::Error| Failed::usage(format!("cannot read {file}: {error}"))
+    };
+    let input: Box<dyn BufRead> = if path == Path::new("-") {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(BufReader::new(File::open(path).map_err(&unreadable)?))
+    };
+    let lines = input.split(b'\n').enumerate();
+    Ok(lines.filter_map(move |(index, line)| match line {
+        Err(error) => Some(Err(unreadable(error))),
+        Ok(line) if line.trim_ascii().is_empty() => None,
+        Ok(line) => {
+            Some(Ok(serde_json::from_slice(&line).map_err(|error| format!("{file}:{}: {error}", index + 1))))
+        }
+    }))
+}
+
 /// Counts rows on a terminal, once it takes a while. Drawn on standard error, and only if that is a terminal.
-fn progress() -> ProgressBar {
+pub(crate) fn progress() -> ProgressBar {
     let bar = ProgressBar::new_spinner();
     if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} rows, {per_sec}") {
         bar.set_style(style);

@@ -6,7 +6,11 @@
 mod commands;
 mod exit;
 mod files;
+mod interrupt;
 mod jsonl;
+mod model;
+#[cfg(feature = "local")]
+mod progress;
 pub mod rows;
 mod snippet;
 
@@ -16,6 +20,7 @@ use clap::{Parser, Subcommand};
 
 const AFTER_HELP: &str = "\
 Examples:
+  formwork extract --schema person.schema.json \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
   formwork check --schema person.schema.json people/*.json
   formwork read answer.txt
   echo 'Sure: {\"age\": 34,}' | formwork read --json
@@ -36,15 +41,21 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    Extract(commands::extract::Args),
     Check(commands::check::Args),
     Read(commands::read::Args),
+    #[cfg(feature = "local")]
+    Models(commands::models::Args),
 }
 
 /// Runs the command that the process was called with.
 pub fn run() -> ExitCode {
     let done = match Args::parse().command {
+        Command::Extract(args) => commands::extract::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Read(args) => commands::read::run(&args),
+        #[cfg(feature = "local")]
+        Command::Models(args) => commands::models::run(&args),
     };
     exit::code(done)
 }

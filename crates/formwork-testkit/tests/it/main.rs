@@ -1,7 +1,5 @@
 //! The testkit is tested too: what is called valid is valid, what is called a near miss is one.
 
-#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
-
 use std::collections::BTreeSet;
 
 use formwork_core::{Context, Report, Structure, Validator};

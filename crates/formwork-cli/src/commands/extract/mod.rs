@@ -1,0 +1,196 @@
+//! `formwork extract`: a schema and a text in, valid JSON out.
+
+mod report;
+mod rows;
+
+use std::io::{self, IsTerminal as _, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use formwork_core::{Error, ErrorKind, Input, Policy, Temperature, spaced};
+use formwork_extract::{Backend, CancellationToken, Extractor};
+use serde_json::Value;
+
+use crate::exit::{Done, Failed};
+use crate::rows::ExtractOutput;
+use crate::{files, interrupt, model};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork extract --schema person.schema.json \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
+  formwork extract -s person.schema.json --file letter.txt --json
+  cat letter.txt | formwork extract -s person.schema.json -v --max-attempts 3
+  formwork extract -s person.schema.json --model qwen2.5-0.5b-instruct-q8_0.gguf --temperature 0.2 --seed 7 \"...\"
+  formwork extract -s person.schema.json --jsonl --concurrency 4 --file rows.jsonl
+      rows: {\"id\", \"input\", \"schema\"?} -> {\"id\", \"ok\", \"value\"?, \"error\"?, \"attempts\", \"usage\", ...}
+
+The model runs in this process and needs no network once its weights are here (`formwork models`). The default one keeps
+to any schema and knows little; --model takes the path of any llama- or qwen2-family GGUF file.
+
+Exit codes:
+  0    the value is printed (with --jsonl: every row was answered)
+  1    no valid answer
+  2    wrong usage, or a schema or file that cannot be used
+  3    the model is not available
+  130  interrupted";
+
+/// Get valid JSON for a text out of a model
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The text; without it and without --file it is read from standard input
+    text: Option<String>,
+    /// The JSON Schema that the answer satisfies
+    #[arg(long, short, required_unless_present = "jsonl")]
+    schema: Option<PathBuf>,
+    /// A file with the text (with --jsonl: the rows); `-` is standard input
+    #[arg(long, short, conflicts_with = "text")]
+    file: Option<PathBuf>,
+    /// What the model is told before the text
+    #[arg(long)]
+    system: Option<String>,
+    /// The model: a name of `formwork models`, or the path of a .gguf file
+    #[arg(long, short, default_value = "default", env = "FORMWORK_MODEL")]
+    model: String,
+    /// How freely tokens are chosen: 0 takes the likeliest; it falls by a third with each attempt
+    #[arg(long, short, default_value_t = 0.3, value_parser = temperature)]
+    temperature: f64,
+    /// Makes the answer repeatable; another seed, another answer
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How often the model may try
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    max_attempts: u32,
+    /// The most tokens of an answer
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: u32,
+    /// Seconds for each input, all attempts together
+    #[arg(long, default_value_t = 120.0, value_parser = seconds)]
+    timeout: f64,
+    /// Print the value with its history as one JSON object
+    #[arg(long, conflicts_with = "jsonl")]
+    json: bool,
+    /// Take rows, one JSON object a line, and answer each with a row, in order
+    #[arg(long, conflicts_with = "text")]
+    jsonl: bool,
+    /// How many rows are asked for at a time
+    #[arg(long, default_value_t = 1, requires = "jsonl", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    concurrency: u16,
+    /// Say what was asked, what came back, what was wrong with it and what is asked next
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+fn temperature(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|value| (0.0..=2.0).contains(value))
+        .ok_or_else(|| "a number from 0 to 2".to_owned())
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|value| (0.001..=86_400.0).contains(value))
+        .ok_or_else(|| "seconds, up to 86400".to_owned())
+}
+
+pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
+    let cancel = CancellationToken::new();
+    interrupt::run(&cancel, async {
+        if args.jsonl { rows::run(args, &cancel).await } else { one(args, &cancel).await }
+    })
+}
+
+async fn one(args: &Args, cancel: &CancellationToken) -> Result<Done, Failed> {
+    let Some(path) = &args.schema else { return Err(Failed::usage("--schema is missing")) };
+    let schema = files::json(path)?;
+    let text = text(args)?;
+    let asks = Asks::new(args).await?;
+    let extractor = asks.extractor(schema).map_err(|error| failed(&error, Some(path)))?;
+    let mut extraction = extractor.extraction(Input::from(text)).with_cancel(cancel.clone());
+    if args.verbose {
+        extraction = extraction.with_observer(report::Report);
+    } else {
+        extraction = extraction.with_observer(report::Spinner::new());
+    }
+    let result = extraction.run().await;
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer(&mut out, &ExtractOutput::new(Value::Null, &result))
+            .map_err(io::Error::from)?;
+        writeln!(out)?;
+    }
+    match result {
+        Ok(outcome) => {
+            if !args.json {
+                writeln!(out, "{}", spaced(&outcome.value))?;
+            }
+            Ok(Done::Fine)
+        }
+        Err(error) => Err(failed(&error, Some(path))),
+    }
+}
+
+/// The text that the command line means.
+fn text(args: &Args) -> Result<String, Failed> {
+    let text = match (&args.text, &args.file) {
+        (Some(text), _) => text.clone(),
+        (None, Some(path)) => files::text(path)?,
+        (None, None) if io::stdin().is_terminal() => {
+            return Err(Failed::usage(
+                "there is no text: give it as an argument, with --file, or on standard input",
+            ));
+        }
+        (None, None) => files::text("-".as_ref())?,
+    };
+    if text.trim().is_empty() {
+        return Err(Failed::usage("the text is empty: there is nothing to extract from"));
+    }
+    Ok(text)
+}
+
+/// What all inputs of a command have in common.
+struct Asks<'a> {
+    args: &'a Args,
+    backend: Backend,
+}
+
+impl<'a> Asks<'a> {
+    async fn new(args: &'a Args) -> Result<Self, Failed> {
+        let provider = model::open(&args.model).await?;
+        let backend = formwork_dialect::rungs(provider.capabilities())
+            .into_iter()
+            .fold(Backend::new(provider), Backend::with_rung);
+        Ok(Self { args, backend })
+    }
+
+    fn extractor(&self, schema: Value) -> Result<Extractor<Value>, Error> {
+        let args = self.args;
+        let steps =
+            (0..args.max_attempts).map(|attempt| args.temperature * f64::from(3 - attempt.min(2)) / 3.0);
+        let mut builder = Extractor::for_document("answer", schema)
+            .with_target(self.backend.clone())
+            .with_policy(Policy::new(args.max_attempts).with_temperature(Temperature::Steps(steps.collect())))
+            .with_max_tokens(args.max_tokens)
+            .with_deadline(Duration::from_secs_f64(args.timeout));
+        if let Some(seed) = args.seed {
+            builder = builder.with_seed(seed);
+        }
+        if let Some(system) = &args.system {
+            builder = builder.with_system(system);
+        }
+        builder.build()
+    }
+}
+
+/// An error with the exit code of its kind; `{:#}` lists the attempts.
+fn failed(error: &Error, schema: Option<&PathBuf>) -> Failed {
+    match (error.kind(), schema) {
+        (ErrorKind::Schema, Some(path)) => Failed::usage(format!("{}: {error}", files::name(path))),
+        (ErrorKind::Schema | ErrorKind::Config, _) => Failed::usage(error),
+        (ErrorKind::Unavailable, _) => Failed::unavailable(format!("{error:#}")),
+        (ErrorKind::Cancelled, _) => Failed::interrupted(),
+        _ => Failed::no_answer(format!("{error:#}")),
+    }
+}

@@ -1,0 +1,132 @@
+//! What a run does, for people, on standard error.
+
+use std::io::{self, IsTerminal as _};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use formwork_core::{Ask, Attempt, Call, Delta, Failure, Verdict};
+use formwork_extract::{Next, Observer, RunId, Started};
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// The most characters of an answer that are shown.
+const SHOWN: usize = 2000;
+
+/// Says everything, for `-v`.
+pub(super) struct Report;
+
+impl Observer for Report {
+    fn attempt_started(&self, _: RunId, started: &Started<'_>) {
+        let Started { attempt, target, ask, call, .. } = started;
+        eprintln!("attempt {attempt}: asking {target} for {}{}", asked(ask), sampling(call));
+        for message in &call.messages {
+            eprintln!("  {:?}: {}", message.role, indented(&message.text()));
+        }
+        for loss in &call.lowered.losses {
+            eprintln!("  lowered: {loss}");
+        }
+    }
+
+    fn attempt_finished(&self, _: RunId, attempt: &Attempt) {
+        let seconds = attempt.ended.since(attempt.started).as_secs_f64();
+        let usage = attempt.usage;
+        eprintln!(
+            "attempt {}: {:.1} s, {} tokens in ({} cached), {} out",
+            attempt.attempt, seconds, usage.input_tokens, usage.cached_tokens, usage.output_tokens
+        );
+        if !attempt.text.is_empty() {
+            eprintln!("  answer: {}", indented(&attempt.text));
+        }
+        for edit in &attempt.edits {
+            eprintln!("  edit: {edit}");
+        }
+        match &attempt.verdict {
+            Verdict::Accepted => eprintln!("  accepted"),
+            Verdict::Cancelled => eprintln!("  cancelled"),
+            Verdict::Failed { failure } => report(failure),
+        }
+    }
+
+    fn asking(&self, _: RunId, next: &Next<'_>) {
+        let wait = if next.wait.is_zero() { String::new() } else { format!(" after {:?}", next.wait) };
+        eprintln!("next: attempt {} asks {} for {}{wait}", next.attempt, next.target, asked(next.ask));
+    }
+}
+
+fn report(failure: &Failure) {
+    match failure {
+        Failure::Fault(fault) => eprintln!("  failed: {fault}"),
+        Failure::Refused { reason } => eprintln!("  refused: {}", indented(reason)),
+        other => eprintln!("  rejected: {}", other.class()),
+    }
+    for violation in failure.violations() {
+        eprintln!("    {violation}");
+    }
+}
+
+fn asked(ask: &Ask) -> String {
+    match ask {
+        Ask::Whole => "the whole document".to_owned(),
+        Ask::Patch(paths) => paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn sampling(call: &Call) -> String {
+    let mut words = String::new();
+    if let Some(temperature) = call.sampling.temperature {
+        words.push_str(&format!(", temperature {temperature}"));
+    }
+    if let Some(seed) = call.sampling.seed {
+        words.push_str(&format!(", seed {seed}"));
+    }
+    words
+}
+
+/// Text of a model or for it: cut, and without what a terminal would act on.
+fn indented(text: &str) -> String {
+    let mut shown: String =
+        text.chars().take(SHOWN).map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
+    if text.chars().count() > SHOWN {
+        shown.push('…');
+    }
+    shown.replace('\n', "\n    ")
+}
+
+/// Shows on a terminal that something is going on.
+pub(super) struct Spinner(Mutex<Option<ProgressBar>>);
+
+impl Spinner {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl Observer for Spinner {
+    fn attempt_started(&self, _: RunId, started: &Started<'_>) {
+        if !io::stderr().is_terminal() {
+            return;
+        }
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix}, {pos} pieces, {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_prefix(format!("attempt {} at {}", started.attempt, started.target));
+        bar.enable_steady_tick(Duration::from_millis(100));
+        *lock(&self.0) = Some(bar);
+    }
+
+    fn delta(&self, _: RunId, _: &Delta) {
+        if let Some(bar) = lock(&self.0).as_ref() {
+            bar.inc(1);
+        }
+    }
+
+    fn attempt_finished(&self, _: RunId, _: &Attempt) {
+        if let Some(bar) = lock(&self.0).take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -1,0 +1,43 @@
+//! Ctrl-C: ends what is open, keeps what is known.
+
+use std::future::Future;
+
+use formwork_extract::CancellationToken;
+
+use crate::exit::Failed;
+
+/// Runs a command's work; the first Ctrl-C cancels it, the second one ends the process at once.
+pub(crate) fn run<T>(
+    cancel: &CancellationToken,
+    work: impl Future<Output = Result<T, Failed>>,
+) -> Result<T, Failed> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failed::usage(format!("the runtime cannot be started: {error}")))?;
+    let token = cancel.clone();
+    runtime.spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            token.cancel();
+            if tokio::signal::ctrl_c().await.is_ok() {
+                std::process::exit(130);
+            }
+        }
+    });
+    let result = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            result = work => result,
+            // What does not listen (loading weights) is left behind.
+            () = grace(cancel) => Err(Failed::interrupted()),
+        }
+    });
+    runtime.shutdown_background();
+    result
+}
+
+/// Waits until somebody cancels, and then long enough for the open call to be written down.
+async fn grace(cancel: &CancellationToken) {
+    cancel.cancelled().await;
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+}

@@ -1,0 +1,81 @@
+//! A whole run without IO: three attempts of the oracle's policy, the first two wrong.
+
+use std::sync::Arc;
+
+use formwork_core::{
+    Capabilities, Completion, Context, Contract, Enforcement, Event, Input, Level, Lower, LowerRequest,
+    Lowered, Outcome, Plan, Policy, Refused, Run, Shown, Step, Target, Time, spaced,
+};
+use serde_json::Value;
+
+use super::judging::contract;
+use super::measure::pair;
+use super::oracle::{FIVE_WRONG, ONE_WRONG, VALID};
+use super::report::{Goal, Row};
+
+/// The answers, in order.
+const SCRIPT: [&str; 3] = [FIVE_WRONG, ONE_WRONG, VALID];
+
+pub(super) fn measure() -> Result<Vec<Row>, String> {
+    let contract = contract()?;
+    let plan = plan(&contract)?;
+    match run(&plan) {
+        Some(outcome) if outcome.attempts.len() == SCRIPT.len() => {}
+        other => return Err(format!("the scripted run did not take {} attempts: {other:?}", SCRIPT.len())),
+    }
+    let pair = pair(|| run(&plan), || judgements(&contract));
+    Ok(vec![Row::ratio("three-attempt run / its three judgements", &pair, Some(Goal::AtMost(3.0)))])
+}
+
+fn plan(contract: &Contract) -> Result<Plan, String> {
+    let capabilities = Capabilities::new(Enforcement::None).with_temperature();
+    let target = Target::new("scripted", capabilities).with_rung(Arc::new(Prompt));
+    let plan = Plan::new(contract.clone(), vec![target]).with_policy(Policy::oracle()).build();
+    plan.map_err(|error| error.to_string())
+}
+
+/// The run, from its input to its outcome.
+fn run(plan: &Plan) -> Option<Outcome<Value>> {
+    let mut run = Run::new(plan, Input::new(["Score this wallet."]));
+    let mut script = SCRIPT.iter();
+    let mut now = Time(1_000);
+    loop {
+        match run.step(plan, now) {
+            Step::Call { id, .. } => {
+                now = Time(now.0 + 1);
+                let completion = Completion::new(*script.next()?);
+                run.on(plan, now, Event::Answered { id, completion, stopped: None }).ok()?;
+            }
+            Step::Done => return run.finish().ok(),
+            Step::Wait { .. } | Step::Consult { .. } => return None,
+        }
+    }
+}
+
+/// What any loop has to do with the three answers: read each and judge it.
+fn judgements(contract: &Contract) -> [usize; 3] {
+    SCRIPT.map(|text| {
+        let Ok(reading) = formwork_json::read(text, Level::Clean) else { return 0 };
+        let judged =
+            reading.candidates().iter().map(|candidate| contract.judge(&candidate.value, &Context::EMPTY));
+        judged.map(|judgement| judgement.violations.len()).sum()
+    })
+}
+
+/// Writes the schema into the prompt and enforces nothing.
+#[derive(Debug)]
+struct Prompt;
+
+impl Lower for Prompt {
+    fn name(&self) -> &str {
+        "prompt"
+    }
+
+    fn enforcement(&self) -> Enforcement {
+        Enforcement::None
+    }
+
+    fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
+        Ok(Lowered { shown: Some(Shown::JsonSchema(spaced(request.schema))), ..Lowered::default() })
+    }
+}

@@ -1,0 +1,59 @@
+//! `cargo xtask bench`: what things cost beside plain code with the same crates, as ratios within one run.
+
+mod build;
+mod judging;
+mod machine;
+mod measure;
+mod oracle;
+mod report;
+
+use report::Row;
+
+use crate::workspace;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Measure these alone; all of them otherwise
+    #[arg(value_parser = BENCHES.iter().map(|(name, _)| *name).collect::<Vec<_>>())]
+    names: Vec<String>,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    json: bool,
+    /// Fail if a goal is missed
+    #[arg(long)]
+    strict: bool,
+}
+
+/// Measures one thing; more than one row where it has more than one figure.
+type Bench = fn() -> Result<Vec<Row>, String>;
+
+/// Everything that is measured, each in a module of its own.
+const BENCHES: &[(&str, Bench)] =
+    &[("machine", machine::measure), ("judging", judging::measure), ("build", build::measure)];
+
+pub(crate) fn run(args: &Args) -> Result<(), String> {
+    if cfg!(debug_assertions) {
+        return again_in_release();
+    }
+    let mut rows = Vec::new();
+    let wanted = |name: &str| args.names.is_empty() || args.names.iter().any(|wanted| wanted == name);
+    for (name, bench) in BENCHES.iter().filter(|(name, _)| wanted(name)) {
+        eprintln!("measuring {name} …");
+        rows.extend(bench()?);
+    }
+    if args.json {
+        println!("{:#}", report::json(&rows));
+    } else {
+        print!("{}", report::table(&rows));
+    }
+    let missed = rows.iter().filter(|row| row.is_met() == Some(false)).count();
+    if args.strict && missed > 0 { Err(format!("{missed} of {} goals missed", rows.len())) } else { Ok(()) }
+}
+
+/// Builds this program optimised and runs it with the same arguments: a debug build would measure the debug build.
+fn again_in_release() -> Result<(), String> {
+    let mut cargo = workspace::cargo();
+    cargo.args(["run", "--release", "--quiet", "--package", "xtask", "--"]).args(std::env::args_os().skip(1));
+    let status = cargo.status().map_err(|error| format!("cannot start cargo: {error}"))?;
+    if status.success() { Ok(()) } else { Err("the optimised run failed, see above".to_owned()) }
+}

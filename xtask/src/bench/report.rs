@@ -1,0 +1,141 @@
+//! Figures and their goals, for people and for programs.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::measure::Pair;
+
+/// What a figure should be.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(not(test), expect(dead_code, reason = "the engine's figures have a least"))]
+pub(super) enum Goal {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+/// One figure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Row {
+    /// What was measured, in words.
+    what: String,
+    /// What the figure was made of, in words: the medians of both sides.
+    from: String,
+    figure: f64,
+    unit: &'static str,
+    goal: Option<Goal>,
+}
+
+impl Row {
+    /// How many times longer ours takes than the peer.
+    pub(super) fn ratio(what: &str, pair: &Pair, goal: Option<Goal>) -> Self {
+        let from = format!("{} / {}", time(pair.ours), time(pair.peer));
+        Self { what: what.to_owned(), from, figure: pair.ratio, unit: "x", goal }
+    }
+
+    /// A figure by itself.
+    pub(super) fn figure(
+        what: &str,
+        from: String,
+        figure: f64,
+        unit: &'static str,
+        goal: Option<Goal>,
+    ) -> Self {
+        Self { what: what.to_owned(), from, figure, unit, goal }
+    }
+
+    /// Whether the goal is met; `None` without a goal.
+    pub(super) fn is_met(&self) -> Option<bool> {
+        Some(match self.goal? {
+            Goal::AtMost(most) => self.figure <= most,
+            Goal::AtLeast(least) => self.figure >= least,
+        })
+    }
+
+    fn cells(&self) -> [String; 5] {
+        let goal = match self.goal {
+            None => String::new(),
+            Some(Goal::AtMost(most)) => format!("<= {most}"),
+            Some(Goal::AtLeast(least)) => format!(">= {least}"),
+        };
+        let word = match self.is_met() {
+            None => "",
+            Some(true) => "ok",
+            Some(false) => "miss",
+        };
+        let figure = format!("{:.2} {}", self.figure, self.unit);
+        [self.what.clone(), self.from.clone(), figure, goal, word.to_owned()]
+    }
+}
+
+/// Nanoseconds in words.
+fn time(nanoseconds: f64) -> String {
+    if nanoseconds < 10_000.0 {
+        format!("{nanoseconds:.0} ns")
+    } else {
+        format!("{:.1} µs", nanoseconds / 1000.0)
+    }
+}
+
+/// A table with one line for each figure.
+pub(super) fn table(rows: &[Row]) -> String {
+    let head = ["what", "median: ours / peer", "figure", "goal", ""].map(str::to_owned);
+    let lines: Vec<[String; 5]> = std::iter::once(head).chain(rows.iter().map(Row::cells)).collect();
+    let mut widths = [0; 5];
+    for line in &lines {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let mut out = String::new();
+    for line in &lines {
+        let cells: Vec<String> =
+            line.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        out.push_str(cells.join("  ").trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// The same as one document.
+pub(super) fn json(rows: &[Row]) -> Value {
+    let rows = rows.iter().map(|row| {
+        let mut document = json!(row);
+        document["met"] = json!(row.is_met());
+        document
+    });
+    json!({"rows": rows.collect::<Vec<_>>()})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Vec<Row> {
+        let pair = Pair { ours: 2_600.0, peer: 2_000.0, ratio: 1.3 };
+        vec![
+            Row::ratio("read and judge", &pair, Some(Goal::AtMost(1.3))),
+            Row::figure("tokens", String::new(), 0.5, "t/s", Some(Goal::AtLeast(1.0))),
+            Row::figure("crates", "cargo tree".to_owned(), 42.0, "crates", None),
+        ]
+    }
+
+    #[test]
+    fn a_table_says_what_was_met_and_missed() {
+        assert_eq!(
+            table(&rows()),
+            "what            median: ours / peer  figure        goal\n\
+             read and judge  2600 ns / 2000 ns    1.30 x        <= 1.3  ok\n\
+             tokens                               0.50 t/s      >= 1    miss\n\
+             crates          cargo tree           42.00 crates\n"
+        );
+    }
+
+    #[test]
+    fn programs_get_the_same() {
+        let document = json(&rows());
+        assert_eq!(document["rows"][0]["goal"], json!({"at_most": 1.3}));
+        let met: Vec<_> = document["rows"].as_array().unwrap().iter().map(|row| row["met"].clone()).collect();
+        assert_eq!(met, [json!(true), json!(false), Value::Null]);
+    }
+}

@@ -1,0 +1,85 @@
+//! Which types have a schema file. One line each: the file's name, and the side from which the type is described.
+
+use formwork_cli::rows;
+use formwork_core::{
+    Attempt, Edit, ErrorKind, Failure, Fault, LiftOp, Loss, Lowered, Outcome, Rule, Violation,
+};
+use formwork_json::ReadError;
+use formwork_schema::SchemaError;
+use serde_json::Value;
+
+use super::document::{read, written};
+
+/// Every schema: the name of its file without `.json`, and its text.
+pub(super) fn all() -> Vec<(&'static str, String)> {
+    vec![
+        // formwork-json
+        ("edit", written::<Edit>()),
+        ("read-error", written::<ReadError>()),
+        // formwork-core
+        ("attempt", written::<Attempt>()),
+        ("error-kind", written::<ErrorKind>()),
+        ("failure", written::<Failure>()),
+        ("fault", written::<Fault>()),
+        ("lift-op", written::<LiftOp>()),
+        ("loss", written::<Loss>()),
+        ("lowered", written::<Lowered>()),
+        ("outcome", written::<Outcome<Value>>()),
+        ("rule", read::<Rule>()),
+        ("violation", written::<Violation>()),
+        // formwork-schema
+        ("schema-error", written::<SchemaError>()),
+        // formwork-cli
+        ("check-input", read::<rows::CheckInput>()),
+        ("check-output", written::<rows::CheckOutput>()),
+        ("extract-input", read::<rows::ExtractInput>()),
+        ("extract-output", written::<rows::ExtractOutput>()),
+        ("model-output", written::<rows::ModelOutput>()),
+        ("read-input", read::<rows::ReadInput>()),
+        ("read-output", written::<rows::ReadOutput>()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_name_stands_once() {
+        let names: Vec<_> = all().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    }
+
+    #[test]
+    fn every_schema_compiles_and_ends_with_a_newline() {
+        for (name, text) in all() {
+            assert!(text.ends_with("}\n"), "{name}");
+            let document: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(document["$schema"], "https://json-schema.org/draft/2020-12/schema", "{name}");
+            formwork_schema::compile(&document).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_serde_writes_satisfies_its_schema() {
+        let schema = |wanted: &str| {
+            let (_, text) = all().into_iter().find(|(name, _)| *name == wanted).unwrap();
+            formwork_schema::compile(&serde_json::from_str(&text).unwrap()).unwrap()
+        };
+        let violation = Violation::new("$.a[0]".parse().unwrap(), "type", formwork_core::Stage::Schema);
+        let violation = violation.with_expected("string").with_found("number");
+        assert!(schema("violation").is_valid(&serde_json::to_value(&violation).unwrap()));
+        let fault = Fault::new(formwork_core::FaultKind::Timeout, "too late").with_status(504);
+        let failure = serde_json::to_value(Failure::Fault(fault.clone())).unwrap();
+        assert!(schema("failure").is_valid(&failure), "{failure}");
+        assert!(schema("fault").is_valid(&serde_json::to_value(&fault).unwrap()));
+        assert!(schema("read-error").is_valid(&serde_json::to_value(ReadError::Empty).unwrap()));
+        assert!(schema("check-input").is_valid(&json!({"schema": true, "data": [1]})));
+        assert!(!schema("check-input").is_valid(&json!({"schema": true})));
+        assert!(schema("rule").is_valid(&json!({"rule": "atMost", "target": "$.low", "limit": "$.high"})));
+    }
+}

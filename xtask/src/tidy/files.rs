@@ -1,0 +1,98 @@
+//! What no tracked file may be or hold.
+
+/// The most bytes of a tracked file.
+const MAX_BYTES: usize = 500_000;
+
+/// Where machines keep what is theirs. Taken apart so that this file does not hold them itself.
+const MACHINE_PATHS: &[&str] =
+    &[concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Use", "rs/")];
+
+/// The hosts of package registries: a mirror takes their place on many machines, so nothing may rely on their names.
+const REGISTRY_HOSTS: &[&str] = &[
+    concat!("crates", ".io"),
+    concat!("pypi", ".org"),
+    concat!("pythonhosted", ".org"),
+    concat!("npmjs", ".org"),
+    concat!("npmjs", ".com"),
+    concat!("proxy.gol", "ang.org"),
+    concat!("repo.maven.ap", "ache.org"),
+    concat!("deb.deb", "ian.org"),
+];
+
+/// Everything that is wrong with a tracked file.
+pub(super) fn check(name: &str, bytes: &[u8]) -> Vec<String> {
+    let mut problems = Vec::new();
+    if bytes.len() > MAX_BYTES {
+        problems.push(format!(
+            "{name} has {} bytes: a tracked file has at most {MAX_BYTES}; make it or fetch it when it is needed",
+            bytes.len()
+        ));
+    }
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => text,
+        _ => {
+            problems.push(format!("{name} is no text: binaries are made or fetched when they are needed"));
+            return problems;
+        }
+    };
+    for (number, line) in text.lines().enumerate() {
+        let place = format!("{name}:{}", number + 1);
+        if let Some(path) = MACHINE_PATHS.iter().find(|path| has_path(line, path)) {
+            problems.push(format!(
+                "{place} has a path of one machine ({path}…): name it from the workspace's root"
+            ));
+        }
+        // cargo writes its lock file itself.
+        let host = REGISTRY_HOSTS.iter().find(|host| line.contains(**host)).filter(|_| name != "Cargo.lock");
+        if let Some(host) = host {
+            problems.push(format!("{place} names the registry host {host}: name the package, not the host"));
+        }
+    }
+    problems
+}
+
+/// Whether a line has an absolute path that begins so: not `./work/`, not `example.com/home/`.
+fn has_path(line: &str, start: &str) -> bool {
+    let continues = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '~' | '}' | ')' | '*');
+    line.match_indices(start)
+        .any(|(at, _)| !line.get(..at).and_then(|before| before.chars().next_back()).is_some_and(continues))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(text: &str) -> Vec<String> {
+        check("a.md", text.as_bytes())
+    }
+
+    #[test]
+    fn ordinary_text_passes() {
+        let text = "see ./work/a, example.com/home/b, ../shared and https://example.com/\n";
+        assert_eq!(problems(text), [""; 0]);
+    }
+
+    #[test]
+    fn a_path_of_one_machine_fails_with_its_line() {
+        for start in MACHINE_PATHS {
+            let found = problems(&format!("fine\nopen(\"{start}ada/x\")\n"));
+            assert!(found.len() == 1 && found[0].starts_with("a.md:2 has a path"), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_registry_host_fails_but_in_cargos_own_file() {
+        for host in REGISTRY_HOSTS {
+            let text = format!("from https://{host}/x\n");
+            assert!(problems(&text)[0].contains("registry host"), "{host}");
+            assert_eq!(check("Cargo.lock", text.as_bytes()), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn a_binary_or_a_large_file_fails() {
+        assert!(check("a.bin", &[0, 1, 2])[0].contains("is no text"));
+        assert!(check("a.bin", &[0xff])[0].contains("is no text"));
+        assert!(problems(&"x".repeat(MAX_BYTES + 1))[0].contains("has 500001 bytes"));
+    }
+}

@@ -1,0 +1,63 @@
+//! `cargo xtask tidy`: what holds the house together and the compiler does not check.
+
+mod attributes;
+mod crates;
+mod documents;
+mod files;
+mod imports;
+mod layers;
+
+use std::fs;
+
+use crate::workspace;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Print how many crates each crate pulls in by default
+    #[arg(long)]
+    trees: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), String> {
+    let root = workspace::root();
+    let mut crates = crates::from_metadata(&workspace::metadata()?)?;
+    for member in &mut crates {
+        member.by_default = workspace::tree(&member.name)?.into_iter().collect();
+    }
+    if args.trees {
+        for member in &crates {
+            println!("{}: {} crates in its tree", member.name, member.by_default.len());
+        }
+    }
+    let mut problems = imports::check(&crates, layers::TABLE);
+    let architecture = fs::read_to_string(root.join("docs/ARCHITECTURE.md")).ok();
+    problems.extend(documents::architecture(&crates, architecture.as_deref()));
+    for member in &crates {
+        let manifest = fs::read_to_string(&member.manifest)
+            .map_err(|error| format!("{}: {error}", member.manifest.display()))?;
+        problems.extend(documents::manifest(&member.name, &manifest));
+        let examples = member.examples.iter().filter_map(|path| fs::read_to_string(path).ok());
+        problems.extend(documents::examples(&member.name, &examples.collect::<Vec<_>>()));
+    }
+    let tracked =
+        workspace::stdout(std::process::Command::new("git").args(["ls-files", "-z"]).current_dir(&root))?;
+    for name in tracked.split_terminator('\0') {
+        // A file that is deleted and still tracked is gone with the next commit.
+        let Ok(bytes) = fs::read(root.join(name)) else { continue };
+        problems.extend(files::check(name, &bytes));
+        if let (true, Ok(text)) = (name.ends_with(".rs"), std::str::from_utf8(&bytes)) {
+            problems.extend(attributes::check(name, text));
+        }
+    }
+    match problems.len() {
+        0 => {
+            println!("tidy: {} crates, nothing to say", crates.len());
+            Ok(())
+        }
+        n => Err(format!(
+            "{n} {} untidy:\n  {}",
+            if n == 1 { "thing is" } else { "things are" },
+            problems.join("\n  ")
+        )),
+    }
+}

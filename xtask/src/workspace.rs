@@ -1,0 +1,71 @@
+//! Where the workspace lies, and what cargo knows about it.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The folder of the workspace.
+pub(crate) fn root() -> PathBuf {
+    // As cargo says now, not as it said when this was built: checkouts may share what they build.
+    let here = std::env::var_os("CARGO_MANIFEST_DIR");
+    let here = here.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    here.parent().unwrap_or(&here).to_owned()
+}
+
+/// The folder that cargo builds into; what chores need for a while lies there too.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
+}
+
+/// cargo, as this process was started by it.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// What `cargo metadata` says, features resolved for the whole workspace at once.
+pub(crate) fn metadata() -> Result<Value, String> {
+    let text = stdout(cargo().args(["metadata", "--format-version", "1"]))?;
+    serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+/// The names of all crates that `package` pulls in with its default features, on any platform; itself not included.
+pub(crate) fn tree(package: &str) -> Result<Vec<String>, String> {
+    let arguments =
+        ["tree", "--package", package, "--edges", "normal", "--prefix", "none", "--target", "all"];
+    let text = stdout(cargo().args(arguments).args(["--format", "{p}"]))?;
+    Ok(crates_of_tree(&text, package))
+}
+
+/// The names in the output of `cargo tree --prefix none`, each once, sorted, without `package`.
+fn crates_of_tree(text: &str, package: &str) -> Vec<String> {
+    let names = text.lines().filter_map(|line| line.split_whitespace().next());
+    let mut names: Vec<String> = names.filter(|name| *name != package).map(str::to_owned).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Runs a command and gives what it prints; its own words if it fails.
+pub(crate) fn stdout(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| format!("cannot start {name}: {error}"))?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{name} failed ({}): {}", output.status, words.trim()));
+    }
+    String::from_utf8(output.stdout).map_err(|_| format!("{name} printed something that is not UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_its_names_once_without_the_root() {
+        let text = "a v0.1.0 (dir)\nserde v1.0.0\nb v0.1.0\nserde v1.0.0 (*)\n";
+        assert_eq!(crates_of_tree(text, "a"), ["b", "serde"]);
+    }
+}
