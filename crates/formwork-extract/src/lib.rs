@@ -16,8 +16,7 @@
 //! `.await` the async form.
 //!
 //! # Embedding
-//! `examples/embed.rs` uses this crate alone. `cargo tree -p formwork-extract -e normal --prefix none | sort -u | wc -l`
-//! counts 110 lines, itself included.
+//! `examples/embed.rs` uses this crate alone; docs/ARCHITECTURE.md says how many crates come with it.
 
 mod backend;
 mod blocking;

@@ -6,6 +6,7 @@
 //!
 //! Nothing is ever fetched: a `$ref` to another document is an error. Patterns run in linear time; one that needs
 //! look-around or back-references runs with a bound on its backtracking.
+//! `examples/embed.rs` uses it alone.
 //!
 //! ```
 //! use formwork_core::{Context, Report, Validator};

@@ -1,0 +1,85 @@
+//! This crate alone: a run stepped through by hand, with a validator, a dialect and answers of one's own.
+//!
+//! `cargo run -p formwork-core --example embed`
+
+use std::sync::Arc;
+
+use formwork_core::{
+    Completion, Context, Contract, Enforcement, Error, Event, Inline, JsonPath, Lower, LowerRequest, Lowered,
+    Plan, Refused, Report, Run, Shown, Stage, Step, Structure, Target, Time, Validator, Violation, spaced,
+};
+use serde_json::{Value, json};
+
+fn main() -> Result<(), Error> {
+    let schema = json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
+    let contract = Contract::new(Arc::new(Inline::new("person", schema)), Arc::new(Adult));
+    let target = Target::new("by hand", Default::default()).with_rung(Arc::new(InWords));
+    let plan = Plan::new(contract, vec![target]).build()?;
+
+    // Where a real driver calls a model, waits and looks at a clock, this one has a list and a counter.
+    let mut answers = [r#"{"age": 7}"#, r#"{"age": 34}"#].into_iter();
+    let mut now = Time(0);
+    let mut run = Run::new(&plan, "Maria Lindqvist, 34, moved to Lisbon.".into());
+    loop {
+        let event = match run.step(&plan, now) {
+            Step::Call { id, call, .. } => {
+                println!("asked: {}", call.messages.last().map(|message| message.text()).unwrap_or_default());
+                let text = answers.next().unwrap_or_default();
+                println!("answered: {text}");
+                Event::Answered { id, completion: Completion::new(text), stopped: None }
+            }
+            Step::Wait { until } => {
+                now = until;
+                continue;
+            }
+            Step::Done => break,
+            Step::Consult { .. } => Event::Cancelled,
+        };
+        now = Time(now.0 + 1);
+        if let Err(misuse) = run.on(&plan, now, event) {
+            println!("the driver is wrong: {misuse}");
+            break;
+        }
+    }
+    let outcome = run.finish()?;
+    println!("{} after {} calls", outcome.value, outcome.attempts.len());
+    Ok(())
+}
+
+/// `age` is at least 18.
+#[derive(Debug)]
+struct Adult;
+
+impl Validator for Adult {
+    fn validate(&self, value: &Value, _: &Context<'_>, out: &mut Report) {
+        if value["age"].as_u64().is_none_or(|age| age < 18) {
+            let path = JsonPath::root().key("age");
+            let violation = Violation::new(path, "adult", Stage::Check).with_expected("at least 18");
+            out.push(violation.with_found(value["age"].to_string()));
+        }
+    }
+}
+
+impl Structure for Adult {
+    fn subschema(&self, _: &JsonPath, _: &Value) -> Option<Value> {
+        Some(json!({"type": "integer", "minimum": 18}))
+    }
+}
+
+/// Shows the model the schema.
+#[derive(Debug)]
+struct InWords;
+
+impl Lower for InWords {
+    fn name(&self) -> &str {
+        "in-words"
+    }
+
+    fn enforcement(&self) -> Enforcement {
+        Enforcement::None
+    }
+
+    fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
+        Ok(Lowered { shown: Some(Shown::JsonSchema(spaced(request.schema))), ..Lowered::default() })
+    }
+}

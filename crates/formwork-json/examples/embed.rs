@@ -1,0 +1,17 @@
+//! This crate alone: the JSON in a model's text, and what was done to read it.
+//!
+//! `cargo run -p formwork-json --example embed`
+
+use formwork_json::{Level, ReadError, line_column, read};
+
+fn main() -> Result<(), ReadError> {
+    let text = "Sure! Here it is:\n```json\n{'name': 'Maria', \"risks\": [\"new\",],\n```";
+    let reading = read(text, Level::Lenient)?;
+    let best = &reading.candidates()[0];
+    println!("{}", best.value);
+    for edit in &best.edits {
+        let (line, column) = line_column(text, edit.span.start);
+        println!("  {line}:{column}: {edit}");
+    }
+    Ok(())
+}
