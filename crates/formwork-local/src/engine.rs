@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use formwork_core::{Call, Enforcement, Fault, FaultKind, Finish, Time, Usage};
 use serde_json::{Value, json};
@@ -120,16 +120,16 @@ impl Engine {
             },
         };
         timer.change(|timing| timing.preparing += start.elapsed());
-        let (deadline, modelled) = (call.deadline, Duration::ZERO);
-        let mut host =
-            Running { model, cache, held, deadline, listener, timer, prompt: prompt.len(), modelled };
+        timer.begin();
+        let (deadline, since) = (call.deadline, Instant::now());
+        let mut host = Running { model, cache, held, deadline, listener, timer, prompt: prompt.len(), since };
         let ended = host.read(&prompt).and_then(|cached| {
-            let start = Instant::now();
+            host.since = Instant::now();
             let trie = vocabulary.tok_trie();
             let decoder = Decoder { trie, ends: vocabulary.ends(), guide, sampler, room };
             let pending = prompt[host.cache.len()..].to_vec();
             let ended = decoder.run(pending, &mut host);
-            timer.change(|timing| timing.choosing += start.elapsed().saturating_sub(host.modelled));
+            timer.chose(host.since.elapsed());
             Ok((cached, ended?))
         });
         match ended {
@@ -182,8 +182,8 @@ struct Running<'e, 'l> {
     timer: &'e Timer,
     /// The tokens of the prompt.
     prompt: usize,
-    /// What the model took of the time since the prompt's blocks were read.
-    modelled: Duration,
+    /// When the model was through with what it looked at last.
+    since: Instant,
 }
 
 impl Running<'_, '_> {
@@ -226,18 +226,15 @@ impl Host for Running<'_, '_> {
         // The first tokens are the end of the prompt, and those that the schema forces right after it.
         let is_prompt = self.cache.len() < self.prompt;
         let start = Instant::now();
+        self.timer.chose(start - self.since);
         let logits = self.model.forward(self.cache, tokens).map_err(broken)?;
-        let (took, tokens) = (start.elapsed(), tokens.len() as u64);
-        self.modelled += took;
-        self.timer.change(|timing| {
-            if is_prompt {
-                timing.prompt_tokens += tokens;
-                timing.prompt += took;
-            } else {
-                timing.decode_tokens += tokens;
-                timing.decode += took;
-            }
-        });
+        self.since = Instant::now();
+        let (took, tokens) = (self.since - start, tokens.len() as u64);
+        if is_prompt {
+            self.timer.read(tokens, took);
+        } else {
+            self.timer.looked(tokens, took);
+        }
         Ok(logits)
     }
 

@@ -13,8 +13,7 @@
 //! What an answer may be is enforced token by token (with `llguidance`), and there is always a way left to complete the
 //! document in the tokens that remain, so that no answer to a schema is ever cut off.
 //!
-//! It brings 192 crates (`cargo tree -p formwork-local -e normal --prefix none | sort -u | wc -l`), all of them Rust; most
-//! come with candle.
+//! All that it brings is Rust, most of it through candle; docs/ARCHITECTURE.md says how many crates that is.
 //!
 //! # Bounds
 //! A schema that leaves strings, lists and numbers unbounded does not make an answer run away: each gets its share of
@@ -41,5 +40,5 @@ mod worker;
 pub use error::LocalError;
 pub use local::Local;
 pub use options::LocalOptions;
-pub use timing::Timing;
+pub use timing::{Step, Timing};
 pub use weights::{Cached, KNOWN, Known, Progress, Store};

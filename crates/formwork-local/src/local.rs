@@ -11,15 +11,15 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::engine::Engine;
 use crate::model::Tensors;
 use crate::worker::{self, Facts, Job};
-use crate::{Known, LocalError, LocalOptions, Timing};
+use crate::{Known, LocalError, LocalOptions, Step, Timing};
 
 /// A language model in this process.
 ///
 /// A clone is another handle to the same model. Calls are answered one after another, in the order in which they come,
 /// on a thread of the model's own; dropping an [`Answer`] stops it within one token.
 ///
-/// Temperature is 0 (the most probable token) and the seed a constant where a call does not say, so that the same call
-/// brings the same answer; `max_tokens` is 512. An answer to a schema is always a whole document: when the tokens run
+/// Temperature is 0 (the most probable token), top-p 0.95 and the seed a constant where a call does not say, so that the
+/// same call brings the same answer; `max_tokens` is 512. An answer to a schema is always a whole document: when the tokens run
 /// out, it is completed without the model, [`Finish::Length`](formwork_core::Finish) says so and `closed_at` says from
 /// where on.
 ///
@@ -73,6 +73,11 @@ impl Local {
     /// Where its time went until the end of the last call.
     pub fn timing(&self) -> Timing {
         self.facts.timer.get()
+    }
+
+    /// Where the time of its last answer went, step by step.
+    pub fn steps(&self) -> Vec<Step> {
+        self.facts.timer.steps()
     }
 }
 

@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Where a model's time went, over all calls since it was opened.
@@ -21,17 +21,75 @@ pub struct Timing {
     pub choosing: Duration,
 }
 
+/// What one look of the model cost, and what was done with it.
+///
+/// A call that is made again takes the same steps, so the medians of each step over some calls say what it costs on a
+/// machine that is busy, where sums do not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Step {
+    /// Looking at the tokens of the step before; zero for the first look, which also reads the end of the prompt.
+    pub decode: Duration,
+    /// What followed it: see [`Timing::choosing`].
+    pub choosing: Duration,
+}
+
 /// The timing of a model, which its thread writes and its handles read.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Timer(Arc<Mutex<Timing>>);
+pub(crate) struct Timer(Arc<Mutex<Measured>>);
+
+#[derive(Debug, Default)]
+struct Measured {
+    timing: Timing,
+    /// Of the last answer.
+    steps: Vec<Step>,
+}
 
 impl Timer {
     pub(crate) fn get(&self) -> Timing {
-        // Sums of numbers hold whatever panicked while they were locked.
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock().timing
+    }
+
+    pub(crate) fn steps(&self) -> Vec<Step> {
+        self.lock().steps.clone()
     }
 
     pub(crate) fn change(&self, change: impl FnOnce(&mut Timing)) {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.lock().timing);
+    }
+
+    /// Says that the steps from here on are those of another answer.
+    pub(crate) fn begin(&self) {
+        self.lock().steps.clear();
+    }
+
+    /// Takes in a look at tokens of an answer.
+    pub(crate) fn looked(&self, tokens: u64, took: Duration) {
+        let mut measured = self.lock();
+        measured.timing.decode_tokens += tokens;
+        measured.timing.decode += took;
+        measured.steps.push(Step { decode: took, choosing: Duration::ZERO });
+    }
+
+    /// Takes in a look at the end of a prompt.
+    pub(crate) fn read(&self, tokens: u64, took: Duration) {
+        let mut measured = self.lock();
+        measured.timing.prompt_tokens += tokens;
+        measured.timing.prompt += took;
+        measured.steps.push(Step::default());
+    }
+
+    /// Takes in what was done between two looks, or after the last one.
+    pub(crate) fn chose(&self, took: Duration) {
+        let mut measured = self.lock();
+        measured.timing.choosing += took;
+        if let Some(step) = measured.steps.last_mut() {
+            step.choosing = took;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Measured> {
+        // Sums of numbers hold whatever panicked while they were locked.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

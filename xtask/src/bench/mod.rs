@@ -2,6 +2,7 @@
 
 mod build;
 mod judging;
+mod local;
 mod machine;
 mod measure;
 mod oracle;
@@ -28,8 +29,12 @@ pub(crate) struct Args {
 type Bench = fn() -> Result<Vec<Row>, String>;
 
 /// Everything that is measured, each in a module of its own.
-const BENCHES: &[(&str, Bench)] =
-    &[("machine", machine::measure), ("judging", judging::measure), ("build", build::measure)];
+const BENCHES: &[(&str, Bench)] = &[
+    ("machine", machine::measure),
+    ("judging", judging::measure),
+    ("build", build::measure),
+    ("local", local::measure),
+];
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     if cfg!(debug_assertions) {

@@ -8,7 +8,6 @@ use super::measure::Pair;
 /// What a figure should be.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine's figures have a least"))]
 pub(super) enum Goal {
     AtMost(f64),
     AtLeast(f64),

@@ -4,6 +4,10 @@ use toktrie::SimpleVob;
 /// The seed of a call that names none: the same call gives the same answer.
 const DEFAULT_SEED: u64 = 0x666F_726D_776F_726B;
 
+/// The top-p of a call that names none, which is llama.cpp's: without it, one token in some hundreds is one of those
+/// that the model holds to be hardly possible, and a digit that was drawn so is a wrong number.
+const DEFAULT_TOP_P: f64 = 0.95;
+
 /// Tokens that are less probable than the best one by this factor (as a power of e) are never drawn.
 const NEGLIGIBLE: f32 = 16.0;
 
@@ -18,13 +22,13 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Temperature 0 (always the most probable token) and top-p 1 where nothing else is asked.
+    /// Temperature 0 (always the most probable token) and [`DEFAULT_TOP_P`] where nothing else is asked.
     ///
     /// # Errors
     /// What is out of range, for people.
     pub(crate) fn new(sampling: &Sampling) -> Result<Self, String> {
         let temperature = sampling.temperature.unwrap_or(0.0);
-        let top_p = sampling.top_p.unwrap_or(1.0);
+        let top_p = sampling.top_p.unwrap_or(DEFAULT_TOP_P);
         if !(temperature.is_finite() && temperature >= 0.0) {
             return Err(format!("the temperature {temperature} is not a number from 0 up"));
         }

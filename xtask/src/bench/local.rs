@@ -1,0 +1,171 @@
+//! The model in process: what it answers over many seeds, how fast it decodes beside its engine's own example, and what
+//! the schema costs.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::measure::median;
+use super::report::{Goal, Row};
+use crate::workspace;
+
+/// How many seeds each question is asked with.
+const SEEDS: u64 = 50;
+
+/// How many tokens each side decodes in a round, and how many rounds they take in turns.
+const TOKENS: u32 = 200;
+const ROUNDS: usize = 5;
+
+const SYSTEM: &str = "You are a helpful assistant.";
+const STORY: &str = "Tell a long story about a lighthouse keeper and a storm.";
+
+/// A schema of `examples/` and what is asked with it.
+struct Question {
+    name: &'static str,
+    schema: &'static str,
+    text: &'static str,
+    /// The answer that is right, where only one is.
+    right: Option<&'static str>,
+}
+
+const QUESTIONS: [Question; 3] = [
+    Question {
+        name: "the README's example",
+        schema: "person.schema.json",
+        text: "Maria Lindqvist, 34, moved to Lisbon last spring.",
+        right: Some(r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#),
+    },
+    Question {
+        name: "the oracle's schema",
+        schema: "ai-score.schema.json",
+        text: "Score this wallet. 412 transactions over 3 years, 18 protocols, mostly DEX trades and lending, no \
+               liquidations, one interaction with a flagged mixer, survey answers match on-chain behaviour.",
+        right: None,
+    },
+    Question {
+        name: "StructuredAnswerLite",
+        schema: "structured-answer-lite.schema.json",
+        text: "What is the capital of France?",
+        right: None,
+    },
+];
+
+pub(super) fn measure() -> Result<Vec<Row>, String> {
+    let formwork =
+        built(workspace::cargo().args(["build", "--release", "--package", "formwork-cli"]), "formwork")?;
+    let mut rows = Vec::new();
+    for question in &QUESTIONS {
+        rows.extend(question.ask(&formwork)?);
+    }
+    rows.extend(beside_the_peer()?);
+    Ok(rows)
+}
+
+impl Question {
+    /// One attempt for each seed, and what came of them.
+    fn ask(&self, formwork: &PathBuf) -> Result<Vec<Row>, String> {
+        let answers = (1..=SEEDS).map(|seed| self.answer(formwork, seed)).collect::<Result<Vec<_>, _>>()?;
+        let share = |what: &str, goal: Goal, is: &dyn Fn(&Value) -> bool| {
+            let count = answers.iter().filter(|answer| is(answer)).count();
+            let percent = 100.0 * count as f64 / answers.len() as f64;
+            let from = format!("{count} of {}", answers.len());
+            Row::figure(&format!("{}: {what}", self.name), from, percent, "%", Some(goal))
+        };
+        let mut rows = vec![
+            share("valid", Goal::AtLeast(100.0), &|answer| answer["ok"] == true),
+            share("truncated", Goal::AtMost(0.0), &|answer| has(&answer["attempts"], "finish", "length")),
+            share("closed without the model", Goal::AtMost(10.0), &|answer| {
+                has(&answer["provenance"], "source", "closed")
+            }),
+        ];
+        if let Some(right) = self.right {
+            let right: Value = serde_json::from_str(right).map_err(|error| format!("{right}: {error}"))?;
+            rows.push(share("all fields right", Goal::AtLeast(80.0), &|answer| answer["value"] == right));
+            let age = |answer: &Value| answer["value"]["age"] == right["age"];
+            rows.push(share("age right", Goal::AtLeast(100.0), &age));
+        }
+        Ok(rows)
+    }
+
+    fn answer(&self, formwork: &PathBuf, seed: u64) -> Result<Value, String> {
+        let schema = workspace::root().join("examples").join(self.schema);
+        let seed = seed.to_string();
+        let mut command = Command::new(formwork);
+        command.args(["extract", "--json", "--max-attempts", "1", "--seed", &seed, "--schema"]);
+        let output = command.arg(schema).arg(self.text).output();
+        let output = output.map_err(|error| format!("cannot start {}: {error}", formwork.display()))?;
+        // Exit code 1, an answer that is not valid, is a result as well.
+        serde_json::from_slice(&output.stdout)
+            .map_err(|_| format!("formwork extract: {}", String::from_utf8_lossy(&output.stderr).trim()))
+    }
+}
+
+/// Whether one of these objects has such a member.
+fn has(objects: &Value, key: &str, word: &str) -> bool {
+    objects.as_array().is_some_and(|objects| objects.iter().any(|object| object[key] == word))
+}
+
+/// Decoding in turns with the engine's own quantised llama, same weights; then the cost of masks and sampling.
+fn beside_the_peer() -> Result<Vec<Row>, String> {
+    let ours = built(&mut peers("formwork-side"), "formwork-side")?;
+    let peer = built(&mut peers("candle-peer"), "candle-peer")?;
+    let tokens = TOKENS.to_string();
+    let (mut our_speeds, mut peer_speeds) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let line = last_line(Command::new(&ours).args(["decode", &tokens, SYSTEM, STORY]))?;
+        our_speeds.push(speed(&line)?);
+        let weights = line["weights"].as_str().ok_or("formwork-side names no weights")?;
+        let line = last_line(Command::new(&peer).args([weights, &tokens, SYSTEM, STORY]))?;
+        peer_speeds.push(speed(&line)?);
+    }
+    let ratio = median(our_speeds.iter().zip(&peer_speeds).map(|(ours, peer)| ours / peer));
+    let (our_speed, peer_speed) = (median(our_speeds.into_iter()), median(peer_speeds.into_iter()));
+    let from = format!("{our_speed:.1} / {peer_speed:.1}");
+    let what = "tokens per CPU-second beside candle-transformers";
+    let mut rows = vec![Row::figure(what, from, ratio, "x", Some(Goal::AtLeast(1.0)))];
+
+    for question in &QUESTIONS {
+        let schema = workspace::root().join("examples").join(question.schema);
+        let line =
+            last_line(Command::new(&ours).args(["choosing", "3", "5"]).arg(schema).arg(question.text))?;
+        let share = line["share"].as_f64().ok_or("formwork-side names no share")?;
+        let milliseconds = |part: &str| 1000.0 * line[part]["median"].as_f64().unwrap_or(f64::NAN);
+        let from = format!("{:.3} / {:.1} ms a step", milliseconds("choosing"), milliseconds("decode"));
+        let what = format!("{}: masking and sampling", question.name);
+        rows.push(Row::figure(&what, from, 100.0 * share, "%", Some(Goal::AtMost(3.0))));
+    }
+    Ok(rows)
+}
+
+/// Builds a program of `bench/`.
+fn peers(package: &str) -> Command {
+    let mut cargo = workspace::cargo();
+    let manifest = workspace::root().join("bench").join("Cargo.toml");
+    cargo.args(["build", "--release", "--package", package, "--manifest-path"]).arg(manifest);
+    cargo.env("CARGO_TARGET_DIR", workspace::target());
+    cargo
+}
+
+/// Runs a release build, whose words the user sees, and says where the program is.
+fn built(cargo: &mut Command, program: &str) -> Result<PathBuf, String> {
+    let status = cargo.status().map_err(|error| format!("cannot start cargo: {error}"))?;
+    if !status.success() {
+        return Err(format!("{program} cannot be built, see above"));
+    }
+    Ok(workspace::target().join("release").join(program).with_extension(std::env::consts::EXE_EXTENSION))
+}
+
+/// The line of JSON that a program of `bench/` prints. The engine decodes on one thread on both sides.
+fn last_line(command: &mut Command) -> Result<Value, String> {
+    let text = workspace::stdout(command.env("CANDLE_NUM_THREADS", "1"))?;
+    serde_json::from_str(text.trim()).map_err(|error| format!("{text}: {error}"))
+}
+
+/// Tokens per CPU-second.
+fn speed(line: &Value) -> Result<f64, String> {
+    match (line["tokens"].as_f64(), line["seconds"].as_f64()) {
+        (Some(tokens), Some(seconds)) => Ok(tokens / seconds),
+        _ => Err(format!("no tokens and seconds in {line}")),
+    }
+}
