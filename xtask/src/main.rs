@@ -2,7 +2,9 @@
 
 mod bench;
 mod corpora;
+mod registry;
 mod schema;
+mod servers;
 mod tidy;
 mod workspace;
 
@@ -23,8 +25,12 @@ enum Chore {
     Bench(bench::Args),
     /// Score the crates on test data that nobody here wrote
     Corpora(corpora::Args),
+    /// Look after what is known of models, crates/formwork-dialect/registry/models.toml
+    Registry(registry::Args),
     /// Write schemas/*.json from the Rust types
     Schema(schema::Args),
+    /// Start and stop real model servers to test against
+    Servers(servers::Args),
     /// Check what the compiler does not: layers, documents, tracked files
     Tidy(tidy::Args),
 }
@@ -33,7 +39,9 @@ fn main() -> ExitCode {
     let done = match Args::parse().chore {
         Chore::Bench(args) => bench::run(&args),
         Chore::Corpora(args) => corpora::run(&args),
+        Chore::Registry(args) => registry::run(&args),
         Chore::Schema(args) => schema::run(&args),
+        Chore::Servers(args) => servers::run(&args),
         Chore::Tidy(args) => tidy::run(&args),
     };
     match done {

@@ -41,6 +41,19 @@ impl Failed {
     }
 }
 
+impl Failed {
+    /// Whether the user has to change something about the command or the configuration.
+    pub(crate) const fn is_usage(&self) -> bool {
+        self.code == 2
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 /// Writing to standard output failed. A reader that has enough (`| head`) is no error.
 impl From<io::Error> for Failed {
     fn from(error: io::Error) -> Self {

@@ -27,7 +27,9 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failed> {
 pub(crate) fn text(path: &Path) -> Result<String, Failed> {
     String::from_utf8(bytes(path)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Failed::usage(format!("{}: byte {at} is not UTF-8: save the text as UTF-8", name(path)))
+        let (line, column) = line_column(&String::from_utf8_lossy(error.as_bytes()), at);
+        let file = name(path);
+        Failed::usage(format!("{file}:{line}:{column}: byte {at} is not UTF-8: save the text as UTF-8"))
     })
 }
 
@@ -47,9 +49,17 @@ pub(crate) fn json(path: &Path) -> Result<Value, Failed> {
     Ok(reading.into_candidates().swap_remove(0).value)
 }
 
-/// A schema out of a file.
-pub(crate) fn schema(path: &Path, formats: Formats) -> Result<Arc<Compiled>, Failed> {
-    compile_with(&json(path)?, formats).map_err(|error| Failed::usage(format!("{}: {error}", name(path))))
+/// A schema that was read from this file.
+pub(crate) fn compiled(path: &Path, schema: &Value, formats: Formats) -> Result<Arc<Compiled>, Failed> {
+    compile_with(schema, formats).map_err(|error| Failed::usage(format!("{}: {error}", name(path))))
+}
+
+/// Standard input can be read once: no two of these may be it.
+pub(crate) fn one_standard_input(paths: &[&Path]) -> Result<(), Failed> {
+    if paths.iter().filter(|path| **path == Path::new("-")).count() > 1 {
+        return Err(Failed::usage("standard input can be only one of the inputs: name a file for the other"));
+    }
+    Ok(())
 }
 
 /// A compiled schema as a plain validator.

@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Serialize, de::DeserializeOwned};
+use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::exit::{Done, Failed};
 use crate::files::name;
@@ -37,17 +39,37 @@ pub(crate) fn each_row<I: DeserializeOwned, O: Serialize>(
 /// A row, or why it is none: file, line and reason.
 pub(crate) type Row<I> = Result<I, String>;
 
-/// The rows of a file, or of standard input for `-`, as they are asked for. Empty lines are none.
-pub(crate) fn rows<I: DeserializeOwned>(
+/// The rows as another thread reads them, so that whoever waits for the next one can do something else meanwhile: end on
+/// Ctrl-C, answer the rows before.
+pub(crate) fn incoming<I: DeserializeOwned + Send + 'static>(
     path: &Path,
-) -> Result<impl Iterator<Item = Result<Row<I>, Failed>> + use<I>, Failed> {
+) -> Result<Receiver<Result<Row<I>, Failed>>, Failed> {
+    let rows = rows(path)?;
+    let (sender, receiver) = channel(1);
+    thread::Builder::new()
+        .name("rows".to_owned())
+        .spawn(move || {
+            for row in rows {
+                if sender.blocking_send(row).is_err() {
+                    return;
+                }
+            }
+        })
+        .map_err(|error| Failed::usage(format!("a thread to read the rows cannot be started: {error}")))?;
+    Ok(receiver)
+}
+
+/// The rows of a file, or of standard input for `-`, as they are asked for. Empty lines are none.
+fn rows<I: DeserializeOwned>(
+    path: &Path,
+) -> Result<impl Iterator<Item = Result<Row<I>, Failed>> + Send + use<I>, Failed> {
     let file = name(path);
     let unreadable = {
         let file = file.clone();
         move |error: io::Error| Failed::usage(format!("cannot read {file}: {error}"))
     };
-    let input: Box<dyn BufRead> = if path == Path::new("-") {
-        Box::new(io::stdin().lock())
+    let input: Box<dyn BufRead + Send> = if path == Path::new("-") {
+        Box::new(BufReader::new(io::stdin()))
     } else {
         Box::new(BufReader::new(File::open(path).map_err(&unreadable)?))
     };

@@ -13,6 +13,7 @@ mod model;
 mod progress;
 pub mod rows;
 mod snippet;
+mod targets;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,7 @@ Examples:
   formwork extract --schema person.schema.json \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
   formwork check --schema person.schema.json people/*.json
   formwork read answer.txt
+  formwork doctor
   echo 'Sure: {\"age\": 34,}' | formwork read --json
 
 Exit codes:
@@ -44,6 +46,8 @@ enum Command {
     Extract(commands::extract::Args),
     Check(commands::check::Args),
     Read(commands::read::Args),
+    Doctor(commands::doctor::Args),
+    Lower(commands::lower::Args),
     #[cfg(feature = "local")]
     Models(commands::models::Args),
 }
@@ -54,6 +58,8 @@ pub fn run() -> ExitCode {
         Command::Extract(args) => commands::extract::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Read(args) => commands::read::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Lower(args) => commands::lower::run(&args),
         #[cfg(feature = "local")]
         Command::Models(args) => commands::models::run(&args),
     };

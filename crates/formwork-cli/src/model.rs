@@ -11,11 +11,12 @@ pub(crate) async fn open(model: &str) -> Result<SharedProvider, Failed> {
 
     use formwork_local::{Local, LocalOptions};
 
+    known(model).map_err(Failed::unavailable)?;
     let options = LocalOptions::new().with_model(model).with_progress(crate::progress::Bytes::default());
     let opened = tokio::task::spawn_blocking(move || Local::open(options)).await;
     match opened {
         Ok(Ok(local)) => Ok(Arc::new(local)),
-        Ok(Err(error)) => Err(Failed::unavailable(error)),
+        Ok(Err(error)) => Err(Failed::unavailable(advised(error))),
         Err(error) => Err(Failed::unavailable(format!("the model could not be opened: {error}"))),
     }
 }
@@ -23,4 +24,51 @@ pub(crate) async fn open(model: &str) -> Result<SharedProvider, Failed> {
 #[cfg(not(feature = "local"))]
 pub(crate) async fn open(_: &str) -> Result<SharedProvider, Failed> {
     Err(Failed::usage("this build has no model in it: it was built without the feature `local`"))
+}
+
+/// Says no to what is neither a known name nor looks like a file, and which name was most likely meant.
+#[cfg(feature = "local")]
+pub(crate) fn known(model: &str) -> Result<(), String> {
+    use std::path::Path;
+
+    use formwork_local::{KNOWN, Known};
+
+    /// Between 0 and 1; a first half of a name is above it, a word with nothing in common far below.
+    const ALIKE: f64 = 0.8;
+
+    let path = Path::new(model);
+    if Known::find(model).is_some() || path.extension().is_some() || path.exists() {
+        return Ok(());
+    }
+    let names = || ["default"].into_iter().chain(KNOWN.iter().map(|known| known.name));
+    let nearest = names()
+        .map(|name| (strsim::jaro_winkler(&model.to_lowercase(), name), name))
+        .filter(|(alike, _)| *alike >= ALIKE)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other));
+    Err(match nearest {
+        Some((_, name)) => format!("there is no model `{model}`: did you mean `{name}`?"),
+        None => {
+            let names: Vec<_> = names().collect();
+            format!(
+                "there is no model `{model}`: give the path of a .gguf file, or a name: {}",
+                names.join(", ")
+            )
+        }
+    })
+}
+
+/// An error of the engine, with what helps where the folder for weights is the trouble.
+#[cfg(feature = "local")]
+pub(crate) fn advised(error: formwork_local::LocalError) -> String {
+    use formwork_local::{LocalError, Store};
+
+    match (&error, Store::open()) {
+        (LocalError::File { path, reason }, Ok(store)) if path.starts_with(store.folder()) => {
+            let folder = store.folder().display();
+            format!(
+                "the folder for weights, {folder}, cannot be used: {reason}: set FORMWORK_CACHE to another one"
+            )
+        }
+        _ => error.to_string(),
+    }
 }

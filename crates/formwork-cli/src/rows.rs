@@ -2,7 +2,11 @@
 //!
 //! `schemas/` holds the JSON Schemas of all of them.
 
-use formwork_core::{Attempt, Error, ErrorKind, Origin, Outcome, Provenance, Usage, Violation};
+use formwork_core::{
+    Attempt, Capabilities, Enforcement, Error, ErrorKind, LiftOp, Loss, Lowered, Origin, Outcome, Provenance,
+    Refused, Shown, Usage, Violation,
+};
+use formwork_dialect::Finding;
 use formwork_json::{Edit, ReadError};
 use formwork_schema::SchemaError;
 use schemars::JsonSchema;
@@ -168,6 +172,80 @@ pub struct ModelOutput {
     pub path: Option<String>,
 }
 
+/// A line of `formwork doctor --json`: one provider.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DoctorOutput {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// The model that is asked; empty if the provider could not be made.
+    pub model: String,
+    /// Whether it works.
+    pub state: DoctorState,
+    /// The most that it says to enforce; absent if it could not be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enforcement: Option<Enforcement>,
+    /// The dialects that it takes, the strictest first.
+    pub dialects: Vec<String>,
+    /// The tokens that prompt and answer may have together, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<u32>,
+    /// Whether it was seen to keep to a schema; absent if that was not tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enforced: Option<bool>,
+    /// What is wrong; empty if nothing is.
+    pub error: String,
+    /// What helps; empty if nothing is wrong, or nothing is known to help.
+    pub fix: String,
+}
+
+/// How a provider is, the better first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DoctorState {
+    /// It does what it promises.
+    Works,
+    /// It cannot be reached, or does not do what it promises.
+    Unavailable,
+    /// The configuration is wrong.
+    Misconfigured,
+}
+
+impl DoctorOutput {
+    pub(crate) fn new(name: &str, kind: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            model: String::new(),
+            state: DoctorState::Works,
+            enforcement: None,
+            dialects: Vec::new(),
+            context_tokens: None,
+            enforced: None,
+            error: String::new(),
+            fix: String::new(),
+        }
+    }
+
+    pub(crate) fn with_capabilities(mut self, capabilities: &Capabilities) -> Self {
+        self.enforcement = Some(capabilities.enforcement);
+        self.dialects.clone_from(&capabilities.dialects);
+        self.context_tokens = capabilities.context_tokens;
+        self
+    }
+
+    pub(crate) fn enforced(mut self, enforced: bool) -> Self {
+        self.enforced = Some(enforced);
+        self
+    }
+
+    pub(crate) fn failed(mut self, state: DoctorState, error: &str, fix: &str) -> Self {
+        (self.state, self.error, self.fix) = (state, error.to_owned(), fix.to_owned());
+        self
+    }
+}
+
 /// Why a row has no answer.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "class", rename_all = "snake_case")]
@@ -220,5 +298,135 @@ impl From<Vec<Violation>> for RowError {
             n => format!("{first} (and {} more)", n - 1),
         };
         Self::Invalid { message, violations }
+    }
+}
+
+/// A row of `formwork lower --jsonl`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct LowerInput {
+    /// Given back as it is.
+    #[serde(default)]
+    pub id: Value,
+    /// The JSON Schema.
+    pub schema: Value,
+}
+
+/// The answer to a row of `formwork lower --jsonl`, and of `formwork lower --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LowerOutput {
+    /// The row's `id`; the file's name where there are no rows.
+    pub id: Value,
+    /// Whether the schema can be lowered, or looked at with `--lint`.
+    pub ok: bool,
+    /// What is sent to be enforced; absent if nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// What the dialect cannot say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses: Option<Vec<Loss>>,
+    /// How the provider is asked to enforce it, with `--explain`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enforcement: Option<Enforcement>,
+    /// What is written into the prompt, with `--explain`; absent where the provider shows the schema to the model itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Shown>,
+    /// How an answer is mapped back, with `--explain`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lift: Option<Vec<LiftOp>>,
+    /// What the dialect would reject, ignore or misread in the schema as it stands, with `--lint`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub findings: Option<Vec<Finding>>,
+    /// Why there is none of this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<LowerError>,
+}
+
+/// Why a schema was not lowered.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "class", rename_all = "snake_case")]
+pub enum LowerError {
+    /// The schema cannot be used.
+    Schema {
+        /// In words.
+        message: String,
+        /// For programs.
+        reason: SchemaError,
+    },
+    /// The schema can be used, but not in this dialect.
+    Refused {
+        /// In words.
+        message: String,
+        /// RFC 6901 JSON Pointer into the schema.
+        pointer: String,
+    },
+    /// The row is not what the command takes.
+    Row {
+        /// In words, with the line.
+        message: String,
+    },
+}
+
+impl LowerError {
+    pub(crate) fn message(&self) -> &str {
+        match self {
+            Self::Schema { message, .. } | Self::Refused { message, .. } | Self::Row { message } => message,
+        }
+    }
+}
+
+impl LowerOutput {
+    pub(crate) const fn failed(id: Value, error: LowerError) -> Self {
+        Self {
+            id,
+            ok: false,
+            schema: None,
+            losses: None,
+            enforcement: None,
+            shown: None,
+            lift: None,
+            findings: None,
+            error: Some(error),
+        }
+    }
+
+    pub(crate) fn found(id: Value, findings: Vec<Finding>) -> Self {
+        Self {
+            id,
+            ok: true,
+            schema: None,
+            losses: None,
+            enforcement: None,
+            shown: None,
+            lift: None,
+            findings: Some(findings),
+            error: None,
+        }
+    }
+
+    pub(crate) fn new(id: Value, lowered: Lowered, explained: bool) -> Self {
+        let Lowered { schema, enforcement, shown, lift, losses } = lowered;
+        Self {
+            id,
+            ok: true,
+            schema,
+            losses: Some(losses),
+            enforcement: explained.then_some(enforcement),
+            shown: shown.filter(|_| explained),
+            lift: explained.then_some(lift),
+            findings: None,
+            error: None,
+        }
+    }
+}
+
+impl From<Refused> for LowerError {
+    fn from(refused: Refused) -> Self {
+        Self::Refused { message: refused.to_string(), pointer: refused.pointer }
+    }
+}
+
+impl From<SchemaError> for LowerError {
+    fn from(reason: SchemaError) -> Self {
+        Self::Schema { message: reason.to_string(), reason }
     }
 }

@@ -108,7 +108,7 @@ impl Usage {
 
     /// A guess from lengths: one token for four bytes.
     pub fn estimate(call: &Call, answered: usize) -> Self {
-        let asked: usize = call.messages.iter().map(|message| message.text().len()).sum();
+        let asked: usize = call.messages.iter().flat_map(Message::texts).map(str::len).sum();
         Self {
             input_tokens: asked.div_ceil(4) as u64,
             output_tokens: answered.div_ceil(4) as u64,

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Attempt, Usage, Verdict, Violation};
+use crate::{Attempt, LessonKind, Usage, Verdict, Violation};
 
 /// Why a run gave up, as far as a caller has to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -124,7 +124,7 @@ impl fmt::Display for Inner {
         if !f.alternate() {
             return Ok(());
         }
-        for Attempt { attempt, target, verdict, .. } in &self.attempts {
+        for Attempt { attempt, target, verdict, lesson, .. } in &self.attempts {
             write!(f, "\n  attempt {attempt}, {target}: ")?;
             match verdict {
                 Verdict::Accepted => write!(f, "accepted")?,
@@ -136,6 +136,10 @@ impl fmt::Display for Inner {
                         write!(f, "\n    {}", violation.masked())?;
                     }
                 }
+            }
+            // A refusal is told already: it is the fault.
+            if let Some(lesson) = lesson.as_ref().filter(|lesson| lesson.kind == LessonKind::Ignored) {
+                write!(f, "\n    {lesson}")?;
             }
         }
         Ok(())

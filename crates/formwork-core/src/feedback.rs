@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Message, Role, Violation};
@@ -51,28 +53,31 @@ impl Template {
         let mut lines = String::new();
         let mut written = 0;
         for violation in violations.iter().take(MAX_LINES) {
-            let line = fill(
-                &self.line,
-                &[
-                    ("{path}", &violation.path.to_string()),
-                    ("{detail}", &violation.detail()),
-                    ("{message}", &violation.to_string()),
-                ],
-            );
-            if lines.len() + line.len() > MAX_BYTES && written > 0 {
-                break;
-            }
+            let end = lines.len();
             if written > 0 {
                 lines.push('\n');
             }
-            lines.push_str(&line);
+            fill(&mut lines, &self.line, |sign| match sign {
+                "path" => Some(violation.path.to_string().into()),
+                "detail" => Some(violation.detail().into()),
+                "message" => Some(violation.to_string().into()),
+                _ => None,
+            });
+            if lines.len() > MAX_BYTES && written > 0 {
+                lines.truncate(end);
+                break;
+            }
             written += 1;
         }
         if written < violations.len() {
             lines.push_str(&format!("\n(and {} more)", violations.len() - written));
         }
-        let frame = |text: &str| fill(text, &[("{code}", code)]);
-        [frame(&self.before), lines, frame(&self.after)].concat()
+        let mut out = String::with_capacity(self.before.len() + lines.len() + self.after.len());
+        let code = |sign: &str| (sign == "code").then_some(code.into());
+        fill(&mut out, &self.before, code);
+        out.push_str(&lines);
+        fill(&mut out, &self.after, code);
+        out
     }
 }
 
@@ -85,26 +90,24 @@ pub const MAX_BYTES: usize = 4096;
 /// The most bytes of a previous answer that are shown to the model again.
 pub const MAX_PREVIOUS: usize = 16 * 1024;
 
-/// Puts values in the place of signs, in one pass: a value that holds a sign stays as it is.
-fn fill(text: &str, values: &[(&str, &str)]) -> String {
-    let mut out = String::with_capacity(text.len());
+/// Writes a text with values in the place of signs, in one pass: a value that holds a sign stays as it is.
+fn fill<'v>(out: &mut String, text: &str, value: impl Fn(&str) -> Option<Cow<'v, str>>) {
     let mut rest = text;
-    while let Some(at) = rest.find('{') {
-        let (before, from) = rest.split_at(at);
+    while let Some((before, from)) = rest.split_once('{') {
         out.push_str(before);
-        match values.iter().find(|(sign, _)| from.starts_with(sign)) {
-            Some((sign, value)) => {
-                out.push_str(value);
-                rest = from.get(sign.len()..).unwrap_or_default();
+        let sign = from.split_once('}');
+        match sign.and_then(|(sign, after)| Some((value(sign)?, after))) {
+            Some((value, after)) => {
+                out.push_str(&value);
+                rest = after;
             }
             None => {
                 out.push('{');
-                rest = from.get(1..).unwrap_or_default();
+                rest = from;
             }
         }
     }
     out.push_str(rest);
-    out
 }
 
 impl Feedback {

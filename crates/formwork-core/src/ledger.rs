@@ -2,7 +2,7 @@ use formwork_json::{Edit, JsonPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Enforcement, Fault, Finish, Sampling, Time, Usage, Violation};
+use crate::{Enforcement, Fault, Finish, Lesson, Sampling, Time, Usage, Violation};
 
 /// What something costs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -124,6 +124,16 @@ pub enum Verdict {
     Cancelled,
 }
 
+impl Verdict {
+    /// Why there was no acceptable answer; `None` if there was one, or the call was cancelled.
+    pub const fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Failed { failure } => Some(failure),
+            Self::Accepted | Self::Cancelled => None,
+        }
+    }
+}
+
 /// One call: what was asked, what came back, what it cost. Every call has its entry, on success and on failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
@@ -157,6 +167,9 @@ pub struct Attempt {
     pub cost: Cost,
     /// How it ended.
     pub verdict: Verdict,
+    /// What it taught about the target, if it did: that it refuses the schema, or ignores it. Seldom, therefore boxed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lesson: Option<Box<Lesson>>,
 }
 
 /// Where an accepted value comes from.

@@ -1,3 +1,5 @@
+use std::fmt;
+
 use formwork_json::JsonPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,12 +31,44 @@ pub enum Lift {
     ParseJson,
     /// An object's members are put into this order.
     Reorder(Vec<String>),
+    /// An object with these members was meant as the array of their values, in this order.
+    Tuple(Vec<String>),
+    /// The member of this name, an object once its own inside is lifted, holds further members of the object around it.
+    Spread(String),
+    /// Members, by the names that were sent, get back the names of the original schema.
+    Rename(Vec<(String, String)>),
+}
+
+/// Words for people: ``#/properties/nick: a null of `nick` means that it is absent``.
+impl fmt::Display for LiftOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let listed = |names: &[String]| {
+            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            names.join(", ")
+        };
+        write!(f, "#{}: ", self.at)?;
+        match &self.lift {
+            Lift::Unwrap(key) => write!(f, "the answer is the member `{key}`"),
+            Lift::DropNull(keys) => write!(f, "where one of these is null it is absent: {}", listed(keys)),
+            Lift::PairsToMap => f.write_str("the array of `key` and `value` becomes an object"),
+            Lift::ParseJson => f.write_str("the string becomes the JSON that it holds"),
+            Lift::Reorder(keys) => write!(f, "the members are put into the order {}", listed(keys)),
+            Lift::Tuple(keys) => write!(f, "the members {} become an array", listed(keys)),
+            Lift::Spread(key) => write!(f, "what is in `{key}` becomes members beside it"),
+            Lift::Rename(names) => {
+                let names: Vec<_> =
+                    names.iter().map(|(sent, original)| format!("`{sent}` to `{original}`")).collect();
+                write!(f, "members get their names back: {}", names.join(", "))
+            }
+        }
+    }
 }
 
 /// Maps an answer back to the original schema, inner values first.
 ///
 /// It follows the lowered schema, through `$ref` and into the variant of `anyOf` that the value took. What cannot be
-/// mapped (a string that should hold JSON and does not, a key that stands twice) stays as it is and is reported.
+/// mapped (a string that should hold JSON and does not, a key that stands twice) stays as it is and is reported, at the
+/// path that it has in the original document. Where no schema was sent, only what is to be done to the root is done.
 ///
 /// ```
 /// use formwork_core::{Lift, LiftOp, Lowered, lift};
@@ -49,11 +83,22 @@ pub enum Lift {
 /// ```
 pub fn lift(mut value: Value, lowered: &Lowered) -> (Value, Vec<Violation>) {
     let mut problems = Vec::new();
-    if let Some(schema) = lowered.schema.as_ref().filter(|_| !lowered.lift.is_empty()) {
-        let lifter = Lifter { schema, ops: &lowered.lift };
-        lifter.walk(&mut value, String::new(), &JsonPath::root(), &mut problems, 0);
+    if !lowered.lift.is_empty() {
+        let lifter = Lifter { schema: lowered.schema.as_ref().unwrap_or(&Value::Null), ops: &lowered.lift };
+        let root = Place { at: String::new(), path: JsonPath::root(), is_pair: false };
+        lifter.walk(&mut value, root, &mut problems, 0);
     }
     (value, problems)
+}
+
+/// Where the walk is.
+struct Place {
+    /// JSON Pointer of the node in the lowered schema.
+    at: String,
+    /// The path of the value in the original document.
+    path: JsonPath,
+    /// Whether the value is a `{"key", "value"}`: its members have the path of the member that it stands for.
+    is_pair: bool,
 }
 
 struct Lifter<'a> {
@@ -62,63 +107,78 @@ struct Lifter<'a> {
 }
 
 impl Lifter<'_> {
-    fn walk(
-        &self,
-        value: &mut Value,
-        at: String,
-        path: &JsonPath,
-        problems: &mut Vec<Violation>,
-        jumps: usize,
-    ) {
+    fn walk(&self, value: &mut Value, place: Place, problems: &mut Vec<Violation>, jumps: usize) {
+        let Place { at, path, is_pair } = place;
         let Some(node) = self.schema.pointer(&at) else { return };
+        let below = |step: String, path: JsonPath| Place { at: format!("{at}/{step}"), path, is_pair: false };
+        let ops = || self.ops.iter().filter(|op| op.at == at).map(|op| &op.lift);
+        if let Some(key) = ops().find_map(|lift| lift.unwraps_nothing(value)) {
+            return self.walk(value, below(format!("properties/{}", escape(key)), path), problems, 0);
+        }
         if jumps < MAX_JUMPS {
             if let Some(target) = node["$ref"].as_str().and_then(|target| target.strip_prefix('#')) {
-                self.walk(value, target.to_owned(), path, problems, jumps + 1);
+                let target = Place { at: target.to_owned(), path: path.clone(), is_pair };
+                self.walk(value, target, problems, jumps + 1);
             }
             for keyword in ["anyOf", "oneOf"] {
                 let Some(variants) = node[keyword].as_array() else { continue };
-                if let Some(taken) = variants.iter().position(|variant| self.fits(value, variant, 0)) {
-                    self.walk(value, format!("{at}/{keyword}/{taken}"), path, problems, jumps + 1);
+                let mut steps = MAX_STEPS;
+                if let Some(taken) =
+                    variants.iter().position(|variant| self.fits(value, variant, 0, &mut steps))
+                {
+                    let variant = Place { is_pair, ..below(format!("{keyword}/{taken}"), path.clone()) };
+                    self.walk(value, variant, problems, jumps + 1);
                 }
             }
         }
         match value {
             Value::Object(members) => {
                 for (name, member) in members {
-                    let place = if node["properties"].get(name).is_some() {
-                        format!("{at}/properties/{}", escape(name))
+                    let inner = if is_pair {
+                        path.clone()
                     } else {
-                        format!("{at}/additionalProperties")
+                        ops()
+                            .find_map(|lift| lift.path_below(&path, name))
+                            .unwrap_or_else(|| path.key(name.as_str()))
                     };
-                    self.walk(member, place, &path.key(name.as_str()), problems, 0);
+                    let step = if node["properties"].get(name).is_some() {
+                        format!("properties/{}", escape(name))
+                    } else {
+                        "additionalProperties".to_owned()
+                    };
+                    self.walk(member, below(step, inner), problems, 0);
                 }
             }
             Value::Array(items) => {
                 let prefix = node["prefixItems"].as_array().map_or(0, Vec::len);
+                let are_pairs = ops().any(|lift| *lift == Lift::PairsToMap);
                 for (index, item) in items.iter_mut().enumerate() {
-                    let place = if index < prefix {
-                        format!("{at}/prefixItems/{index}")
-                    } else {
-                        format!("{at}/items")
-                    };
-                    self.walk(item, place, &path.index(index), problems, 0);
+                    let key = item["key"].as_str().filter(|_| are_pairs);
+                    let inner = key.map_or_else(|| path.index(index), |key| path.key(key));
+                    let step =
+                        if index < prefix { format!("prefixItems/{index}") } else { "items".to_owned() };
+                    self.walk(item, Place { is_pair: key.is_some(), ..below(step, inner) }, problems, 0);
                 }
             }
             _ => {}
         }
-        for op in self.ops.iter().filter(|op| op.at == at) {
-            if let Err((rule, expected, found)) = op.lift.apply(value) {
+        for lift in ops() {
+            if let Err((rule, expected, found)) = lift.apply(value) {
                 let problem = Violation::new(path.clone(), rule, Stage::Read);
                 problems.push(problem.with_expected(expected).with_found(found));
             }
         }
     }
 
-    /// Whether a value looks like this variant: by type, constants and the names that it has.
-    fn fits(&self, value: &Value, variant: &Value, jumps: usize) -> bool {
+    /// Whether a value has the shape of this variant: types, constants and names, of what is inside it as well.
+    fn fits(&self, value: &Value, variant: &Value, jumps: usize, steps: &mut usize) -> bool {
+        if *steps == 0 || jumps > MAX_JUMPS {
+            return true;
+        }
+        *steps -= 1;
         if let Some(target) = variant["$ref"].as_str().and_then(|target| target.strip_prefix('#')) {
             let target = self.schema.pointer(target).filter(|_| jumps < MAX_JUMPS);
-            return target.is_some_and(|target| self.fits(value, target, jumps + 1));
+            return target.is_some_and(|target| self.fits(value, target, jumps + 1, steps));
         }
         let constant = variant.get("const").is_none_or(|constant| constant == value);
         let listed = variant["enum"].as_array().is_none_or(|values| values.contains(value));
@@ -127,21 +187,38 @@ impl Lifter<'_> {
             Value::Array(names) => names.iter().filter_map(Value::as_str).any(|name| is_type(value, name)),
             _ => true,
         };
-        let members = value.as_object().is_none_or(|members| {
-            let required = variant["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            required.clone().all(|name| members.contains_key(name))
-                && members.iter().all(|(name, member)| {
-                    let property = &variant["properties"][name];
-                    property.get("const").is_none_or(|constant| constant == member)
-                        && property["enum"].as_array().is_none_or(|values| values.contains(member))
+        constant
+            && listed
+            && typed
+            && ["anyOf", "oneOf"].iter().all(|keyword| {
+                variant[*keyword].as_array().is_none_or(|variants| {
+                    variants.iter().any(|variant| self.fits(value, variant, jumps + 1, steps))
                 })
-        });
-        constant && listed && typed && members
+            })
+            && match value {
+                Value::Object(members) => {
+                    let mut required =
+                        variant["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                    required.all(|name| members.contains_key(name))
+                        && members.iter().all(|(name, member)| match variant["properties"].get(name) {
+                            Some(property) => self.fits(member, property, 0, steps),
+                            // Names that are not listed were not sent, but an answer that was not enforced has them.
+                            None => true,
+                        })
+                }
+                Value::Array(items) => variant
+                    .get("items")
+                    .is_none_or(|schema| items.iter().all(|item| self.fits(item, schema, 0, steps))),
+                _ => true,
+            }
     }
 }
 
 /// How many references and variants are followed without a step into the value: what ends `{"$ref": "#"}`.
 const MAX_JUMPS: usize = 32;
+
+/// How many nodes are compared to choose a variant; what is left counts as fitting.
+const MAX_STEPS: usize = 10_000;
 
 fn is_type(value: &Value, name: &str) -> bool {
     match name {
@@ -163,12 +240,53 @@ fn escape(name: &str) -> String {
 }
 
 impl Lift {
+    /// The member that the value would be unwrapped from, if it was not wrapped.
+    fn unwraps_nothing(&self, value: &Value) -> Option<&str> {
+        match self {
+            Self::Unwrap(key) if value.get(key).is_none() || value.as_object()?.len() != 1 => Some(key),
+            _ => None,
+        }
+    }
+
+    /// The path in the original document of an object's member, where it is another than its name says.
+    fn path_below(&self, path: &JsonPath, name: &str) -> Option<JsonPath> {
+        match self {
+            Self::Unwrap(key) | Self::Spread(key) if key == name => Some(path.clone()),
+            Self::Tuple(keys) => keys.iter().position(|key| key == name).map(|index| path.index(index)),
+            Self::Rename(names) => {
+                names.iter().find(|(sent, _)| sent == name).map(|(_, original)| path.key(original.as_str()))
+            }
+            _ => None,
+        }
+    }
+
     /// Changes the value; what is wrong with it as (rule, expected, found) if that cannot be done.
     fn apply(&self, value: &mut Value) -> Result<(), (&'static str, &'static str, String)> {
         match (self, &mut *value) {
             (Self::Unwrap(key), Value::Object(members)) if members.len() == 1 => {
                 if let Some(inner) = members.remove(key) {
                     *value = inner;
+                }
+            }
+            (Self::Tuple(keys), Value::Object(members))
+                if keys.iter().all(|key| members.contains_key(key)) =>
+            {
+                *value = keys.iter().filter_map(|key| members.remove(key)).collect();
+            }
+            (Self::Spread(key), Value::Object(members)) => {
+                let Some(Value::Object(further)) = members.get(key) else { return Ok(()) };
+                if let Some(double) = further.keys().find(|name| *name != key && members.contains_key(*name))
+                {
+                    return Err(("uniqueKeys", "each key once", double.clone()));
+                }
+                if let Some(Value::Object(mut further)) = members.shift_remove(key) {
+                    members.append(&mut further);
+                }
+            }
+            (Self::Rename(names), Value::Object(members)) => {
+                for (name, member) in std::mem::take(members) {
+                    let original = names.iter().find(|(sent, _)| *sent == name).map(|(_, original)| original);
+                    members.insert(original.cloned().unwrap_or(name), member);
                 }
             }
             (Self::DropNull(keys), Value::Object(members)) => {
@@ -269,6 +387,57 @@ mod tests {
         let ops = [("", Lift::Reorder(vec!["score".into(), "parts".into()]))];
         let (value, _) = lifted(json!({"parts": 1, "x": 2, "score": 3}), json!({}), &ops);
         assert_eq!(value.to_string(), r#"{"score":3,"parts":1,"x":2}"#);
+    }
+
+    #[test]
+    fn what_was_not_wrapped_is_lifted_inside_all_the_same() {
+        let schema = json!({"type": "object", "properties": {"value": {"type": "array", "items": {"type": "string"}}}});
+        let ops = [("", Lift::Unwrap("value".into())), ("/properties/value/items", Lift::ParseJson)];
+        assert_eq!(lifted(json!(["[2]"]), schema, &ops).0, json!([[2]]));
+        let nothing_sent = Lowered {
+            lift: vec![LiftOp { at: String::new(), lift: ops[0].1.clone() }],
+            ..Lowered::default()
+        };
+        assert_eq!(lift(json!({"value": [1]}), &nothing_sent).0, json!([1]));
+        assert_eq!(lift(json!([1]), &nothing_sent).0, json!([1]));
+    }
+
+    #[test]
+    fn tuples_and_names_come_back_and_what_is_wrong_has_its_original_path() {
+        let schema = json!({"type": "object", "properties": {
+            "a_t": {"type": "object", "properties": {"_0": {}, "_1": {"type": "string"}}},
+            "others": {"type": "array", "items": {"type": "object", "properties": {"key": {}, "value": {"type": "string"}}}},
+        }});
+        let ops = [
+            ("/properties/a_t/properties/_1", Lift::ParseJson),
+            ("/properties/a_t", Lift::Tuple(vec!["_0".into(), "_1".into()])),
+            ("/properties/others/items/properties/value", Lift::ParseJson),
+            ("/properties/others", Lift::PairsToMap),
+            ("", Lift::Rename(vec![("a_t".into(), "t".into())])),
+            ("", Lift::Spread("others".into())),
+        ];
+        let answer = |json: &str, key: &str| {
+            let pairs = json!([{"key": key, "value": json}]);
+            lifted(json!({"a_t": {"_0": 1, "_1": json}, "others": pairs}), schema.clone(), &ops)
+        };
+        assert_eq!(answer("[2]", "x"), (json!({"t": [1, [2]], "x": [2]}), vec![]));
+        let paths = |(_, problems): (Value, Vec<Violation>)| -> Vec<String> {
+            problems.iter().map(|problem| format!("{} {}", problem.path, problem.rule)).collect()
+        };
+        assert_eq!(paths(answer("{", "x")), ["$.t[1] json", "$.x json"]);
+        assert_eq!(paths(answer("3", "t")), ["$ uniqueKeys"]);
+    }
+
+    #[test]
+    fn variants_are_told_apart_by_what_is_inside() {
+        let variant = |items: Value| json!({"type": "object", "properties": {"x": {"type": "array", "items": items}}, "required": ["x"]});
+        let pair =
+            json!({"type": "object", "properties": {"key": {}, "value": {}}, "required": ["key", "value"]});
+        let schema = json!({"anyOf": [variant(pair), variant(json!({"type": "string"}))]});
+        let ops =
+            [("/anyOf/0/properties/x", Lift::PairsToMap), ("/anyOf/1/properties/x/items", Lift::ParseJson)];
+        assert_eq!(lifted(json!({"x": ["[]"]}), schema.clone(), &ops).0, json!({"x": [[]]}));
+        assert_eq!(lifted(json!({"x": [{"key": "a", "value": 1}]}), schema, &ops).0, json!({"x": {"a": 1}}));
     }
 
     #[test]

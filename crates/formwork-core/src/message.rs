@@ -95,11 +95,15 @@ impl Message {
 
     /// Its text parts, joined.
     pub fn text(&self) -> String {
-        let texts = self.parts.iter().filter_map(|part| match part {
+        self.texts().collect()
+    }
+
+    /// Its text parts.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
             Part::Text { text } => Some(text.as_str()),
             _ => None,
-        });
-        texts.collect()
+        })
     }
 
     /// Adds text to the end of the message, in the same part if that is text.

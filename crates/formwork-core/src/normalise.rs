@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value, json};
 
@@ -35,8 +35,13 @@ pub fn normalise(document: &Value) -> Value {
 /// assert_eq!(origins["y"], "/definitions/y");
 /// ```
 pub fn normalise_with_origins(document: &Value) -> (Value, BTreeMap<String, String>) {
-    let mut work =
-        Normaliser { document, old: is_old_draft(document), names: BTreeMap::new(), queue: Vec::new() };
+    let mut work = Normaliser {
+        document,
+        old: is_old_draft(document),
+        names: BTreeMap::new(),
+        taken: HashMap::new(),
+        queue: Vec::new(),
+    };
     let mut root = work.rewrite(document);
     let mut defs = Map::new();
     // Definitions name further ones; each pointer is queued once, so this ends.
@@ -80,6 +85,8 @@ struct Normaliser<'a> {
     old: bool,
     /// The name of the definition that stands for each pointer.
     names: BTreeMap<String, String>,
+    /// Those names, and for each name that was wanted the number to try next.
+    taken: HashMap<String, usize>,
     queue: Vec<(String, String)>,
 }
 
@@ -191,14 +198,23 @@ impl Normaliser<'_> {
             return format!("#/$defs/{name}");
         }
         let wanted = safe_name(pointer.rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or("root"));
-        let taken = |name: &String| self.names.values().any(|other| other == name);
-        let name = std::iter::once(wanted.clone())
-            .chain((2..).map(|n| format!("{wanted}_{n}")))
-            .find(|name| !taken(name))
-            .unwrap_or(wanted);
+        let name = self.free(wanted);
         self.names.insert(pointer.clone(), name.clone());
         self.queue.push((pointer, name.clone()));
         format!("#/$defs/{name}")
+    }
+
+    /// This name, or with a number if it is taken.
+    fn free(&mut self, wanted: String) -> String {
+        let mut next = self.taken.get(&wanted).copied().unwrap_or(1);
+        let mut name = wanted.clone();
+        while self.taken.contains_key(&name) {
+            next += 1;
+            name = format!("{wanted}_{next}");
+        }
+        self.taken.insert(wanted, next);
+        self.taken.entry(name.clone()).or_insert(1);
+        name
     }
 
     /// The JSON Pointer that a reference means, if that is in this document.

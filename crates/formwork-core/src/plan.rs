@@ -6,8 +6,8 @@ use formwork_json::Level;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    Capabilities, Contract, Cost, Error, ErrorKind, Lower, LowerRequest, Lowered, Policy, Price, Refused,
-    RetryPolicy, Shown,
+    Capabilities, Contract, Cost, Enforcement, Error, ErrorKind, Lower, LowerRequest, Lowered, Policy, Price,
+    Refused, RetryPolicy, Shown,
 };
 
 /// Everything that a [`Run`](crate::Run) does not change: the contract, the policy, the targets and the limits.
@@ -37,6 +37,7 @@ pub struct Plan {
     pub(crate) consults: bool,
     pub(crate) fallback: bool,
     digest: String,
+    schema_digest: String,
 }
 
 /// One provider as a plan sees it: its promises, and the ways of asking it, the strictest first.
@@ -68,7 +69,8 @@ impl Target {
         }
     }
 
-    /// And a dialect to ask it in. The first one is used until the target refuses the schema, then the next.
+    /// And a dialect to ask it in. The first one is used until the target refuses the schema, then the next; one that
+    /// proves to ignore the schema is asked in the next one that promises less.
     #[must_use]
     pub fn with_rung(mut self, lower: Arc<dyn Lower>) -> Self {
         self.lowers.push(lower);
@@ -126,7 +128,7 @@ impl Instruction {
             Shown::JsonSchema(text) => (&self.json_schema, text),
             Shown::Outline(text) => (&self.outline, text),
         };
-        format!("{}{text}", before.replace("{kind}", kind))
+        before.replace("{kind}", kind) + text
     }
 }
 
@@ -151,6 +153,7 @@ impl Plan {
             consults: false,
             fallback: false,
             digest: String::new(),
+            schema_digest: String::new(),
         };
         PlanBuilder { plan }
     }
@@ -163,6 +166,18 @@ impl Plan {
     /// The names of the targets, in order.
     pub fn targets(&self) -> impl Iterator<Item = &str> {
         self.targets.iter().map(|target| target.name.as_str())
+    }
+
+    /// The ways of asking a target, the strictest first: the name of the dialect, and how far it is enforced. Dialects
+    /// that cannot take the schema are left out.
+    pub fn rungs(&self, target: usize) -> impl Iterator<Item = (&str, Enforcement)> {
+        let rungs = self.targets.get(target).map(|target| target.rungs.as_slice()).unwrap_or_default();
+        rungs.iter().map(|rung| (rung.lower.name(), rung.whole.enforcement))
+    }
+
+    /// A digest of the contract's schema alone: what a target refuses depends on it and on nothing else of the contract.
+    pub fn schema_digest(&self) -> &str {
+        &self.schema_digest
     }
 
     /// A digest of what a stored run depends on: a run can only go on with a plan of the same digest.
@@ -253,9 +268,17 @@ impl PlanBuilder {
             hash.update(&target.name);
             target.rungs.iter().for_each(|rung| hash.update(rung.lower.name()));
         }
-        plan.digest = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        plan.digest = hex(hash);
+        let mut hash = Sha256::new();
+        hash.update(plan.contract.schema().document().to_string());
+        plan.schema_digest = hex(hash);
         Ok(plan)
     }
+}
+
+/// The first half of a hash, as text.
+fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl fmt::Debug for PlanBuilder {

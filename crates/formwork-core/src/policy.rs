@@ -86,6 +86,12 @@ pub trait RetryPolicy: Send + Sync + fmt::Debug {
 
     /// What is done after a failure.
     fn decide(&self, seen: &Seen<'_>) -> Decision;
+
+    /// Whether it may ask for a patch. Where it never does, nobody has to find out what one could mend, and
+    /// [`Seen::patchable`] is empty.
+    fn patches(&self) -> bool {
+        true
+    }
 }
 
 /// How the temperature goes over the attempts.
@@ -353,5 +359,9 @@ impl RetryPolicy for Policy {
             Failure::Refused { .. } => Self::next_or_give_up(seen),
             _ => self.after_content(seen),
         }
+    }
+
+    fn patches(&self) -> bool {
+        self.patching != Patching::Never
     }
 }

@@ -114,36 +114,50 @@ impl Violation {
 
     /// The same as `Display` without the found value: for logs and traces.
     pub fn masked(&self) -> String {
-        let without = Self { found: String::new(), ..self.clone() };
-        without.to_string()
+        self.sentence("")
+    }
+
+    /// What is wrong, where, what was expected, and what was found.
+    fn sentence(&self, found: &str) -> String {
+        let Self { path, rule, expected, .. } = self;
+        let (before, is_whole) = match rule.as_str() {
+            "required" => ("Missing required field at path ", true),
+            "additionalProperties" | "unevaluatedProperties" => ("Unexpected field at path ", true),
+            rule => (title(rule), false),
+        };
+        // Put together by hand in a string that is long enough: rendering is on the way of every re-ask.
+        let mut text = String::with_capacity(USUAL_PREFIX + expected.len() + found.len());
+        text.push_str(before);
+        if !is_whole {
+            text.push_str(" at ");
+        }
+        // Writing to memory cannot fail.
+        _ = path.write_to(&mut text);
+        if is_whole {
+            return text;
+        }
+        let (to_expected, to_found) = match (expected.is_empty(), found.is_empty()) {
+            (true, true) => return text,
+            (true, false) => ("", ": "),
+            (false, true) => (": expected ", ""),
+            (false, false) => (": expected ", ", found "),
+        };
+        for piece in [to_expected, expected, to_found, found] {
+            text.push_str(piece);
+        }
+        text
     }
 }
+
+/// How many bytes the kind of fault, the path and the words between usually have.
+const USUAL_PREFIX: usize = 96;
 
 /// The most characters of a found value that a violation keeps.
 pub const MAX_FOUND: usize = 120;
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, rule, expected, found, .. } = self;
-        // Written piece by piece: rendering is on the way of every re-ask, and `write!` takes twice as long.
-        let (before, is_whole) = match rule.as_str() {
-            "required" => ("Missing required field at path ", true),
-            "additionalProperties" | "unevaluatedProperties" => ("Unexpected field at path ", true),
-            rule => (title(rule), false),
-        };
-        f.write_str(before)?;
-        if is_whole {
-            return fmt::Display::fmt(path, f);
-        }
-        f.write_str(" at ")?;
-        fmt::Display::fmt(path, f)?;
-        let (to_expected, to_found) = match (expected.is_empty(), found.is_empty()) {
-            (true, true) => return Ok(()),
-            (true, false) => ("", ": "),
-            (false, true) => (": expected ", ""),
-            (false, false) => (": expected ", ", found "),
-        };
-        [to_expected, expected, to_found, found].into_iter().try_for_each(|piece| f.write_str(piece))
+        f.write_str(&self.sentence(&self.found))
     }
 }
 
@@ -223,7 +237,7 @@ impl From<Wire> for Violation {
 
 impl From<Violation> for Wire {
     fn from(violation: Violation) -> Self {
-        let (pointer, message) = (violation.path.pointer(), violation.to_string());
+        let (pointer, message) = (violation.path.pointer(), violation.sentence(&violation.found));
         let Violation { path, rule, expected, found, stage, severity, span } = violation;
         Self { path, pointer, rule, expected, found, stage, severity, span, message }
     }
@@ -252,10 +266,12 @@ pub struct Report {
 
 impl Extend<Violation> for Report {
     fn extend<I: IntoIterator<Item = Violation>>(&mut self, violations: I) {
-        let violations = violations.into_iter();
-        let most = violations.size_hint().1.unwrap_or_default();
-        self.violations.reserve(most.min(Self::CAP.saturating_sub(self.violations.len())));
-        violations.for_each(|violation| self.push(violation));
+        let mut violations = violations.into_iter();
+        let room = Self::CAP.saturating_sub(self.violations.len());
+        let soft = self.soft;
+        let kept = violations.by_ref().take(room);
+        self.violations.extend(kept.map(|violation| if soft { violation.as_warning() } else { violation }));
+        self.left_out += violations.count();
     }
 }
 

@@ -6,18 +6,58 @@ use std::rc::Rc;
 use crate::form::{Alternative, ArrayForm, Form, NumberForm, ObjectForm, Shared, StringForm};
 use crate::pattern;
 
-/// The tokens that an answer may have where nobody says.
-const DEFAULT_MAX_TOKENS: u32 = 512;
-
 /// Characters of prose that make one token, in models with a small vocabulary.
 const CHARACTERS_PER_TOKEN: f64 = 3.0;
 
 /// The longest name of a member that is not listed.
 pub(crate) const MAX_NAME: u64 = 32;
 
-/// From roomy to narrow: items of an array, characters of a string. Narrow lists hurt less than cut-off sentences.
-const LADDER: [(u64, u64); 9] =
-    [(8, 200), (6, 160), (4, 120), (3, 80), (2, 64), (2, 40), (1, 40), (1, 24), (1, 16)];
+/// How much room a document has.
+#[derive(Debug)]
+pub(crate) struct Room {
+    /// The tokens that an answer may have where nobody says.
+    tokens: u32,
+    /// From roomy to narrow: items of an array, characters of a string. Narrow lists hurt less than cut-off sentences.
+    ladder: &'static [(u64, u64)],
+    /// The most characters of a string.
+    text: u64,
+}
+
+impl Room {
+    /// For models that go on where they may.
+    pub(crate) const SMALL_MODEL: Self = Self {
+        tokens: 512,
+        ladder: &[(8, 200), (6, 160), (4, 120), (3, 80), (2, 64), (2, 40), (1, 40), (1, 24), (1, 16)],
+        text: 2000,
+    };
+    /// For servers of models of any size: as long as what the tokens hold, at most what a grammar counts.
+    pub(crate) const SERVED: Self = Self {
+        tokens: 1024,
+        ladder: &[
+            (256, 200),
+            (128, 200),
+            (64, 200),
+            (32, 200),
+            (16, 200),
+            (8, 200),
+            (6, 160),
+            (4, 120),
+            (3, 80),
+            (2, 64),
+            (2, 40),
+            (1, 40),
+            (1, 24),
+            (1, 16),
+        ],
+        text: 1000,
+    };
+    /// For models that stop by themselves. Their strings are not bounded, so these are what strings usually have.
+    pub(crate) const HOSTED: Self = Self {
+        tokens: 8192,
+        ladder: &[(1000, 40), (500, 40), (250, 40), (100, 40), (50, 40), (25, 40), (16, 40), (8, 40)],
+        text: 40,
+    };
+}
 
 /// What strings and arrays that the schema leaves longer are bounded by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,28 +69,28 @@ pub(crate) struct Caps {
 
 impl Caps {
     /// The roomiest bounds with which the longest document fits; the narrowest if none does.
-    pub(crate) fn fitting(form: &Shared, max_tokens: Option<u32>) -> Self {
-        let room = f64::from(max_tokens.unwrap_or(DEFAULT_MAX_TOKENS));
-        let fits = |caps: Self| Estimate { caps, known: HashMap::new() }.form(form) <= room;
-        let (items, text) = LADDER
-            .into_iter()
-            .find(|(items, text)| fits(Self { items: *items, text: *text }))
-            .unwrap_or(LADDER[LADDER.len() - 1]);
-        let mut caps = Self { items, text };
+    pub(crate) fn fitting(form: &Shared, room: &Room, max_tokens: Option<u32>) -> Self {
+        let tokens = f64::from(max_tokens.unwrap_or(room.tokens));
+        let fits = |caps: Self| Estimate { caps, known: HashMap::new() }.form(form) <= tokens;
+        let steps = room.ladder.iter().map(|(items, text)| Self { items: *items, text: *text });
+        let narrowest = steps.clone().next_back();
+        let mut caps =
+            steps.into_iter().find(|caps| fits(*caps)).or(narrowest).unwrap_or(Self { items: 1, text: 16 });
         // What is left goes to the strings.
-        while caps.text < 2000 && fits(Self { text: caps.text + caps.text / 4, ..caps }) {
+        while caps.text < room.text && fits(Self { text: caps.text + caps.text / 4, ..caps }) {
             caps.text += caps.text / 4;
         }
+        caps.text = caps.text.min(room.text);
         caps
     }
 
     /// The most characters of a string; `None` if its pattern or format bounds it.
     pub(crate) fn string(self, form: &StringForm) -> Option<u64> {
-        let bounded = form.patterns.iter().filter_map(|pattern| pattern::max_length(pattern)).min();
+        let bounded = form.patterns.iter().filter_map(|one| pattern::max_length(&one.translated)).min();
         if form.format.as_deref().is_some_and(is_short) || bounded.is_some_and(|bound| bound <= self.text) {
             return form.max;
         }
-        let needed = form.patterns.iter().map(|pattern| pattern::min_length(pattern)).max().unwrap_or(0);
+        let needed = form.patterns.iter().map(|one| pattern::min_length(&one.translated)).max().unwrap_or(0);
         let cap = match form.format.as_deref() {
             None => self.text,
             Some("uri") => self.text.max(64),
@@ -103,14 +143,15 @@ impl Estimate {
     fn alternative(&mut self, alternative: &Alternative) -> f64 {
         match alternative {
             Alternative::Any(_) => self.caps.items as f64 * self.text(self.caps.text.min(MAX_NAME)),
-            Alternative::Literals(values) => {
-                values.iter().map(|value| value.to_string().len() as f64 / 2.0).fold(1.0, f64::max)
+            Alternative::Literals(literals) => {
+                literals.values.iter().map(|value| value.to_string().len() as f64 / 2.0).fold(1.0, f64::max)
             }
             Alternative::Null | Alternative::Boolean => 1.0,
             Alternative::Number(number) => digits(number),
             Alternative::String(string) => self.text(self.caps.string(string).unwrap_or(40)),
             Alternative::Array(array) => self.array(array),
             Alternative::Object(object) => self.object(object),
+            Alternative::Mapped(inner, _) => self.alternative(inner),
         }
     }
 

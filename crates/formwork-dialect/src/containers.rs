@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::expand::Expander;
 use crate::flat::{At, Flat};
-use crate::form::{Alternative, ArrayForm, Extra, Form, ObjectForm, Property};
+use crate::form::{Alternative, ArrayForm, Extra, Form, ObjectForm, Pattern, Property};
 use crate::pattern;
 use crate::scalars::{least, most};
 
@@ -120,7 +120,10 @@ impl<'a> Expander<'a> {
                 at.named("patternProperties", text).or_else(|| at.child("additionalProperties"))
             });
             match (translated, self.form(schemas.collect(), &flat.entered, depth + 1)) {
-                (Some(pattern), Some(form)) => extras.push(Extra { pattern: Some(pattern.clone()), form }),
+                (Some(translated), Some(form)) => {
+                    let pattern = Pattern { source: (*text).to_owned(), translated: translated.clone() };
+                    extras.push(Extra { pattern: Some(pattern), form });
+                }
                 (None, Some(_)) => self.lose_each(members, "patternProperties", LossKind::Tightened),
                 (_, None) => {}
             }
@@ -152,7 +155,7 @@ struct Patterns<'a> {
     /// The keys of `patternProperties`, as written and translated.
     keys: Vec<(&'a str, Option<String>)>,
     /// The pattern of `propertyNames`.
-    name: Option<String>,
+    name: Option<Pattern>,
 }
 
 impl<'a> Patterns<'a> {
@@ -167,7 +170,11 @@ impl<'a> Patterns<'a> {
             }
         }
         let name = members.iter().find_map(|at| at.node.get("propertyNames")?.get("pattern")?.as_str());
-        Self { keys, name: name.and_then(pattern::translate) }
+        let name = name.and_then(|source| {
+            let translated = pattern::translate(source)?;
+            Some(Pattern { source: source.to_owned(), translated })
+        });
+        Self { keys, name }
     }
 
     /// The subschemas of one schema that hold for the property of this name.
@@ -185,7 +192,7 @@ impl<'a> Patterns<'a> {
     }
 
     fn allow(&self, name: &str) -> bool {
-        self.name.as_ref().is_none_or(|pattern| pattern::matches(pattern, name))
+        self.name.as_ref().is_none_or(|pattern| pattern::matches(&pattern.translated, name))
     }
 }
 
@@ -196,7 +203,7 @@ fn strings<'a>(at: &At<'a>, keyword: &str) -> impl Iterator<Item = &'a str> + us
 /// How many values there are, if they are listed.
 fn only_literals(form: &Form) -> Option<usize> {
     match form.alternatives.as_slice() {
-        [Alternative::Literals(values)] => Some(values.len()),
+        [Alternative::Literals(literals)] => Some(literals.values.len()),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ use formwork_core::{Loss, LossKind, Refused, normalise_with_origins};
 use serde_json::Value;
 
 use crate::flat::{At, Definitions, Entered, Flat, Union};
-use crate::form::{Alternative, Form, Shared};
+use crate::form::{Alternative, Form, Literals, Shared};
 use crate::kinds::{self, Kinds};
 use crate::union;
 
@@ -162,7 +162,14 @@ impl<'a> Expander<'a> {
         let kinds = members.iter().fold(Kinds::ALL, |kinds, at| kinds.and(Kinds::of(at.node)));
         let kinds = kinds::without_negated(kinds, members);
         if let Some(literals) = kinds::literals(members, kinds) {
-            return if literals.is_empty() { Vec::new() } else { vec![Alternative::Literals(literals)] };
+            let listed = |at: &&At<'a>| at.node.get("enum").or(at.node.get("const")).is_some();
+            let origin = members.iter().find(listed).map(|at| self.origin(&at.pointer)).unwrap_or_default();
+            let literals = Literals { values: literals, origin };
+            return if literals.values.is_empty() {
+                Vec::new()
+            } else {
+                vec![Alternative::Literals(literals)]
+            };
         }
         let meant = if kinds == Kinds::ALL { Kinds::meant_by(members) } else { kinds };
         if meant == Kinds::ALL {

@@ -4,9 +4,12 @@
 //! [`Lowered`](formwork_core::Lowered): what is sent, what the model is shown, how an answer is mapped back, and a
 //! receipt of what the dialect cannot say. Judging always uses the original schema.
 //!
-//! - [`Llguidance`] constrains decoding in process.
+//! - [`Native`] is a dialect that is enforced: OpenAI's, llama.cpp's, Ollama's, llguidance's.
+//! - [`JsonObject`] is for providers that enforce some JSON object.
 //! - [`Prompt`] puts the schema into words.
 //! - [`rungs`] picks the dialects of a provider by what it declares.
+//! - [`registry`] says what is known of a model by its name.
+//! - [`lint`] says what a dialect would make of a schema as it stands.
 //!
 //! Lowering is *sound*: some answer that the lowered schema allows satisfies the original. That is not a matter of
 //! course; schemas that ordinary Rust types make (`#[serde(flatten)]`, tagged enums) come out of the usual converters as
@@ -19,16 +22,26 @@ mod containers;
 mod expand;
 mod flat;
 mod form;
+mod json_object;
 mod kinds;
-mod llguidance;
+mod limits;
+mod lint;
+mod native;
 mod order;
 mod outline;
 mod pattern;
+mod plain;
+mod profile;
 mod prompt;
+pub mod registry;
+mod reshape;
 mod rungs;
 mod scalars;
 mod union;
+mod write;
 
-pub use llguidance::Llguidance;
+pub use json_object::JsonObject;
+pub use lint::{Finding, Verdict, lint};
+pub use native::Native;
 pub use prompt::Prompt;
 pub use rungs::{DIALECTS, dialect, rungs};

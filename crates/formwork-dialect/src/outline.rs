@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::form::{Alternative, ArrayForm, Bound, Form, NumberForm, ObjectForm, StringForm};
+use crate::form::{Alternative, ArrayForm, Bound, Form, NumberForm, ObjectForm, Role, StringForm};
 
 /// The most characters of a description.
 const MAX_DESCRIPTION: usize = 200;
@@ -32,16 +32,19 @@ pub(crate) fn outline(form: &Form) -> String {
 }
 
 fn has_descriptions(form: &Form, depth: usize) -> bool {
-    depth < 16
-        && form.alternatives.iter().any(|alternative| match alternative {
+    fn explains(alternative: &Alternative, depth: usize) -> bool {
+        match alternative {
             Alternative::Object(object) => object.properties.iter().any(|property| {
                 property.form.description.is_some() || has_descriptions(&property.form, depth + 1)
             }),
+            Alternative::Mapped(inner, _) => explains(inner, depth),
             Alternative::Array(array) => {
                 array.prefix.iter().chain(&array.items).any(|form| has_descriptions(form, depth + 1))
             }
             _ => false,
-        })
+        }
+    }
+    depth < 16 && form.alternatives.iter().any(|alternative| explains(alternative, depth))
 }
 
 struct Pen<'f> {
@@ -72,8 +75,8 @@ impl<'f> Pen<'f> {
     fn alternative(&mut self, alternative: &'f Alternative) {
         match alternative {
             Alternative::Any(_) => self.out.push_str("any value"),
-            Alternative::Literals(values) => {
-                for (index, value) in values.iter().enumerate() {
+            Alternative::Literals(literals) => {
+                for (index, value) in literals.values.iter().enumerate() {
                     let separator = if index > 0 { " | " } else { "" };
                     let _ = write!(self.out, "{separator}{}", formwork_core::spaced(value));
                 }
@@ -84,6 +87,7 @@ impl<'f> Pen<'f> {
             Alternative::String(string) => self.out.push_str(&string_words(string)),
             Alternative::Array(array) => self.array(array),
             Alternative::Object(object) => self.object(object),
+            Alternative::Mapped(inner, _) => self.alternative(inner),
         }
     }
 
@@ -138,7 +142,7 @@ impl<'f> Pen<'f> {
             self.separate(&mut first);
             match &extra.pattern {
                 Some(pattern) => {
-                    let _ = write!(self.out, "(name matching {pattern}): ");
+                    let _ = write!(self.out, "(name matching {}): ", pattern.source);
                 }
                 None => self.out.push_str("(any name): "),
             }
@@ -194,12 +198,15 @@ fn number_words(number: &NumberForm) -> String {
 }
 
 fn string_words(string: &StringForm) -> String {
-    let mut words = "string".to_owned();
+    let mut words = match string.role {
+        Role::Json => "string that holds JSON".to_owned(),
+        Role::Text | Role::Name => "string".to_owned(),
+    };
     if let Some(format) = &string.format {
         let _ = write!(words, " ({format})");
     }
     for pattern in &string.patterns {
-        let _ = write!(words, " matching {pattern}");
+        let _ = write!(words, " matching {}", pattern.source);
     }
     words
 }

@@ -67,7 +67,7 @@ fn escape(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, in_class: bool) -
     })
 }
 
-fn parse(pattern: &str) -> Option<Hir> {
+pub(crate) fn parse(pattern: &str) -> Option<Hir> {
     regex_syntax::ParserBuilder::new().nest_limit(100).build().parse(pattern).ok()
 }
 

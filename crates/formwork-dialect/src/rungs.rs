@@ -2,20 +2,26 @@ use std::sync::Arc;
 
 use formwork_core::{Capabilities, Lower};
 
-use crate::{Llguidance, Prompt};
+use crate::{JsonObject, Native, Prompt};
 
 /// The names of all dialects, for messages and documentation.
-pub const DIALECTS: [&str; 3] = ["llguidance", "prompt", "prompt-outline"];
+pub const DIALECTS: [&str; 7] =
+    ["openai", "llama-cpp", "ollama", "llguidance", "json-object", "prompt", "prompt-outline"];
 
 /// The dialect of this name.
 ///
 /// ```
 /// assert_eq!(formwork_dialect::dialect("llguidance").unwrap().name(), "llguidance");
 /// assert!(formwork_dialect::dialect("esperanto").is_none());
+/// assert!(formwork_dialect::DIALECTS.iter().all(|name| formwork_dialect::dialect(name).unwrap().name() == *name));
 /// ```
 pub fn dialect(name: &str) -> Option<Arc<dyn Lower>> {
     Some(match name {
-        "llguidance" => Arc::new(Llguidance),
+        "openai" => Arc::new(Native::OPENAI),
+        "llama-cpp" => Arc::new(Native::LLAMA_CPP),
+        "ollama" => Arc::new(Native::OLLAMA),
+        "llguidance" => Arc::new(Native::LLGUIDANCE),
+        "json-object" => Arc::new(JsonObject),
         "prompt" => Arc::new(Prompt::new()),
         "prompt-outline" => Arc::new(Prompt::outline()),
         _ => return None,

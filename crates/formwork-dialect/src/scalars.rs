@@ -3,11 +3,14 @@ use serde_json::{Number, Value};
 
 use crate::expand::Expander;
 use crate::flat::At;
-use crate::form::{Bound, NumberForm, StringForm};
+use crate::form::{Bound, NumberForm, Pattern, StringForm};
 use crate::pattern;
 
 /// What JSON numbers carry exactly everywhere (RFC 8259 section 6, RFC 7493).
 pub(crate) const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
+
+const NUMBER_KEYWORDS: [&str; 5] =
+    ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 
 /// A count in a schema, which may be written as `3.0`.
 pub(crate) fn count(value: &Value) -> Option<u64> {
@@ -40,8 +43,8 @@ impl<'a> Expander<'a> {
             }
             if let Some(text) = at.node.get("pattern").and_then(Value::as_str) {
                 match pattern::translate(text) {
-                    Some(translated) if !form.patterns.contains(&translated) => {
-                        form.patterns.push(translated)
+                    Some(translated) if !form.patterns.iter().any(|known| known.translated == translated) => {
+                        form.patterns.push(Pattern { source: text.to_owned(), translated });
                     }
                     Some(_) => {}
                     None => self.lose(&at.pointer, "pattern", LossKind::Unenforced),
@@ -60,7 +63,9 @@ impl<'a> Expander<'a> {
 
     /// What numbers satisfy all of these.
     pub(crate) fn number(&mut self, members: &[At<'a>], integer: bool) -> Option<NumberForm> {
-        let mut form = NumberForm { integer, ..NumberForm::default() };
+        let speaks = |at: &&At<'a>| NUMBER_KEYWORDS.iter().any(|keyword| at.node.get(*keyword).is_some());
+        let origin = members.iter().find(speaks).map(|at| self.origin(&at.pointer));
+        let mut form = NumberForm { integer, origin: origin.unwrap_or_default(), ..NumberForm::default() };
         for at in members {
             let bound = |keyword: &str| at.node.get(keyword).and_then(Value::as_f64);
             for keyword in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"] {

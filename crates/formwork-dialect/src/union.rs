@@ -90,10 +90,11 @@ pub(crate) fn merge(alternatives: &mut Vec<Alternative>) {
     let mut literals: Option<usize> = None;
     for alternative in alternatives.drain(..) {
         match (alternative, literals) {
-            (Alternative::Literals(values), Some(at)) => {
+            (Alternative::Literals(more), Some(at)) => {
                 if let Alternative::Literals(known) = &mut out[at] {
-                    let new: Vec<_> = values.into_iter().filter(|value| !known.contains(value)).collect();
-                    known.extend(new);
+                    let is_new = |value: &Value| !known.values.contains(value);
+                    let new: Vec<_> = more.values.into_iter().filter(is_new).collect();
+                    known.values.extend(new);
                 }
             }
             (alternative, _) => {

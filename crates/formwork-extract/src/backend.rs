@@ -37,7 +37,7 @@ impl Backend {
     }
 
     /// And a dialect to ask it in, instead of the default ones. The first one is used until the provider refuses the
-    /// schema, then the next.
+    /// schema, then the next; one that proves to ignore the schema is asked in the next one that promises less.
     #[must_use]
     pub fn with_rung(mut self, lower: Arc<dyn Lower>) -> Self {
         self.rungs.push(lower);

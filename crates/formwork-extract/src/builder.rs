@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::consult::FallbackFn;
 use crate::extractor::Extractor;
-use crate::{AsyncValidator, Backend, Budget, Driver, Fallback, Observer, Situation};
+use crate::{AsyncValidator, Backend, Budget, Driver, Fallback, Memory, Observer, Situation};
 
 /// Builds an [`Extractor`]. What is wrong with any part is reported by [`build`](Self::build).
 #[must_use]
@@ -38,6 +38,7 @@ pub struct ExtractorBuilder<T> {
     validators: Vec<Arc<dyn AsyncValidator>>,
     fallback: Option<Arc<dyn Fallback>>,
     shared_budget: Option<Budget>,
+    memory: Option<Memory>,
     of: PhantomData<fn() -> T>,
 }
 
@@ -64,6 +65,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
             validators: Vec::new(),
             fallback: None,
             shared_budget: None,
+            memory: None,
             of: PhantomData,
         }
     }
@@ -126,6 +128,12 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
     /// With a budget that all extractions, and whoever else has a clone of it, share.
     pub fn with_shared_budget(mut self, budget: Budget) -> Self {
         self.shared_budget = Some(budget);
+        self
+    }
+
+    /// With a memory of what targets refuse or ignore that other extractors share; one of its own otherwise.
+    pub fn with_memory(mut self, memory: Memory) -> Self {
+        self.memory = Some(memory);
         self
     }
 
@@ -272,6 +280,9 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         }
         if let Some(budget) = self.shared_budget {
             driver = driver.with_budget(budget);
+        }
+        if let Some(memory) = self.memory {
+            driver = driver.with_memory(memory);
         }
         driver = self.observers.into_iter().fold(driver, Driver::with_observer);
         driver = self.validators.into_iter().fold(driver, Driver::with_validator);

@@ -3,21 +3,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::{
-    Call, CallId, Clock, Consult, Context, Cost, Error, ErrorKind, Event, JsonPath, Misuse, Origin, Outcome,
-    Plan, Run, Severity, SharedProvider, Stage, Step, Verdict, Violation,
+    Call, CallId, Clock, Consult, Context, Cost, Error, ErrorKind, Event, JsonPath, LessonKind, Misuse,
+    Origin, Outcome, Plan, Run, Severity, SharedProvider, Stage, Step, Verdict, Violation,
 };
 use serde_json::Value;
+use tracing::Instrument as _;
 
 use crate::call::{Heard, make};
 use crate::consult::{AsyncValidator, Fallback, Findings, Situation};
 use crate::interrupt::{Interrupt, Interruption};
 use crate::observer::{Audience, Next, Observer, Started};
 use crate::updates::{Paced, Updates};
-use crate::{Budget, CancellationToken, TokioClock, blocking};
+use crate::{Budget, CancellationToken, Memory, TokioClock, blocking, trace};
 
 /// Carries out the steps of [`Run`]s: makes the calls, waits, asks validators and the fallback.
 ///
-/// It decides nothing; the run does. So [`drive`](Self::drive), [`drive_blocking`](Self::drive_blocking) and
+/// It decides nothing; the run does. What a run learns of a target it keeps in its [`Memory`] for the next. So [`drive`](Self::drive), [`drive_blocking`](Self::drive_blocking) and
 /// [`stream`](Self::stream) come to the same result.
 ///
 /// ```
@@ -47,6 +48,7 @@ pub struct Driver {
     validators: Vec<Arc<dyn AsyncValidator>>,
     fallback: Option<Arc<dyn Fallback>>,
     budget: Option<Budget>,
+    memory: Memory,
 }
 
 impl Driver {
@@ -59,6 +61,7 @@ impl Driver {
             validators: Vec::new(),
             fallback: None,
             budget: None,
+            memory: Memory::new(),
         }
     }
 
@@ -94,6 +97,13 @@ impl Driver {
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budget = Some(budget);
+        self
+    }
+
+    /// With a memory that other drivers share, instead of one of its own.
+    #[must_use]
+    pub fn with_memory(mut self, memory: Memory) -> Self {
+        self.memory = memory;
         self
     }
 
@@ -137,9 +147,13 @@ impl Driver {
         cancel: &CancellationToken,
         tap: Option<&dyn Paced>,
     ) -> Result<Outcome<Value>, Error> {
+        let span = trace::span(plan);
         let audience = Audience::new(&self.observers, tap);
         let ride = Ride { driver: self, plan, cancel, audience, again: false, warnings: Vec::new() };
-        ride.finish(run).await
+        let run = run.with_start_rungs(self.memory.start_rungs(plan, self.clock.now()));
+        let result = ride.finish(run).instrument(span.clone()).await;
+        trace::record(&span, &result);
+        result
     }
 }
 
@@ -149,6 +163,7 @@ impl fmt::Debug for Driver {
             .field("providers", &self.providers)
             .field("clock", &self.clock)
             .field("budget", &self.budget)
+            .field("memory", &self.memory)
             .finish_non_exhaustive()
     }
 }
@@ -246,6 +261,12 @@ impl Ride<'_> {
         let Some(attempt) = run.ledger().last() else { return Ok(()) };
         if let Some(reservation) = reservation {
             reservation.settle(attempt.cost);
+        }
+        if let Some(lesson) = &attempt.lesson {
+            self.driver.memory.learn(self.plan, lesson, attempt.ended);
+            if lesson.kind == LessonKind::Ignored {
+                tracing::warn!(target: "formwork", "{lesson}");
+            }
         }
         self.again = matches!(attempt.verdict, Verdict::Failed { .. });
         self.audience.tell(|observer, id| observer.attempt_finished(id, attempt));

@@ -5,10 +5,16 @@
 //! - [`Updates`] is a run as a stream: texts, snapshots of the document, attempts, and the outcome.
 //! - [`Observer`] is told what runs do; [`AsyncValidator`] and [`Fallback`] have a say where the contract gives them one.
 //! - [`Budget`] is shared by runs, [`CancellationToken`] ends them.
+//! - [`Memory`] keeps what runs learn of their targets: what those refuse is not asked of them again.
 //!
 //! Every way of driving is the same code over the same machine, so all of them come to the same result. A provider that
 //! never answers is given up at the deadline; time comes from a [`Clock`](formwork_core::Clock), and is
 //! [`TokioClock`]'s by default.
+//!
+//! # Traces
+//! Each run is a `tracing` span `extract` of target `formwork`, with the name of the schema, and at its end the number of
+//! calls and violations, whether the fallback was used, the tokens of all calls, and the kind of error. Spans of calls,
+//! as layers write them, are its children. A target that ignores its schema is a warning in it.
 //!
 //! # Blocking
 //! Blocking calls wait on one runtime that the process shares, on the calling thread. Inside of an async runtime, its
@@ -29,7 +35,9 @@ mod consult;
 mod driver;
 mod extractor;
 mod interrupt;
+mod memory;
 mod observer;
+mod trace;
 mod updates;
 
 pub use backend::Backend;
@@ -40,5 +48,6 @@ pub use clock::TokioClock;
 pub use consult::{AsyncValidator, Fallback, Findings, Situation};
 pub use driver::Driver;
 pub use extractor::{Extraction, Extractor};
+pub use memory::Memory;
 pub use observer::{Next, Observer, RunId, Started};
 pub use updates::{Update, Updates};

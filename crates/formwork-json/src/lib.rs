@@ -30,7 +30,7 @@ mod tolerant;
 
 pub use edit::{Edit, EditKind, Level};
 pub use incremental::{Closed, Incremental, Progress};
-pub use locate::{locate, locate_key, values_from};
+pub use locate::{locate, locate_all, locate_key, values_from};
 pub use path::{JsonPath, PathError, Segment};
 pub use read::{Candidate, ReadError, Reading, read, read_bytes};
 pub use span::{Span, line_column};

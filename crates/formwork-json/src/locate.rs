@@ -1,5 +1,6 @@
 //! Where the values of a JSON text stand in it. The text must be JSON already: what cannot be followed ends the walk.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::{JsonPath, Segment, Span};
@@ -16,15 +17,24 @@ use crate::{JsonPath, Segment, Span};
 /// # Ok::<(), formwork_json::PathError>(())
 /// ```
 pub fn locate(text: &str, path: &JsonPath) -> Option<Span> {
-    let mut finder = Finder { path: path.segments(), matched: 0, depth: 0, found: None, key: None };
+    let mut finder = Finder::new(path);
     walk(text, &mut finder);
     finder.found
+}
+
+/// The same as [`locate`] for each of several paths, in one walk through the text.
+pub fn locate_all<'p>(text: &str, paths: impl IntoIterator<Item = &'p JsonPath>) -> Vec<Option<Span>> {
+    let mut finders = Finders(paths.into_iter().map(Finder::new).collect());
+    if !finders.0.is_empty() {
+        walk(text, &mut finders);
+    }
+    finders.0.into_iter().map(|finder| finder.found).collect()
 }
 
 /// The bytes of the *name* of the member at `path`, quotes included; `None` for an array item or the root.
 pub fn locate_key(text: &str, path: &JsonPath) -> Option<Span> {
     let Some(Segment::Key(_)) = path.last() else { return None };
-    let mut finder = Finder { path: path.segments(), matched: 0, depth: 0, found: None, key: None };
+    let mut finder = Finder::new(path);
     walk(text, &mut finder);
     finder.found.and(finder.key)
 }
@@ -74,7 +84,11 @@ struct Finder<'p> {
     key: Option<Span>,
 }
 
-impl Finder<'_> {
+impl<'p> Finder<'p> {
+    fn new(path: &'p JsonPath) -> Self {
+        Self { path: path.segments(), matched: 0, depth: 0, found: None, key: None }
+    }
+
     fn step(&mut self, same: impl Fn(&Segment) -> bool) -> bool {
         let here = self.matched == self.depth && self.path.get(self.depth).is_some_and(same);
         if here {
@@ -103,6 +117,23 @@ impl Walker for Finder<'_> {
         }
         self.matched = self.matched.min(self.depth.saturating_sub(1));
         self.depth = self.depth.saturating_sub(1);
+    }
+}
+
+/// Several that walk together.
+struct Finders<'p>(Vec<Finder<'p>>);
+
+impl Walker for Finders<'_> {
+    fn key(&mut self, span: Span, name: &str) {
+        self.0.iter_mut().for_each(|finder| finder.key(span, name));
+    }
+
+    fn index(&mut self, index: usize) {
+        self.0.iter_mut().for_each(|finder| finder.index(index));
+    }
+
+    fn value(&mut self, span: Span) {
+        self.0.iter_mut().for_each(|finder| finder.value(span));
     }
 }
 
@@ -172,10 +203,7 @@ fn walk(text: &str, walker: &mut impl Walker) {
                 *seen += 1;
             } else {
                 let end = scalar_end(bytes, at);
-                let Some(name) = text.get(at..end).and_then(|name| serde_json::from_str::<String>(name).ok())
-                else {
-                    return;
-                };
+                let Some(name) = text.get(at..end).and_then(name) else { return };
                 walker.key(Span::new(at, end), &name);
                 at = skip(bytes, end, |b| b.is_ascii_whitespace() || b == b':');
             }
@@ -196,6 +224,14 @@ fn walk(text: &str, walker: &mut impl Walker) {
         if open.is_empty() {
             return;
         }
+    }
+}
+
+/// A name without its quotes and escapes.
+fn name(quoted: &str) -> Option<Cow<'_, str>> {
+    match quoted.strip_prefix('"')?.strip_suffix('"') {
+        Some(plain) if !plain.contains('\\') => Some(plain.into()),
+        _ => serde_json::from_str::<String>(quoted).ok().map(Cow::Owned),
     }
 }
 
@@ -250,5 +286,15 @@ mod tests {
         let text = r#"{"a": 1, "a": 2}"#;
         assert_eq!(found(text, "$.a"), Some("2"));
         assert_eq!(locate_key(text, &"$.a".parse().unwrap()), Some(Span::new(9, 12)));
+    }
+
+    #[test]
+    fn several_paths_are_found_as_each_alone() {
+        let text = r#"{"a": {"b": [10, 11]}, "\u0061": {"b": 2}, "c\"": [1]}"#;
+        let paths: Vec<JsonPath> =
+            ["$.a.b", "$", "$.x", r#"$['c"'][0]"#, "$.a"].map(|path| path.parse().unwrap()).into();
+        let alone: Vec<_> = paths.iter().map(|path| locate(text, path)).collect();
+        assert_eq!(locate_all(text, &paths), alone);
+        assert_eq!(alone.iter().filter(|span| span.is_some()).count(), 4);
     }
 }

@@ -66,6 +66,11 @@ impl JsonPath {
         path
     }
 
+    /// Adds one step to this path.
+    pub fn push(&mut self, segment: Segment) {
+        self.0.push(segment);
+    }
+
     /// The path of the value that contains this one; `None` for the root.
     pub fn parent(&self) -> Option<Self> {
         let (_, rest) = self.0.split_last()?;
@@ -110,6 +115,27 @@ impl JsonPath {
         }
         out
     }
+
+    /// Writes what [`Display`](fmt::Display) writes, without the way through a formatter.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_to(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        out.write_char('$')?;
+        for segment in &self.0 {
+            match segment {
+                Segment::Key(name) if is_shorthand(name) => {
+                    out.write_char('.')?;
+                    out.write_str(name)?;
+                }
+                Segment::Key(name) => {
+                    write!(out, "['{}']", name.replace('\\', "\\\\").replace('\'', "\\'"))?;
+                }
+                Segment::Index(index) => write!(out, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
 }
 
 impl FromIterator<Segment> for JsonPath {
@@ -120,34 +146,17 @@ impl FromIterator<Segment> for JsonPath {
 
 impl fmt::Display for JsonPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("$")?;
-        for segment in &self.0 {
-            match segment {
-                Segment::Key(name) if is_shorthand(name) => {
-                    f.write_str(".")?;
-                    f.write_str(name)?;
-                }
-                Segment::Key(name) => write!(f, "['{}']", name.replace('\\', "\\\\").replace('\'', "\\'"))?,
-                Segment::Index(index) => write!(f, "[{index}]")?,
-            }
-        }
-        Ok(())
+        self.write_to(f)
     }
 }
 
 /// RFC 9535 `member-name-shorthand`: a letter, `_` or non-ASCII character, then also digits.
 fn is_shorthand(name: &str) -> bool {
-    if let [first, rest @ ..] = name.as_bytes()
-        && name.is_ascii()
-    {
-        let starts = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
-        return starts(first) && rest.iter().all(|byte| starts(byte) || byte.is_ascii_digit());
-    }
-    let starts = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
-    let mut chars = name.chars();
-    chars.next().is_some_and(starts)
-        && chars.all(|c| starts(c) || c.is_ascii_digit())
-        && !name.chars().any(|c| c.is_control() || c.is_whitespace())
+    let is_part = |c: char| match c.is_ascii() {
+        true => c.is_ascii_alphanumeric() || c == '_',
+        false => !c.is_control() && !c.is_whitespace(),
+    };
+    name.starts_with(|c: char| !c.is_ascii_digit()) && name.chars().all(is_part)
 }
 
 /// A text that is not a [`JsonPath`].

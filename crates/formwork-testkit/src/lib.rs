@@ -3,6 +3,7 @@
 //! - [`Scripted`] is a provider that answers from a script and remembers what it was asked.
 //! - [`VirtualClock`] lets an hour pass in no time.
 //! - [`instance`] makes documents that satisfy a schema, [`near_misses`] documents that break one keyword of it.
+//! - `server`, with the feature of that name, is an HTTP server on this machine that misbehaves as scripted.
 //!
 //! ```
 //! use formwork_core::Provider;
@@ -17,6 +18,8 @@ mod clock;
 mod instance;
 mod near_miss;
 mod script;
+#[cfg(feature = "server")]
+pub mod server;
 
 pub use clock::VirtualClock;
 pub use instance::{instance, schema};

@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p formwork --example embed` asks a scripted model; with `--features local` it asks one in this process.
 
-use formwork::{Error, Extractor};
+use formwork::Extractor;
 
 #[derive(Debug, schemars::JsonSchema, serde::Serialize, serde::Deserialize)]
 struct Person {
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 #[cfg(not(feature = "local"))]
-fn model() -> Result<std::sync::Arc<formwork_testkit::Scripted>, Error> {
+fn model() -> Result<std::sync::Arc<formwork_testkit::Scripted>, formwork::Error> {
     let answers = [r#"{"name": "Maria Lindqvist", "age": 3, "city": "Lisbon"}"#, r#"{"age": 34}"#];
     Ok(std::sync::Arc::new(formwork_testkit::Scripted::new(answers)))
 }

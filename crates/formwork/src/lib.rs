@@ -38,15 +38,48 @@
 //! - [`dialect`]: schemas in the dialects of providers.
 //! - [`schema`]: JSON Schema; every violation in words, and a lint for the schema itself.
 //! - [`json`]: finds and reads JSON in model text.
-//! - `local`, with the feature of that name: a model in this process. No default feature brings it along.
+//! - [`layers`]: time-outs, a limit of calls at once, traces.
+//! - [`ollama`], [`openai`], [`prompt`], [`http`], [`wire`]: models behind servers. `local`, with the feature of that name:
+//!   a model in this process; no default feature brings it along.
+//!
+//! Which model is asked is a matter of a file, [`config`], and of [`providers`], which knows what its words stand for:
+//!
+//! ```no_run
+//! # #[derive(schemars::JsonSchema, serde::Deserialize)]
+//! # struct Person { name: String }
+//! # async fn doc() -> Result<(), formwork::Error> {
+//! use formwork::{Extractor, Setup};
+//!
+//! // formwork.toml, here or above
+//! let setup = Setup::find(None).await?;
+//! let extractor: Extractor<Person> = setup.extractor().build()?;
+//! let person = extractor.extract("Maria Lindqvist, 34, moved to Lisbon last spring.").await?.value;
+//! # Ok(()) }
+//! ```
+
+pub mod config;
+pub mod providers;
+
+mod setup;
 
 pub use formwork_core as core;
 pub use formwork_dialect as dialect;
 pub use formwork_extract as extract;
+#[cfg(feature = "http")]
+pub use formwork_http as http;
 pub use formwork_json as json;
+pub use formwork_layers as layers;
 #[cfg(feature = "local")]
 pub use formwork_local as local;
+#[cfg(feature = "ollama")]
+pub use formwork_ollama as ollama;
+#[cfg(feature = "openai")]
+pub use formwork_openai as openai;
+pub use formwork_prompt as prompt;
 pub use formwork_schema as schema;
+#[cfg(feature = "http")]
+pub use formwork_wire as wire;
 
 pub use formwork_core::{Error, ErrorKind, Input, Message, Outcome, Policy, Provider, Rule, Violation};
 pub use formwork_extract::{Backend, CancellationToken, Extractor};
+pub use setup::Setup;

@@ -4,6 +4,7 @@ use formwork_cli::rows;
 use formwork_core::{
     Attempt, Edit, ErrorKind, Failure, Fault, LiftOp, Loss, Lowered, Outcome, Rule, Violation,
 };
+use formwork_dialect::registry::{Entry, Registry, RegistryError};
 use formwork_json::ReadError;
 use formwork_schema::SchemaError;
 use serde_json::Value;
@@ -27,17 +28,31 @@ pub(super) fn all() -> Vec<(&'static str, String)> {
         ("outcome", written::<Outcome<Value>>()),
         ("rule", read::<Rule>()),
         ("violation", written::<Violation>()),
+        // formwork-dialect
+        ("registry", read::<Registry>()),
+        ("registry-entry", written::<Entry>()),
+        ("registry-error", written::<RegistryError>()),
         // formwork-schema
         ("schema-error", written::<SchemaError>()),
+        // formwork
+        ("formwork.toml", config()),
         // formwork-cli
         ("check-input", read::<rows::CheckInput>()),
         ("check-output", written::<rows::CheckOutput>()),
+        ("doctor-output", written::<rows::DoctorOutput>()),
         ("extract-input", read::<rows::ExtractInput>()),
         ("extract-output", written::<rows::ExtractOutput>()),
+        ("lower-input", read::<rows::LowerInput>()),
+        ("lower-output", written::<rows::LowerOutput>()),
         ("model-output", written::<rows::ModelOutput>()),
         ("read-input", read::<rows::ReadInput>()),
         ("read-output", written::<rows::ReadOutput>()),
     ]
+}
+
+/// Of the configuration file, with every kind of provider that there is.
+fn config() -> String {
+    format!("{:#}\n", formwork::config::schema(&formwork::providers::Providers::builtin()))
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ pub(super) const TABLE: &[Rule] = &[
     Rule::at("formwork-http", 3).never(PROVIDERS),
     Rule::at("formwork-layers", 3).never(PROVIDERS),
     Rule::at("formwork-openai", 3).never(&["reqwest"]),
-    Rule::at("formwork-ollama", 3).never(&["reqwest"]),
+    Rule::at("formwork-ollama", 3).never_by_default(&["reqwest"]),
     Rule::at("formwork-anthropic", 3).never(&["reqwest"]),
     Rule::at("formwork-gemini", 3).never(&["reqwest"]),
     Rule::at("formwork-prompt", 3),

@@ -51,8 +51,11 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
             |error| CheckOutput { id: Value::Null, valid: None, violations: Vec::new(), error: Some(error) },
         );
     };
-    let compiled = files::schema(schema, formats)?;
-    for finding in lint(&files::json(schema)?) {
+    let inputs: Vec<&Path> = args.documents.iter().chain([schema]).map(PathBuf::as_path).collect();
+    files::one_standard_input(&inputs)?;
+    let schema_document = files::json(schema)?;
+    let compiled = files::compiled(schema, &schema_document, formats)?;
+    for finding in lint(&schema_document) {
         eprintln!("{}: {finding}", files::name(schema));
     }
     let mut all_valid = true;

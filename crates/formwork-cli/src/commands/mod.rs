@@ -1,7 +1,9 @@
 //! One module for each command.
 
 pub(crate) mod check;
+pub(crate) mod doctor;
 pub(crate) mod extract;
+pub(crate) mod lower;
 #[cfg(feature = "local")]
 pub(crate) mod models;
 pub(crate) mod read;

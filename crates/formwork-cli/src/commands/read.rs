@@ -74,7 +74,13 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
     if args.jsonl {
         return jsonl::each_row(&args.file, |row| read_row(row, level), |error| failed(Value::Null, error));
     }
-    let schema = args.schema.as_deref().map(|path| files::schema(path, Formats::Assert)).transpose()?;
+    let schema = match &args.schema {
+        Some(path) => {
+            files::one_standard_input(&[path, &args.file])?;
+            Some(files::compiled(path, &files::json(path)?, Formats::Assert)?)
+        }
+        None => None,
+    };
     let name = files::name(&args.file);
     let output = match read_bytes(&files::bytes(&args.file)?, level) {
         Ok(reading) => chosen(Value::from(name.clone()), reading.into_candidates(), schema.as_deref()),

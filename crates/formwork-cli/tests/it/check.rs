@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::{example, formwork, temporary};
+use crate::{against_schema, example, formwork, temporary};
 
 fn score() -> Value {
     json!({
@@ -124,6 +124,9 @@ fn rows_are_answered_one_by_one() {
     let ran = formwork(&["check", "--jsonl"], rows.join("\n"));
     let answers = ran.rows();
     assert_eq!((ran.code, answers.len()), (0, 5), "{}", ran.stderr);
+    for answer in &answers {
+        assert_eq!(against_schema("check-output.json", answer), Vec::<String>::new(), "{answer}");
+    }
     assert_eq!(answers[0], json!({"id": "a", "valid": true, "violations": []}));
     assert_eq!((&answers[1]["valid"], &answers[1]["violations"][0]["pointer"]), (&json!(false), &json!("")));
     assert_eq!(answers[2]["error"]["class"], "schema");
@@ -149,6 +152,7 @@ fn bad_input_is_one_message_and_the_right_exit_code() {
         (vec!["check", "--schema", &no_json], "{}", 2, "no.schema.json:2:10: not JSON"),
         (vec!["check", "--schema", &remote], "{}", 2, "nothing is fetched"),
         (vec!["check"], "", 2, "--schema"),
+        (vec!["check", "--schema", "-"], "{}", 2, "standard input can be only one of the inputs"),
         (vec!["check", "--schema", &person], "", 1, "error: standard input: the text is empty\n"),
         (vec!["check", "--schema", &person], "{\"a\" 1}", 1, "standard input:1:6"),
         (vec!["check", "--schema", &person], "{} {}", 1, "trailing characters"),
@@ -167,6 +171,13 @@ fn bad_input_is_one_message_and_the_right_exit_code() {
         "{}",
         ran.stdout.len()
     );
+}
+
+#[test]
+fn the_schema_may_be_standard_input() {
+    let document = temporary("seven.json", "7");
+    let ran = formwork(&["check", "--schema", "-", &document], r#"{"type": "integer"}"#);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
 }
 
 #[test]

@@ -3,7 +3,19 @@
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod check;
+mod config;
+#[cfg(feature = "local")]
+mod extract;
+#[cfg(all(feature = "local", unix))]
+mod interrupt;
+mod lower;
+#[cfg(feature = "local")]
+mod models;
 mod read;
+// The models of a few kilobytes that formwork-local is tested with.
+#[cfg(feature = "local")]
+#[path = "../../../formwork-local/tests/it/tiny.rs"]
+mod tiny;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -25,13 +37,22 @@ impl Ran {
 
 /// Runs `formwork` with these arguments and this standard input.
 fn formwork(args: &[&str], stdin: impl AsRef<[u8]>) -> Ran {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_formwork"))
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    run(command(args), stdin)
+}
+
+/// `formwork` with these arguments, all of its streams open to the test, and nothing of the caller's that changes it.
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_formwork"));
+    command.args(args).env_remove("FORMWORK_MODEL").env_remove("FORMWORK_CONFIG");
+    // Tests run side by side, and the threads of several models would only wait for each other.
+    command.env("CANDLE_NUM_THREADS", "1");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs a command with this standard input.
+fn run(mut command: Command, stdin: impl AsRef<[u8]>) -> Ran {
+    let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let bytes = stdin.as_ref().to_vec();
     // A command that refuses its arguments does not read on.
@@ -48,11 +69,33 @@ fn example(name: &str) -> String {
     path.display().to_string()
 }
 
-/// A file with this content that goes with the test.
-fn temporary(name: &str, content: impl AsRef<[u8]>) -> String {
+/// What the run said is one line with these words in it, and it printed nothing.
+fn refused(ran: &Ran, code: i32, says: &str) {
+    assert_eq!((ran.code, ran.stdout.as_str()), (code, ""), "{says}: {}", ran.stderr);
+    assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains(says), "{says}: {}", ran.stderr);
+    assert!(ran.stderr.lines().count() == 1 && ran.stderr.len() < 1000, "{}", ran.stderr);
+}
+
+/// What is wrong with what the command printed, by the schema that is published for it.
+fn against_schema(name: &str, printed: &serde_json::Value) -> Vec<String> {
+    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "..", "schemas", name].iter().collect();
+    let schema = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let compiled = formwork_schema::compile(&schema).unwrap();
+    let mut report = formwork_core::Report::default();
+    formwork_core::Validator::validate(&*compiled, printed, &formwork_core::Context::EMPTY, &mut report);
+    report.violations().iter().map(ToString::to_string).collect()
+}
+
+/// A folder of the tests' own, for this run of them.
+fn folder() -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join(name);
+    folder
+}
+
+/// A file with this content that goes with the test.
+fn temporary(name: &str, content: impl AsRef<[u8]>) -> String {
+    let path = folder().join(name);
     std::fs::write(&path, content).unwrap();
     path.display().to_string()
 }

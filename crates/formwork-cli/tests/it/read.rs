@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use crate::{example, formwork};
+use crate::{against_schema, example, formwork, refused};
 
 #[test]
 fn the_document_is_printed_and_the_edits_on_request() {
@@ -61,6 +61,9 @@ fn rows_are_answered_one_by_one() {
     let ran = formwork(&["read", "--jsonl"], rows.join("\n"));
     let answers = ran.rows();
     assert_eq!((ran.code, answers.len()), (0, 5));
+    for answer in &answers {
+        assert_eq!(against_schema("read-output.json", answer), Vec::<String>::new(), "{answer}");
+    }
     assert_eq!(answers[0], json!({"id": 1, "ok": true, "value": {"a": 1}, "edits": []}));
     assert_eq!(
         answers[1],
@@ -92,6 +95,7 @@ fn bad_input_is_one_message_and_the_right_exit_code() {
     }
     let ran = formwork(&["read", "--level", "loose"], "{}");
     assert_eq!(ran.code, 2);
+    refused(&formwork(&["read", "--schema", "-"], "{}"), 2, "standard input can be only one of the inputs");
     let ran = formwork(&["read", "nowhere.txt"], "");
     assert_eq!((ran.code, ran.stderr.starts_with("error: cannot read nowhere.txt: ")), (2, true));
 }

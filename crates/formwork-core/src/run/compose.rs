@@ -18,8 +18,8 @@ impl Run {
         let (lowered, messages) = match &self.asked {
             Ask::Whole => {
                 let mut messages = self.task(plan, rung.whole.shown.as_ref());
-                if let Some(feedback) = self.feedback.as_ref().filter(|_| !self.violations.is_empty()) {
-                    feedback.apply(&mut messages, &self.previous, &self.violations);
+                if let Some(feedback) = self.feedback.as_ref().filter(|_| !self.violations().is_empty()) {
+                    feedback.apply(&mut messages, &self.previous, self.violations());
                 }
                 (Arc::clone(&rung.whole), messages)
             }
@@ -126,7 +126,7 @@ impl Run {
             let now = self.draft.as_ref().and_then(|draft| path.get(&draft.value)).map(spaced);
             let now = now.map_or("missing".to_owned(), |now| format!("now {}", cut_bytes(&now, MAX_SHOWN)));
             words.push_str(&format!("- \"{}\" ({now})", label(path)));
-            let about = self.violations.iter().filter(|violation| violation.path.is_within(path));
+            let about = self.violations().iter().filter(|violation| violation.path.is_within(path));
             for (n, violation) in about.take(MAX_REASONS).enumerate() {
                 words.push_str(if n == 0 { ": " } else { "; " });
                 words.push_str(&violation.detail());

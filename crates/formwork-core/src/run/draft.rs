@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use formwork_json::{
-    Candidate, Edit, EditKind, JsonPath, ReadError, Segment, locate, read, splice, values_from,
+    Candidate, Edit, EditKind, JsonPath, ReadError, Segment, locate_all, read, splice, values_from,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Examined, Run, State, of_answer};
+use super::{Examined, Run, State, of_answer, tripwire};
 use crate::feedback::cut_bytes;
 use crate::{
-    Ask, Completion, Failure, Finish, Judgement, Lowered, Plan, Provenance, Source, Stage, Violation, lift,
-    spaced,
+    Ask, Call, Completion, Failure, Finish, Judgement, Lowered, Plan, Provenance, Source, Stage, Violation,
+    lift, spaced,
 };
 
 /// A document that is not accepted yet.
@@ -23,6 +23,8 @@ pub(super) struct Draft {
     pub(super) value: Value,
     pub(super) provenance: Vec<Provenance>,
     pub(super) warnings: Vec<Violation>,
+    /// The entry of the ledger that says what is wrong with it.
+    pub(super) entry: usize,
 }
 
 impl Run {
@@ -33,7 +35,7 @@ impl Run {
         completion: &Completion,
         stopped: Option<Violation>,
     ) -> Examined {
-        let failed = |failure| Examined { draft: None, edits: Vec::new(), failure: Some(failure) };
+        let failed = Examined::failed;
         if let Some(reason) = stopped {
             return failed(Failure::Stopped { violations: vec![reason] });
         }
@@ -52,7 +54,8 @@ impl Run {
             Err(_) if completion.finish == Finish::Length => return failed(truncated()),
             Err(error) => {
                 let violation = of_answer("json", "", &unreadable(&error));
-                return failed(Failure::NotJson { violations: vec![violation] });
+                let ignored = self.promised(completion).and_then(|_| tripwire::unread(completion, &error));
+                return Examined { ignored, ..failed(Failure::NotJson { violations: vec![violation] }) };
             }
         };
         match &self.asked {
@@ -76,15 +79,29 @@ impl Run {
             }
         }
         let Some((_, draft, violations, candidate)) = nearest else {
-            return Examined { draft: None, edits: Vec::new(), failure: Some(truncated()) };
+            return Examined::failed(truncated());
         };
+        let ignored = self.promised(completion).and_then(|call| {
+            let value = Some(&draft.value).filter(|_| call.lowered.lift.is_empty());
+            tripwire::read(call, completion, &candidate, value, &violations)
+        });
         let cut = completion.finish == Finish::Length && candidate.closed_at().is_some();
         let failure = match violations {
             _ if cut => Some(truncated()),
             violations if violations.is_empty() => None,
             violations => Some(Failure::Invalid { violations }),
         };
-        Examined { draft: Some(draft), edits: candidate.edits, failure }
+        Examined { draft: Some(draft), edits: candidate.edits, failure, ignored }
+    }
+
+    /// The open call, if its answer was promised to keep to the schema of the whole document.
+    fn promised(&self, completion: &Completion) -> Option<&Call> {
+        match &self.state {
+            State::Calling { call, .. } if self.asked == Ask::Whole => {
+                Some(call.as_ref()).filter(|call| tripwire::is_armed(call, completion))
+            }
+            _ => None,
+        }
     }
 
     /// Lifts and judges one candidate for the whole document; its value is given beside it.
@@ -107,12 +124,13 @@ impl Run {
         {
             violations.extend(closed(&text, at, &mut provenance, self.attempt()));
         }
-        for violation in &mut violations {
-            violation.span = locate(&text, &violation.path)
-                .map(|span| span.shifted(candidate.span.start))
-                .filter(|_| untouched);
+        if untouched {
+            let spans = locate_all(&text, violations.iter().map(|violation| &violation.path));
+            for (violation, span) in violations.iter_mut().zip(spans) {
+                violation.span = span.map(|span| span.shifted(candidate.span.start));
+            }
         }
-        (Draft { text, value, provenance, warnings }, violations)
+        (Draft { text, value, provenance, warnings, entry: self.ledger.len() }, violations)
     }
 
     /// Splices the answered values into the draft and judges the whole.
@@ -126,29 +144,26 @@ impl Run {
         let Some(candidate) = candidates.into_iter().find(|candidate| candidate.value.is_object()) else {
             let violation =
                 of_answer("json", "an object with the values that were asked for", "something else");
-            return Examined {
-                draft: None,
-                edits: Vec::new(),
-                failure: Some(Failure::NotJson { violations: vec![violation] }),
-            };
+            return Examined::failed(Failure::NotJson { violations: vec![violation] });
         };
         let edits = candidate.edits;
-        let Some(mut draft) = self.draft.clone() else {
-            return Examined { draft: None, edits, failure: Some(truncated()) };
+        let Some(Draft { text, provenance, .. }) = &self.draft else {
+            return Examined { edits, ..Examined::failed(truncated()) };
         };
+        let (mut text, mut provenance) = (text.clone(), provenance.clone());
         let (answer, unlifted) = lift(candidate.value, &self.lowered(plan));
         for path in paths {
             let Some(value) = answer.get(label(path)) else { continue };
-            let Some(text) = splice(&draft.text, path, value) else { continue };
-            draft.text = text;
+            let Some(patched) = splice(&text, path, value) else { continue };
+            text = patched;
             let narrowed = plan.contract.rules().any(|rule| rule.target() == path);
             let source = if narrowed { Source::Narrowed } else { Source::Patched };
-            draft.provenance.retain(|part| part.path.is_root() || !part.path.is_within(path));
-            draft.provenance.push(Provenance { path: path.clone(), source, attempt: self.attempt() });
+            provenance.retain(|part| part.path.is_root() || !part.path.is_within(path));
+            provenance.push(Provenance { path: path.clone(), source, attempt: self.attempt() });
         }
-        draft.value = serde_json::from_str(&draft.text).unwrap_or_default();
-        let Judgement { violations, warnings, .. } = self.judge(plan, &draft.value, unlifted);
-        draft.warnings = warnings;
+        let value = serde_json::from_str(&text).unwrap_or_default();
+        let Judgement { violations, warnings, .. } = self.judge(plan, &value, unlifted);
+        let draft = Draft { text, value, provenance, warnings, entry: self.ledger.len() };
         let cut =
             completion.finish == Finish::Length && edits.iter().any(|edit| edit.kind == EditKind::Closed);
         let failure = match violations {
@@ -156,7 +171,7 @@ impl Run {
             violations if violations.is_empty() => Some(truncated()),
             violations => Some(Failure::Invalid { violations }),
         };
-        Examined { draft: Some(draft), edits, failure }
+        Examined { draft: Some(draft), edits, failure, ignored: None }
     }
 
     fn judge(&self, plan: &Plan, value: &Value, unlifted: Vec<Violation>) -> Judgement {
@@ -166,10 +181,10 @@ impl Run {
     }
 
     /// The paths that a patch could mend; empty if one of the violations can only be mended by a whole answer.
-    pub(super) fn patchable(&self, plan: &Plan, violations: &[Violation]) -> Vec<JsonPath> {
+    pub(super) fn patchable(&self, plan: &Plan) -> Vec<JsonPath> {
         let Some(draft) = &self.draft else { return Vec::new() };
         let mut paths: Vec<JsonPath> = Vec::new();
-        for violation in violations {
+        for violation in self.violations() {
             let whole_object = matches!(
                 violation.rule.as_str(),
                 "additionalProperties" | "unevaluatedProperties" | "propertyNames"

@@ -1,7 +1,10 @@
 //! The run machine: one request from its first call to its end, as a pure state machine.
 
+mod breach;
 mod compose;
 mod draft;
+mod learn;
+mod tripwire;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -191,8 +194,8 @@ pub enum Misuse {
 /// every step and go on in another process.
 ///
 /// What always holds: it ends; calls are bounded; an accepted value satisfies the contract, a fallback's too; within a
-/// target the temperature never rises; targets only advance; waits end before the deadline; what was spent and what is
-/// reserved stay within the budget.
+/// target the temperature never rises and no rung is asked again once a lower one is; targets only advance; waits end
+/// before the deadline; what was spent and what is reserved stay within the budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     digest: String,
@@ -204,6 +207,9 @@ pub struct Run {
     draws: u64,
     target: usize,
     rung: usize,
+    /// The rung that each target is first asked on; the strictest where nothing is said.
+    #[serde(default)]
+    starts: Vec<usize>,
     asked: Ask,
     /// Whether the answer to what is asked counts as an attempt.
     counts: bool,
@@ -214,11 +220,12 @@ pub struct Run {
     attempts_on_target: u32,
     patches: u32,
     faults: u32,
-    /// The last answer and what was wrong with it: all that a re-ask may know.
+    /// The last answer, and the entry of the ledger that says what was wrong with it: all that a re-ask may know.
     previous: String,
-    violations: Vec<Violation>,
+    wrong: Option<usize>,
     draft: Option<Draft>,
-    best: Option<Best>,
+    /// Of the drafts before, the one that came nearest to the contract.
+    best: Option<Draft>,
     ledger: Vec<Attempt>,
     spent: Cost,
 }
@@ -259,6 +266,7 @@ impl Run {
             draws: 0,
             target: 0,
             rung: 0,
+            starts: Vec::new(),
             asked: Ask::Whole,
             counts: true,
             feedback: None,
@@ -269,7 +277,7 @@ impl Run {
             patches: 0,
             faults: 0,
             previous: String::new(),
-            violations: Vec::new(),
+            wrong: None,
             draft: None,
             best: None,
             ledger: Vec::new(),
@@ -279,7 +287,10 @@ impl Run {
 
     /// What to do next, at this moment.
     pub fn step(&mut self, plan: &Plan, now: Time) -> Step {
-        self.started.get_or_insert(now);
+        if self.started.is_none() {
+            self.started = Some(now);
+            self.rung = self.first_rung(plan);
+        }
         if let State::Waiting { until } = self.state {
             if now < until {
                 return Step::Wait { until };
@@ -379,8 +390,9 @@ impl Run {
     ///
     /// # Errors
     /// [`Error`] with every attempt and the best answer, if there is no acceptable one.
-    pub fn finish(self) -> Result<Outcome<Value>, Error> {
+    pub fn finish(mut self) -> Result<Outcome<Value>, Error> {
         let usage = self.usage();
+        let best = if let State::Accepted { .. } = self.state { None } else { self.nearest() };
         match self.state {
             State::Accepted { value, origin, provenance, warnings } => Ok(Outcome {
                 value,
@@ -392,10 +404,10 @@ impl Run {
                 cost: self.spent,
             }),
             State::Failed(End { kind, message }) => {
-                Err(Error::new(kind, message).with_history(self.ledger, self.best))
+                Err(Error::new(kind, message).with_history(self.ledger, best))
             }
             _ => Err(Error::new(ErrorKind::Cancelled, "the run was not driven to its end")
-                .with_history(self.ledger, self.best)),
+                .with_history(self.ledger, best)),
         }
     }
 
@@ -440,14 +452,15 @@ impl Run {
     }
 
     fn answered(&mut self, plan: &Plan, now: Time, completion: Completion, stopped: Option<Violation>) {
-        let Examined { draft, edits, failure } = self.examine(plan, &completion, stopped);
+        let Examined { draft, edits, failure, ignored } = self.examine(plan, &completion, stopped);
         let repeated =
             self.asked == Ask::Whole && !self.previous.is_empty() && self.previous == completion.text;
-        let verdict = match &failure {
-            None => Verdict::Accepted,
-            Some(failure) => Verdict::Failed { failure: failure.clone() },
-        };
+        let accepted = failure.is_none();
+        let verdict = failure.map_or(Verdict::Accepted, |failure| Verdict::Failed { failure });
         self.enter(plan, now, verdict, Some(&completion), edits);
+        if let Some(proof) = ignored {
+            self.was_ignored(plan, proof);
+        }
         if self.counts {
             self.attempts += 1;
             self.attempts_on_target += 1;
@@ -459,42 +472,34 @@ impl Run {
         // A patch that brought nothing usable leaves the draft as it was, and what is wrong with that.
         let unchanged = draft.is_none() && matches!(self.asked, Ask::Patch(_));
         if let Some(draft) = draft {
-            // One that satisfies the contract is not done: what validators say of it may make it the worse one.
-            if let Some(failure) = &failure {
-                self.keep_best(&draft.value, failure.violations());
-            }
+            self.retire();
             self.draft = Some(draft);
         }
-        match failure {
-            None if plan.consults => {
-                let id = self.next_id();
-                self.state = State::Consulting { id, who: Consult::Validators, end: None };
+        if accepted && plan.consults {
+            let id = self.next_id();
+            self.state = State::Consulting { id, who: Consult::Validators, end: None };
+        } else if accepted {
+            self.accept();
+        } else {
+            if !unchanged {
+                self.wrong = self.ledger.len().checked_sub(1);
             }
-            None => self.accept(),
-            Some(failure) => {
-                if !unchanged {
-                    self.violations = failure.violations().to_vec();
-                }
-                self.previous = match (&self.asked, &self.draft) {
-                    (Ask::Patch(_), Some(draft)) => draft.text.clone(),
-                    _ => completion.text,
-                };
-                self.decide(plan, now, &failure, repeated);
-            }
+            self.previous = match (&self.asked, &self.draft) {
+                (Ask::Patch(_), Some(draft)) => draft.text.clone(),
+                _ => completion.text,
+            };
+            self.decide(plan, now, repeated);
         }
     }
 
     fn failed(&mut self, plan: &Plan, now: Time, fault: Fault) {
-        let rungs = plan.targets.get(self.target).map_or(0, |target| target.rungs.len());
-        let step_down = fault.kind == FaultKind::SchemaRefused && self.rung + 1 < rungs;
-        let failure = Failure::Fault(fault);
-        self.enter(plan, now, Verdict::Failed { failure: failure.clone() }, None, Vec::new());
-        if step_down {
-            self.rung += 1;
+        let refused = (fault.kind == FaultKind::SchemaRefused).then(|| fault.message.clone());
+        self.enter(plan, now, Verdict::Failed { failure: Failure::Fault(fault) }, None, Vec::new());
+        if refused.is_some_and(|reason| self.was_refused(plan, &reason)) {
             self.state = State::Ready;
         } else {
             self.faults += 1;
-            self.decide(plan, now, &failure, false);
+            self.decide(plan, now, false);
         }
     }
 
@@ -503,16 +508,12 @@ impl Run {
         match who {
             Consult::Validators if violations.is_empty() => self.accept(),
             Consult::Validators => {
-                self.violations.clone_from(&violations);
-                let failure = Failure::Invalid { violations };
                 if let Some(last) = self.ledger.last_mut() {
-                    last.verdict = Verdict::Failed { failure: failure.clone() };
+                    last.verdict = Verdict::Failed { failure: Failure::Invalid { violations } };
                 }
-                if let Some(value) = self.draft.as_ref().map(|draft| draft.value.clone()) {
-                    self.keep_best(&value, failure.violations());
-                }
+                self.wrong = self.ledger.len().checked_sub(1);
                 self.previous = self.draft.as_ref().map(|draft| draft.text.clone()).unwrap_or_default();
-                self.decide(plan, now, &failure, false);
+                self.decide(plan, now, false);
             }
             Consult::Fallback => {
                 let mut end =
@@ -541,44 +542,24 @@ impl Run {
     }
 
     /// Asks the policy, and does what it says within the bounds of the run.
-    fn decide(&mut self, plan: &Plan, now: Time, failure: &Failure, repeated: bool) {
-        let about_values = matches!(failure, Failure::Invalid { .. }) || matches!(self.asked, Ask::Patch(_));
-        let patchable = if about_values { self.patchable(plan, &self.violations) } else { Vec::new() };
-        let (kind, message) = explain(failure, self.attempts);
-        let Some(target) = plan.targets.get(self.target) else { return self.give_up(plan, kind, &message) };
+    fn decide(&mut self, plan: &Plan, now: Time, repeated: bool) {
         let draw = self.draw();
         let remaining = self.deadline(plan).map(|deadline| deadline.since(now));
         if remaining.is_some_and(|left| left.is_zero()) {
             // Nothing may be asked any more, and that is why it ends: not because of the last failure.
             return self.give_up(plan, ErrorKind::Deadline, DEADLINE_PASSED);
         }
-        let decision = plan.policy.decide(&Seen {
-            failure,
-            asked: &self.asked,
-            sampling: self.sampling,
-            max_tokens: self.max_tokens,
-            attempts: self.attempts,
-            attempts_on_target: self.attempts_on_target,
-            patches: self.patches,
-            faults: self.faults,
-            patchable: &patchable,
-            repeated,
-            capabilities: &target.capabilities,
-            next: plan.targets.get(self.target + 1).map(|next| &next.capabilities),
-            remaining,
-            draw,
-        });
-        match decision {
-            Decision::GiveUp => self.give_up(plan, kind, &message),
+        match self.advice(plan, repeated, remaining, draw).unwrap_or(Decision::GiveUp) {
+            Decision::GiveUp => self.give_up_on_failure(plan),
             Decision::Repeat { wait, next_target } => {
                 if next_target && !self.advance(plan) {
-                    return self.give_up(plan, kind, &message);
+                    return self.give_up_on_failure(plan);
                 }
                 self.wait(plan, now, wait);
             }
             Decision::Ask { ask, counts, next_target, sampling, feedback, max_tokens } => {
                 if next_target && !self.advance(plan) {
-                    return self.give_up(plan, kind, &message);
+                    return self.give_up_on_failure(plan);
                 }
                 let cooler = |new: Option<f64>, old: Option<f64>| match (new, old) {
                     (Some(new), Some(old)) if !next_target => Some(new.min(old)),
@@ -603,6 +584,50 @@ impl Run {
         }
     }
 
+    /// What the policy says about the last call; `None` if that did not fail.
+    fn advice(
+        &self,
+        plan: &Plan,
+        repeated: bool,
+        remaining: Option<Duration>,
+        draw: f64,
+    ) -> Option<Decision> {
+        let (failure, target) = (self.failure()?, plan.targets.get(self.target)?);
+        let about_values = matches!(failure, Failure::Invalid { .. }) || matches!(self.asked, Ask::Patch(_));
+        let patchable = if about_values && plan.policy.patches() { self.patchable(plan) } else { Vec::new() };
+        Some(plan.policy.decide(&Seen {
+            failure,
+            asked: &self.asked,
+            sampling: self.sampling,
+            max_tokens: self.max_tokens,
+            attempts: self.attempts,
+            attempts_on_target: self.attempts_on_target,
+            patches: self.patches,
+            faults: self.faults,
+            patchable: &patchable,
+            repeated,
+            capabilities: &target.capabilities,
+            next: plan.targets.get(self.target + 1).map(|next| &next.capabilities),
+            remaining,
+            draw,
+        }))
+    }
+
+    /// Why the last call did not bring an acceptable answer.
+    fn failure(&self) -> Option<&Failure> {
+        self.ledger.last()?.verdict.failure()
+    }
+
+    /// What was wrong with the last answer.
+    fn violations(&self) -> &[Violation] {
+        self.wrong.and_then(|entry| self.found_at(entry)).unwrap_or_default()
+    }
+
+    /// What an entry of the ledger says was wrong; `None` if nothing was.
+    fn found_at(&self, entry: usize) -> Option<&[Violation]> {
+        Some(self.ledger.get(entry)?.verdict.failure()?.violations())
+    }
+
     fn wait(&mut self, plan: &Plan, now: Time, wait: Duration) {
         let until = now.after(wait);
         if self.deadline(plan).is_some_and(|deadline| until >= deadline) && !wait.is_zero() {
@@ -617,7 +642,8 @@ impl Run {
             return false;
         }
         self.target += 1;
-        (self.rung, self.attempts_on_target, self.faults) = (0, 0, 0);
+        self.rung = self.first_rung(plan);
+        (self.attempts_on_target, self.faults) = (0, 0);
         if matches!(self.asked, Ask::Patch(_)) {
             (self.asked, self.counts) = (Ask::Whole, true);
         }
@@ -629,6 +655,13 @@ impl Run {
         let target = self.ledger.last().map(|attempt| attempt.target.clone()).unwrap_or_default();
         let Draft { value, provenance, warnings, .. } = draft;
         self.state = State::Accepted { value, origin: Origin::Model { target }, provenance, warnings };
+    }
+
+    /// Ends because of what the last call brought.
+    fn give_up_on_failure(&mut self, plan: &Plan) {
+        let explained = self.failure().map(|failure| explain(failure, self.attempts));
+        let (kind, message) = explained.unwrap_or((ErrorKind::Rejected, String::new()));
+        self.give_up(plan, kind, &message);
     }
 
     /// Ends without an answer, after the fallback if the plan has one.
@@ -686,13 +719,27 @@ impl Run {
             usage,
             cost,
             verdict,
+            lesson: None,
         });
     }
 
-    fn keep_best(&mut self, value: &Value, violations: &[Violation]) {
-        if self.best.as_ref().is_none_or(|best| violations.len() <= best.violations.len()) {
-            self.best = Some(Best { value: value.clone(), violations: violations.to_vec() });
+    /// Makes room for the next draft: the last one is kept if it came nearest so far.
+    fn retire(&mut self) {
+        let Some(draft) = self.draft.take() else { return };
+        let found = |draft: &Draft| self.found_at(draft.entry).map(<[_]>::len);
+        // One that nothing was found wrong with was not rejected, only left behind.
+        let Some(count) = found(&draft) else { return };
+        if self.best.as_ref().and_then(found).is_none_or(|least| count <= least) {
+            self.best = Some(draft);
         }
+    }
+
+    /// The draft that came nearest, the last one included.
+    fn nearest(&mut self) -> Option<Best> {
+        self.retire();
+        let draft = self.best.take()?;
+        let violations = self.found_at(draft.entry)?.to_vec();
+        Some(Best { value: draft.value, violations })
     }
 
     fn context(&self) -> Context<'_> {
@@ -740,6 +787,15 @@ struct Examined {
     draft: Option<Draft>,
     edits: Vec<Edit>,
     failure: Option<Failure>,
+    /// What proves that the server ignored the schema, if something does.
+    ignored: Option<String>,
+}
+
+impl Examined {
+    /// An answer without a document.
+    fn failed(failure: Failure) -> Self {
+        Self { draft: None, edits: Vec::new(), failure: Some(failure), ignored: None }
+    }
 }
 
 /// A violation of the whole answer.

@@ -45,6 +45,7 @@ struct Watcher {
     waited: Duration,
     target: usize,
     hottest: Option<f64>,
+    enforced: Option<Enforcement>,
     ids: BTreeSet<CallId>,
 }
 
@@ -54,8 +55,10 @@ impl Watcher {
         assert!(self.ids.insert(id), "every call has a number of its own");
         assert!(target >= self.target, "targets only advance");
         if target > self.target {
-            (self.target, self.hottest) = (target, None);
+            (self.target, self.hottest, self.enforced) = (target, None, None);
         }
+        assert!(self.enforced.is_none_or(|before| call.enforcement() <= before), "rungs only go down");
+        self.enforced = Some(call.enforcement());
         if let (Some(before), Some(now)) = (self.hottest, call.sampling.temperature) {
             assert!(now <= before, "it never heats up within a target");
         }
@@ -67,6 +70,7 @@ impl Watcher {
         assert!(self.calls <= 40, "calls are bounded");
         assert_eq!(run.ledger().len(), self.calls as usize, "every call is in the ledger");
         assert!(self.waited < DEADLINE, "waits end before the deadline");
+        lessons(run);
         match run.clone().finish() {
             Ok(outcome) => {
                 let judged = plan.contract().judge(&outcome.value, &Context::EMPTY);
@@ -79,6 +83,38 @@ impl Watcher {
             Err(error) => assert_eq!(error.attempts().len(), self.calls as usize),
         }
     }
+}
+
+/// Of the replies, those that no server gives that keeps to the schema.
+const IMPOSSIBLE: [&str; 2] = ["no JSON here", r#"{"score": 700, "parts.a": 70}"#];
+
+/// What has to hold of everything that a run learnt.
+fn lessons(run: &Run) {
+    let mut ignored = BTreeSet::new();
+    for (nth, attempt) in run.ledger().iter().enumerate() {
+        let whole = attempt.patched.is_empty();
+        let refused = matches!(&attempt.verdict, Verdict::Failed { failure: Failure::Fault(fault) }
+            if fault.kind == FaultKind::SchemaRefused);
+        let proof = whole
+            && attempt.enforcement == Enforcement::Schema
+            && attempt.finish == Some(Finish::Stop)
+            && IMPOSSIBLE.contains(&attempt.text.as_str());
+        let expected = match (whole && refused, proof) {
+            (true, _) => Some(LessonKind::Refused),
+            (_, true) => Some(LessonKind::Ignored),
+            _ => None,
+        };
+        assert_eq!(attempt.lesson.as_ref().map(|lesson| lesson.kind), expected, "{attempt:?}");
+        let Some(lesson) = &attempt.lesson else { continue };
+        assert_eq!((&lesson.name, &lesson.dialect), (&attempt.target, &attempt.dialect));
+        if lesson.kind == LessonKind::Ignored {
+            assert!(ignored.insert(lesson.target), "it is said once for each target");
+        }
+        let later = run.ledger().iter().skip(nth + 1).filter(|later| later.target == lesson.name);
+        let is_last = lesson.dialect == "prompt";
+        assert!(is_last || later.into_iter().all(|later| later.dialect != lesson.dialect), "it is heeded");
+    }
+    assert!(run.lessons().eq(run.ledger().iter().filter_map(|attempt| attempt.lesson.as_deref())));
 }
 
 /// Walks every script of replies from here to the end of the run; how many ends there are.
@@ -171,9 +207,9 @@ fn any_script() -> impl Strategy<Value = Vec<Reply>> {
 }
 
 /// Drives a run; before every step it is stored and read back if `stored`.
-fn trace(plan: &Plan, seed: u64, script: &[Reply], stored: bool) -> (Vec<Step>, String) {
-    let (mut run, mut now, mut steps, mut calls) =
-        (Run::new(plan, input().with_seed(seed)), Time(0), Vec::new(), 0);
+fn trace(plan: &Plan, seed: u64, starts: &[usize], script: &[Reply], stored: bool) -> (Vec<Step>, String) {
+    let run = Run::new(plan, input().with_seed(seed)).with_start_rungs(starts.iter().copied());
+    let (mut run, mut now, mut steps, mut calls) = (run, Time(0), Vec::new(), 0);
     loop {
         if stored {
             run = serde_json::from_str(&serde_json::to_string(&run).unwrap()).unwrap();
@@ -233,11 +269,38 @@ proptest! {
     #[test]
     fn storing_and_resuming_before_every_step_changes_nothing(
         policy in any_policy(), script in any_script(), seed: u64, fallback: bool, consults: bool,
+        starts in prop::collection::vec(0usize..4, 0..4),
     ) {
         let builder = Plan::new(contract(), vec![target("one"), target("two")]).with_policy(policy).with_deadline(DEADLINE);
         let builder = if fallback { builder.with_fallback() } else { builder };
         let plan = if consults { builder.with_consults() } else { builder }.build().unwrap();
-        prop_assert_eq!(trace(&plan, seed, &script, false), trace(&plan, seed, &script, true));
+        prop_assert_eq!(trace(&plan, seed, &starts, &script, false), trace(&plan, seed, &starts, &script, true));
+    }
+
+    #[test]
+    fn a_run_that_starts_where_another_ended_is_not_taught_the_same(
+        policy in any_policy(), script in any_script(), again in any_script(),
+    ) {
+        let plan = Plan::new(contract(), vec![target("one"), target("two")]).with_policy(policy).build().unwrap();
+        let first = drive(&plan, input(), &script).run;
+        let mut starts = vec![0; 2];
+        first.lessons().for_each(|lesson| starts[lesson.target] = lesson.rung + 1);
+        let mut run = Run::new(&plan, input()).with_start_rungs(starts);
+        let mut calls = 0;
+        loop {
+            match run.step(&plan, Time(u64::MAX / 2)) {
+                Step::Call { id, call, .. } => {
+                    run.on(&plan, Time(0), again[calls % again.len()].event(id, &call)).unwrap();
+                    calls += 1;
+                }
+                Step::Done => break,
+                other => unreachable!("{other:?}"),
+            }
+        }
+        for lesson in first.lessons().filter(|lesson| lesson.dialect != "prompt") {
+            let same = |attempt: &Attempt| attempt.target == lesson.name && attempt.dialect == lesson.dialect;
+            prop_assert!(!run.ledger().iter().any(same), "{}", lesson);
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The ready policies do exactly what the documents that started the project ask for.
 
+use std::sync::Arc;
+
 use formwork_core::*;
 
 use crate::support::*;
@@ -104,7 +106,11 @@ fn chat_counts_its_retries() {
 #[test]
 fn shape_keeps_one_fresh_prompt_with_the_last_errors_only() {
     let answers = [Reply::Says(r#"{"parts": {"a": 1, "b": 1}}"#), Reply::Says(BAD_RANGE), Reply::Says("no")];
-    let driven = drive(&plan(Policy::shape()), input(), &answers);
+    // With one way of asking alone: what the first answer lacks would prove that the schema is ignored.
+    let only = Target::new("only", Capabilities::new(Enforcement::Schema))
+        .with_rung(Arc::new(AsIs("strict", Enforcement::Schema)));
+    let plan = Plan::new(contract(), vec![only]).with_policy(Policy::shape()).build().unwrap();
+    let driven = drive(&plan, input(), &answers);
     let prompts: Vec<String> =
         driven.calls.iter().map(|(_, _, call)| call.messages.iter().map(Message::text).collect()).collect();
     assert!(

@@ -1,7 +1,10 @@
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 //! The dialects against what really reads them: llguidance itself.
 
+mod dialects;
+mod lint;
 mod model;
 mod probes;
 mod soundness;
 mod tightening;
+mod unlift;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use formwork_core::{LossKind, Lower as _, LowerRequest, lift};
-use formwork_dialect::Llguidance;
+use formwork_dialect::Native;
 use formwork_testkit::instance;
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
@@ -13,16 +13,18 @@ use serde_json::Value;
 use crate::model::{allows, sample};
 
 #[derive(Deserialize)]
-struct Probe {
-    name: String,
-    schema: Value,
+pub(crate) struct Probe {
+    pub(crate) name: String,
+    pub(crate) schema: Value,
     #[serde(default)]
-    valid: Vec<Value>,
+    pub(crate) valid: Vec<Value>,
     #[serde(default)]
-    invalid: Vec<Value>,
+    pub(crate) invalid: Vec<Value>,
+    /// What the engines themselves made of it, by engine.
+    pub(crate) measured: BTreeMap<String, String>,
 }
 
-fn probes() -> Vec<Probe> {
+pub(crate) fn probes() -> Vec<Probe> {
     let rows = include_str!("../data/dialect_probes.jsonl").lines();
     rows.map(|row| serde_json::from_str(row).unwrap()).collect()
 }
@@ -34,8 +36,8 @@ const TIGHTER: [&str; 3] = ["integer as 1.0", "additionalProperties true + prope
 #[test]
 fn every_probe_is_sound() {
     let mut wrong = Vec::new();
-    for Probe { name, schema, valid, invalid } in probes() {
-        let lowered = match Llguidance.lower(&LowerRequest::new(&schema)) {
+    for Probe { name, schema, valid, invalid, .. } in probes() {
+        let lowered = match Native::LLGUIDANCE.lower(&LowerRequest::new(&schema)) {
             Ok(lowered) => lowered,
             Err(refused) => {
                 wrong.push(format!("{name}: {refused}"));
@@ -72,7 +74,7 @@ fn what_rust_types_make_keeps_every_variant() {
     for row in include_str!("../data/schemars_shapes.jsonl").lines() {
         let row: Value = serde_json::from_str(row).unwrap();
         let (name, schema) = (row["name"].as_str().unwrap(), &row["schema"]);
-        let lowered = Llguidance.lower(&LowerRequest::new(schema)).unwrap();
+        let lowered = Native::LLGUIDANCE.lower(&LowerRequest::new(schema)).unwrap();
         let sent = lowered.schema.as_ref().unwrap();
         for document in &documents[name] {
             assert_eq!(allows(sent, document), Ok(true), "{name}: {document} by {sent}");
@@ -84,7 +86,7 @@ fn what_rust_types_make_keeps_every_variant() {
 fn what_may_be_sent_can_be_judged() {
     let mut runner = TestRunner::deterministic();
     for Probe { name, schema, .. } in probes() {
-        let Ok(lowered) = Llguidance.lower(&LowerRequest::new(&schema)) else { continue };
+        let Ok(lowered) = Native::LLGUIDANCE.lower(&LowerRequest::new(&schema)) else { continue };
         let said = lowered.losses.iter().any(|loss| loss.kind != LossKind::Tightened);
         let compiled = formwork_schema::compile(&schema).unwrap();
         for _ in 0..4 {
@@ -103,7 +105,7 @@ fn instances_of_closed_schemas_are_allowed() {
     let mut runner = TestRunner::deterministic();
     let mut tried = 0;
     for Probe { name, schema, .. } in probes() {
-        let Ok(lowered) = Llguidance.lower(&LowerRequest::new(&schema)) else { continue };
+        let Ok(lowered) = Native::LLGUIDANCE.lower(&LowerRequest::new(&schema)) else { continue };
         let sent = lowered.schema.as_ref().unwrap();
         if lowered.losses.iter().any(|loss| loss.kind == LossKind::Tightened) {
             continue;

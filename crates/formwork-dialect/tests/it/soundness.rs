@@ -1,7 +1,7 @@
 //! Lowering made-up schemas: what is sent compiles, and what it allows is judged valid or a loss says why not.
 
 use formwork_core::{LossKind, Lower as _, LowerRequest, lift};
-use formwork_dialect::{Llguidance, Prompt};
+use formwork_dialect::{Native, Prompt};
 use proptest::prelude::*;
 use proptest::test_runner::TestRng;
 
@@ -13,7 +13,7 @@ proptest! {
     #[test]
     fn what_is_sent_is_sound(schema in formwork_testkit::schema(), seed in any::<[u8; 32]>(), max_tokens in 32_u32..2000) {
         let request = LowerRequest { max_tokens: Some(max_tokens), ..LowerRequest::new(&schema) };
-        let lowered = Llguidance.lower(&request).map_err(|refused| TestCaseError::fail(format!("{schema}: {refused}")))?;
+        let lowered = Native::LLGUIDANCE.lower(&request).map_err(|refused| TestCaseError::fail(format!("{schema}: {refused}")))?;
         let sent = lowered.schema.as_ref().unwrap();
         let unsaid = lowered.losses.iter().any(|loss| loss.kind != LossKind::Tightened);
         let compiled = formwork_schema::compile(&schema).unwrap();
@@ -29,7 +29,7 @@ proptest! {
 
     #[test]
     fn losses_point_into_the_schema(schema in formwork_testkit::schema()) {
-        let lowered = Llguidance.lower(&LowerRequest::new(&schema)).unwrap();
+        let lowered = Native::LLGUIDANCE.lower(&LowerRequest::new(&schema)).unwrap();
         for loss in &lowered.losses {
             prop_assert!(schema.pointer(&loss.pointer).is_some(), "{loss} in {schema}");
         }
@@ -38,7 +38,7 @@ proptest! {
     #[test]
     fn lowering_is_a_function(schema in formwork_testkit::schema()) {
         let request = LowerRequest::new(&schema);
-        prop_assert_eq!(Llguidance.lower(&request), Llguidance.lower(&request));
+        prop_assert_eq!(Native::LLGUIDANCE.lower(&request), Native::LLGUIDANCE.lower(&request));
         prop_assert_eq!(Prompt::outline().lower(&request), Prompt::outline().lower(&request));
     }
 }

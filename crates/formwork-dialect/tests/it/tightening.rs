@@ -2,13 +2,15 @@
 
 use formwork_core::Dependency;
 use formwork_core::{Lift, LiftOp, Loss, LossKind, Lower as _, LowerRequest, Lowered, Shown};
-use formwork_dialect::{Llguidance, Prompt};
+use formwork_dialect::{Native, Prompt};
 use serde_json::{Value, json};
 
 use crate::model::{allows, matcher, sample};
 
 fn lowered(schema: &Value, max_tokens: u32) -> Lowered {
-    Llguidance.lower(&LowerRequest { max_tokens: Some(max_tokens), ..LowerRequest::new(schema) }).unwrap()
+    Native::LLGUIDANCE
+        .lower(&LowerRequest { max_tokens: Some(max_tokens), ..LowerRequest::new(schema) })
+        .unwrap()
 }
 
 #[test]
@@ -93,7 +95,7 @@ fn what_nothing_satisfies_is_refused() {
         json!({"type": "array", "minItems": 3, "maxItems": 2}),
         json!({"const": 3, "type": "string"}),
     ] {
-        let refused = Llguidance.lower(&LowerRequest::new(&schema)).unwrap_err();
+        let refused = Native::LLGUIDANCE.lower(&LowerRequest::new(&schema)).unwrap_err();
         assert_eq!(
             refused.to_string(),
             "the schema cannot be used with llguidance: #: no value satisfies it",
@@ -132,7 +134,7 @@ fn a_huge_schema_is_lowered_or_refused_in_words() {
     assert_eq!(lowered(&schema, 500).schema.unwrap()["properties"].as_object().unwrap().len(), 20_000);
     let properties: serde_json::Map<_, _> =
         (0..60_000).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
-    let refused = Llguidance
+    let refused = Native::LLGUIDANCE
         .lower(&LowerRequest::new(&json!({"type": "object", "properties": properties})))
         .unwrap_err();
     assert!(refused.to_string().contains("too large; split it"), "{refused}");
@@ -144,7 +146,7 @@ fn a_computed_value_is_generated_last_and_put_back() {
     let dependency =
         Dependency { first: vec!["$.parts[0]".parse().unwrap()], then: "$.score".parse().unwrap() };
     let request = LowerRequest { dependencies: &[dependency], ..LowerRequest::new(&schema) };
-    let lowered = Llguidance.lower(&request).unwrap();
+    let lowered = Native::LLGUIDANCE.lower(&request).unwrap();
     let names: Vec<_> =
         lowered.schema.as_ref().unwrap()["properties"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(names, ["parts", "score"]);

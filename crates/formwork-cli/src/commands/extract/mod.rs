@@ -2,18 +2,20 @@
 
 mod report;
 mod rows;
+mod schema;
 
 use std::io::{self, IsTerminal as _, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use formwork_core::{Error, ErrorKind, Input, Policy, Temperature, spaced};
-use formwork_extract::{Backend, CancellationToken, Extractor};
+use formwork_extract::{CancellationToken, Extractor, ExtractorBuilder};
 use serde_json::Value;
 
 use crate::exit::{Done, Failed};
 use crate::rows::ExtractOutput;
-use crate::{files, interrupt, model};
+use crate::targets::{Opened, Targets};
+use crate::{files, interrupt};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -21,11 +23,19 @@ Examples:
   formwork extract -s person.schema.json --file letter.txt --json
   cat letter.txt | formwork extract -s person.schema.json -v --max-attempts 3
   formwork extract -s person.schema.json --model qwen2.5-0.5b-instruct-q8_0.gguf --temperature 0.2 --seed 7 \"...\"
+  formwork extract -s person.schema.json --provider ollama --model qwen3:8b \"...\"
+  formwork extract -s person.schema.json --config production.toml --provider backup \"...\"
   formwork extract -s person.schema.json --jsonl --concurrency 4 --file rows.jsonl
       rows: {\"id\", \"input\", \"schema\"?} -> {\"id\", \"ok\", \"value\"?, \"error\"?, \"attempts\", \"usage\", ...}
 
-The model runs in this process and needs no network once its weights are here (`formwork models`). The default one keeps
-to any schema and knows little; --model takes the path of any llama- or qwen2-family GGUF file.
+Without a configuration the model runs in this process and needs no network once its weights are here (`formwork
+models`). The default one keeps to any schema and knows little; --model takes the path of any llama- or qwen2-family GGUF
+file. A formwork.toml names other providers, which `formwork doctor` tries:
+
+  targets = [\"primary\"]
+  [providers.primary]
+  kind = \"ollama\"
+  model = \"qwen3:8b\"
 
 Exit codes:
   0    the value is printed (with --jsonl: every row was answered)
@@ -49,24 +59,23 @@ pub(crate) struct Args {
     /// What the model is told before the text
     #[arg(long)]
     system: Option<String>,
-    /// The model: a name of `formwork models`, or the path of a .gguf file
-    #[arg(long, short, default_value = "default", env = "FORMWORK_MODEL")]
-    model: String,
-    /// How freely tokens are chosen: 0 takes the likeliest; it falls by a third with each attempt
-    #[arg(long, short, default_value_t = 0.3, value_parser = temperature)]
-    temperature: f64,
+    #[command(flatten)]
+    targets: Targets,
+    /// How freely tokens are chosen: 0 takes the likeliest; it falls by a third with each attempt [default: 0.3]
+    #[arg(long, short, value_parser = temperature)]
+    temperature: Option<f64>,
     /// Makes the answer repeatable; another seed, another answer
     #[arg(long)]
     seed: Option<u64>,
-    /// How often the model may try
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
-    max_attempts: u32,
-    /// The most tokens of an answer
-    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..))]
-    max_tokens: u32,
-    /// Seconds for each input, all attempts together
-    #[arg(long, default_value_t = 120.0, value_parser = seconds)]
-    timeout: f64,
+    /// How often the model may try [default: 3]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
+    max_attempts: Option<u32>,
+    /// The most tokens of an answer [default: 512]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: Option<u32>,
+    /// Seconds for each input, all attempts together [default: 120]
+    #[arg(long, value_parser = seconds)]
+    timeout: Option<f64>,
     /// Print the value with its history as one JSON object
     #[arg(long, conflicts_with = "jsonl")]
     json: bool,
@@ -74,7 +83,9 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "text")]
     jsonl: bool,
     /// How many rows are asked for at a time
-    #[arg(long, default_value_t = 1, requires = "jsonl", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    // The text as well: clap waives what an argument requires where something else excludes that.
+    #[arg(long, default_value_t = 1, requires = "jsonl", conflicts_with = "text")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
     /// Say what was asked, what came back, what was wrong with it and what is asked next
     #[arg(long, short)]
@@ -85,14 +96,14 @@ fn temperature(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .filter(|value| (0.0..=2.0).contains(value))
-        .ok_or_else(|| "a number from 0 to 2".to_owned())
+        .ok_or_else(|| "expected a number from 0 to 2".to_owned())
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .filter(|value| (0.001..=86_400.0).contains(value))
-        .ok_or_else(|| "seconds, up to 86400".to_owned())
+        .ok_or_else(|| "expected seconds, from 0.001 to 86400".to_owned())
 }
 
 pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
@@ -104,7 +115,11 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
 
 async fn one(args: &Args, cancel: &CancellationToken) -> Result<Done, Failed> {
     let Some(path) = &args.schema else { return Err(Failed::usage("--schema is missing")) };
+    if args.text.is_none() {
+        files::one_standard_input(&[path, source(args)])?;
+    }
     let schema = files::json(path)?;
+    schema::usable(&schema).map_err(|error| failed(&error, Some(path)))?;
     let text = text(args)?;
     let asks = Asks::new(args).await?;
     let extractor = asks.extractor(schema).map_err(|error| failed(&error, Some(path)))?;
@@ -136,44 +151,51 @@ async fn one(args: &Args, cancel: &CancellationToken) -> Result<Done, Failed> {
 fn text(args: &Args) -> Result<String, Failed> {
     let text = match (&args.text, &args.file) {
         (Some(text), _) => text.clone(),
-        (None, Some(path)) => files::text(path)?,
         (None, None) if io::stdin().is_terminal() => {
             return Err(Failed::usage(
                 "there is no text: give it as an argument, with --file, or on standard input",
             ));
         }
-        (None, None) => files::text("-".as_ref())?,
+        (None, _) => files::text(source(args))?,
     };
     if text.trim().is_empty() {
-        return Err(Failed::usage("the text is empty: there is nothing to extract from"));
+        return Err(Failed::usage(EMPTY));
     }
     Ok(text)
 }
 
+/// Where the text or the rows come from, if they are no argument.
+fn source(args: &Args) -> &Path {
+    args.file.as_deref().unwrap_or(Path::new("-"))
+}
+
+const EMPTY: &str = "the text is empty: there is nothing to extract from";
+
 /// What all inputs of a command have in common.
 struct Asks<'a> {
     args: &'a Args,
-    backend: Backend,
+    opened: Opened,
 }
 
 impl<'a> Asks<'a> {
     async fn new(args: &'a Args) -> Result<Self, Failed> {
-        let provider = model::open(&args.model).await?;
-        let backend = formwork_dialect::rungs(provider.capabilities())
-            .into_iter()
-            .fold(Backend::new(provider), Backend::with_rung);
-        Ok(Self { args, backend })
+        Ok(Self { args, opened: args.targets.open().await? })
     }
 
     fn extractor(&self, schema: Value) -> Result<Extractor<Value>, Error> {
-        let args = self.args;
-        let steps =
-            (0..args.max_attempts).map(|attempt| args.temperature * f64::from(3 - attempt.min(2)) / 3.0);
-        let mut builder = Extractor::for_document("answer", schema)
-            .with_target(self.backend.clone())
-            .with_policy(Policy::new(args.max_attempts).with_temperature(Temperature::Steps(steps.collect())))
-            .with_max_tokens(args.max_tokens)
-            .with_deadline(Duration::from_secs_f64(args.timeout));
+        let (args, defaults) = (self.args, self.opened.defaults);
+        let attempts = args.max_attempts.or(defaults.max_attempts).unwrap_or(3);
+        let first = args.temperature.or(defaults.temperature).unwrap_or(0.3);
+        let timeout = args.timeout.or(defaults.timeout_seconds).unwrap_or(120.0);
+        // Rounded, because people read it in `-v` and in the ledger.
+        let steps = (0..attempts)
+            .map(|attempt| first * f64::from(3 - attempt.min(2)) / 3.0)
+            .map(|temperature| (temperature * 1000.0).round() / 1000.0);
+        let builder = Extractor::for_document("answer", schema)
+            .with_policy(Policy::new(attempts).with_temperature(Temperature::Steps(steps.collect())))
+            .with_max_tokens(args.max_tokens.or(defaults.max_tokens).unwrap_or(512))
+            .with_deadline(Duration::try_from_secs_f64(timeout).unwrap_or(Duration::MAX));
+        let mut builder = self.opened.backends.iter().cloned().fold(builder, ExtractorBuilder::with_target);
         if let Some(seed) = args.seed {
             builder = builder.with_seed(seed);
         }

@@ -2,23 +2,28 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::path::Path;
 
 use formwork_core::{Error, ErrorKind, Input};
 use formwork_extract::{CancellationToken, Extraction, Extractor};
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 
-use super::{Args, Asks};
+use super::{Args, Asks, EMPTY, report, schema, source};
 use crate::exit::{Done, Failed};
 use crate::rows::{ExtractInput, ExtractOutput};
 use crate::{files, jsonl};
 
 pub(super) async fn run(args: &Args, cancel: &CancellationToken) -> Result<Done, Failed> {
     let common = match &args.schema {
-        Some(path) => Some((path, files::json(path)?)),
+        Some(path) => {
+            files::one_standard_input(&[path, source(args)])?;
+            let schema = files::json(path)?;
+            schema::usable(&schema).map_err(|error| super::failed(&error, Some(path)))?;
+            Some((path, schema))
+        }
         None => None,
     };
+    let mut rows = jsonl::incoming::<ExtractInput>(source(args))?;
     let asks = Asks::new(args).await?;
     let common = match common {
         Some((path, schema)) => {
@@ -27,9 +32,9 @@ pub(super) async fn run(args: &Args, cancel: &CancellationToken) -> Result<Done,
         None => None,
     };
     let mut extractors = Extractors { asks, common, known: HashMap::new() };
-    let path = args.file.as_deref().unwrap_or(Path::new("-"));
-    let rows = jsonl::rows::<ExtractInput>(path)?;
-    let answers = stream::iter(rows).map(|row| {
+    // No row is begun after a cancel; those that are open still say how far they came.
+    let rows = stream::poll_fn(|cx| rows.poll_recv(cx)).take_until(cancel.cancelled());
+    let answers = rows.map(|row| {
         // The rows are read, and their schemas compiled, only as there is room for them.
         let prepared = row.map(|row| prepare(&mut extractors, row, cancel));
         async move {
@@ -51,12 +56,9 @@ pub(super) async fn run(args: &Args, cancel: &CancellationToken) -> Result<Done,
         // Whoever reads along gets each row when it is there.
         out.flush()?;
         progress.inc(1);
-        if cancel.is_cancelled() {
-            return Err(Failed::interrupted());
-        }
     }
     progress.finish_and_clear();
-    Ok(Done::Fine)
+    if cancel.is_cancelled() { Err(Failed::interrupted()) } else { Ok(Done::Fine) }
 }
 
 /// A row's `id`, and what there is to do for it.
@@ -69,8 +71,15 @@ fn prepare(
         Ok(row) => row,
         Err(message) => return (Value::Null, Err(Error::new(ErrorKind::Config, message))),
     };
-    let extractor = extractors.of(schema);
-    (id, extractor.map(|extractor| extractor.extraction(Input::from(input)).with_cancel(cancel.clone())))
+    if input.trim().is_empty() {
+        return (id, Err(Error::new(ErrorKind::Config, EMPTY)));
+    }
+    let verbose = extractors.asks.args.verbose;
+    let extraction = extractors.of(schema).map(|extractor| {
+        let extraction = extractor.extraction(Input::from(input)).with_cancel(cancel.clone());
+        if verbose { extraction.with_observer(report::Report) } else { extraction }
+    });
+    (id, extraction)
 }
 
 /// The extractors of the schemas that were seen; rows tend to repeat them.
@@ -94,6 +103,7 @@ impl Extractors<'_> {
         if let Some(known) = self.known.get(&text) {
             return Ok(known.clone());
         }
+        schema::usable(&schema)?;
         let extractor = self.asks.extractor(schema)?;
         if self.known.len() < KEPT {
             self.known.insert(text, extractor.clone());

@@ -1,0 +1,72 @@
+//! CPU time of a call, from a text to a validated, typed value; both sides in turns.
+
+use std::future::Future;
+
+use futures_util::{StreamExt as _, stream};
+use serde_json::{Value, json};
+
+use crate::bare::Bare;
+use crate::oracle::INPUT;
+use crate::process::{Server, cpu};
+use crate::{Failure, ours};
+
+pub(crate) async fn measure(stream: bool, in_flight: usize, calls: usize, rounds: usize) -> Result<Value, Failure> {
+    let server = Server::start()?;
+    let base_url = format!("{}/v1", server.address);
+    let extractor = ours::extractor(&base_url, stream)?;
+
+    // Equal work first: the same request, the same value.
+    let value = extractor.extract(INPUT).await?.value;
+    let body = server.ask("/last").await?;
+    let request: Value = serde_json::from_str(&body)?;
+    let bare = Bare::new(&base_url, &request)?;
+    if bare.call(INPUT).await? != value {
+        return Err("the sides do not read the same value".into());
+    }
+    let other = server.ask("/last").await?;
+    if serde_json::from_str::<Value>(&other)? != request || other.len() != body.len() {
+        return Err(format!("the sides do not send the same request: {body} and {other}").into());
+    }
+
+    let ours = async || extractor.extract(INPUT).await.map(|outcome| outcome.value).map_err(Failure::from);
+    let peer = async || bare.call(INPUT).await;
+    // Warm: connections, branch predictors, the allocator.
+    turn(&ours, in_flight, calls).await?;
+    turn(&peer, in_flight, calls).await?;
+    let mut turns = Vec::with_capacity(rounds);
+    for round in 0..rounds {
+        // Each comes second as often.
+        turns.push(if round % 2 == 0 {
+            let ours = turn(&ours, in_flight, calls).await?;
+            (ours, turn(&peer, in_flight, calls).await?)
+        } else {
+            let peer = turn(&peer, in_flight, calls).await?;
+            (turn(&ours, in_flight, calls).await?, peer)
+        });
+    }
+    Ok(json!({
+        "ours": median(turns.iter().map(|(ours, _)| *ours)),
+        "peer": median(turns.iter().map(|(_, peer)| *peer)),
+        "ratio": median(turns.iter().map(|(ours, peer)| ours / peer)),
+        "request": body.len(),
+    }))
+}
+
+/// Microseconds of CPU for each of so many calls.
+async fn turn<T, F>(call: &impl Fn() -> F, in_flight: usize, calls: usize) -> Result<f64, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    let start = cpu();
+    let mut answers = stream::iter((0..calls).map(|_| call())).buffer_unordered(in_flight);
+    while let Some(answer) = answers.next().await {
+        answer?;
+    }
+    Ok((cpu() - start) / calls as f64)
+}
+
+fn median(numbers: impl Iterator<Item = f64>) -> f64 {
+    let mut numbers: Vec<f64> = numbers.collect();
+    numbers.sort_by(f64::total_cmp);
+    numbers.get(numbers.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
+}

@@ -1,0 +1,63 @@
+//! Memory while a server offers more than anybody wants to keep: to a reader that stops, or to one that reads it all.
+
+use std::time::Duration;
+
+use formwork_core::{Call, Delta, Enforcement, Lowered, Message, Provider as _, Sampling};
+use futures_util::StreamExt as _;
+use serde_json::{Value, json};
+
+use crate::process::{Server, peak, resident};
+use crate::{Failure, ours};
+
+/// How many pieces the slow reader takes, and how long it stops then.
+const PIECES: usize = 200;
+const STOP: Duration = Duration::from_secs(2);
+
+pub(crate) async fn measure(is_whole: bool, bytes: u64) -> Result<Value, Failure> {
+    let server = Server::start()?;
+    let provider = ours::provider(&format!("{}/v1", server.address), true, usize::MAX)?;
+    drain(provider.call(&call()).await?).await?;
+
+    let provider = ours::provider(&format!("{}/flood/{bytes}/v1", server.address), true, usize::MAX)?;
+    let before = resident()?;
+    let mut answer = provider.call(&call()).await?;
+    let read = if is_whole {
+        drain(answer).await?
+    } else {
+        let mut read = 0;
+        for _ in 0..PIECES {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            read += length(&answer.next().await.ok_or("the flood ended")??);
+        }
+        tokio::time::sleep(STOP).await;
+        read
+    };
+    let grown = peak()?.saturating_sub(before);
+    let sent: u64 = server.ask("/sent").await?.parse()?;
+    Ok(json!({"read": read, "sent": sent, "grown": grown}))
+}
+
+async fn drain(mut answer: formwork_core::Answer) -> Result<usize, Failure> {
+    let mut read = 0;
+    while let Some(delta) = answer.next().await {
+        read += length(&delta?);
+    }
+    Ok(read)
+}
+
+fn length(delta: &Delta) -> usize {
+    if let Delta::Text(text) = delta { text.len() } else { 0 }
+}
+
+fn call() -> Call {
+    Call {
+        messages: vec![Message::user("Write without end.")],
+        schema_name: String::new(),
+        lowered: Lowered { enforcement: Enforcement::None, ..Lowered::default() }.into(),
+        rules: Vec::new(),
+        sampling: Sampling::default(),
+        max_tokens: None,
+        deadline: None,
+        tools: Vec::new(),
+    }
+}

@@ -1,0 +1,84 @@
+//! Memory of calls in flight: all of them are held open by the server in the middle of their answers, then let go.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use formwork_core::Delta;
+use formwork_extract::{Observer, RunId};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use serde_json::{Value, json};
+
+use crate::bare::{self, Bare};
+use crate::oracle::{INPUT, events};
+use crate::process::{Server, peak, resident};
+use crate::{Failure, ours};
+
+/// Counts the pieces of all answers.
+#[derive(Clone, Default)]
+struct Pieces(Arc<AtomicUsize>);
+
+impl Observer for Pieces {
+    fn delta(&self, _: RunId, delta: &Delta) {
+        if let Delta::Text(_) = delta {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+pub(crate) async fn measure(is_ours: bool, calls: usize) -> Result<Value, Failure> {
+    let server = Server::start()?;
+    let (warm, held) = (format!("{}/v1", server.address), format!("{}/held/v1", server.address));
+    let pieces = Pieces::default();
+    // Code and certificates are in memory before it is measured; the bare client sends the same.
+    ours::extractor(&warm, true)?.extract(INPUT).await?;
+    let request = serde_json::from_str(&server.ask("/last").await?)?;
+    Bare::new(&warm, &request)?.call(INPUT).await?;
+    if is_ours {
+        let extractor = ours::extractor(&held, true)?;
+        let call = async || {
+            let outcome = extractor.extraction(INPUT).with_observer(pieces.clone()).run().await?;
+            if outcome.attempts.len() == 1 { Ok(()) } else { Err("a call was repeated".into()) }
+        };
+        all(&server, &pieces, calls, call).await
+    } else {
+        let bare = Bare::new(&held, &request)?;
+        let call = async || {
+            let count = |piece: &str| _ = pieces.0.fetch_add(usize::from(!piece.is_empty()), Ordering::Relaxed);
+            bare::read(bare.send(INPUT).await?, count).await.map(|_| ())
+        };
+        all(&server, &pieces, calls, call).await
+    }
+}
+
+async fn all<F>(server: &Server, pieces: &Pieces, calls: usize, call: impl Fn() -> F) -> Result<Value, Failure>
+where
+    F: Future<Output = Result<(), Failure>>,
+{
+    let before = resident()?;
+    let mut open: FuturesUnordered<F> = (0..calls).map(|_| call()).collect();
+    // The first event of the first half has no text in it.
+    let halves = calls * (events().len() / 2 - 1);
+    loop {
+        tokio::select! {
+            ended = open.next() => return Err(format!("a held call ended: {ended:?}").into()),
+            () = tokio::time::sleep(Duration::from_millis(20)) => {}
+        }
+        if pieces.0.load(Ordering::Relaxed) >= halves {
+            break;
+        }
+    }
+    let (held, most) = (resident()?, peak()?);
+    server.ask("/release").await?;
+    let mut done = 0;
+    while let Some(ended) = open.next().await {
+        ended?;
+        done += 1;
+    }
+    let each = |bytes: u64| bytes.saturating_sub(before) as f64 / calls as f64 / 1024.0;
+    Ok(json!({
+        "done": done, "before": before, "held": each(held), "peak_held": each(most), "peak": each(peak()?),
+    }))
+}

@@ -1,0 +1,118 @@
+//! The oracle's document over Chat Completions: what is asked, and what the server answers. Both sides use it.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The schema as the oracle's document has it.
+const SCHEMA: &str = include_str!("../../../examples/ai-score.schema.json");
+
+/// What stands before the key's header on both sides.
+pub(crate) const KEY: &str = "sk-0123456789abcdef0123456789abcdef0123456789abcdef";
+
+pub(crate) const MODEL: &str = "gpt-4.1-mini";
+
+pub(crate) const SYSTEM: &str = "You are an analyst of on-chain behaviour. You score wallets from 0 to 1000, and you give \
+    the parts of the score, the reasons for it, what counts against the wallet and what counts for it.";
+
+/// About as much text as a wallet's summary has.
+pub(crate) const INPUT: &str = "Score this wallet. 412 transactions over 26 months, 18 protocols, mostly DEX trades and \
+    lending. Two lending markets hold 62 % of the value: a stablecoin pool since January of last year, and a staked token \
+    since May. No liquidations; the lowest health factor was 1.41, in August. One bridge transfer in March went through a \
+    contract that is not verified, for 3 200 USD, and nothing came back from it since. One interaction with a flagged mixer \
+    two years ago, for 0.1 ETH, incoming. Monthly volume lies between 4 000 and 9 000 USD without a gap. The owner answered \
+    the survey: he holds for longer than a year (the median holding period on chain is seven months), he does not use \
+    leverage (confirmed), he knows what he signs (twelve unlimited approvals are open, four of them to contracts that are \
+    not used any more), and he takes part in governance (nine votes in four protocols, the last one three weeks ago).";
+
+/// An answer that satisfies the schema.
+pub(crate) const ANSWER: &str = r#"{
+  "score": 612,
+  "scoreBreakdown": {"activity": 71, "maturity": 58, "diversity": 64, "riskBehavior": 49, "surveyMatch": 66},
+  "reasoning": "The wallet has been active for 26 months with steady monthly volume across four protocols. Most of its value sits in two lending markets, and one bridge transfer in March went through an unverified contract. Survey answers match the on-chain history except for the stated holding period.",
+  "risk_factors": ["One interaction with an unverified bridge contract", "62 % of the value in two markets"],
+  "strengths": ["26 months of steady activity", "No liquidations", "Survey matches the chain"]
+}"#;
+
+/// The schema as a Rust type.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Score {
+    score: u16,
+    score_breakdown: Breakdown,
+    reasoning: String,
+    #[serde(rename = "risk_factors")]
+    risk_factors: Vec<String>,
+    strengths: Vec<String>,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Breakdown {
+    activity: u8,
+    maturity: u8,
+    diversity: u8,
+    risk_behavior: u8,
+    survey_match: u8,
+}
+
+pub(crate) fn schema() -> serde_json::Result<Value> {
+    serde_json::from_str(SCHEMA)
+}
+
+/// The envelope as OpenAI sends it.
+pub(crate) fn document() -> String {
+    json!({
+        "id": "chatcmpl-BYtq3fGvdP2MsXkGz9cH0ePzj5uKd", "object": "chat.completion", "created": 1_763_700_000,
+        "model": "gpt-4.1-mini-2025-04-14",
+        "choices": [{
+            "index": 0,
+            "message": {"role": "assistant", "content": ANSWER, "refusal": null, "annotations": []},
+            "logprobs": null,
+            "finish_reason": "stop",
+        }],
+        "usage": usage(),
+        "service_tier": "default",
+        "system_fingerprint": "fp_6f2eabb9a5",
+    })
+    .to_string()
+}
+
+/// The same as events, four characters of the answer in each.
+pub(crate) fn events() -> Vec<String> {
+    let letters: Vec<char> = ANSWER.chars().collect();
+    let mut events = vec![event(&json!({"role": "assistant", "content": "", "refusal": null}), Value::Null)];
+    events.extend(letters.chunks(4).map(|piece| {
+        event(&json!({"content": piece.iter().collect::<String>()}), Value::Null)
+    }));
+    events.push(event(&json!({}), json!("stop")));
+    events.push(framed(&json!({"id": ID, "object": CHUNK, "choices": [], "usage": usage()}).to_string()));
+    events.push(framed("[DONE]"));
+    events
+}
+
+const ID: &str = "chatcmpl-BYtq3fGvdP2MsXkGz9cH0ePzj5uKd";
+const CHUNK: &str = "chat.completion.chunk";
+
+/// One event of a stream as OpenAI sends it.
+pub(crate) fn event(delta: &Value, finish: Value) -> String {
+    let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish});
+    let chunk = json!({
+        "id": ID, "object": CHUNK, "created": 1_763_700_000, "model": "gpt-4.1-mini-2025-04-14",
+        "service_tier": "default", "system_fingerprint": "fp_6f2eabb9a5", "choices": [choice], "usage": null,
+    });
+    framed(&chunk.to_string())
+}
+
+fn framed(data: &str) -> String {
+    format!("data: {data}\n\n")
+}
+
+fn usage() -> Value {
+    json!({
+        "prompt_tokens": 612, "completion_tokens": 238, "total_tokens": 850,
+        "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
+        "completion_tokens_details": {
+            "reasoning_tokens": 0, "audio_tokens": 0, "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0,
+        },
+    })
+}

@@ -1,0 +1,157 @@
+//! A server that does as little as it can: HTTP/1.1, connections kept, answers made beforehand.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use crate::{Failure, oracle};
+
+/// What is answered, by the path: `/v1/…` at once, `/held/v1/…` the first half until `/release`, `/flood/N/v1/…` a text of
+/// N bytes. `/last` is the last request's body, `/sent` how many bytes of the flood were taken.
+struct Canned {
+    document: Vec<u8>,
+    stream: Vec<u8>,
+    /// The head and the events of a stream, one by one.
+    events: Vec<Vec<u8>>,
+    drop: Vec<u8>,
+    last: Mutex<Vec<u8>>,
+    sent: AtomicU64,
+    released: watch::Sender<bool>,
+}
+
+const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-request-id: req_7f3a\r\n\
+                      transfer-encoding: chunked\r\n\r\n";
+
+/// How long a token takes where tokens come one by one.
+const TOKEN: Duration = Duration::from_millis(10);
+
+/// How long the text in each event of a flood is.
+const PIECE: usize = 4096;
+
+pub(crate) async fn serve() -> Result<(), Failure> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("http://{}", listener.local_addr()?);
+    // Whoever started it holds the other end: when that is gone, however it ended, nobody needs the server any more.
+    std::thread::spawn(|| {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        std::process::exit(0);
+    });
+    let canned = Arc::new(Canned::new());
+    loop {
+        let (socket, _) = listener.accept().await?;
+        socket.set_nodelay(true)?;
+        let canned = Arc::clone(&canned);
+        // A client that goes away is no business of the others.
+        tokio::spawn(async move { canned.talk(socket).await });
+    }
+}
+
+impl Canned {
+    fn new() -> Self {
+        let events: Vec<Vec<u8>> = oracle::events().iter().map(|event| chunk(event)).collect();
+        let stream = [STREAM.as_bytes().to_vec(), events.concat(), END.to_vec()].concat();
+        let drop = chunk(&oracle::event(&json!({"content": "x-y.".repeat(PIECE / 4)}), json!(null)));
+        let (document, last, sent) = (whole("application/json", oracle::document().as_bytes()), Mutex::default(), AtomicU64::new(0));
+        Self { document, stream, events, drop, last, sent, released: watch::Sender::new(false) }
+    }
+
+    async fn talk(&self, mut socket: TcpStream) -> std::io::Result<()> {
+        let mut buffer = Vec::with_capacity(16 * 1024);
+        while let Some((head, body)) = request(&mut socket, &mut buffer).await? {
+            let path = head.split(' ').nth(1).unwrap_or_default();
+            match path.split('/').nth(1).unwrap_or_default() {
+                "last" => socket.write_all(&whole("application/json", &self.last())).await?,
+                "sent" => {
+                    let sent = self.sent.load(Ordering::Relaxed).to_string();
+                    socket.write_all(&whole("text/plain", sent.as_bytes())).await?;
+                }
+                "release" => {
+                    self.released.send_replace(true);
+                    socket.write_all(&whole("text/plain", b"released")).await?;
+                }
+                "held" => {
+                    let (first, second) = self.events.split_at(self.events.len() / 2);
+                    socket.write_all(STREAM.as_bytes()).await?;
+                    // At the pace of a fast model.
+                    for event in first {
+                        tokio::time::sleep(TOKEN).await;
+                        socket.write_all(event).await?;
+                    }
+                    let _ = self.released.subscribe().wait_for(|released| *released).await;
+                    socket.write_all(&[second.concat(), END.to_vec()].concat()).await?;
+                }
+                "flood" => {
+                    let most = path.split('/').nth(2).and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
+                    self.flood(&mut socket, most).await?;
+                }
+                _ if memmem(&body, b"\"stream\":true") => socket.write_all(&self.stream).await?,
+                _ => socket.write_all(&self.document).await?,
+            }
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = body;
+        }
+        Ok(())
+    }
+
+    fn last(&self) -> Vec<u8> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn flood(&self, socket: &mut TcpStream, most: u64) -> std::io::Result<()> {
+        socket.write_all(STREAM.as_bytes()).await?;
+        let mut sent = 0;
+        while sent < most {
+            socket.write_all(&self.drop).await?;
+            sent += self.drop.len() as u64;
+            self.sent.store(sent, Ordering::Relaxed);
+        }
+        let events = oracle::events();
+        let last: Vec<u8> = events.iter().rev().take(3).rev().flat_map(|event| chunk(event)).collect();
+        socket.write_all(&[last, END.to_vec()].concat()).await
+    }
+}
+
+/// RFC 9112, section 7.1.
+fn chunk(event: &str) -> Vec<u8> {
+    format!("{:x}\r\n{event}\r\n", event.len()).into_bytes()
+}
+
+const END: &[u8] = b"0\r\n\r\n";
+
+fn whole(media_type: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: {media_type}\r\nx-request-id: req_7f3a\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// The next request of a connection: its head and its body; `None` at its end.
+async fn request(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> std::io::Result<Option<(String, Vec<u8>)>> {
+    loop {
+        if let Some(end) = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
+            let length = head.lines().find_map(|line| {
+                let (name, value) = line.split_once(':')?;
+                name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+            });
+            let whole = end + 4 + length.unwrap_or(0);
+            if buffer.len() >= whole {
+                let body = buffer[end + 4..whole].to_vec();
+                buffer.drain(..whole);
+                return Ok(Some((head, body)));
+            }
+        }
+        if socket.read_buf(buffer).await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+fn memmem(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}

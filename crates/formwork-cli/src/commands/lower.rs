@@ -1,0 +1,155 @@
+//! `formwork lower`: a schema in a provider's dialect.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use formwork_core::{LowerRequest, Lowered, Shown};
+use formwork_dialect::{DIALECTS, dialect, lint};
+use formwork_schema::compile;
+use serde_json::Value;
+
+use crate::exit::{Done, Failed};
+use crate::rows::{LowerError, LowerInput, LowerOutput, RowError};
+use crate::{files, jsonl};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork lower --dialect openai person.schema.json
+  formwork lower --dialect ollama --explain person.schema.json
+  formwork lower --dialect openai --lint person.schema.json
+  formwork lower --dialect llama-cpp --jsonl rows.jsonl
+                                          rows: {\"id\", \"schema\"} -> {\"id\", \"ok\", \"schema\"?, \"losses\"?, \"error\"?}
+
+Dialects:
+  openai          strict mode of OpenAI and Azure
+  llama-cpp       llama.cpp's server
+  ollama          Ollama, which is llama.cpp
+  llguidance      the model in this process, vLLM, SGLang
+  json-object     what enforces some JSON object; the schema stands in the prompt
+  prompt          what enforces nothing; the schema stands in the prompt
+  prompt-outline  the same, as an outline
+
+Where nothing is sent, what stands in the prompt is printed.
+
+Exit codes: 0 the schema was lowered (with --jsonl: every row was answered), 1 --lint found something, 2 the schema
+cannot be used, or not in this dialect.";
+
+/// Show what a provider is sent for a JSON Schema, and what gets lost
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The JSON Schema; `-` or nothing is standard input
+    #[arg(default_value = "-")]
+    schema: PathBuf,
+    /// For whom
+    #[arg(long, short, value_parser = PossibleValuesParser::new(DIALECTS))]
+    dialect: String,
+    /// The tokens that an answer may have: lists and strings without an end are bounded to fit into them
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: Option<u32>,
+    /// Say what gets lost, how answers are mapped back and what the model is shown
+    #[arg(long)]
+    explain: bool,
+    /// Do not lower the schema: say what would become of it as it stands
+    #[arg(long, conflicts_with = "explain")]
+    lint: bool,
+    /// Print one JSON object with everything
+    #[arg(long)]
+    json: bool,
+    /// Take rows with a schema each, one JSON object a line, and answer each with a row
+    #[arg(long, conflicts_with = "json")]
+    jsonl: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
+    if args.jsonl {
+        return jsonl::each_row(
+            &args.schema,
+            |LowerInput { id, schema }| answer(args, id, &schema, args.explain),
+            |error| LowerOutput::failed(Value::Null, error.into()),
+        );
+    }
+    let name = files::name(&args.schema);
+    let output = answer(args, Value::from(name.clone()), &files::json(&args.schema)?, true);
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer(&mut out, &output).map_err(io::Error::from)?;
+        writeln!(out)?;
+    }
+    if let Some(error) = &output.error {
+        let message = format!("{name}: {}", error.message());
+        return Err(Failed::usage(message));
+    }
+    let found = output.findings.as_ref().is_some_and(|findings| !findings.is_empty());
+    if !args.json {
+        print(&output, &mut out)?;
+        if args.explain {
+            explain(&output);
+        }
+    }
+    Ok(if found { Done::No } else { Done::Fine })
+}
+
+/// Lowers or lints one schema.
+fn answer(args: &Args, id: Value, schema: &Value, explained: bool) -> LowerOutput {
+    if let Err(error) = compile(schema) {
+        return LowerOutput::failed(id, error.into());
+    }
+    if args.lint {
+        return LowerOutput::found(id, lint(&args.dialect, schema));
+    }
+    match lowered(args, schema) {
+        Ok(lowered) => LowerOutput::new(id, lowered, explained),
+        Err(error) => LowerOutput::failed(id, error),
+    }
+}
+
+fn lowered(args: &Args, schema: &Value) -> Result<Lowered, LowerError> {
+    let request = LowerRequest { max_tokens: args.max_tokens, ..LowerRequest::new(schema) };
+    match dialect(&args.dialect) {
+        Some(dialect) => Ok(dialect.lower(&request)?),
+        // The names that the command line takes are the dialects' own.
+        None => Err(LowerError::Row { message: format!("there is no dialect `{}`", args.dialect) }),
+    }
+}
+
+/// Prints for people: the schema, or the prompt where none is sent, or what was found.
+fn print(output: &LowerOutput, out: &mut impl Write) -> Result<(), Failed> {
+    for finding in output.findings.iter().flatten() {
+        writeln!(out, "{finding}")?;
+    }
+    match (&output.schema, &output.shown) {
+        (Some(schema), _) => {
+            serde_json::to_writer_pretty(&mut *out, schema).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+        (None, Some(Shown::JsonSchema(text) | Shown::Outline(text))) => writeln!(out, "{text}")?,
+        (None, None) => {}
+    }
+    Ok(())
+}
+
+fn explain(output: &LowerOutput) {
+    for loss in output.losses.iter().flatten() {
+        eprintln!("lost: {loss}");
+    }
+    for op in output.lift.iter().flatten() {
+        eprintln!("mapped back: {op}");
+    }
+    match &output.shown {
+        Some(Shown::Outline(text) | Shown::JsonSchema(text)) => eprintln!("shown to the model: {text}"),
+        None => eprintln!("shown to the model: nothing, the provider does that"),
+    }
+}
+
+impl From<RowError> for LowerError {
+    fn from(error: RowError) -> Self {
+        match error {
+            RowError::Schema { message, reason } => Self::Schema { message, reason },
+            RowError::Unreadable { message, .. }
+            | RowError::Invalid { message, .. }
+            | RowError::Row { message } => Self::Row { message },
+        }
+    }
+}

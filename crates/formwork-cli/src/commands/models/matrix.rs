@@ -1,0 +1,141 @@
+//! `formwork models --matrix`: what is known of models, as a table.
+
+use std::borrow::Cow;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use formwork_dialect::registry::{Entry, Registry};
+
+use crate::exit::{Done, Failed};
+use crate::files;
+
+/// Prints all rows, those of a file first.
+pub(super) fn show(file: Option<&Path>, json: bool) -> Result<Done, Failed> {
+    let known = Registry::embedded();
+    let registry = match file {
+        None => Cow::Borrowed(known),
+        Some(path) => {
+            let text = files::text(path)?;
+            let own = Registry::from_toml(&text)
+                .map_err(|error| Failed::usage(format!("{}:{error}", files::name(path))))?;
+            Cow::Owned(known.overlaid_with(own))
+        }
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    if json {
+        for entry in registry.entries() {
+            serde_json::to_writer(&mut out, entry).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+    } else {
+        out.write_all(table(registry.entries()).as_bytes())?;
+    }
+    out.flush()?;
+    Ok(Done::Fine)
+}
+
+const HEAD: [&str; 8] =
+    ["match", "native", "strict", "temperature", "reasoning", "context", "retires", "recommended use"];
+
+/// What the numbers of tokens stand under.
+const CONTEXT: usize = 5;
+
+type Cells = [String; HEAD.len()];
+
+fn table(entries: &[Entry]) -> String {
+    let lines: Vec<Cells> =
+        [HEAD.map(str::to_owned)].into_iter().chain(entries.iter().flat_map(cells)).collect();
+    let mut widths = [0; HEAD.len()];
+    for line in &lines {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let mut text = String::new();
+    for line in &lines {
+        let padded = line.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
+            CONTEXT => format!("{cell:>width$}"),
+            _ => format!("{cell:<width$}"),
+        });
+        text.push_str(padded.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The lines of a row: further names stand below the first one.
+fn cells(entry: &Entry) -> impl Iterator<Item = Cells> {
+    let known = [
+        entry.native.as_str().to_owned(),
+        if entry.strict { "yes" } else { "no" }.to_owned(),
+        entry.temperature.as_str().to_owned(),
+        entry.reasoning.as_str().to_owned(),
+        entry.context_tokens.map_or_else(|| "-".to_owned(), grouped),
+        match (entry.retired, entry.retires) {
+            (true, Some(date)) => format!("retired {date}"),
+            (true, None) => "retired".to_owned(),
+            (false, Some(date)) => date.to_string(),
+            (false, None) => "-".to_owned(),
+        },
+        entry.recommended_use.clone().unwrap_or_else(|| "-".to_owned()),
+    ];
+    entry.patterns.iter().enumerate().map(move |(line, pattern)| {
+        let mut cells = Cells::default();
+        if line == 0 {
+            for (cell, known) in cells.iter_mut().skip(1).zip(&known) {
+                cell.clone_from(known);
+            }
+        }
+        let [name, ..] = &mut cells;
+        *name = pattern.to_string();
+        cells
+    })
+}
+
+/// A number with a comma before every three digits.
+fn grouped(number: u32) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_what_is_gone_is_marked() {
+        let row = "family = \"F\"\nprovider = \"p\"\nsource = \"s\"\nchecked = \"2026-11-21\"\n";
+        let text = format!(
+            "[[model]]\nmatch = [\"a-long-name*\", \"b\"]\nnative = \"schema\"\nstrict = true\n\
+             temperature = \"when_effort_none\"\nreasoning = \"by_default\"\ncontext_tokens = 1050000\n\
+             use = \"Everything\"\n{row}[[model]]\nmatch = \"c\"\nnative = \"none\"\ncontext_tokens = 200\n\
+             retires = \"2026-06-15\"\nretired = true\n{row}[[model]]\nmatch = \"d\"\nnative = \"tool\"\n\
+             retires = \"2027-01-01\"\n{row}[[model]]\nmatch = \"e\"\nnative = \"object\"\nretired = true\n{row}"
+        );
+        let expected = "\
+match         native  strict  temperature       reasoning     context  retires             recommended use
+a-long-name*  schema  yes     when_effort_none  by_default  1,050,000  -                   Everything
+b
+c             none    no      no                none              200  retired 2026-06-15  -
+d             tool    no      no                none                -  2027-01-01          -
+e             object  no      no                none                -  retired             -
+";
+        assert_eq!(table(Registry::from_toml(&text).unwrap().entries()), expected);
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (number, text) in
+            [(0, "0"), (999, "999"), (1000, "1,000"), (131_072, "131,072"), (u32::MAX, "4,294,967,295")]
+        {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Which models a command asks: what the command line says, the configuration, or the model in this process.
+
+use std::path::PathBuf;
+
+use formwork::config::{Config, Defaults, Section};
+use formwork::providers::{Made, Providers};
+use formwork_extract::Backend;
+
+use crate::exit::Failed;
+use crate::model;
+
+/// Which models are asked.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Targets {
+    /// The configuration: which models are asked, in order (else FORMWORK_CONFIG, formwork.toml here or above)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Ask this provider alone: a name of the configuration, or a kind such as `ollama`
+    #[arg(long, value_name = "NAME")]
+    provider: Option<String>,
+    /// The model: of the provider that is named, or in this process a name of `formwork models` or a .gguf file
+    #[arg(long, short, env = "FORMWORK_MODEL", value_parser = model_name)]
+    model: Option<String>,
+}
+
+fn model_name(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("the name of a model is empty".to_owned()) } else { Ok(text.to_owned()) }
+}
+
+/// Providers that can be asked, and how the configuration would have it.
+pub(crate) struct Opened {
+    pub(crate) backends: Vec<Backend>,
+    pub(crate) defaults: Defaults,
+}
+
+impl Targets {
+    /// Makes the providers, and asks their servers what they can do.
+    pub(crate) async fn open(&self) -> Result<Opened, Failed> {
+        let (sections, defaults) = self.sections()?;
+        let mut backends = Vec::new();
+        for section in sections {
+            let made = make(&section).await?.probed().await;
+            backends.push(made.backend(&section).map_err(Failed::usage)?);
+        }
+        Ok(Opened { backends, defaults })
+    }
+
+    /// The providers to ask, in order.
+    pub(crate) fn sections(&self) -> Result<(Vec<Section>, Defaults), Failed> {
+        let Self { config, provider, model } = self;
+        // Whoever names a model alone means the one in this process, wherever they are.
+        let config = match (config, provider, model) {
+            (None, None, Some(_)) => None,
+            _ => Config::find(config.as_deref()).map_err(Failed::usage)?,
+        };
+        let defaults = config.as_ref().map(Config::defaults).unwrap_or_default();
+        let named = match (&config, provider) {
+            (Some(config), Some(name)) if config.sections().iter().any(|section| section.name == *name) => {
+                vec![config.section(name).map_err(Failed::usage)?.clone()]
+            }
+            (config, Some(kind)) => vec![of_kind(kind, config.as_ref())?],
+            (Some(config), None) => {
+                let targets = config.targets().iter().map(|name| config.section(name).cloned());
+                targets.collect::<Result<Vec<_>, _>>().map_err(Failed::usage)?
+            }
+            (None, None) => vec![of_kind("local", None)?],
+        };
+        let sections = match (model, named.as_slice()) {
+            (None, _) => named,
+            (Some(model), [one]) => vec![one.clone().with_model(model)],
+            (Some(_), _) => return Err(Failed::usage("--model is of one provider: name it with --provider")),
+        };
+        Ok((sections, defaults))
+    }
+}
+
+/// A provider of this kind that no configuration says more of.
+fn of_kind(kind: &str, config: Option<&Config>) -> Result<Section, Failed> {
+    if let Err(message) = providers().kind(kind).map(|_| ()) {
+        // Where there is a configuration, the name was most likely to be one of its.
+        let named = config.and_then(|config| config.section(kind).err());
+        return Err(Failed::usage(named.map_or(message, |error| error.to_string())));
+    }
+    let text = format!("[providers.{kind}]\nkind = \"{kind}\"\n");
+    let config = Config::from_toml(&text).map_err(Failed::usage)?;
+    config.section(kind).cloned().map_err(Failed::usage)
+}
+
+/// Every kind of provider of this command.
+pub(crate) fn providers() -> Providers {
+    Providers::builtin()
+}
+
+/// Makes the provider of a section.
+pub(crate) async fn make(section: &Section) -> Result<Made, Failed> {
+    if section.common.kind == "local" {
+        return local(section).await;
+    }
+    providers().make(section).map_err(Failed::usage)
+}
+
+/// A model in this process; loading it shows how far it is, and can be interrupted.
+async fn local(section: &Section) -> Result<Made, Failed> {
+    let said: serde_json::Value = section.read().map_err(Failed::usage)?;
+    let model = said["model"].as_str().unwrap_or("default").to_owned();
+    let provider = model::open(&model).await?;
+    Ok(Made { provider, system: "formwork-local".to_owned(), model, probe: false })
+}

@@ -1,0 +1,167 @@
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
+
+use super::{Ran, against_schema, command, example, formwork, refused, run, temporary};
+
+/// A server that speaks like OpenAI and gives these answers.
+fn chat(answers: &[&str]) -> Server {
+    let replies = answers.iter().map(|text| {
+        let message = json!({"role": "assistant", "content": text});
+        let usage = json!({"prompt_tokens": 9, "completion_tokens": 5});
+        let body = json!({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage});
+        Reply::json(body.to_string())
+    });
+    Server::start(replies.collect::<Vec<_>>()).unwrap()
+}
+
+fn config(name: &str, text: &str) -> String {
+    temporary(name, text)
+}
+
+fn of(server: &Server) -> String {
+    format!(
+        "[providers.primary]\nkind = \"llama-server\"\nmodel = \"m\"\nstream = false\nbase_url = \"{}/v1\"\n",
+        server.url()
+    )
+}
+
+fn extract(config: &str, more: &[&str]) -> Ran {
+    let person = example("person.schema.json");
+    formwork(&[&["extract", "--config", config, "--schema", &person], more].concat(), "")
+}
+
+const MARIA: &str = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#;
+
+#[test]
+fn the_configuration_says_who_is_asked() {
+    let server = chat(&[r#"{"name": "Maria Lindqvist", "age": 340, "city": "Lisbon"}"#, MARIA]);
+    let config = config("asked.toml", &format!("[defaults]\ntemperature = 0.9\n{}", of(&server)));
+    let ran = extract(&config, &["--json", "Maria Lindqvist, 34, moved to Lisbon."]);
+    let row: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, against_schema("extract-output.json", &row)), (0, vec![]), "{row}{}", ran.stderr);
+    assert_eq!(row["value"]["age"], 34);
+    assert_eq!(row["attempts"][0]["target"], "primary", "{row}");
+    let sent: Vec<Value> =
+        server.received().iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect();
+    assert_eq!(sent[0]["temperature"], 0.9);
+    assert_eq!(sent[0]["response_format"]["type"], "json_schema");
+    assert_eq!(server.received()[0].path, "/v1/chat/completions");
+}
+
+#[test]
+fn the_next_target_is_asked_where_the_first_one_fails() {
+    let server = chat(&[MARIA]);
+    let text = format!(
+        "targets = [\"gone\", \"primary\"]\n[providers.gone]\nkind = \"groq\"\nmodel = \"m\"\napi_key_env = \"\"\n\
+         base_url = \"{}/nowhere\"\n{}",
+        Server::start([Reply::status(401)]).unwrap().url(),
+        of(&server)
+    );
+    let ran = extract(&config("next.toml", &text), &["Maria Lindqvist, 34, moved to Lisbon."]);
+    assert_eq!((ran.code, ran.stdout.trim()), (0, MARIA), "{}", ran.stderr);
+}
+
+#[test]
+fn a_provider_is_chosen_by_its_name_or_its_kind() {
+    let (server, other) = (chat(&[MARIA]), chat(&[]));
+    let text = format!("{}\n{}", of(&other).replace("primary", "other"), of(&server));
+    let file = config("named.toml", &text);
+    assert_eq!(extract(&file, &["--provider", "primary", "--model", "n", "x"]).code, 0);
+    let sent: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+    assert_eq!(sent["model"], "n");
+    assert!(other.received().is_empty());
+    refused(&extract(&file, &["--provider", "primry", "x"]), 2, "did you mean `primary`?");
+    refused(&extract(&file, &["--model", "n", "x"]), 2, "name it with --provider");
+    let ran = formwork(&["extract", "-s", &example("person.schema.json"), "--provider", "olama", "x"], "");
+    refused(&ran, 2, "no provider kind `olama`: did you mean `ollama`?");
+}
+
+#[test]
+fn the_environment_is_part_of_the_configuration() {
+    let server = chat(&[MARIA]);
+    let file = config("environment.toml", &of(&server));
+    let mut ask = command(&["extract", "-s", &example("person.schema.json"), "x"]);
+    ask.env("FORMWORK_CONFIG", &file).env("FORMWORK__PROVIDERS__PRIMARY__MODEL", "7b");
+    assert_eq!(run(ask, "").code, 0);
+    let sent: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+    assert_eq!(sent["model"], "7b");
+    let mut wrong = command(&["extract", "-s", &example("person.schema.json"), "x"]);
+    wrong.env("FORMWORK_CONFIG", &file).env("FORMWORK__PROVIDERS__PRIMARY__MODLE", "7b");
+    refused(&run(wrong, ""), 2, "there is no `modle` here: did you mean `model`?");
+}
+
+#[test]
+fn a_bad_configuration_is_one_message_with_its_place() {
+    for (text, says) in [
+        ("[providers.a\n", "bad.toml:1:13: "),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"m\"\nnum_ctxt = 5\n",
+            "bad.toml:4:1: there is no `num_ctxt`",
+        ),
+        ("", "there is no provider"),
+        (
+            "[providers.a]\nkind = \"openai\"\nmodel = \"m\"\napi_key_env = \"FORMWORK_NO_SUCH_KEY\"\n",
+            "the environment variable `FORMWORK_NO_SUCH_KEY` is not set",
+        ),
+    ] {
+        refused(&extract(&config("bad.toml", text), &["x"]), 2, says);
+    }
+    refused(&extract("no-such-file.toml", &["x"]), 2, "no-such-file.toml: ");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_exit_code_3() {
+    let file = config(
+        "gone.toml",
+        "[providers.a]\nkind = \"ollama\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:9\"\n",
+    );
+    let ran = extract(&file, &["--timeout", "0.5", "x"]);
+    assert!(ran.code == 3 || ran.stderr.contains("deadline"), "{} {}", ran.code, ran.stderr);
+    assert!(ran.stderr.contains("127.0.0.1:9"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_doctor_tells_what_works_and_what_helps() {
+    let canary = r#"{"word": "serinus-7431"}"#;
+    let good = Server::start([Reply::json(r#"{"data": []}"#), answer(canary)]).unwrap();
+    let bad = Server::start([Reply::json(r#"{"data": []}"#), answer(r#"{"word": "apple"}"#)]).unwrap();
+    let text = format!(
+        "{}{}[providers.key]\nkind = \"openai\"\nmodel = \"m\"\napi_key_env = \"FORMWORK_NO_SUCH_KEY\"\n",
+        of(&good),
+        of(&bad).replace("primary", "careless"),
+    );
+    let file = config("doctor.toml", &text);
+    let ran = formwork(&["doctor", "--config", &file, "--json"], "");
+    let rows = ran.rows();
+    for row in &rows {
+        assert_eq!(against_schema("doctor-output.json", row), Vec::<String>::new(), "{row}");
+    }
+    let states: Vec<_> = rows.iter().map(|row| row["state"].as_str().unwrap()).collect();
+    assert_eq!((ran.code, states), (2, vec!["works", "unavailable", "misconfigured"]), "{rows:?}");
+    assert_eq!((&rows[0]["enforced"], &rows[1]["enforced"]), (&json!(true), &json!(false)));
+    assert!(rows[1]["fix"].as_str().unwrap().contains("rungs"), "{rows:?}");
+    assert!(rows[2]["error"].as_str().unwrap().contains("FORMWORK_NO_SUCH_KEY"), "{rows:?}");
+}
+
+#[test]
+fn the_doctor_speaks_to_people() {
+    let file = config(
+        "sick.toml",
+        "[providers.a]\nkind = \"ollama\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:9\"\n",
+    );
+    let ran = formwork(&["doctor", "--config", &file], "");
+    assert_eq!(ran.code, 3);
+    assert!(
+        ran.stdout.starts_with("a (ollama, m)\n  FAIL  not reachable: nothing listens at"),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stdout.contains("\n  fix   start the server"), "{}", ran.stdout);
+    let ran = formwork(&["doctor", "--help"], "");
+    assert!(ran.code == 0 && ran.stdout.contains("Examples:\n  formwork doctor"), "{}", ran.stdout);
+}
+
+fn answer(text: &str) -> Reply {
+    let message = json!({"role": "assistant", "content": text});
+    Reply::json(json!({"choices": [{"message": message, "finish_reason": "stop"}]}).to_string())
+}

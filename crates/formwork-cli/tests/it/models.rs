@@ -1,0 +1,188 @@
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::extract::TINY;
+use crate::{Ran, against_schema, command, folder, formwork, refused, run, temporary};
+
+const NAME: &str = "smollm2-135m-instruct";
+
+/// `formwork models` with a folder for weights of its own, and without a network.
+fn models(cache: &Path, args: &[&str]) -> Ran {
+    let mut command = command(&[&["models"], args].concat());
+    command.env("FORMWORK_CACHE", cache).env("FORMWORK_OFFLINE", "1");
+    run(command, "")
+}
+
+/// A folder in which the default model's file seems to be: right in name and length.
+fn with_weights(name: &str) -> (PathBuf, PathBuf) {
+    let cache = folder().join(name);
+    let file = cache.join("models").join(format!("{NAME}.gguf"));
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let bytes = formwork_local::KNOWN[0].bytes;
+    // A hole: it takes no room on the disk.
+    std::fs::File::create(&file).unwrap().set_len(bytes).unwrap();
+    (cache, file)
+}
+
+#[test]
+fn the_list_is_for_people_and_for_programs() {
+    let (cache, file) = with_weights("listed");
+    let nothing = folder().join("nothing-listed");
+    for (cache, path) in [(&cache, json!(file)), (&nothing, Value::Null)] {
+        for args in [&["--json"][..], &["list", "--json"], &["--json", "list"]] {
+            let ran = models(cache, args);
+            let rows = ran.rows();
+            assert_eq!((ran.code, rows.len()), (0, formwork_local::KNOWN.len()), "{}", ran.stderr);
+            assert_eq!((&rows[0]["name"], &rows[0]["path"]), (&json!(NAME), &path));
+            for row in &rows {
+                assert_eq!(against_schema("model-output.json", row), Vec::<String>::new(), "{row}");
+            }
+        }
+    }
+    let place = file.display().to_string();
+    for args in [&[][..], &["list"]] {
+        let here = models(&cache, args);
+        assert!(
+            here.code == 0 && here.stdout.contains(NAME) && here.stdout.contains(&place),
+            "{}",
+            here.stdout
+        );
+        assert!(here.stdout.ends_with(&format!("98 MB in {}\n", cache.display())), "{}", here.stdout);
+        let none = models(&nothing, args);
+        assert!(
+            none.stdout.contains("not here yet") && none.stdout.contains("0 files, 0 MB"),
+            "{}",
+            none.stdout
+        );
+    }
+}
+
+#[test]
+fn weights_are_found_fetched_once_and_removed() {
+    let (cache, file) = with_weights("kept");
+    let place = format!("{}\n", file.display());
+    for args in [&["path"][..], &["path", NAME], &["path", "default"], &["fetch"], &["fetch", NAME]] {
+        let ran = models(&cache, args);
+        assert_eq!((ran.code, &ran.stdout, ran.stderr.as_str()), (0, &place, ""), "{args:?}");
+    }
+    let ran = models(&cache, &["remove", NAME]);
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+    assert!(!file.exists());
+    refused(&models(&cache, &["remove", NAME]), 1, "is not here; there is nothing to remove");
+    refused(&models(&cache, &["path"]), 1, "`default` is not here; `formwork models fetch default` gets it");
+    refused(&models(&cache, &["fetch"]), 3, "offline: unset FORMWORK_OFFLINE");
+}
+
+#[test]
+fn a_file_is_its_own_path_and_is_never_removed() {
+    let cache = folder().join("no-files");
+    let ran = models(&cache, &["path", &TINY]);
+    assert_eq!((ran.code, ran.stdout), (0, format!("{}\n", &*TINY)));
+    refused(&models(&cache, &["remove", &TINY]), 2, "only models that were fetched by name can be removed");
+    assert!(Path::new(&*TINY).exists());
+    refused(&models(&cache, &["path", "nowhere.gguf"]), 1, "there is no file `nowhere.gguf`");
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_the_nearest() {
+    let cache = folder().join("no-names");
+    for (action, code) in [("fetch", 3), ("path", 1), ("remove", 2)] {
+        refused(&models(&cache, &[action, "smolm2-135m"]), code, "did you mean `smollm2-135m-instruct`?");
+        refused(&models(&cache, &[action, "gpt-9"]), code, "a name: default, smollm2-135m-instruct");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_is_named_with_the_way_out() {
+    let file = PathBuf::from(temporary("no-folder", ""));
+    let mut fetch = command(&["models", "fetch"]);
+    fetch.env("FORMWORK_CACHE", &file).env("FORMWORK_OFFLINE", "0");
+    for (ran, code) in [(run(fetch, ""), 3), (models(&file, &["remove", NAME]), 2)] {
+        refused(&ran, code, &format!("the folder for weights, {}, cannot be used: ", file.display()));
+        assert!(ran.stderr.contains("set FORMWORK_CACHE to another one"), "{}", ran.stderr);
+    }
+    assert_eq!(models(&file, &["list"]).code, 0);
+}
+
+#[test]
+fn usage_is_checked() {
+    for args in [&["models", "remove"][..], &["models", "erase"], &["models", "path", "a", "b"]] {
+        let ran = formwork(args, "");
+        assert!(ran.code == 2 && ran.stderr.contains("Usage: formwork models"), "{args:?}: {}", ran.stderr);
+    }
+}
+
+const OURS: &str = "[[model]]\nmatch = \"ours-*\"\nfamily = \"Ours\"\nprovider = \"vllm\"\nnative = \"schema\"\n\
+    dialect = \"llguidance\"\nuse = \"At home\"\nsource = \"we run it\"\nchecked = \"2026-11-21\"\n";
+
+#[test]
+fn the_matrix_is_for_people_and_for_programs() {
+    // It is about no file: a folder for weights that cannot be used is no trouble.
+    let nowhere = PathBuf::from(temporary("no-folder-for-the-matrix", ""));
+    let ran = models(&nowhere, &["--matrix"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let head = ran.stdout.lines().next().unwrap().split("  ").filter(|cell| !cell.is_empty());
+    let columns =
+        ["match", "native", "strict", "temperature", "reasoning", "context", "retires", "recommended use"];
+    assert_eq!(head.map(str::trim).collect::<Vec<_>>(), columns);
+    for (name, cells) in [
+        ("claude-sonnet-4-5*", &["schema", "yes", "2026-11-30", "Primary generation model"][..]),
+        ("claude-opus-4 ", &["retired 2026-06-15", "High-quality review/evaluation"]),
+        ("gpt-4o ", &["schema", "128,000", "Alternative generation"]),
+        ("gpt-4o-mini ", &["schema", "128,000", "High-volume, cost-sensitive"]),
+        ("gemini-2.0*", &["schema", "retired 2026-06-01", "Google ecosystem"]),
+        ("gemini-1.5*", &["none", "retired ", "Legacy support"]),
+    ] {
+        let line = ran.stdout.lines().find(|line| line.starts_with(name)).unwrap();
+        assert!(cells.iter().all(|cell| line.contains(cell)), "{line}");
+    }
+    let ran = models(&nowhere, &["--matrix", "--json"]);
+    let rows = ran.rows();
+    assert!(ran.code == 0 && rows.len() > 40, "{}", ran.stderr);
+    for row in &rows {
+        assert_eq!(against_schema("registry-entry.json", row), Vec::<String>::new(), "{row}");
+    }
+}
+
+#[test]
+fn rows_of_a_file_go_first_in_the_matrix() {
+    let file = temporary("ours.toml", OURS);
+    let ran = formwork(&["models", "--matrix", "--registry", &file], "");
+    let first = ran.stdout.lines().nth(1).unwrap();
+    assert!(ran.code == 0 && first.starts_with("ours-*") && first.ends_with("At home"), "{first}");
+    let ran = formwork(&["models", "--matrix", "--json", "--registry", "-"], OURS);
+    assert_eq!((ran.code, &ran.rows()[0]["match"]), (0, &json!("ours-*")), "{}", ran.stderr);
+}
+
+#[test]
+fn a_registry_that_cannot_be_used_is_refused_with_the_place() {
+    for (name, text, says) in [
+        (
+            "key.toml",
+            OURS.replace("source", "sorce"),
+            ":8:1: model[0].sorce: there is no such key: did you mean `source`?",
+        ),
+        (
+            "dialect.toml",
+            OURS.replace("llguidance", "llguidence"),
+            ":6:11: model[0].dialect: there is no dialect `llguidence`: did you mean `llguidance`?",
+        ),
+        (
+            "date.toml",
+            OURS.replace("2026-11-21", "2026-11-31"),
+            ":9:11: model[0].checked: `2026-11-31` is no day",
+        ),
+        ("syntax.toml", OURS.replace("]]", "]"), ":1:9: "),
+    ] {
+        let file = temporary(name, &text);
+        let ran = formwork(&["models", "--matrix", "--registry", &file], "");
+        refused(&ran, 2, &format!("{file}{says}"));
+        assert_eq!((ran.stdout.as_str(), ran.stderr.lines().count()), ("", 1), "{}", ran.stderr);
+    }
+    let file = folder().join("no-registry.toml").display().to_string();
+    refused(&formwork(&["models", "--matrix", "--registry", &file], ""), 2, &format!("cannot read {file}: "));
+    refused(&formwork(&["models", "--matrix", "list"], ""), 2, "leave out the command after `models`");
+    let alone = formwork(&["models", "--registry", "ours.toml"], "");
+    assert!(alone.code == 2 && alone.stderr.contains("--matrix"), "{}", alone.stderr);
+}

@@ -1,0 +1,39 @@
+//! The suite alone: the trials of a provider by what it answers, as its test file would run them.
+//!
+//! `cargo run -p formwork-conformance --example embed`
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use formwork_conformance::{Live, Suite};
+use formwork_core::{Answer, Call, Capabilities, Completion, Fault, Finish, Provider, SharedProvider, Usage};
+
+/// Says the same to everybody, as long as it may.
+#[derive(Debug, Default)]
+struct Parrot(Capabilities);
+
+#[async_trait]
+impl Provider for Parrot {
+    fn name(&self) -> &str {
+        "parrot"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.0
+    }
+
+    async fn call(&self, call: &Call) -> Result<Answer, Fault> {
+        let usage = Usage { input_tokens: 3, output_tokens: 3, ..Usage::default() };
+        let finish = if call.max_tokens.is_some_and(|most| most < 10) { Finish::Length } else { Finish::Stop };
+        Ok(Completion::new("Hello, hello!").with_usage(usage).with_finish(finish).into())
+    }
+}
+
+async fn parrot() -> Result<SharedProvider, String> {
+    Ok(Arc::new(Parrot::default()))
+}
+
+fn main() -> ExitCode {
+    Suite::new().live(Live::new("parrot", "it needs no server", parrot).always()).run()
+}

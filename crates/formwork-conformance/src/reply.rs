@@ -1,0 +1,42 @@
+use bytes::Bytes;
+
+/// A response, as a scripted server gives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Bytes,
+    /// How many bytes a chunk has.
+    pub(crate) chunk: usize,
+}
+
+impl Reply {
+    /// A response with this body.
+    pub fn new(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
+        let headers = vec![("content-type".to_owned(), content_type.to_owned())];
+        Self { status, headers, body: body.into().into(), chunk: usize::MAX }
+    }
+
+    /// And another header.
+    #[must_use]
+    pub fn with_header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// In chunks of so many bytes.
+    pub(crate) fn in_chunks(mut self, bytes: usize) -> Self {
+        self.chunk = bytes.max(1);
+        self
+    }
+
+    /// Without what comes from this byte on.
+    pub(crate) fn cut(mut self, at: usize) -> Self {
+        self.body.truncate(at);
+        self
+    }
+
+    pub(crate) fn chunks(&self) -> Vec<Bytes> {
+        self.body.chunks(self.chunk.min(self.body.len().max(1))).map(Bytes::copy_from_slice).collect()
+    }
+}

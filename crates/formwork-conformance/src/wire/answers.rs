@@ -1,0 +1,129 @@
+//! Answers are told apart and told whole.
+
+use formwork_core::{Delta, Finish, Usage};
+use futures_util::StreamExt as _;
+
+use super::{Shared, answer, ask, equal, strictest};
+use crate::Said;
+use crate::script::Script;
+
+/// Texts that a careless codec changes.
+const TEXTS: &[&str] = &[
+    r#"{"zulu": "a", "alpha": 1, "mike": true}"#,
+    "{\"zulu\": \"line\\nbreak, \\\"quotes\\\", tab\\t\", \"alpha\": 1e2}",
+    "  leading and trailing space \n",
+    "é € 🦀 \u{2028} \u{0} data: [DONE]\n\ndata: x",
+    "line\r\nline\n\nline",
+];
+
+pub(super) async fn verbatim(protocol: Shared) -> Result<(), String> {
+    for text in TEXTS {
+        for reply in protocol.say(&Said::new(*text)) {
+            let completion = answer(&protocol, &strictest(&protocol), reply).await?;
+            equal("text", &completion.text.as_str(), text)?;
+            equal("finish", &completion.finish, &Finish::Stop)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn megabyte(protocol: Shared) -> Result<(), String> {
+    let text = format!("{{\"zulu\": \"{}\"}}", "é🦀x ".repeat(128 * 1024));
+    for reply in protocol.say(&Said::new(&text)) {
+        let completion = answer(&protocol, &strictest(&protocol), reply.in_chunks(16_384)).await?;
+        equal("length", &completion.text.len(), &text.len())?;
+        equal("text", &(completion.text == text), &true)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn chunks(protocol: Shared) -> Result<(), String> {
+    for text in TEXTS {
+        for reply in protocol.say(&Said::new(*text)) {
+            for bytes in [1, 2, 3, 7] {
+                let completion =
+                    answer(&protocol, &strictest(&protocol), reply.clone().in_chunks(bytes)).await?;
+                equal("text", &completion.text.as_str(), text)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn length(protocol: Shared) -> Result<(), String> {
+    let said = Said { finish: Finish::Length, ..Said::new("{\"zulu\": \"a") };
+    let replies = protocol.say(&said);
+    equal("some form of a cut-off", &replies.is_empty(), &false)?;
+    for reply in replies {
+        let completion = answer(&protocol, &strictest(&protocol), reply).await?;
+        equal("finish", &completion.finish, &Finish::Length)?;
+        equal("text", &completion.text, &said.text)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn refusal(protocol: Shared) -> Result<(), String> {
+    let said = Said { finish: Finish::Refused, ..Said::new("I cannot help with that.") };
+    for reply in protocol.say(&said) {
+        let completion = answer(&protocol, &strictest(&protocol), reply).await?;
+        equal("finish", &completion.finish, &Finish::Refused)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn reasoning(protocol: Shared) -> Result<(), String> {
+    let said = Said { reasoning: "Let me think {".to_owned(), ..Said::new("{\"zulu\": \"a\"}") };
+    for reply in protocol.say(&said) {
+        let completion = answer(&protocol, &strictest(&protocol), reply).await?;
+        equal("text", &completion.text, &said.text)?;
+        equal("reasoning", &completion.reasoning, &said.reasoning)?;
+    }
+    Ok(())
+}
+
+pub(super) async fn usage(protocol: Shared) -> Result<(), String> {
+    let said = Said::new("{}");
+    for reply in protocol.say(&said) {
+        let Usage { input_tokens, output_tokens, estimated, .. } =
+            answer(&protocol, &strictest(&protocol), reply).await?.usage;
+        equal("tokens", &(input_tokens, output_tokens, estimated), &(11, 7, false))?;
+    }
+    Ok(())
+}
+
+/// What is not asked for is not read: who reads slowly slows the server down instead of filling memory.
+pub(super) async fn back_pressure(protocol: Shared) -> Result<(), String> {
+    for reply in protocol.say(&Said::new("x ".repeat(50_000))) {
+        let script = Script::new([reply.in_chunks(64)]);
+        let provider = protocol.provider(script.clone());
+        let call = strictest(&protocol);
+        let mut answer = provider.call(&call).await.map_err(|fault| fault.to_string())?;
+        equal("chunks read before the first piece is asked for", &(script.read() <= 1), &true)?;
+        let Some(Ok(Delta::Text(text))) = answer.next().await else {
+            return Err("no text comes first".to_owned());
+        };
+        // In one piece it is read as a whole; streamed, as little as one piece needs.
+        if text.len() < 50_000 {
+            equal("chunks read for the first piece are few", &(script.read() < 100), &true)?;
+        }
+        let before = script.read();
+        drop(answer);
+        tokio::task::yield_now().await;
+        equal("chunks read after the answer was dropped", &script.read(), &before)?;
+    }
+    Ok(())
+}
+
+/// Cut within a character, within a line, before the end mark: it is a fault, or all of the answer was there.
+pub(super) async fn cut(protocol: Shared) -> Result<(), String> {
+    let said = Said::new("{\"zulu\": \"é🦀\"}");
+    for reply in protocol.say(&said) {
+        for at in 0..reply.body.len() {
+            if let Ok(completion) = ask(&protocol, &strictest(&protocol), reply.clone().cut(at)).await {
+                equal(&format!("text of a body cut at byte {at}"), &completion.text, &said.text)?;
+                equal(&format!("finish of a body cut at byte {at}"), &completion.finish, &Finish::Stop)?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! What was promised is asked for, and nothing else.
+
+use formwork_core::{Call, Enforcement, Message, Role, Sampling};
+
+use super::{Shared, call, equal, schema};
+use crate::script::Script;
+use crate::{Asked, Said};
+
+/// What the provider asks for this call, and the bytes of it.
+async fn asked(protocol: &Shared, call: &Call) -> Result<(Asked, String), String> {
+    let script = Script::new(protocol.say(&Said::new("{}")));
+    let answer = protocol.provider(script.clone()).call(call).await;
+    answer.map_err(|fault| fault.to_string())?;
+    let requests = script.requests();
+    let [request] = requests.as_slice() else {
+        return Err(format!("{} requests for one call", requests.len()));
+    };
+    Ok((protocol.asked(request), String::from_utf8_lossy(request.body()).into_owned()))
+}
+
+pub(super) async fn enforcement(protocol: Shared) -> Result<(), String> {
+    let most = protocol.provider(Script::new([])).capabilities().enforcement;
+    let (found, body) = asked(&protocol, &call(Enforcement::None)).await?;
+    equal("nothing is enforced", &(found.schema, found.tool, found.json_object), &(None, None, false))?;
+    equal("nothing of the schema is sent", &body.contains("zulu"), &false)?;
+    if most >= Enforcement::JsonObject {
+        // Not each that enforces schemas enforces objects as well; where it cannot, it says so.
+        if let Ok((found, body)) = asked(&protocol, &call(Enforcement::JsonObject)).await {
+            equal("a JSON object is asked for", &(found.schema, found.json_object), &(None, true))?;
+            equal("nothing of the schema is sent", &body.contains("zulu"), &false)?;
+        }
+    }
+    if most >= Enforcement::Tool
+        && let Ok((found, _)) = asked(&protocol, &call(Enforcement::Tool)).await
+    {
+        equal("the tool's schema", &(found.schema, found.tool), &(None, Some(schema())))?;
+    }
+    if most >= Enforcement::Schema {
+        let (found, _) = asked(&protocol, &call(Enforcement::Schema)).await?;
+        equal("the schema", &(found.schema, found.tool), &(Some(schema()), None))?;
+    }
+    Ok(())
+}
+
+pub(super) async fn order(protocol: Shared) -> Result<(), String> {
+    let most = protocol.provider(Script::new([])).capabilities().enforcement;
+    if most < Enforcement::Tool {
+        return Ok(());
+    }
+    let (_, body) = asked(&protocol, &call(most)).await?;
+    let places: Vec<_> = ["\"zulu\"", "\"alpha\"", "\"mike\""].iter().map(|name| body.find(name)).collect();
+    equal("each property is sent", &places.iter().all(Option::is_some), &true)?;
+    equal("in the schema's order", &places.is_sorted(), &true)
+}
+
+pub(super) async fn sampling(protocol: Shared) -> Result<(), String> {
+    let provider = protocol.provider(Script::new([]));
+    let promised = provider.capabilities();
+    let full = Sampling { temperature: Some(0.3), top_p: Some(0.9), seed: Some(42) };
+    let (found, _) =
+        asked(&protocol, &Call { sampling: full, max_tokens: Some(321), ..call(Enforcement::None) }).await?;
+    equal("temperature", &found.temperature, &promised.temperature.then_some(0.3))?;
+    equal("top-p", &found.top_p, &promised.top_p.then_some(0.9))?;
+    equal("seed", &found.seed, &promised.seed.then_some(42))?;
+    equal("max_tokens", &found.max_tokens, &Some(321))?;
+    let (found, _) = asked(&protocol, &call(Enforcement::None)).await?;
+    equal("what was not given", &(found.temperature, found.top_p, found.seed), &(None, None, None))
+}
+
+pub(super) async fn messages(protocol: Shared) -> Result<(), String> {
+    let texts = ["govern \u{1F980}", "ask \"it\"", "answer\n", "correct", "ask again"];
+    let roles = [Role::System, Role::User, Role::Assistant, Role::System, Role::User];
+    let messages = roles.iter().zip(texts).map(|(role, text)| Message::new(*role, text)).collect();
+    let (found, _) = asked(&protocol, &Call { messages, ..call(Enforcement::None) }).await?;
+    let all: String = found.messages.iter().map(|(_, text)| format!("{text}\u{1}")).collect();
+    let mut rest = all.as_str();
+    for text in texts {
+        let Some((_, after)) = rest.split_once(text) else {
+            return Err(format!("{text:?} is missing or out of order in {:?}", found.messages));
+        };
+        rest = after;
+    }
+    let provider = protocol.provider(Script::new([]));
+    if provider.capabilities().late_system {
+        let late = found.messages.iter().find(|(_, text)| text == "correct").map(|(role, _)| role.as_str());
+        let is_system = matches!(late, Some("system" | "developer"));
+        equal("a late system message is one", &is_system, &true)?;
+    }
+    Ok(())
+}

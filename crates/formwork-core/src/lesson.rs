@@ -1,0 +1,50 @@
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a run learnt of a target: a way of asking it that does not work.
+///
+/// It stands in the [`Attempt`](crate::Attempt) that taught it. Whoever keeps lessons gives the next run the rungs to
+/// start from; see [`Run::with_start_rungs`](crate::Run::with_start_rungs).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Lesson {
+    /// Which of the plan's targets.
+    pub target: usize,
+    /// That target's name.
+    pub name: String,
+    /// The digest of the contract's schema; see [`Plan::schema_digest`](crate::Plan::schema_digest).
+    pub schema: String,
+    /// On which of the target's rungs it was asked, from 0.
+    pub rung: usize,
+    /// That rung's dialect.
+    pub dialect: String,
+    /// What came of it.
+    pub kind: LessonKind,
+    /// How that showed, capped and without values of the answer.
+    pub reason: String,
+}
+
+/// What came of asking a target in one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LessonKind {
+    /// It refused this schema in this dialect.
+    Refused,
+    /// It took the schema and did not keep to it, though that had been promised. That is about the target: no other
+    /// schema would fare better.
+    Ignored,
+}
+
+/// One line for logs: ``target `primary` ignored the schema (dialect `openai`): the answer is not JSON``.
+impl fmt::Display for Lesson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, dialect, kind, reason, .. } = self;
+        let verb = match kind {
+            LessonKind::Refused => "refused",
+            LessonKind::Ignored => "ignored",
+        };
+        write!(f, "target `{name}` {verb} the schema (dialect `{dialect}`): {reason}")
+    }
+}

@@ -1,0 +1,304 @@
+//! What of a sent schema a value certainly breaks.
+//!
+//! Not a validator: of the keywords it looks only at those of structure, which every engine that decodes by a schema
+//! keeps to, and where it cannot tell it says nothing. A false alarm would take a server's best mode away.
+
+use formwork_json::{JsonPath, Segment};
+use serde_json::Value;
+
+use crate::{Lift, LiftOp, Loss, LossKind, Lowered};
+
+/// A keyword of the sent schema, and where in the answer, as it was written, it is broken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Breach {
+    pub(super) path: JsonPath,
+    pub(super) keyword: &'static str,
+}
+
+/// Whether a violation of this rule may come of a breach at all.
+pub(super) fn is_structural(rule: &str) -> bool {
+    matches!(
+        rule,
+        "type"
+            | "enum"
+            | "const"
+            | "required"
+            | "additionalProperties"
+            | "minItems"
+            | "maxItems"
+            | "anyOf"
+            | "oneOf"
+    )
+}
+
+/// The first certain breach; `value` is the answer before it is lifted.
+pub(super) fn breach(value: &Value, lowered: &Lowered) -> Option<Breach> {
+    let schema = lowered.schema.as_ref()?;
+    let losses = lowered.losses.iter().filter(|loss| loss.kind != LossKind::Tightened).collect();
+    let stays = |op: &LiftOp| matches!(op.lift, Lift::DropNull(_) | Lift::Reorder(_) | Lift::ParseJson);
+    let same_places = lowered.lift.iter().all(stays);
+    let mut search = Search { schema, losses, same_places, at: Vec::new(), steps: MAX_STEPS };
+    search.search(value, schema, 0)
+}
+
+/// How many references and variants are followed without a step into the value.
+const MAX_JUMPS: usize = 32;
+
+/// How many nodes are looked at; what is left counts as right.
+const MAX_STEPS: usize = 10_000;
+
+struct Search<'a> {
+    schema: &'a Value,
+    /// Those that leave something to be broken.
+    losses: Vec<&'a Loss>,
+    /// Whether a value stands where the original schema has it, so that places of losses can be compared.
+    same_places: bool,
+    at: Vec<At<'a>>,
+    steps: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum At<'a> {
+    Name(&'a str),
+    Index(usize),
+}
+
+impl<'a> Search<'a> {
+    fn search(&mut self, value: &'a Value, node: &'a Value, jumps: usize) -> Option<Breach> {
+        if self.steps == 0 || jumps > MAX_JUMPS || !node.is_object() {
+            return None;
+        }
+        self.steps -= 1;
+        if let Some(target) = node["$ref"].as_str().and_then(|target| target.strip_prefix('#')) {
+            let target = self.schema.pointer(target);
+            if let Some(breach) = target.and_then(|target| self.search(value, target, jumps + 1)) {
+                return Some(breach);
+            }
+        }
+        for part in node["allOf"].as_array().into_iter().flatten() {
+            if let Some(breach) = self.search(value, part, jumps + 1) {
+                return Some(breach);
+            }
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            let Some(variants) = node[keyword].as_array().filter(|variants| !variants.is_empty()) else {
+                continue;
+            };
+            if variants.iter().all(|variant| self.search(value, variant, jumps + 1).is_some())
+                && let Some(breach) = self.breach(keyword, None)
+            {
+                return Some(breach);
+            }
+        }
+        self.scalar(value, node).or_else(|| match value {
+            Value::Object(_) => self.object(value, node),
+            Value::Array(items) => self.array(items, node),
+            _ => None,
+        })
+    }
+
+    fn scalar(&self, value: &Value, node: &Value) -> Option<Breach> {
+        let is_typed = match &node["type"] {
+            Value::String(name) => has_type(value, name),
+            Value::Array(names) => names.iter().filter_map(Value::as_str).any(|name| has_type(value, name)),
+            _ => true,
+        };
+        let broken = [
+            ("type", !is_typed),
+            ("const", node.get("const").is_some_and(|constant| !same(constant, value))),
+            ("enum", node["enum"].as_array().is_some_and(|list| !list.iter().any(|one| same(one, value)))),
+        ];
+        broken
+            .into_iter()
+            .filter(|(_, is_broken)| *is_broken)
+            .find_map(|(keyword, _)| self.breach(keyword, None))
+    }
+
+    fn object(&mut self, value: &'a Value, node: &'a Value) -> Option<Breach> {
+        let members = value.as_object()?;
+        let mut required = node["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let missing = required.find(|name| !members.contains_key(*name));
+        if let Some(breach) = missing.and_then(|name| self.breach("required", Some(name))) {
+            return Some(breach);
+        }
+        // Which names a pattern covers is not for here to say.
+        let rest = node.get("additionalProperties").filter(|_| node.get("patternProperties").is_none());
+        for (name, member) in members {
+            let inner = match (node["properties"].get(name), rest) {
+                (Some(property), _) => property,
+                (None, Some(Value::Bool(false))) => match self.breach("additionalProperties", Some(name)) {
+                    Some(breach) => return Some(breach),
+                    None => continue,
+                },
+                (None, Some(rest)) => rest,
+                (None, None) => continue,
+            };
+            if let Some(breach) = self.below(At::Name(name), member, inner) {
+                return Some(breach);
+            }
+        }
+        None
+    }
+
+    fn array(&mut self, items: &'a [Value], node: &'a Value) -> Option<Breach> {
+        let count = items.len() as u64;
+        let broken = [
+            ("minItems", node["minItems"].as_u64().is_some_and(|least| count < least)),
+            ("maxItems", node["maxItems"].as_u64().is_some_and(|most| count > most)),
+        ];
+        for (keyword, is_broken) in broken {
+            if is_broken && let Some(breach) = self.breach(keyword, None) {
+                return Some(breach);
+            }
+        }
+        let prefix = node["prefixItems"].as_array().map(Vec::as_slice).unwrap_or_default();
+        for (index, item) in items.iter().enumerate() {
+            let Some(inner) = prefix.get(index).or(node.get("items")) else { break };
+            if let Some(breach) = self.below(At::Index(index), item, inner) {
+                return Some(breach);
+            }
+        }
+        None
+    }
+
+    fn below(&mut self, step: At<'a>, value: &'a Value, node: &'a Value) -> Option<Breach> {
+        self.at.push(step);
+        let breach = self.search(value, node, 0);
+        self.at.pop();
+        breach
+    }
+
+    /// A breach of a keyword here, unless the receipt says that it is not kept to. `name` is the member in question.
+    fn breach(&self, keyword: &'static str, name: Option<&str>) -> Option<Breach> {
+        if self.losses.iter().any(|loss| self.excuses(loss, keyword)) {
+            return None;
+        }
+        let steps = self.at.iter().map(|step| match step {
+            At::Name(name) => Segment::Key((*name).to_owned()),
+            At::Index(index) => Segment::Index(*index),
+        });
+        let path = steps.chain(name.map(|name| Segment::Key(name.to_owned()))).collect();
+        Some(Breach { path, keyword })
+    }
+
+    /// Whether a loss may be why a keyword is broken here.
+    fn excuses(&self, loss: &Loss, keyword: &str) -> bool {
+        let reach = match loss.keyword.as_str() {
+            // What need not fit one variant alone is still held to one of them.
+            "oneOf" if loss.kind == LossKind::Loosened && keyword != "oneOf" => return false,
+            own if own == keyword && !INSIDE.contains(&own) => Reach::Here,
+            known if ELSEWHERE.contains(&known) => return false,
+            _ => Reach::Below,
+        };
+        !self.same_places || may_govern(&loss.pointer, &self.at, reach)
+    }
+}
+
+/// Keywords of a schema that say what is inside.
+const INSIDE: [&str; 3] = ["additionalProperties", "anyOf", "oneOf"];
+
+/// Keywords that leave every other one as it is when they are lost. What is neither here nor looked at may say anything
+/// about what is inside.
+const ELSEWHERE: [&str; 35] = [
+    "type",
+    "enum",
+    "const",
+    "required",
+    "minItems",
+    "maxItems",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "format",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "uniqueItems",
+    "contains",
+    "minContains",
+    "maxContains",
+    "minProperties",
+    "maxProperties",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "propertyNames",
+    "not",
+    "if",
+    "then",
+    "else",
+    "title",
+    "description",
+    "default",
+];
+
+/// How far from its place a loss has an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Here,
+    Below,
+}
+
+/// Whether a place in the original schema may govern the value at a path. It may, in all doubt.
+fn may_govern(pointer: &str, path: &[At<'_>], reach: Reach) -> bool {
+    let mut words = pointer.split('/').skip(1);
+    let mut path = path.iter();
+    while let Some(word) = words.next() {
+        let fits = match word {
+            "properties" => {
+                let name = words.next().map(|name| name.replace("~1", "/").replace("~0", "~"));
+                matches!((path.next(), name), (Some(At::Name(at)), Some(name)) if **at == *name)
+            }
+            "prefixItems" => {
+                let index: Option<usize> = words.next().and_then(|index| index.parse().ok());
+                matches!((path.next(), index), (Some(At::Index(at)), Some(index)) if *at == index)
+            }
+            "anyOf" | "oneOf" | "allOf" => {
+                words.next();
+                true
+            }
+            // `items` has been a list of its own once, and references lead anywhere.
+            _ => return true,
+        };
+        if !fits {
+            return false;
+        }
+    }
+    reach == Reach::Below || path.next().is_none()
+}
+
+/// Numbers by their value: what is `1` for one side is `1.0` for the other.
+fn same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(name, one)| other.get(name).is_some_and(|other| same(one, other)))
+        }
+        _ => one == other,
+    }
+}
+
+fn has_type(value: &Value, name: &str) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "number" => value.is_number(),
+        "integer" => {
+            value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+        }
+        // A name that is not known here.
+        _ => true,
+    }
+}

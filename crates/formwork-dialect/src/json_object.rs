@@ -1,0 +1,76 @@
+use formwork_core::{
+    Enforcement, Lift, LiftOp, Lower, LowerRequest, Lowered, Refused, Shown, normalise, spaced,
+};
+use serde_json::{Map, Value, json};
+
+use crate::expand::expand;
+use crate::form::Alternative;
+
+/// The dialect of providers that keep a model to *some* JSON object: `{"type": "json_object"}`, DeepSeek's `json_object`,
+/// Ollama's `"json"`.
+///
+/// Nothing is sent; the schema stands in the prompt, spaced. A root that may be something else than an object is wrapped
+/// in `{"value": …}`. What is shown has the word JSON in it, without which OpenAI and DeepSeek refuse the call.
+///
+/// ```
+/// use formwork_core::{Lower, LowerRequest, Shown, lift};
+/// use formwork_dialect::JsonObject;
+///
+/// let schema = serde_json::json!({"type": "array", "items": {"type": "integer"}});
+/// let lowered = JsonObject.lower(&LowerRequest::new(&schema))?;
+/// assert_eq!(lift(serde_json::json!({"value": [1]}), &lowered).0, serde_json::json!([1]));
+/// # Ok::<(), formwork_core::Refused>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct JsonObject;
+
+/// The name that a root that is no object gets.
+const VALUE: &str = "value";
+
+impl Lower for JsonObject {
+    fn name(&self) -> &str {
+        "json-object"
+    }
+
+    fn enforcement(&self) -> Enforcement {
+        Enforcement::JsonObject
+    }
+
+    fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
+        let form = expand(request.schema, self.name())?.form;
+        let is_object = form.alternatives.iter().all(|one| match one {
+            Alternative::Object(_) => true,
+            Alternative::Literals(literals) => literals.values.iter().all(Value::is_object),
+            _ => false,
+        });
+        let mut shown = Map::from_iter([("$comment".to_owned(), json!("The answer is one JSON object."))]);
+        let mut lift = Vec::new();
+        if is_object {
+            if let Value::Object(keywords) = request.schema {
+                let says = |keyword: &str| !matches!(keyword, "$schema" | "$id" | "$comment");
+                shown.extend(keywords.clone().into_iter().filter(|(keyword, _)| says(keyword)));
+            }
+        } else {
+            let (inner, definitions) = apart(request.schema);
+            shown.insert("type".to_owned(), json!("object"));
+            shown.insert("properties".to_owned(), json!({VALUE: inner}));
+            shown.insert("required".to_owned(), json!([VALUE]));
+            shown.insert("additionalProperties".to_owned(), json!(false));
+            shown.extend(definitions.map(|definitions| ("$defs".to_owned(), definitions)));
+            lift.push(LiftOp { at: String::new(), lift: Lift::Unwrap(VALUE.to_owned()) });
+        }
+        Ok(Lowered {
+            enforcement: self.enforcement(),
+            shown: Some(Shown::JsonSchema(spaced(&Value::Object(shown)))),
+            lift,
+            ..Lowered::default()
+        })
+    }
+}
+
+/// A schema that can stand anywhere, and the definitions that it refers to, which stand in the root.
+fn apart(schema: &Value) -> (Value, Option<Value>) {
+    let mut inner = normalise(schema);
+    let definitions = inner.as_object_mut().and_then(|keywords| keywords.shift_remove("$defs"));
+    (inner, definitions)
+}

@@ -1,0 +1,106 @@
+//! What a dialect would make of a schema that was not lowered.
+
+mod place;
+mod table;
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use self::place::Place;
+use self::table::{Dialect, ROWS};
+use crate::limits::Size;
+use crate::profile::OPENAI;
+
+/// Something in a schema that a dialect does not take as it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// RFC 6901 JSON Pointer of the schema that the keyword stands in, or is missing in.
+    pub pointer: String,
+    /// The keyword.
+    pub keyword: String,
+    /// What the provider does.
+    pub verdict: Verdict,
+    /// Why, in words.
+    pub words: String,
+}
+
+/// What a provider does with a keyword that it does not know, or knows otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It answers with an error.
+    Rejected,
+    /// It goes on as if the keyword were not there, so that invalid answers can come.
+    Ignored,
+    /// It reads it so that some valid answers, or all of them, cannot be given.
+    Forbids,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rejected => "rejected",
+            Self::Ignored => "ignored",
+            Self::Forbids => "forbids valid answers",
+        })
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pointer, keyword, verdict, words } = self;
+        write!(f, "#{pointer}: `{keyword}` {verdict}: {words}")
+    }
+}
+
+/// What a dialect would reject, ignore or misread in a schema as it stands, in the order of the document.
+///
+/// For `openai`, `llama-cpp`, `ollama` and `llguidance`; the dialects that enforce no schema find nothing, and so does a
+/// name that is none. Of what the dialect itself writes it finds nothing wrong. A keyword about which nothing is known for
+/// sure is not mentioned.
+///
+/// ```
+/// use formwork_dialect::{Verdict, lint};
+///
+/// let schema = serde_json::json!({"type": "number", "maximum": 1});
+/// let findings = lint("llama-cpp", &schema);
+/// assert_eq!((findings.len(), findings[0].verdict), (1, Verdict::Ignored));
+/// assert_eq!(findings[0].to_string(), "#: `maximum` ignored: bounds hold for integers only");
+/// assert!(lint("llguidance", &schema).is_empty());
+/// ```
+pub fn lint(dialect: &str, schema: &Value) -> Vec<Finding> {
+    let Some(dialect) = Dialect::named(dialect) else { return Vec::new() };
+    let mut findings = Vec::new();
+    let root = Place { schema, root: schema, is_root: true };
+    visit(&root, String::new(), dialect, &mut findings);
+    if let (Dialect::OpenAi, Some(limits)) = (dialect, &OPENAI.limits)
+        && let Some((what, size, most)) = Size::of(schema).over(limits)
+    {
+        findings.push(Finding {
+            pointer: String::new(),
+            keyword: "properties".to_owned(),
+            verdict: Verdict::Rejected,
+            words: format!("{size} {what}, and {most} are taken"),
+        });
+    }
+    findings
+}
+
+fn visit(place: &Place<'_>, pointer: String, dialect: Dialect, out: &mut Vec<Finding>) {
+    for row in &ROWS {
+        if let Some(verdict) = row.verdict(dialect).filter(|_| (row.when)(place, row.keyword)) {
+            out.push(Finding {
+                pointer: pointer.clone(),
+                keyword: row.keyword.to_owned(),
+                verdict,
+                words: row.words.to_owned(),
+            });
+        }
+    }
+    for (step, inner) in place.inside() {
+        visit(&inner, format!("{pointer}{step}"), dialect, out);
+    }
+}

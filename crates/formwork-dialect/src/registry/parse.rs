@@ -1,0 +1,248 @@
+//! From the text of a registry to its rows, with the place of whatever is wrong.
+
+use std::ops::Range;
+
+use formwork_json::line_column;
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+use super::nearest::none_of;
+use super::{Entry, NativeMode, RegistryError};
+use crate::DIALECTS;
+
+/// The keys of a file.
+const FILE: &[&str] = &["model"];
+
+/// The keys of a row, as in [`Entry`].
+const ROW: &[&str] = &[
+    "match",
+    "family",
+    "provider",
+    "native",
+    "dialect",
+    "strict",
+    "json_object",
+    "temperature",
+    "top_p",
+    "seed",
+    "late_system",
+    "reasoning",
+    "prefill",
+    "forced_tool",
+    "context_tokens",
+    "output_tokens",
+    "limits",
+    "price",
+    "use",
+    "retires",
+    "retired",
+    "source",
+    "checked",
+    "notes",
+];
+
+/// The keys of a row's `limits`, as in [`Limits`](super::Limits).
+const LIMITS: &[&str] =
+    &["properties", "depth", "enum_values", "characters", "optional", "unions", "strict_tools"];
+
+/// The keys of a row's `price`, as in [`Price`](formwork_core::Price).
+const PRICE: &[&str] = &["input", "output"];
+
+/// The rows of a file.
+pub(super) fn parse(text: &str) -> Result<Vec<Entry>, RegistryError> {
+    let error = |at: usize, key: String, message: String| {
+        let (line, column) = line_column(text, at);
+        RegistryError { line, column, key, message }
+    };
+    let start = |span: Option<Range<usize>>| span.map_or(0, |span| span.start);
+    let table = DeTable::parse(text)
+        .map_err(|wrong| error(start(wrong.span()), String::new(), one_line(wrong.message())))?
+        .into_inner();
+    unknown_key(&table, FILE).map_or(Ok(()), |(at, key, message)| Err(error(at, key, message)))?;
+    let Some(models) = table.get("model") else { return Ok(Vec::new()) };
+    let Some(rows) = models.get_ref().as_array() else {
+        let message = "rows begin with `[[model]]`, in double brackets".to_owned();
+        return Err(error(models.span().start, "model".to_owned(), message));
+    };
+    let mut entries = Vec::with_capacity(rows.len());
+    for (index, row) in rows.iter().enumerate() {
+        let name = format!("model[{index}]");
+        let within = |key: &str| if key.is_empty() { name.clone() } else { format!("{name}.{key}") };
+        if let Some((at, key, message)) = unknown_key_of_row(row) {
+            return Err(error(at, within(&key), message));
+        }
+        let entry = Entry::deserialize(ValueDeserializer::from(row.clone())).map_err(|wrong| {
+            let at = wrong.span().map_or(row.span().start, |span| span.start);
+            error(at, within(&key_at(row.get_ref(), at)), one_line(wrong.message()))
+        })?;
+        if let Some((key, message)) = contradiction(&entry) {
+            let at = row.get_ref().get(key).map_or(row.span().start, |value| value.span().start);
+            return Err(error(at, within(key), message));
+        }
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+/// A place in the text, the way to a key, and what is wrong with it.
+type Wrong = (usize, String, String);
+
+fn unknown_key(table: &DeTable<'_>, known: &[&str]) -> Option<Wrong> {
+    let unknown = table.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
+    let first = unknown.min_by_key(|key| key.span().start)?;
+    let key = first.get_ref().as_ref();
+    Some((first.span().start, key.to_owned(), none_of("there is no such key", key, known)))
+}
+
+fn unknown_key_of_row(row: &Spanned<DeValue<'_>>) -> Option<Wrong> {
+    let table = row.get_ref().as_table()?;
+    let inside = |name: &str, known| {
+        let (at, key, message) = unknown_key(table.get(name)?.get_ref().as_table()?, known)?;
+        Some((at, format!("{name}.{key}"), message))
+    };
+    let found = [unknown_key(table, ROW), inside("limits", LIMITS), inside("price", PRICE)];
+    found.into_iter().flatten().min_by_key(|(at, ..)| *at)
+}
+
+/// The way to the innermost key whose value lies at this place; empty if there is none.
+fn key_at(value: &DeValue<'_>, at: usize) -> String {
+    let Some(table) = value.as_table() else { return String::new() };
+    let Some((key, inner)) = table.iter().find(|(_, inner)| inner.span().contains(&at)) else {
+        return String::new();
+    };
+    let deeper = key_at(inner.get_ref(), at);
+    if deeper.is_empty() { key.get_ref().to_string() } else { format!("{}.{deeper}", key.get_ref()) }
+}
+
+/// What no single key is to blame for: the key to change, and why.
+fn contradiction(entry: &Entry) -> Option<(&'static str, String)> {
+    if let Some(dialect) = &entry.dialect {
+        if !DIALECTS.contains(&dialect.as_str()) {
+            let what = format!("there is no dialect `{dialect}`");
+            return Some(("dialect", none_of(&what, dialect, &DIALECTS)));
+        }
+        if entry.native != NativeMode::Schema {
+            let native = entry.native.as_str();
+            return Some((
+                "dialect",
+                format!("a dialect is for `native = \"schema\"`, and here it is \"{native}\""),
+            ));
+        }
+    }
+    let empty = [("family", &entry.family), ("provider", &entry.provider), ("source", &entry.source)];
+    let (key, _) = empty.into_iter().find(|(_, text)| text.trim().is_empty())?;
+    Some((key, "it is empty".to_owned()))
+}
+
+/// The parser's words may have several lines.
+fn one_line(message: &str) -> String {
+    message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    const GOOD: &str = "match = \"a\"\nfamily = \"A\"\nprovider = \"p\"\nnative = \"schema\"\nsource = \"s\"\nchecked = \"2026-11-21\"\n";
+
+    fn wrong(text: &str) -> String {
+        parse(text).unwrap_err().to_string()
+    }
+
+    fn wrong_row(more: &str) -> String {
+        wrong(&format!("[[model]]\n{GOOD}{more}\n"))
+    }
+
+    #[test]
+    fn the_lists_of_keys_are_those_of_the_types() {
+        let schema = serde_json::to_value(schemars::schema_for!(Entry)).unwrap();
+        let same = |listed: &[&str], properties: &Value| {
+            let there: Vec<&String> = properties.as_object().unwrap().keys().collect();
+            assert_eq!(there, listed);
+        };
+        same(ROW, &schema["properties"]);
+        same(LIMITS, &schema["$defs"]["Limits"]["properties"]);
+        same(PRICE, &schema["$defs"]["Price"]["properties"]);
+    }
+
+    #[test]
+    fn a_row_needs_little() {
+        assert_eq!(parse("").unwrap(), []);
+        let rows = parse(&format!("[[model]]\n{GOOD}")).unwrap();
+        assert!(rows.len() == 1 && !rows[0].strict && rows[0].price.is_none() && rows[0].limits.is_empty());
+    }
+
+    #[test]
+    fn unknown_keys_come_with_the_nearest_name() {
+        assert_eq!(wrong("[[models]]\n"), "1:3: models: there is no such key: did you mean `model`?");
+        assert_eq!(
+            wrong_row("  context_token = 5"),
+            "8:3: model[0].context_token: there is no such key: did you mean `context_tokens`?"
+        );
+        assert_eq!(
+            wrong_row("limits = { depht = 5 }"),
+            "8:12: model[0].limits.depht: there is no such key: did you mean `depth`?"
+        );
+        assert_eq!(
+            wrong_row("[model.price]\ninput = 1\ncached = 2"),
+            "10:1: model[0].price.cached: there is no such key; there are input, output"
+        );
+        // The first one in the text, not the first one of the alphabet.
+        assert!(wrong_row("zzz = 1\naaa = 2").starts_with("8:1: model[0].zzz: "));
+    }
+
+    #[test]
+    fn wrong_values_have_their_place_and_key() {
+        for (more, start, says) in [
+            (
+                "dialect = \"open-ai\"",
+                "8:11: model[0].dialect: ",
+                "no dialect `open-ai`: did you mean `openai`?",
+            ),
+            ("dialect = \"klingon\"", "8:11: model[0].dialect: ", "there are openai, "),
+            ("strict = \"yes\"", "8:10: model[0].strict: ", "expected a boolean"),
+            ("temperature = \"always\"", "8:15: model[0].temperature: ", "`when_effort_none`"),
+            ("price = { input = -1, output = 0 }", "8:19: model[0].price.input: ", "-1"),
+            ("price = { input = 1 }", "8:9: model[0].price: ", "missing field `output`"),
+            ("retires = \"2026-02-30\"", "8:11: model[0].retires: ", "`2026-02-30` is no day"),
+            ("retires = 2026-02-28", "8:11: model[0].retires: ", "expected a string"),
+            ("strict = true\nstrict = true", "9:1: ", "duplicate key"),
+            ("strict = ", "8:10: ", ""),
+        ] {
+            let error = wrong_row(more);
+            assert!(
+                error.starts_with(start) && error.contains(says) && !error.contains('\n'),
+                "{more}: {error}"
+            );
+        }
+        for (from, to, start, says) in [
+            ("\"a\"", "\"\"", "2:9: model[0].match: ", "a pattern is the name of a model"),
+            ("\"a\"", "[]", "2:9: model[0].match: ", "an empty list matches no model"),
+            ("\"a\"", "7", "2:9: model[0].match: ", "expected a pattern or a list of patterns"),
+            ("source = \"s\"", "", "1:1: model[0]: ", "missing field `source`"),
+            ("\"s\"", "\" \"", "6:10: model[0].source: ", "it is empty"),
+            (
+                "\"schema\"",
+                "\"tool\"\ndialect = \"openai\"",
+                "6:11: model[0].dialect: ",
+                "here it is \"tool\"",
+            ),
+        ] {
+            let error = wrong(&format!("[[model]]\n{}", GOOD.replace(from, to)));
+            assert!(error.starts_with(start) && error.contains(says), "{to}: {error}");
+        }
+        let second = format!("[[model]]\n{GOOD}[[model]]\n{}", GOOD.replace("schema", "scheme"));
+        assert!(
+            wrong(&second).starts_with("12:10: model[1].native: unknown variant `scheme`"),
+            "{}",
+            wrong(&second)
+        );
+        assert!(wrong("model = 3").starts_with("1:9: model: rows begin with"), "{}", wrong("model = 3"));
+        assert!(wrong("model = [3]").starts_with("1:10: model[0]: "), "{}", wrong("model = [3]"));
+        // Columns are characters.
+        assert!(wrong_row("notes = \"äöü\" x").starts_with("8:15: "), "{}", wrong_row("notes = \"äöü\" x"));
+    }
+}

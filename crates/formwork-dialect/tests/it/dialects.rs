@@ -1,0 +1,374 @@
+//! What holds for every dialect that enforces a schema.
+
+use std::collections::BTreeMap;
+
+use formwork_core::{Lift, LossKind, Lower, LowerRequest, Lowered, lift};
+use formwork_dialect::{Native, lint};
+use formwork_testkit::instance;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::{TestRng, TestRunner};
+use serde_json::{Value, json};
+
+use crate::model::{allows, sample};
+use crate::probes::{Probe, probes};
+use crate::unlift::unlift;
+
+const ALL: [Native; 4] = [Native::OPENAI, Native::LLAMA_CPP, Native::OLLAMA, Native::LLGUIDANCE];
+
+fn lowered(dialect: &Native, schema: &Value) -> Lowered {
+    dialect.lower(&LowerRequest::new(schema)).unwrap_or_else(|refused| panic!("{schema}: {refused}"))
+}
+
+/// Whether something is enforced more loosely than it stands.
+fn is_looser(lowered: &Lowered) -> bool {
+    lowered.losses.iter().any(|loss| loss.kind != LossKind::Tightened)
+}
+
+/// Whether an answer can be one that cannot be mapped back, which is reported.
+fn can_fail(lowered: &Lowered) -> bool {
+    lowered.lift.iter().any(|op| matches!(op.lift, Lift::ParseJson | Lift::PairsToMap | Lift::Spread(_)))
+}
+
+/// Probes whose valid documents are all outside of what is sent on purpose: members that the schema does not name, and
+/// integers over 2^53 or written `1.0` to the executable model.
+const TIGHTER: [&str; 3] = ["integer as 1.0", "additionalProperties true + properties", "int64 big"];
+
+#[test]
+fn every_probe_keeps_a_valid_answer_and_says_what_it_lets_through() {
+    let mut wrong = Vec::new();
+    for dialect in ALL {
+        for Probe { name, schema, valid, invalid, .. } in probes() {
+            let lowered = lowered(&dialect, &schema);
+            let sent = lowered.schema.as_ref().unwrap();
+            let mut kept = 0;
+            for document in &valid {
+                let Some(answer) = unlift(document, &lowered) else { continue };
+                match allows(sent, &answer) {
+                    Ok(true) => kept += 1,
+                    Ok(false) => {}
+                    Err(error) => wrong.push(format!("{dialect:?} {name}: {error} in {sent}")),
+                }
+                let back = lift(answer.clone(), &lowered);
+                if back != (document.clone(), vec![]) {
+                    wrong.push(format!("{dialect:?} {name}: {document} as {answer} comes back as {back:?}"));
+                }
+            }
+            if kept == 0 && !valid.is_empty() && !TIGHTER.contains(&name.as_str()) {
+                wrong.push(format!("{dialect:?} {name}: no valid document is allowed by {sent}"));
+            }
+            for document in &invalid {
+                let is_allowed =
+                    unlift(document, &lowered).is_some_and(|answer| allows(sent, &answer) == Ok(true));
+                if is_allowed && !is_looser(&lowered) {
+                    wrong.push(format!(
+                        "{dialect:?} {name}: {document} is allowed and no loss says so, by {sent}"
+                    ));
+                }
+            }
+            let findings = lint(dialect.name(), sent);
+            if !findings.is_empty() {
+                wrong.push(format!("{dialect:?} {name}: {} in {sent}", findings[0]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn what_rust_types_make_keeps_every_variant() {
+    let documents: BTreeMap<&str, Vec<Value>> =
+        serde_json::from_str(include_str!("../data/schemars_documents.json")).unwrap();
+    for row in include_str!("../data/schemars_shapes.jsonl").lines() {
+        let row: Value = serde_json::from_str(row).unwrap();
+        let (name, schema) = (row["name"].as_str().unwrap(), &row["schema"]);
+        for dialect in ALL {
+            let lowered = lowered(&dialect, schema);
+            let sent = lowered.schema.as_ref().unwrap();
+            assert_eq!(lint(dialect.name(), sent), [], "{dialect:?} {name} {sent}");
+            for document in &documents[name] {
+                let Some(answer) = unlift(document, &lowered) else {
+                    // `Option` in Rust: null and absent are the same, and the dialect has only null.
+                    assert!(
+                        dialect.name() == "openai" && document.get("b").is_none(),
+                        "{name}: {document} by {sent}"
+                    );
+                    continue;
+                };
+                assert_eq!(allows(sent, &answer), Ok(true), "{dialect:?} {name}: {answer} by {sent}");
+                let compiled = formwork_schema::compile(schema).unwrap();
+                let (back, problems) = lift(answer, &lowered);
+                assert!(problems.is_empty() && compiled.is_valid(&back), "{dialect:?} {name}: {back}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_may_be_answered_can_be_judged() {
+    let mut runner = TestRunner::deterministic();
+    for Probe { name, schema, .. } in probes() {
+        let compiled = formwork_schema::compile(&schema).unwrap();
+        for dialect in ALL {
+            let lowered = lowered(&dialect, &schema);
+            for _ in 0..3 {
+                let mut draw = |below: usize| (0..below).new_tree(&mut runner).unwrap().current();
+                let document = sample(lowered.schema.as_ref().unwrap(), &mut draw).unwrap();
+                // The validator divides them as floats.
+                if name == "multipleOf" && document["a"].is_f64() {
+                    continue;
+                }
+                let (value, problems) = lift(document, &lowered);
+                assert!(problems.is_empty() || can_fail(&lowered), "{dialect:?} {name}: {problems:?}");
+                let is_fine = !problems.is_empty() || is_looser(&lowered) || compiled.is_valid(&value);
+                assert!(is_fine, "{dialect:?} {name}: {value} is allowed and invalid");
+            }
+        }
+    }
+}
+
+/// The documents of a schema that a dialect has no answer for are said to be excluded.
+#[test]
+fn instances_come_back_or_a_loss_says_why_they_cannot_be_given() {
+    let mut runner = TestRunner::deterministic();
+    let mut came_back = 0;
+    for Probe { name, schema, .. } in probes() {
+        let strategy = instance(&schema);
+        let trees = (0..2).filter_map(|_| strategy.new_tree(&mut runner).ok());
+        let documents: Vec<Value> = trees.map(|tree| tree.current()).collect();
+        for dialect in ALL {
+            let lowered = lowered(&dialect, &schema);
+            for document in &documents {
+                match unlift(document, &lowered) {
+                    Some(answer) => {
+                        came_back += 1;
+                        assert_eq!(lift(answer, &lowered), (document.clone(), vec![]), "{dialect:?} {name}");
+                    }
+                    None => {
+                        let tightened = lowered.losses.iter().any(|loss| loss.kind == LossKind::Tightened);
+                        let sent = lowered.schema.as_ref().unwrap();
+                        // Names of any length are never taken; numbers over 2^53 are none of JSON's.
+                        let is_extreme =
+                            document.to_string().len() > 40 || sent.to_string().contains("\"key\"");
+                        assert!(tightened || is_extreme, "{dialect:?} {name}: {document} by {sent}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(came_back > 300, "{came_back}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn lowering_made_up_schemas_is_sound(schema in formwork_testkit::schema(), seed in any::<[u8; 32]>(), max_tokens in 32_u32..4000, which in 0_usize..3) {
+        let dialect = ALL[which];
+        let request = LowerRequest { max_tokens: Some(max_tokens), ..LowerRequest::new(&schema) };
+        let lowered = dialect.lower(&request).map_err(|refused| TestCaseError::fail(format!("{schema}: {refused}")))?;
+        let sent = lowered.schema.as_ref().unwrap();
+        prop_assert_eq!(lint(dialect.name(), sent), vec![], "{} as {}", schema, sent);
+        let compiled = formwork_schema::compile(&schema).unwrap();
+        let mut rng = TestRng::from_seed(proptest::test_runner::RngAlgorithm::ChaCha, &seed);
+        for _ in 0..3 {
+            let draw = |below: usize| rng.next_u32() as usize % below;
+            let document = sample(sent, draw).map_err(|error| TestCaseError::fail(format!("{schema} as {sent}: {error}")))?;
+            let (value, problems) = lift(document, &lowered);
+            prop_assert!(problems.is_empty() || can_fail(&lowered));
+            prop_assert!(
+                !problems.is_empty() || is_looser(&lowered) || compiled.is_valid(&value),
+                "{value} is allowed by {sent}, but not by {schema}"
+            );
+        }
+        prop_assert_eq!(dialect.lower(&request), Ok(lowered));
+    }
+
+    #[test]
+    fn losses_point_into_the_schema(schema in formwork_testkit::schema(), which in 0_usize..3) {
+        for loss in &lowered(&ALL[which], &schema).losses {
+            prop_assert!(schema.pointer(&loss.pointer).is_some(), "{loss} in {schema}");
+        }
+    }
+}
+
+#[test]
+fn openai_is_sent_closed_required_and_typed() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "minLength": 1, "maxLength": 80, "description": "Full name"},
+            "nick": {"type": "string"},
+            "born": {"type": ["string", "null"], "format": "date"},
+            "scores": {"type": "object", "additionalProperties": {"type": "integer"}},
+            "meta": true,
+            "at": {"type": "array", "prefixItems": [{"type": "number"}, {"type": "number"}], "minItems": 2, "maxItems": 2},
+        },
+        "required": ["name", "scores", "meta", "at"],
+    });
+    let lowered = lowered(&Native::OPENAI, &schema);
+    let sent = lowered.schema.clone().unwrap();
+    assert_eq!(sent["required"], json!(["name", "nick", "born", "scores", "meta", "at"]));
+    assert_eq!(sent["additionalProperties"], false);
+    assert_eq!(
+        sent["properties"]["name"],
+        json!({"type": "string", "description": "Full name (1 to 80 characters.)"})
+    );
+    assert_eq!(sent["properties"]["nick"], json!({"anyOf": [{"type": "string"}, {"type": "null"}]}));
+    assert_eq!(sent["properties"]["scores"]["description"], "(Each key once.)");
+    assert_eq!(sent["properties"]["meta"], json!({"type": "string", "description": "(JSON, as text.)"}));
+    let answer = json!({
+        "name": "Ada", "nick": null, "born": null, "scores": [{"key": "a", "value": 1}], "meta": "[1]",
+        "at": {"_0": 1, "_1": 2.5},
+    });
+    assert_eq!(allows(&sent, &answer), Ok(true));
+    let document = json!({"name": "Ada", "born": null, "scores": {"a": 1}, "meta": [1], "at": [1, 2.5]});
+    assert_eq!(lift(answer, &lowered), (document, vec![]));
+    let losses: Vec<String> = lowered.losses.iter().map(ToString::to_string).collect();
+    assert!(
+        losses.contains(&"#: `required` is enforced more tightly than it stands".to_owned()),
+        "{losses:?}"
+    );
+    assert!(
+        losses.contains(&"#/properties/name: `maxLength` is not enforced, only checked".to_owned()),
+        "{losses:?}"
+    );
+}
+
+#[test]
+fn a_root_that_is_no_object_is_wrapped() {
+    let lowered = lowered(
+        &Native::OPENAI,
+        &json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]}),
+    );
+    assert_eq!(lowered.schema.as_ref().unwrap()["required"], json!(["value"]));
+    for answer in [json!({"value": [1]}), json!([1])] {
+        assert_eq!(lift(answer, &lowered).0, json!([1]));
+    }
+}
+
+#[test]
+fn members_beside_named_ones_come_as_pairs() {
+    let schema = json!({"type": "object", "properties": {"id": {"type": "integer"}, "others": {"type": "boolean"}}, "required": ["id"], "additionalProperties": {"type": "string"}});
+    for dialect in [Native::OPENAI, Native::LLAMA_CPP] {
+        let lowered = lowered(&dialect, &schema);
+        let document = json!({"id": 1, "x": "y", "z": ""});
+        let answer = unlift(&document, &lowered).unwrap();
+        assert_eq!(answer["others_"][0], json!({"key": "x", "value": "y"}));
+        assert_eq!(lift(answer, &lowered), (document, vec![]));
+        let double = json!({"id": 1, "others": null, "others_": [{"key": "id", "value": "2"}]});
+        assert_eq!(lift(double, &lowered).1[0].rule, "uniqueKeys");
+    }
+}
+
+#[test]
+fn openai_s_limits_are_kept_by_leaving_lists_out_and_by_text() {
+    // 30 lists of 100 values: the longest lists go.
+    let list = |n: usize| json!({"enum": (0..100).map(|v| format!("v{n}_{v}")).collect::<Vec<_>>()});
+    let mut properties: serde_json::Map<String, Value> =
+        (0..30).map(|n| (format!("p{n}"), list(n))).collect();
+    properties.insert("few".into(), json!({"enum": ["a", "b"]}));
+    let schema = json!({"type": "object", "properties": properties});
+    let many = lowered(&Native::OPENAI, &schema);
+    assert_eq!(lint("openai", many.schema.as_ref().unwrap()), []);
+    assert!(many.losses.iter().any(|loss| loss.keyword == "enum"
+        && loss.kind == LossKind::Loosened
+        && loss.pointer == "/properties/p7"));
+    assert!(!many.losses.iter().any(|loss| loss.keyword == "enum" && loss.pointer == "/properties/few"));
+    let described = &many.schema.unwrap()["properties"]["p0"]["description"];
+    assert!(described.as_str().unwrap().starts_with("(One of \"v0_0\", \"v0_1\","), "{described}");
+
+    // 15 levels: the eleventh is text.
+    let deep = (0..15).fold(json!({"type": "integer"}), |inner, _| {
+        json!({"type": "object", "properties": {"x": inner}, "required": ["x"], "additionalProperties": false})
+    });
+    let lowered_deep = lowered(&Native::OPENAI, &deep);
+    assert_eq!(lint("openai", lowered_deep.schema.as_ref().unwrap()), []);
+    let document = (0..15).fold(json!(1), |inner, _| json!({"x": inner}));
+    let answer = unlift(&document, &lowered_deep).unwrap();
+    assert!(answer.to_string().contains(r#"\"x\":"#), "{answer}");
+    assert_eq!(lift(answer, &lowered_deep), (document, vec![]));
+
+    let wide: serde_json::Map<_, _> = (0..5001).map(|n| (format!("p{n}"), json!({"type": "null"}))).collect();
+    let refused = Native::OPENAI.lower(&LowerRequest::new(&json!({"type": "object", "properties": wide})));
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "the schema cannot be used with openai: #: it comes to 5001 properties, and 5000 are taken: split it, or ask for its parts one by one"
+    );
+}
+
+#[test]
+fn llama_cpp_gets_patterns_that_it_understands() {
+    let pattern = |pattern: &str, extra: Value| {
+        let mut schema = json!({"type": "string", "pattern": pattern});
+        schema.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        lowered(&Native::LLAMA_CPP, &schema).schema.unwrap()
+    };
+    assert_eq!(pattern(r"^\d{3}$", json!({})), json!({"type": "string", "pattern": "^[0-9]{3}$"}));
+    assert_eq!(
+        pattern("^[a-z]+$", json!({"maxLength": 3})),
+        json!({"type": "string", "pattern": "^[a-z]{1,3}$"})
+    );
+    assert_eq!(pattern("^(?=a)a$", json!({"maxLength": 3})), json!({"type": "string", "maxLength": 3}));
+    assert_eq!(pattern(r"^\\$", json!({"maxLength": 3})), json!({"type": "string", "maxLength": 3}));
+    let long = lowered(&Native::LLAMA_CPP, &json!({"type": "string", "minLength": 5000}));
+    assert_eq!(long.schema.unwrap(), json!({"type": "string", "minLength": 1000}));
+    assert_eq!(long.losses[0].kind, LossKind::Loosened);
+}
+
+#[test]
+fn required_members_come_first_and_go_back() {
+    let schema = json!({"type": "object", "properties": {"b": {"type": "integer"}, "a": {"type": "integer"}}, "required": ["a"]});
+    let lowered = lowered(&Native::LLAMA_CPP, &schema);
+    let sent = lowered.schema.as_ref().unwrap();
+    assert_eq!(sent["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(lift(json!({"a": 1, "b": 2}), &lowered).0.to_string(), r#"{"b":2,"a":1}"#);
+}
+
+#[test]
+fn ollama_keeps_a_declared_order_through_the_alphabet() {
+    use formwork_core::Dependency;
+    let schema = json!({"type": "object", "properties": {"score": {"type": "integer"}, "total": {"type": "integer"}, "zip": {"type": "string"}}, "required": ["score", "total"]});
+    let path = |text: &str| text.parse().unwrap();
+    let depends = |first: &str, then: &str| Dependency { first: vec![path(first)], then: path(then) };
+    let names = |dependency: Dependency| {
+        let request = LowerRequest { dependencies: &[dependency], ..LowerRequest::new(&schema) };
+        let lowered = Native::OLLAMA.lower(&request).unwrap();
+        let sent = lowered.schema.as_ref().unwrap();
+        let names: Vec<String> = sent["properties"].as_object().unwrap().keys().cloned().collect();
+        (names, lowered)
+    };
+    // The alphabet agrees: nothing changes.
+    assert_eq!(names(depends("$.score", "$.total")).0, ["score", "total", "zip"]);
+    // An optional member that a required one depends on becomes required, or it would come after it.
+    let (sent, lowered) = names(depends("$.zip", "$.score"));
+    assert_eq!(sent, ["a_total", "b_zip", "c_score"]);
+    assert!(lowered.losses.iter().any(|loss| loss.keyword == "required" && loss.kind == LossKind::Tightened));
+    let (value, problems) = lift(json!({"a_total": 2, "b_zip": "x", "c_score": 1}), &lowered);
+    assert_eq!((value.to_string().as_str(), problems), (r#"{"score":1,"total":2,"zip":"x"}"#, vec![]));
+}
+
+#[test]
+fn json_object_shows_the_schema_and_the_word() {
+    use formwork_core::{Enforcement, Shown};
+    let dialect = formwork_dialect::dialect("json-object").unwrap();
+    let lower = |schema: &Value| dialect.lower(&LowerRequest::new(schema)).unwrap();
+    let text = |lowered: &Lowered| match &lowered.shown {
+        Some(Shown::JsonSchema(text)) => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    let object = lower(&json!({"type": "object", "properties": {"a": {"type": "integer"}}}));
+    assert_eq!((object.schema.is_none(), object.enforcement), (true, Enforcement::JsonObject));
+    assert_eq!(
+        text(&object),
+        r#"{"$comment": "The answer is one JSON object.", "type": "object", "properties": {"a": {"type": "integer"}}}"#
+    );
+    // A reference stays one that leads somewhere.
+    let list = lower(
+        &json!({"type": "array", "items": {"$ref": "#/definitions/x"}, "definitions": {"x": {"type": "integer"}}}),
+    );
+    let shown: Value = serde_json::from_str(&text(&list)).unwrap();
+    let compiled = formwork_schema::compile(&shown).unwrap();
+    assert!(compiled.is_valid(&json!({"value": [1]})) && !compiled.is_valid(&json!({"value": ["x"]})));
+    assert_eq!(lift(json!({"value": [1]}), &list).0, json!([1]));
+}

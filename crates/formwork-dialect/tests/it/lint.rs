@@ -1,0 +1,86 @@
+//! What the linter says, against what the engines did.
+
+use formwork_dialect::{Verdict, lint};
+use serde_json::json;
+
+use crate::model::matcher;
+use crate::probes::{Probe, probes};
+
+/// What was measured and is no property of the schema: how integers are written.
+const NOT_IN_THE_SCHEMA: [&str; 1] = ["integer as 1.0"];
+
+#[test]
+fn what_llama_cpp_was_measured_to_misread_is_found() {
+    let mut wrong = Vec::new();
+    for Probe { name, schema, measured, .. } in probes() {
+        let findings = lint("llama-cpp", &schema);
+        let measured = &measured["llama.cpp"];
+        let has = |verdict| findings.iter().any(|finding| finding.verdict == verdict);
+        let agrees = match measured.split(' ').next().unwrap() {
+            "REJECT" => has(Verdict::Rejected),
+            "FORBIDS-VALID" => has(Verdict::Forbids) || name.starts_with("property order"),
+            "ignored" => has(Verdict::Ignored) || has(Verdict::Forbids),
+            _ => !has(Verdict::Rejected),
+        };
+        if !agrees && !NOT_IN_THE_SCHEMA.contains(&name.as_str()) {
+            wrong.push(format!("{name}: {measured}, but {findings:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn what_llguidance_refuses_is_found_and_nothing_else() {
+    let mut wrong = Vec::new();
+    for Probe { name, schema, .. } in probes() {
+        let rejected = lint("llguidance", &schema).iter().any(|finding| finding.verdict == Verdict::Rejected);
+        // Whether variants overlap is not looked into.
+        if name == "oneOf overlapping" {
+            continue;
+        }
+        if let Err(error) = matcher(&schema) {
+            if !rejected {
+                wrong.push(format!("{name}: {error}, and nothing was found"));
+            }
+        } else if rejected {
+            wrong.push(format!("{name}: taken, but {:?}", lint("llguidance", &schema)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn look_around_kills_ollama() {
+    let schema = json!({"type": "string", "pattern": "^(?=a)a$"});
+    let verdicts =
+        |dialect: &str| lint(dialect, &schema).iter().map(|found| found.verdict).collect::<Vec<_>>();
+    assert_eq!(verdicts("llama-cpp"), [Verdict::Ignored]);
+    assert_eq!(verdicts("ollama"), [Verdict::Ignored, Verdict::Rejected]);
+    assert!(matcher(&json!({"type": "array", "items": {}, "unevaluatedItems": false})).is_err());
+}
+
+#[test]
+fn openai_s_findings_point_at_what_is_wrong() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"a": {"type": "string", "maxLength": 5}, "b": {"oneOf": [{"type": "null"}, {"type": "object"}]}},
+        "required": ["a"],
+    });
+    let found: Vec<_> =
+        lint("openai", &schema).into_iter().map(|finding| (finding.pointer, finding.keyword)).collect();
+    let expected = [
+        ("", "required"),
+        ("", "additionalProperties"),
+        ("/properties/a", "maxLength"),
+        ("/properties/b", "oneOf"),
+        ("/properties/b/oneOf/1", "additionalProperties"),
+    ];
+    assert_eq!(found, expected.map(|(pointer, keyword)| (pointer.to_owned(), keyword.to_owned())));
+}
+
+#[test]
+fn dialects_that_enforce_nothing_find_nothing() {
+    for name in ["prompt", "prompt-outline", "json-object", "esperanto"] {
+        assert_eq!(lint(name, &json!({"not": {}, "uniqueItems": true})), []);
+    }
+}

@@ -1,0 +1,104 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_core::*;
+use formwork_extract::{Backend, Extractor, Memory};
+use formwork_testkit::{Reply, Scripted, VirtualClock};
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const NO: FaultKind = FaultKind::SchemaRefused;
+
+/// A model that is asked in OpenAI's dialect, then for any object, then in words.
+fn ladder(model: &Arc<Scripted>) -> Backend {
+    let dialects = ["openai", "json-object", "prompt"];
+    dialects.iter().fold(Backend::from(Arc::clone(model)), |backend, name| {
+        backend.with_rung(formwork_dialect::dialect(name).unwrap())
+    })
+}
+
+fn on(model: &Arc<Scripted>, schema: &Value, memory: &Memory) -> (Extractor<Value>, Arc<VirtualClock>) {
+    let clock = Arc::new(VirtualClock::starting_at(Time(1_000)));
+    let extractor = Extractor::for_document("thing", schema.clone())
+        .with_target(ladder(model))
+        .with_memory(memory.clone())
+        .with_clock(clock.clone())
+        .build()
+        .unwrap();
+    (extractor, clock)
+}
+
+async fn dialects(extractor: &Extractor<Value>) -> Vec<String> {
+    let outcome = extractor.extract(TEXT).await.unwrap();
+    outcome.attempts.into_iter().map(|attempt| attempt.dialect).collect()
+}
+
+fn thing() -> Value {
+    json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false})
+}
+
+#[tokio::test]
+async fn what_was_refused_once_is_not_asked_again() {
+    let model = Arc::new(Scripted::new([NO.into(), NO.into(), Reply::text(r#"{"a": 1}"#)]));
+    let (extractor, clock) = on(&model, &thing(), &Memory::new());
+    assert_eq!(dialects(&extractor).await, ["openai", "json-object", "prompt"]);
+    assert_eq!(dialects(&extractor.clone()).await, ["prompt"], "clones share what was learnt");
+    let outcome = extractor.stream(TEXT).outcome().await.unwrap();
+    assert_eq!(outcome.attempts[0].dialect, "prompt", "a stream is driven alike");
+    clock.advance(Duration::from_secs(3601));
+    assert_eq!(dialects(&extractor).await, ["openai"], "after an hour it is tried again");
+}
+
+#[tokio::test]
+async fn a_refusal_is_about_one_schema_and_one_target() {
+    let memory = Memory::new();
+    let model = Arc::new(Scripted::new([NO.into(), Reply::text(r#"{"a": 1}"#)]));
+    assert_eq!(dialects(&on(&model, &thing(), &memory).0).await, ["openai", "json-object"]);
+    assert_eq!(dialects(&on(&model, &thing(), &memory).0).await, ["json-object"], "extractors share it");
+    let other = json!({"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]});
+    assert_eq!(dialects(&on(&model, &other, &memory).0).await, ["openai"]);
+    let elsewhere = Arc::new(Scripted::new([r#"{"a": 1}"#]).with_name("elsewhere"));
+    assert_eq!(dialects(&on(&elsewhere, &thing(), &memory).0).await, ["openai"]);
+    assert_eq!(dialects(&on(&model, &thing(), &Memory::new()).0).await, ["openai"]);
+    memory.forget();
+    assert_eq!(dialects(&on(&model, &thing(), &memory).0).await, ["openai"]);
+}
+
+#[tokio::test]
+async fn who_ignores_one_schema_is_not_trusted_with_another() {
+    let memory = Memory::new();
+    let model = Arc::new(Scripted::new(["It is one.", r#"{"a": 1}"#]));
+    let (extractor, _) = on(&model, &thing(), &memory);
+    let outcome = extractor.extract(TEXT).await.unwrap();
+    let lesson = outcome.attempts[0].lesson.as_ref().unwrap();
+    assert_eq!((lesson.kind, lesson.dialect.as_str()), (LessonKind::Ignored, "openai"));
+    assert_eq!(outcome.attempts[1].dialect, "json-object", "the next attempt is asked in another mode");
+    let other = json!({"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]});
+    assert_eq!(dialects(&on(&model, &other, &memory).0).await, ["json-object"]);
+    assert_eq!(memory.len(), 1);
+}
+
+#[tokio::test]
+async fn targets_of_one_name_are_told_apart() {
+    let first = Arc::new(Scripted::new([NO.into(), Reply::from(FaultKind::Auth)]));
+    let second = Arc::new(Scripted::new([r#"{"a": 1}"#]));
+    let extractor = Extractor::for_document("thing", thing())
+        .with_target(ladder(&first))
+        .with_target(ladder(&second))
+        .build()
+        .unwrap();
+    assert_eq!(dialects(&extractor).await, ["openai", "json-object", "openai"]);
+    assert_eq!(dialects(&extractor).await, ["json-object", "openai"]);
+}
+
+#[tokio::test]
+async fn a_memory_stays_small() {
+    let memory = Memory::new();
+    for nth in 0..300 {
+        let model = Arc::new(Scripted::new([NO.into(), Reply::text(r#"{"a": 1}"#)]));
+        let schema = json!({"description": format!("{nth}"), "type": "object"});
+        on(&model, &schema, &memory).0.extract(TEXT).await.unwrap();
+    }
+    assert_eq!(memory.len(), 256);
+}

@@ -1,0 +1,42 @@
+/// What is wrong with the configuration of a transport. No message holds a key or a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// Not an address that requests can be sent to.
+    #[error(
+        "{shown} is no base URL: expected http:// or https:// and a host, without a user name, a password or a \
+         #fragment, such as http://localhost:11434 or https://api.openai.com/v1"
+    )]
+    BaseUrl {
+        /// What was given, in quotation marks; what may hold a password is left out.
+        shown: String,
+    },
+    /// The variable that has to hold a key is not there.
+    #[error("the environment variable `{variable}` is not set: it has to hold the API key")]
+    NoKey {
+        /// Its name.
+        variable: String,
+    },
+    /// A key that cannot be one.
+    #[error("the API key in {source_name} {problem}")]
+    BadKey {
+        /// Where it came from: ``the environment variable `OPENAI_API_KEY` ``.
+        source_name: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// Not a header (RFC 9110, section 5).
+    #[error("the header {name:?} cannot be sent: {problem}")]
+    Header {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// Not a certificate.
+    #[error("the root certificate cannot be used: {0}")]
+    Certificate(String),
+    /// Not the address of a proxy.
+    #[error("the proxy's address has to be http:// or https:// and a host")]
+    Proxy,
+}

@@ -1,0 +1,125 @@
+//! What prevented a response, in words that say where to look.
+
+use std::error::Error;
+use std::io;
+
+use formwork_core::{Fault, FaultKind};
+use rustls::{CertificateError, Error as Tls};
+
+/// What prevented the head of a response from `host`, which is `host:port`.
+pub(crate) fn before_head(error: &reqwest::Error, host: &str) -> Fault {
+    let why = leaf(error);
+    if let Some(tls) = find::<Tls>(error) {
+        return no_tls(tls, host);
+    }
+    if error.is_dns() {
+        let message = format!("there is no address for {host} ({why}): check the base URL and the network");
+        return Fault::new(FaultKind::Unreachable, message);
+    }
+    if error.is_timeout() {
+        let message = if error.is_connect() {
+            format!(
+                "no connection to {host} in time (connect timeout): check the base URL, the network and proxies"
+            )
+        } else {
+            format!("the connection to {host} timed out ({why})")
+        };
+        return Fault::new(FaultKind::Timeout, message);
+    }
+    if error.is_connect() {
+        let refused =
+            find::<io::Error>(error).is_some_and(|io| io.kind() == io::ErrorKind::ConnectionRefused);
+        let message = if refused {
+            format!("nothing listens at {host}: is the server running, and is this its port?")
+        } else {
+            format!("no connection to {host} ({why}): check the base URL, the network and proxies")
+        };
+        return Fault::new(FaultKind::Unreachable, message);
+    }
+    if error.is_builder() {
+        return Fault::new(FaultKind::BadRequest, format!("the request cannot be sent: {why}"));
+    }
+    if find::<hyper::Error>(error).is_some_and(hyper::Error::is_parse) {
+        let message = format!(
+            "what {host} sent is not HTTP ({why}): check the port, and whether it has to be https://"
+        );
+        return Fault::new(FaultKind::BadWire, message);
+    }
+    formwork_wire::closed_early(&format!("{host}: {why}"))
+}
+
+/// What broke off a body after so many bytes. A connection that ends too early may hold the next time; bytes that are
+/// wrong will be wrong again.
+pub(crate) fn within_body(error: &reqwest::Error, host: &str, seen: usize) -> Fault {
+    let why = leaf(error);
+    let invalid =
+        |io: &io::Error| matches!(io.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
+    if find::<io::Error>(error).is_some_and(invalid) {
+        let message = format!("the answer of {host} is broken after {seen} bytes ({why})");
+        return Fault::new(FaultKind::BadWire, message);
+    }
+    let message = format!("{host} broke the connection off after {seen} bytes of the answer ({why})");
+    Fault::new(FaultKind::Unreachable, message)
+}
+
+/// What TLS says of the server. A connection that merely ends is no error of TLS.
+///
+/// Not [`FaultKind::Unreachable`], although there is no connection: waiting does not make a certificate valid.
+fn no_tls(error: &Tls, host: &str) -> Fault {
+    let message = match error {
+        Tls::InvalidCertificate(problem) => {
+            let problem = certificate_words(problem);
+            format!("the certificate of {host} is not accepted: {problem}")
+        }
+        Tls::InvalidMessage(_) => {
+            format!("{host} does not speak TLS ({error}): check the port, and whether it has to be http://")
+        }
+        _ => format!("no TLS connection to {host}: {error}"),
+    };
+    Fault::new(FaultKind::BadWire, message)
+}
+
+fn certificate_words(problem: &CertificateError) -> String {
+    use CertificateError as C;
+    match problem {
+        C::Expired | C::ExpiredContext { .. } => {
+            "it has expired; is the clock of this machine right?".to_owned()
+        }
+        C::NotValidYet | C::NotValidYetContext { .. } => {
+            "it is not valid yet; is the clock of this machine right?".to_owned()
+        }
+        C::NotValidForName | C::NotValidForNameContext { .. } => {
+            format!("it is for another name ({problem}); check the host of the base URL")
+        }
+        C::UnknownIssuer => {
+            "nobody known vouches for it; if it is your own or your company's, name its root certificate"
+                .to_owned()
+        }
+        C::Revoked => "it has been revoked".to_owned(),
+        _ => problem.to_string(),
+    }
+}
+
+/// The innermost reason: the outer ones repeat the address, with its query.
+fn leaf(error: &reqwest::Error) -> String {
+    let mut last = String::new();
+    each(error, |cause| last = cause.to_string());
+    if last.is_empty() { "no reason given".to_owned() } else { last }
+}
+
+/// The first error of a type among the reasons.
+fn find<E: Error + 'static>(error: &reqwest::Error) -> Option<&E> {
+    let mut found = None;
+    each(error, |cause| found = found.or_else(|| cause.downcast_ref::<E>()));
+    found
+}
+
+/// All reasons, outer ones first. An `io::Error` hides the error in it from [`Error::source`].
+fn each<'a>(error: &'a reqwest::Error, mut see: impl FnMut(&'a (dyn Error + 'static))) {
+    let mut next = error.source();
+    while let Some(cause) = next {
+        see(cause);
+        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        next = inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| cause.source());
+    }
+}

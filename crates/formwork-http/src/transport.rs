@@ -1,0 +1,271 @@
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use formwork_core::{Fault, FaultKind, Time};
+use formwork_wire::{Auth, Body, Transport};
+use http::header::{HeaderName, HeaderValue};
+use http::{HeaderMap, Method, Request, Response};
+use reqwest::{Client, Proxy, Url};
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout_at};
+
+use crate::base::Base;
+use crate::body::{Incoming, Limits, far};
+use crate::client::client;
+use crate::fault::before_head;
+use crate::settings::Settings;
+use crate::{ConfigError, Key};
+
+/// Sends requests to one server, over connections that are kept for the next one.
+///
+/// Clones share the connections. It works in any Tokio runtime with IO and time enabled, of one thread or of many, and
+/// in several after another; without one every request is a fault.
+///
+/// Redirects are not followed: a 3xx status is a response like any other. Responses may be packed with gzip (RFC 9110,
+/// section 8.4.1.3), and are unpacked.
+#[derive(Clone)]
+pub struct HttpTransport {
+    settings: Arc<Settings>,
+    /// Made for the first request, because reading the system's certificates takes milliseconds.
+    client: Arc<OnceLock<Result<Client, String>>>,
+}
+
+impl HttpTransport {
+    /// For the server with this base URL, which may have a path, and a query that is sent with every request:
+    /// `http://localhost:11434`, `https://h.openai.azure.com/openai?api-version=2024-10-21`.
+    ///
+    /// # Errors
+    /// [`ConfigError::BaseUrl`], if it is not `http` or `https`, or has a user name or a password in it.
+    pub fn new(base_url: &str) -> Result<Self, ConfigError> {
+        Ok(Self { settings: Arc::new(Settings::new(Base::new(base_url)?)), client: Arc::default() })
+    }
+
+    /// With a key, which is sent with every request and shown nowhere.
+    ///
+    /// # Errors
+    /// [`ConfigError::Header`], if `auth` names no header.
+    pub fn with_key(self, auth: Auth, key: Key) -> Result<Self, ConfigError> {
+        self.with_secret(auth.header, &format!("{}{}", auth.prefix, key.expose()), &key)
+    }
+
+    /// With a header that is sent with every request, in place of one that the protocol sends.
+    ///
+    /// # Errors
+    /// [`ConfigError::Header`], if name or value are not of a header (RFC 9110, section 5).
+    pub fn with_header(self, name: &str, value: &str) -> Result<Self, ConfigError> {
+        let (name, value) = header(name, value)?;
+        Ok(self.set(|settings| _ = settings.headers.insert(name, value)))
+    }
+
+    /// As [`with_header`](Self::with_header), with a value that is shown nowhere.
+    ///
+    /// # Errors
+    /// [`ConfigError::Header`], if the name is not of a header.
+    pub fn with_secret_header(self, name: &str, value: Key) -> Result<Self, ConfigError> {
+        self.with_secret(name, value.expose(), &value)
+    }
+
+    fn with_secret(self, name: &str, value: &str, secret: &Key) -> Result<Self, ConfigError> {
+        let (name, mut value) = header(name, value)?;
+        value.set_sensitive(true);
+        Ok(self.set(|settings| {
+            settings.secrets.add(secret.expose());
+            settings.headers.insert(name, value);
+        }))
+    }
+
+    /// With so long for a connection, TLS and looking up the name included. 10 seconds by default.
+    #[must_use]
+    pub fn with_connect_timeout(self, timeout: Duration) -> Self {
+        self.set_up(|settings| settings.connect = timeout)
+    }
+
+    /// With so long from sending a request to the head of its response, connecting included. 5 minutes by default:
+    /// local servers load a model first.
+    #[must_use]
+    pub fn with_first_byte_timeout(self, timeout: Duration) -> Self {
+        self.set(|settings| settings.first_byte = timeout)
+    }
+
+    /// With so long between two pieces of a body. 5 minutes by default: some servers send the head before they read
+    /// the prompt. A server that sends a byte now and then is stopped by the call's deadline only.
+    #[must_use]
+    pub fn with_idle_timeout(self, timeout: Duration) -> Self {
+        self.set(|settings| settings.idle = timeout)
+    }
+
+    /// With bodies of at most so many bytes, counted after unpacking. 64 MiB by default.
+    #[must_use]
+    pub fn with_max_body_bytes(self, most: usize) -> Self {
+        self.set(|settings| settings.most = most)
+    }
+
+    /// Through this proxy, whatever the environment says; also if the server is on this machine. A user name and a
+    /// password may be in the address, and are shown nowhere.
+    ///
+    /// # Errors
+    /// [`ConfigError::Proxy`], if it is no address of a proxy.
+    pub fn with_proxy(self, url: &str) -> Result<Self, ConfigError> {
+        let address = Url::parse(url).map_err(|_| ConfigError::Proxy)?;
+        if !matches!(address.scheme(), "http" | "https") || !address.has_host() {
+            return Err(ConfigError::Proxy);
+        }
+        let proxy = Proxy::all(address.clone()).map_err(|_| ConfigError::Proxy)?;
+        Ok(self.set_up(|settings| {
+            settings.secrets.add(address.password().unwrap_or_default());
+            settings.proxy = Some(proxy);
+        }))
+    }
+
+    /// Trusting these certificates too: one or more in PEM (RFC 7468), such as those of a company.
+    ///
+    /// # Errors
+    /// [`ConfigError::Certificate`], if there is none in it, or one that is not valid.
+    pub fn with_root_certificate(self, pem: &[u8]) -> Result<Self, ConfigError> {
+        let mut roots = Vec::new();
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let certificate = certificate.map_err(|error| ConfigError::Certificate(error.to_string()))?;
+            let checked = RootCertStore::empty().add(certificate.clone());
+            checked.map_err(|error| ConfigError::Certificate(error.to_string()))?;
+            roots.push(certificate);
+        }
+        if roots.is_empty() {
+            return Err(ConfigError::Certificate("there is no certificate in PEM in it".to_owned()));
+        }
+        Ok(self.set_up(|settings| settings.roots.extend(roots)))
+    }
+
+    fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(Arc::make_mut(&mut self.settings));
+        self
+    }
+
+    /// A change that connections depend on.
+    fn set_up(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        self.client = Arc::default();
+        self.set(change)
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Sends a request as it is, and waits for the head of the response.
+    pub(crate) async fn exchange(
+        &self,
+        request: reqwest::Request,
+        host: &str,
+        deadline: Option<Instant>,
+    ) -> Result<reqwest::Response, Fault> {
+        if Handle::try_current().is_err() {
+            let message = "HTTP needs a Tokio runtime with IO and time enabled, and there is none here";
+            return Err(Fault::new(FaultKind::Unsupported, message));
+        }
+        let client = self.client.get_or_init(|| client(&self.settings)).as_ref().map_err(|why| {
+            Fault::new(FaultKind::Unsupported, format!("HTTP cannot be set up on this machine: {why}"))
+        })?;
+        let first_byte = far(self.settings.first_byte);
+        let until = deadline.map_or(first_byte, |deadline| deadline.min(first_byte));
+        match timeout_at(until, client.execute(request)).await {
+            Ok(done) => done.map_err(|error| before_head(&error, host)),
+            Err(_) if until < first_byte => {
+                let message = format!("{host} had not begun to answer by the deadline");
+                Err(Fault::new(FaultKind::Timeout, message))
+            }
+            Err(_) => {
+                let limit = self.settings.first_byte;
+                let message = format!("{host} did not begin to answer within {limit:?} (first-byte timeout)");
+                Err(Fault::new(FaultKind::Timeout, message))
+            }
+        }
+    }
+
+    async fn respond(
+        &self,
+        request: Request<Bytes>,
+        deadline: Option<Time>,
+    ) -> Result<Response<Body>, Fault> {
+        let (head, body) = request.into_parts();
+        let url = self.settings.base.join(&head.uri)?;
+        let host = Arc::clone(self.settings.base.host());
+        let left = deadline.map(|deadline| deadline.since(self.now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            let message = format!("the deadline had passed before {host} was asked");
+            return Err(Fault::new(FaultKind::Timeout, message));
+        }
+        let deadline = left.map(far);
+        let mut headers = head.headers;
+        add(&mut headers, &self.settings.headers);
+        let request = request_of(head.method, url, headers, body);
+        let mut response = self.exchange(request, &host, deadline).await?;
+        let (status, version, headers) =
+            (response.status(), response.version(), std::mem::take(response.headers_mut()));
+        let limits = Limits { idle: self.settings.idle, deadline, most: self.settings.most };
+        let mut out = Response::new(Body::new(Incoming::new(response, limits, host)));
+        (*out.status_mut(), *out.version_mut(), *out.headers_mut()) = (status, version, headers);
+        Ok(out)
+    }
+}
+
+#[async_trait]
+impl Transport for HttpTransport {
+    async fn send(&self, request: Request<Bytes>, deadline: Option<Time>) -> Result<Response<Body>, Fault> {
+        self.respond(request, deadline).await.map_err(|mut fault| {
+            fault.message = self.redact(&fault.message);
+            fault
+        })
+    }
+
+    fn redact(&self, text: &str) -> String {
+        self.settings.secrets.redact(text)
+    }
+
+    fn now(&self) -> Time {
+        let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Time(u64::try_from(passed.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+impl fmt::Debug for HttpTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Settings { base, headers, connect, first_byte, idle, most, .. } = self.settings();
+        f.debug_struct("HttpTransport")
+            .field("base_url", &self.redact(&base.shown()))
+            .field("headers", &headers.keys().map(HeaderName::as_str).collect::<Vec<_>>())
+            .field("connect_timeout", connect)
+            .field("first_byte_timeout", first_byte)
+            .field("idle_timeout", idle)
+            .field("max_body_bytes", most)
+            .finish_non_exhaustive()
+    }
+}
+
+fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ConfigError> {
+    let wrong = |problem| ConfigError::Header { name: name.to_owned(), problem };
+    let name = HeaderName::try_from(name).map_err(|_| wrong("this is not the name of a header"))?;
+    let value = HeaderValue::try_from(value)
+        .map_err(|_| wrong("its value has a line break or a control character in it"))?;
+    Ok((name, value))
+}
+
+/// Puts headers in the place of those of the same name.
+pub(crate) fn add(headers: &mut HeaderMap, more: &HeaderMap) {
+    for (name, value) in more {
+        headers.insert(name.clone(), value.clone());
+    }
+}
+
+pub(crate) fn request_of(method: Method, url: Url, headers: HeaderMap, body: Bytes) -> reqwest::Request {
+    let mut request = reqwest::Request::new(method, url);
+    *request.headers_mut() = headers;
+    if !body.is_empty() {
+        *request.body_mut() = Some(body.into());
+    }
+    request
+}

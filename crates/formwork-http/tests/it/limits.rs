@@ -1,0 +1,89 @@
+//! Servers that take their time. Limits are short and servers far slower: no test depends on how fast a machine is.
+
+use std::time::{Duration, Instant};
+
+use formwork_core::FaultKind::Timeout;
+use formwork_core::Time;
+use formwork_testkit::server::{End, Reply, Server};
+use formwork_wire::Transport;
+
+use crate::support::{SHORT, ask, ask_by, assert_fault, body, server, transport};
+
+/// A moment soon after now, by the transport's clock.
+fn soon(server: &Server) -> Option<Time> {
+    Some(transport(server).now().after(SHORT))
+}
+
+#[tokio::test]
+async fn a_server_that_never_begins_runs_into_the_first_byte_timeout() {
+    let server = server([Reply::silent()]);
+    let fault = ask(transport(&server).with_first_byte_timeout(SHORT)).await.unwrap_err();
+    assert_fault(&fault, Timeout, &["first-byte timeout", "200ms", &server.address().to_string()]);
+}
+
+#[tokio::test]
+async fn a_server_that_falls_silent_runs_into_the_idle_timeout() {
+    let server = server([Reply::status(200).with_body("one\ntwo\n.\n").cut_at(5, End::Stall)]);
+    let fault = ask(transport(&server).with_idle_timeout(SHORT)).await.unwrap_err();
+    assert_fault(&fault, Timeout, &["idle timeout", "200ms", "5 bytes"]);
+}
+
+#[tokio::test]
+async fn the_deadline_holds_before_the_head() {
+    let server = server([Reply::silent()]);
+    let fault = ask_by(transport(&server), soon(&server)).await.unwrap_err();
+    assert_fault(&fault, Timeout, &["not begun", "deadline"]);
+}
+
+#[tokio::test]
+async fn the_deadline_holds_within_the_body() {
+    let server = server([Reply::status(200).with_body("one\ntwo\n.\n").cut_at(5, End::Stall)]);
+    let fault = ask_by(transport(&server), soon(&server)).await.unwrap_err();
+    assert_fault(&fault, Timeout, &["not whole by the deadline", "5 bytes"]);
+}
+
+#[tokio::test]
+async fn the_deadline_holds_against_one_byte_at_a_time() {
+    // Never idle for long enough, and not whole for a quarter of an hour.
+    let server = server([Reply::slow("x".repeat(20_000), Duration::from_millis(50))]);
+    let fault = ask_by(transport(&server).with_idle_timeout(Duration::from_secs(60)), soon(&server)).await;
+    // On a machine that is busy it may pass before the head is there.
+    assert_fault(&fault.unwrap_err(), Timeout, &["by the deadline"]);
+}
+
+#[tokio::test]
+async fn the_deadline_holds_against_a_body_that_always_comes() {
+    let server = server([Reply::endless(vec![b'x'; 16])]);
+    let started = Instant::now();
+    let transport = transport(&server).with_max_body_bytes(usize::MAX);
+    let fault = body(&transport, soon(&server)).await.unwrap_err();
+    assert_fault(&fault, Timeout, &["not whole by the deadline"]);
+    assert!(started.elapsed() >= SHORT);
+}
+
+#[tokio::test]
+async fn nothing_is_sent_after_the_deadline() {
+    let server = server([Reply::status(200)]);
+    let fault = ask_by(transport(&server), Some(Time(1))).await.unwrap_err();
+    assert_fault(&fault, Timeout, &["had passed before"]);
+    assert_eq!(server.connections(), 0);
+}
+
+#[tokio::test]
+async fn a_reader_that_takes_its_time_is_not_the_servers_fault() {
+    let server = server([Reply::status(200).with_body("one\n.\n")]);
+    let transport = transport(&server).with_idle_timeout(SHORT);
+    let response = crate::support::get(&transport, "/", None).await.unwrap();
+    tokio::time::sleep(2 * SHORT).await;
+    assert_eq!(response.into_body().collect(99).await.unwrap(), b"one\n.\n");
+}
+
+#[tokio::test]
+async fn limits_that_no_clock_can_count_to_are_none() {
+    let server = server([Reply::status(200).with_body("one\n.\n")]);
+    let transport = transport(&server)
+        .with_first_byte_timeout(Duration::MAX)
+        .with_idle_timeout(Duration::MAX)
+        .with_connect_timeout(Duration::MAX);
+    assert_eq!(ask_by(transport, Some(Time(u64::MAX))).await.unwrap().text, "one");
+}

@@ -1,0 +1,15 @@
+//! One test for everything that a network does wrong, against servers on this machine.
+#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
+
+mod bodies;
+mod connecting;
+mod download;
+mod joining;
+mod keys;
+mod limits;
+mod proxies;
+mod redirects;
+mod runtimes;
+mod statuses;
+mod support;
+mod tls;

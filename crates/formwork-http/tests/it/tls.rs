@@ -1,0 +1,119 @@
+//! Certificates that are not valid, and servers that have none.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use formwork_core::FaultKind::{BadWire, Timeout, Unreachable};
+use formwork_http::{ConfigError, HttpTransport};
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use crate::support::{SHORT, ask, assert_fault};
+
+/// Serves `one` over TLS, with a certificate that nobody vouches for; gives where, and the certificate in PEM. The
+/// thread ends with the process.
+fn tls_server(name: &str, expired: bool) -> (SocketAddr, String) {
+    let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+    if expired {
+        (params.not_before, params.not_after) = (date_time_ymd(2001, 1, 1), date_time_ymd(2002, 1, 1));
+    }
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], private)
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let Ok(tls) = ServerConnection::new(Arc::clone(&config)) else { return };
+            let mut stream = StreamOwned::new(tls, connection.unwrap());
+            // A client that does not trust it is gone by now.
+            if stream.read(&mut [0; 4096]).is_ok() {
+                let _ = stream
+                    .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\none\n.\n");
+                let _ = stream.flush();
+            }
+        }
+    });
+    (address, certificate.pem())
+}
+
+fn transport(address: SocketAddr) -> HttpTransport {
+    HttpTransport::new(&format!("https://{address}")).unwrap()
+}
+
+#[tokio::test]
+async fn a_certificate_that_nobody_vouches_for_is_not_accepted() {
+    let (address, pem) = tls_server("127.0.0.1", false);
+    let fault = ask(transport(address)).await.unwrap_err();
+    assert_fault(&fault, BadWire, &["certificate", &address.to_string(), "vouches", "root certificate"]);
+    assert!(!fault.kind.is_transient());
+    let trusting = transport(address).with_root_certificate(pem.as_bytes()).unwrap();
+    assert_eq!(ask(trusting).await.unwrap().text, "one");
+}
+
+#[tokio::test]
+async fn a_certificate_for_another_name_is_not_accepted() {
+    let (address, pem) = tls_server("elsewhere.example", false);
+    let fault = ask(transport(address).with_root_certificate(pem.as_bytes()).unwrap()).await.unwrap_err();
+    assert_fault(&fault, BadWire, &["certificate", "another name", "base URL"]);
+}
+
+#[tokio::test]
+async fn a_certificate_that_has_expired_is_not_accepted() {
+    let (address, pem) = tls_server("127.0.0.1", true);
+    let fault = ask(transport(address).with_root_certificate(pem.as_bytes()).unwrap()).await.unwrap_err();
+    assert_fault(&fault, BadWire, &["certificate", "expired", "clock"]);
+}
+
+#[tokio::test]
+async fn a_plain_server_that_is_spoken_to_with_tls_is_named() {
+    // Not the scripted server: that one waits for the end of a line, which TLS may not have.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            let _ = connection.read(&mut [0; 4096]);
+            let _ = connection.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
+        }
+    });
+    let fault = ask(transport(address)).await.unwrap_err();
+    assert_fault(&fault, BadWire, &[&address.to_string(), "does not speak TLS", "http://"]);
+}
+
+#[tokio::test]
+async fn a_tls_server_that_is_spoken_to_plainly_is_not_the_protocol() {
+    let (address, _) = tls_server("127.0.0.1", false);
+    let fault = ask(HttpTransport::new(&format!("http://{address}")).unwrap()).await.unwrap_err();
+    // Whether its alert comes before the connection ends is a matter of luck.
+    assert!(matches!(fault.kind, BadWire | Unreachable), "{fault}");
+    assert_fault(&fault, fault.kind, &[&address.to_string()]);
+}
+
+#[tokio::test]
+async fn a_connection_that_does_not_come_about_runs_into_the_connect_timeout() {
+    // The system takes the connection, and nobody speaks TLS over it.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let fault = ask(transport(address).with_connect_timeout(SHORT)).await.unwrap_err();
+    assert_fault(&fault, Timeout, &["connect timeout", &address.to_string(), "base URL"]);
+}
+
+#[test]
+fn what_is_no_certificate_is_refused() {
+    let broken = b"-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
+    for wrong in [&b""[..], b"no certificate", broken] {
+        let error = HttpTransport::new("https://h").unwrap().with_root_certificate(wrong).unwrap_err();
+        assert!(matches!(error, ConfigError::Certificate(_)), "{error}");
+    }
+}

@@ -1,0 +1,28 @@
+//! What wraps every call of a provider, and would make sense for any call.
+//!
+//! Retries, waits between them, budgets and fallbacks are not here: they need the schema, the dialogue or the deadline,
+//! and belong to the [`Run`](formwork_core::Run).
+//!
+//! ```
+//! use std::{sync::Arc, time::Duration};
+//!
+//! use formwork_core::{Layer, SharedProvider};
+//! use formwork_layers::{Concurrency, Timeout, Trace};
+//!
+//! fn wrapped(provider: SharedProvider) -> SharedProvider {
+//!     // From the inside out: the time that a call waits for its turn does not count as the server's.
+//!     let timed = Timeout::new().with_first(Duration::from_secs(30)).with_idle(Duration::from_secs(20)).wrap(provider);
+//!     let limited = Concurrency::new(8).wrap(timed);
+//!     Trace::new("openai", "gpt-4o-mini").wrap(limited)
+//! }
+//! # let _ = wrapped(Arc::new(formwork_testkit::Scripted::new(["{}"])));
+//! ```
+
+mod concurrency;
+pub mod names;
+mod timeout;
+mod trace;
+
+pub use concurrency::Concurrency;
+pub use timeout::Timeout;
+pub use trace::Trace;

@@ -1,0 +1,141 @@
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use async_trait::async_trait;
+use formwork_core::{
+    Answer, Call, Capabilities, Delta, Fault, FaultKind, Finish, Layer, Provider, SharedProvider,
+};
+use futures_core::Stream;
+use tracing::{Instrument as _, Span, field};
+
+use crate::names;
+
+/// One span for each call, named and filled as OpenTelemetry's conventions for generative AI say; see [`names`].
+///
+/// It is a `tracing` span of level `INFO`, target `formwork`, with `otel.kind` `client`; whoever wants OpenTelemetry
+/// subscribes with `tracing-opentelemetry`. Texts of prompts and answers are not in it.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    provider: Arc<str>,
+    model: Arc<str>,
+}
+
+impl Trace {
+    /// Traces calls of this provider (`openai`, `ollama`: the conventions' names) and model.
+    pub fn new(provider: &str, model: &str) -> Self {
+        Self { provider: provider.into(), model: model.into() }
+    }
+}
+
+impl Layer for Trace {
+    fn wrap(&self, inner: SharedProvider) -> SharedProvider {
+        Arc::new(Traced { inner, names: self.clone() })
+    }
+}
+
+#[derive(Debug)]
+struct Traced {
+    inner: SharedProvider,
+    names: Trace,
+}
+
+impl Traced {
+    fn span(&self, call: &Call) -> Span {
+        let Trace { provider, model } = &self.names;
+        let span = tracing::info_span!(
+            target: "formwork",
+            "chat",
+            "otel.name" = format!("chat {model}"),
+            "otel.kind" = "client",
+            "otel.status_code" = field::Empty,
+            "gen_ai.operation.name" = "chat",
+            "gen_ai.provider.name" = provider.as_ref(),
+            "gen_ai.request.model" = model.as_ref(),
+            "gen_ai.output.type" = "json",
+            "gen_ai.request.temperature" = call.sampling.temperature,
+            "gen_ai.request.top_p" = call.sampling.top_p,
+            "gen_ai.request.seed" = call.sampling.seed,
+            "gen_ai.request.max_tokens" = call.max_tokens,
+            "gen_ai.response.model" = field::Empty,
+            "gen_ai.response.finish_reasons" = field::Empty,
+            "gen_ai.usage.input_tokens" = field::Empty,
+            "gen_ai.usage.output_tokens" = field::Empty,
+            "error.type" = field::Empty,
+        );
+        span
+    }
+}
+
+#[async_trait]
+impl Provider for Traced {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.inner.capabilities()
+    }
+
+    async fn call(&self, call: &Call) -> Result<Answer, Fault> {
+        let span = self.span(call);
+        match self.inner.call(call).instrument(span.clone()).await {
+            Ok(answer) => Ok(Answer::new(Spanned { answer, span })),
+            Err(fault) => {
+                failed(&span, fault.kind);
+                Err(fault)
+            }
+        }
+    }
+
+    async fn probe(&self) -> Result<Capabilities, Fault> {
+        self.inner.probe().await
+    }
+}
+
+fn failed(span: &Span, kind: FaultKind) {
+    span.record(names::ERROR_TYPE, field::display(kind));
+    span.record("otel.status_code", "ERROR");
+}
+
+/// The conventions leave the words to the provider; these are those of OpenAI, which most speak.
+const fn finish_reason(finish: Finish) -> &'static str {
+    match finish {
+        Finish::Stop => "stop",
+        Finish::Length => "length",
+        Finish::Refused => "refusal",
+        Finish::Filtered => "content_filter",
+        Finish::ToolCall => "tool_calls",
+        Finish::Stopped => "stopped",
+    }
+}
+
+/// An answer whose span ends with it.
+struct Spanned {
+    answer: Answer,
+    span: Span,
+}
+
+impl Stream for Spanned {
+    type Item = Result<Delta, Fault>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let entered = this.span.clone().entered();
+        let next = Pin::new(&mut this.answer).poll_next(cx);
+        drop(entered);
+        match &next {
+            Poll::Ready(Some(Ok(Delta::End { finish, usage, model, .. }))) => {
+                this.span.record(names::RESPONSE_FINISH_REASONS, finish_reason(*finish));
+                this.span.record(names::USAGE_INPUT_TOKENS, usage.input_tokens);
+                this.span.record(names::USAGE_OUTPUT_TOKENS, usage.output_tokens);
+                if let Some(model) = model {
+                    this.span.record(names::RESPONSE_MODEL, model.as_str());
+                }
+            }
+            Poll::Ready(Some(Err(fault))) => failed(&this.span, fault.kind),
+            _ => {}
+        }
+        next
+    }
+}

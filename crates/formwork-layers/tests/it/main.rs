@@ -1,0 +1,7 @@
+//! The layers from outside, on a clock that tokio holds still.
+#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
+
+mod concurrency;
+mod slow;
+mod timeout;
+mod trace;

@@ -1,0 +1,57 @@
+//! Asks a server that stands in this program, and shows what is sent and what comes back.
+//!
+//! `cargo run -p formwork-ollama --example embed`
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use formwork_core::{Call, Enforcement, Fault, Lowered, Message, Provider, Sampling, Time};
+use formwork_ollama::Ollama;
+use formwork_wire::http::{Request, Response};
+use formwork_wire::{Body, Bytes, Http, Transport};
+use serde_json::json;
+
+/// In earnest this is a client for HTTP that knows the server's address.
+#[derive(Debug)]
+struct Canned;
+
+#[async_trait]
+impl Transport for Canned {
+    async fn send(&self, request: Request<Bytes>, _: Option<Time>) -> Result<Response<Body>, Fault> {
+        println!("{} {}\n{}\n", request.method(), request.uri(), String::from_utf8_lossy(request.body()));
+        let lines = concat!(
+            "{\"model\":\"qwen3:8b\",\"message\":{\"role\":\"assistant\",\"content\":\"{\\\"age\\\": \"},\"done\":false}\n",
+            "{\"model\":\"qwen3:8b\",\"message\":{\"role\":\"assistant\",\"content\":\"34}\"},\"done\":false}\n",
+            "{\"model\":\"qwen3:8b\",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":true,",
+            "\"done_reason\":\"stop\",\"prompt_eval_count\":31,\"eval_count\":7}\n",
+        );
+        Ok(Response::new(lines.as_bytes().to_vec().into()))
+    }
+
+    fn now(&self) -> Time {
+        Time(0)
+    }
+}
+
+fn main() -> Result<(), Fault> {
+    let schema = json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
+    let call = Call {
+        messages: vec![Message::user("Maria, 34, moved to Lisbon.")],
+        schema_name: "person".into(),
+        lowered: Arc::new(Lowered {
+            schema: Some(schema),
+            enforcement: Enforcement::Schema,
+            ..Lowered::default()
+        }),
+        rules: Vec::new(),
+        sampling: Sampling { temperature: Some(0.3), ..Sampling::default() },
+        max_tokens: Some(400),
+        deadline: None,
+        tools: Vec::new(),
+    };
+    let provider = Http::new(Ollama::new("qwen3:8b").with_keep_alive("30m"), Arc::new(Canned));
+    let completion =
+        futures_util::FutureExt::now_or_never(async { provider.call(&call).await?.collect().await });
+    println!("{:?}", completion.transpose()?);
+    Ok(())
+}

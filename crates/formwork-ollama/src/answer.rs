@@ -1,0 +1,199 @@
+//! Bodies into pieces of an answer.
+
+use formwork_core::{Call, Delta, Enforcement, Fault, FaultKind, Finish, Usage};
+use formwork_wire::http::response::Parts;
+use formwork_wire::{Decoder, Deltas, Framed, Messages, Ndjson, media_type, quoted};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{fault, pattern};
+
+/// What has to be known of a call to read what comes back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) model: String,
+    /// `format` was sent, a schema or `"json"`.
+    pub(crate) has_format: bool,
+    /// The schema has a `pattern`.
+    pub(crate) has_pattern: bool,
+    pub(crate) max_tokens: Option<u32>,
+    /// The prompt's tokens, estimated.
+    pub(crate) input_tokens: u64,
+}
+
+impl Asked {
+    pub(crate) fn new(model: &str, call: &Call) -> Self {
+        Self {
+            model: model.to_owned(),
+            has_format: matches!(call.enforcement(), Enforcement::Schema | Enforcement::JsonObject),
+            has_pattern: call.schema().is_some_and(pattern::has_pattern),
+            max_tokens: call.max_tokens,
+            input_tokens: Usage::estimate(call, 0).input_tokens,
+        }
+    }
+
+    /// For requests that are no calls.
+    pub(crate) fn nothing(model: &str) -> Self {
+        Self {
+            model: model.to_owned(),
+            has_format: false,
+            has_pattern: false,
+            max_tokens: None,
+            input_tokens: 0,
+        }
+    }
+}
+
+/// What reads a successful response: lines, or one document where no stream was asked for.
+pub(crate) fn decoder(asked: Asked, stream: bool, head: &Parts) -> Box<dyn Decoder> {
+    let lines = Lines::new(asked);
+    let is_lines = media_type(head).is_some_and(|media| media.eq_ignore_ascii_case("application/x-ndjson"));
+    if stream || is_lines {
+        Box::new(Framed::<Ndjson, _>::new(lines))
+    } else {
+        Box::new(Document { body: Vec::new(), lines })
+    }
+}
+
+/// One line of `/api/chat` or `/api/generate`, or the document that stands for all of them (`api/types.go`). Nothing of
+/// it is required: fields that are zero are left out by some versions, and proxies leave out more.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Line {
+    error: Option<Value>,
+    model: Option<String>,
+    message: Option<Said>,
+    response: Option<String>,
+    thinking: Option<String>,
+    done: Option<bool>,
+    done_reason: Option<String>,
+    prompt_eval_count: Option<Value>,
+    eval_count: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Said {
+    content: Option<String>,
+    thinking: Option<String>,
+    tool_calls: Option<Vec<Value>>,
+}
+
+/// Reads lines.
+#[derive(Debug)]
+struct Lines {
+    asked: Asked,
+    /// The bytes of the answer so far.
+    text: usize,
+    /// The bytes of what the model thought so far.
+    reasoning: usize,
+    calls_tools: bool,
+}
+
+impl Lines {
+    const fn new(asked: Asked) -> Self {
+        Self { asked, text: 0, reasoning: 0, calls_tools: false }
+    }
+
+    /// Why the model stopped; `None` says that it was only loaded or unloaded.
+    fn finish(&self, line: &Line) -> Option<Finish> {
+        let spent = line.eval_count.as_ref().and_then(Value::as_u64);
+        Some(match line.done_reason.as_deref() {
+            Some("load" | "unload") if self.text == 0 && self.reasoning == 0 => return None,
+            Some("length") => Finish::Length,
+            Some("content_filter") => Finish::Filtered,
+            _ if self.calls_tools => Finish::ToolCall,
+            // Versions before 0.1.38 do not say; a full answer is one that was cut.
+            None if self
+                .asked
+                .max_tokens
+                .is_some_and(|most| spent.is_some_and(|spent| spent >= most.into())) =>
+            {
+                Finish::Length
+            }
+            _ => Finish::Stop,
+        })
+    }
+
+    /// What it cost: as counted, else estimated. Ollama leaves out a count of zero, and with a schema it counts only the
+    /// second of two runs, the one that does not think.
+    fn usage(&self, line: &Line) -> Usage {
+        let count = |count: &Option<Value>| count.as_ref().and_then(Value::as_u64);
+        let (input, output) = (count(&line.prompt_eval_count), count(&line.eval_count));
+        let guess = |bytes: usize| bytes.div_ceil(4) as u64;
+        let uncounted = if self.asked.has_format || output.is_none() { guess(self.reasoning) } else { 0 };
+        Usage {
+            input_tokens: input.unwrap_or(self.asked.input_tokens),
+            output_tokens: output.unwrap_or_else(|| guess(self.text)).saturating_add(uncounted),
+            reasoning_tokens: uncounted,
+            estimated: input.is_none() || output.is_none() || uncounted > 0,
+            ..Usage::default()
+        }
+    }
+}
+
+impl Messages for Lines {
+    fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
+        let line: Line = serde_json::from_str(text).map_err(|_| {
+            Fault::new(
+                FaultKind::BadWire,
+                format!("the server sent something that is not Ollama's: {}", quoted(text)),
+            )
+        })?;
+        if line.error.is_some() {
+            return Err(fault::in_stream(&self.asked, text, self.text > 0));
+        }
+        let (said, thought, calls) = match &line.message {
+            Some(message) => (&message.content, &message.thinking, message.tool_calls.as_deref()),
+            None => (&line.response, &line.thinking, None),
+        };
+        self.calls_tools |= calls.is_some_and(|calls| !calls.is_empty());
+        if let Some(thought) = thought.as_ref().filter(|thought| !thought.is_empty()) {
+            self.reasoning += thought.len();
+            out.push_back(Delta::Reasoning(thought.clone()));
+        }
+        if let Some(said) = said.as_ref().filter(|said| !said.is_empty()) {
+            self.text += said.len();
+            out.push_back(Delta::Text(said.clone()));
+        }
+        // Some last lines say why they are the last and not that they are (ollama/ollama#10015).
+        let gives_reason = line.done_reason.as_ref().is_some_and(|reason| !reason.is_empty());
+        if line.done == Some(true) || gives_reason {
+            let Some(finish) = self.finish(&line) else {
+                return Err(Fault::new(
+                    FaultKind::BadRequest,
+                    "the prompt is empty: the model was loaded, not asked",
+                ));
+            };
+            out.push_back(Delta::End {
+                finish,
+                usage: self.usage(&line),
+                closed_at: None,
+                model: line.model,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Reads one document, which may stand on many lines.
+struct Document {
+    body: Vec<u8>,
+    lines: Lines,
+}
+
+impl Decoder for Document {
+    fn push(&mut self, chunk: &[u8], _: &mut Deltas) -> Result<(), Fault> {
+        self.body.extend_from_slice(chunk);
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
+        if !self.body.is_empty() {
+            let text = std::str::from_utf8(&self.body)
+                .map_err(|_| Fault::new(FaultKind::BadWire, "the answer is not UTF-8"))?;
+            self.lines.message(text, out)?;
+        }
+        if matches!(out.back(), Some(Delta::End { .. })) { Ok(()) } else { self.lines.end(out) }
+    }
+}

@@ -1,0 +1,118 @@
+//! What a configuration file says of an Ollama.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{KeepAlive, Ollama, Think};
+
+/// Where Ollama listens unless it is told otherwise.
+pub const DEFAULT_URL: &str = "http://127.0.0.1:11434";
+
+/// Which of Ollama's APIs is spoken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Api {
+    /// `/api/chat`: messages, put together by the model's chat template.
+    #[default]
+    Chat,
+    /// `/api/generate`: one prompt, for models without a chat template.
+    Generate,
+}
+
+/// An Ollama server and a model on it.
+///
+/// ```
+/// use formwork_ollama::{Config, Ollama};
+///
+/// let config: Config = serde_json::from_str(r#"{"model": "qwen3:8b", "keep_alive": "30m"}"#).unwrap();
+/// assert_eq!((config.base_url.as_str(), config.probe), ("http://127.0.0.1:11434", true));
+/// let _: Ollama = config.wire();
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "OllamaConfig")]
+pub struct Config {
+    /// The model as `ollama list` shows it: `qwen3:8b`.
+    pub model: String,
+    /// The server's address; paths such as `/api/chat` are put behind it.
+    #[serde(default = "default_url")]
+    pub base_url: String,
+    /// The environment variable with the key, sent as `Authorization: Bearer …`. A server of one's own needs none,
+    /// Ollama's cloud has it in `OLLAMA_API_KEY`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+    /// Headers that are sent with every request.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// The API: `chat`, or `generate` for models without a chat template.
+    #[serde(default)]
+    pub api: Api,
+    /// The context in tokens, for prompt and answer together. Without it each call has what it needs, in powers of two
+    /// from 4096 on. A model is loaded anew when this changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub num_ctx: Option<u32>,
+    /// How long the model stays loaded after a call: seconds, or a duration such as `5m`, which is the server's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_alive: Option<KeepAlive>,
+    /// Whether the model thinks before it answers, or how much (`low`, `medium`, `high`). Only for models that can
+    /// think, all others refuse it. With thinking a schema may not be enforced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think: Option<Think>,
+    /// Further options of the model: `top_k`, `repeat_penalty`, `stop`, … What a call sets goes before them.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub options: Map<String, Value>,
+    /// Whether answers are streamed.
+    #[serde(default = "yes")]
+    pub stream: bool,
+    /// Whether the server is asked first what it can do; that loads the model and costs up to two short calls.
+    #[serde(default = "yes")]
+    pub probe: bool,
+}
+
+impl Config {
+    /// This model on this machine.
+    pub fn new(model: impl Into<String>) -> Self {
+        Self {
+            model: model.into(),
+            base_url: default_url(),
+            api_key_env: None,
+            headers: BTreeMap::new(),
+            api: Api::default(),
+            num_ctx: None,
+            keep_alive: None,
+            think: None,
+            options: Map::new(),
+            stream: true,
+            probe: true,
+        }
+    }
+
+    /// The protocol, set so. The address, the key and the headers are the transport's.
+    pub fn wire(&self) -> Ollama {
+        let mut wire = Ollama::new(&self.model).with_options(self.options.clone()).with_stream(self.stream);
+        if self.api == Api::Generate {
+            wire = wire.with_generate();
+        }
+        if let Some(tokens) = self.num_ctx {
+            wire = wire.with_num_ctx(tokens);
+        }
+        if let Some(keep_alive) = &self.keep_alive {
+            wire = wire.with_keep_alive(keep_alive.clone());
+        }
+        if let Some(think) = &self.think {
+            wire = wire.with_think(think.clone());
+        }
+        wire
+    }
+}
+
+fn default_url() -> String {
+    DEFAULT_URL.to_owned()
+}
+
+const fn yes() -> bool {
+    true
+}

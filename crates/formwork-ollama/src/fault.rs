@@ -1,0 +1,91 @@
+//! What Ollama's errors mean.
+
+use formwork_core::{Fault, FaultKind, Time};
+use formwork_wire::http::response::Parts;
+use formwork_wire::http::{Response, StatusCode};
+use formwork_wire::{error_in, fault_of, is_closed_early, quoted};
+
+use serde_json::Value;
+
+use crate::answer::Asked;
+
+/// The fault that a response with an error status is.
+pub(crate) fn of_response(asked: &Asked, head: &Parts, body: &[u8], now: Time) -> Fault {
+    let fault = fault_of(head, body, asked.has_format, now);
+    explained(asked, fault, &words(body))
+}
+
+/// The fault that a line with an error is, in a response that began well. After the first text it is no longer the
+/// schema that the server stumbles over.
+pub(crate) fn in_stream(asked: &Asked, line: &str, after_text: bool) -> Fault {
+    let asked = Asked {
+        has_format: asked.has_format && !after_text,
+        has_pattern: asked.has_pattern && !after_text,
+        ..asked.clone()
+    };
+    let mut head = Response::new(());
+    *head.status_mut() = status_in(line).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let said = words(line.as_bytes());
+    // The class is the one that the words would have with a status of their own, which they came too late for.
+    let Fault { kind, .. } = fault_of(&head.into_parts().0, line.as_bytes(), asked.has_format, Time(0));
+    explained(&asked, Fault::new(kind, format!("the server broke off: {}", quoted(&said))), &said)
+}
+
+/// The fault of a transport. A server that dies of a pattern closes the connection without an answer (0.17.4).
+pub(crate) fn of_transport(asked: &Asked, mut fault: Fault) -> Fault {
+    if asked.has_pattern && is_closed_early(&fault) {
+        fault.kind = FaultKind::SchemaRefused;
+        fault.message.push_str("; the schema has a `pattern`, and an Ollama server may die of one");
+    }
+    fault
+}
+
+/// The status that a line says it would have had.
+fn status_in(line: &str) -> Option<StatusCode> {
+    let document: Value = serde_json::from_str(line).ok()?;
+    let status = u16::try_from(document.get("status")?.as_u64()?).ok()?;
+    StatusCode::from_u16(status).ok().filter(|status| !status.is_success())
+}
+
+/// The words of an error body.
+fn words(body: &[u8]) -> String {
+    let document = serde_json::from_slice(body).ok();
+    document.as_ref().and_then(error_in).unwrap_or_else(|| String::from_utf8_lossy(body).into_owned())
+}
+
+/// The same fault with the class that these words have with Ollama, and with what to do about it.
+fn explained(asked: &Asked, mut fault: Fault, said: &str) -> Fault {
+    let said = said.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    let failed = fault.kind == FaultKind::Overloaded;
+    let mut is = |kind: FaultKind, hint: &str| {
+        fault.kind = kind;
+        fault.message.push_str(hint);
+    };
+    let of_format = ["invalid format", "invalid json schema", "does not support structured outputs"];
+    if asked.has_format && says(&of_format) {
+        is(FaultKind::SchemaRefused, "");
+    } else if said.contains("model") && says(&["not found", "try pulling it first"]) {
+        is(FaultKind::Unsupported, &format!("; fetch it with `ollama pull {}`", asked.model));
+    } else if says(&["does not support thinking"]) {
+        is(FaultKind::Unsupported, "; leave `think` out for this model");
+    } else if says(&["does not support chat"]) {
+        is(FaultKind::Unsupported, "; use the generate API for this model");
+    } else if says(&["does not support"]) {
+        is(FaultKind::Unsupported, "");
+    } else if says(&["context length", "available context size"]) {
+        let hint = "; set a greater `num_ctx`, as far as the model goes, or send less";
+        is(FaultKind::BadRequest, hint);
+    } else if says(&["server busy", "maximum pending requests"]) {
+        is(FaultKind::Overloaded, "");
+    } else if says(&["requires more system memory"]) {
+        is(FaultKind::Overloaded, "; a smaller `num_ctx` or model needs less");
+    } else if asked.has_pattern && failed && says(&["eof", "connection reset"]) {
+        // Newer versions run the model in a process of its own, which dies instead of the server.
+        is(
+            FaultKind::SchemaRefused,
+            "; the schema has a `pattern`, and the model's process may have died of it",
+        );
+    }
+    fault
+}

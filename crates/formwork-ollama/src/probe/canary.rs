@@ -1,0 +1,138 @@
+//! A call whose answer shows whether it was constrained: no model says this by itself.
+
+use std::sync::Arc;
+
+use formwork_core::{Call, Delta, Enforcement, Fault, FaultKind, Lowered, Message, Sampling, Usage};
+use formwork_wire::{Deltas, Transport, Wire, quoted};
+use serde_json::json;
+
+use super::ANSWER_BYTES;
+use crate::Ollama;
+
+/// The most tokens of the answer.
+const TOKENS: u32 = 16;
+
+/// What a constrained model says to anything, white space aside.
+const SAID: &str = r#"{"fw":"q7"}"#;
+
+/// How much of it has to be there, in bytes, if the answer is cut: white space may take up the tokens.
+const BEGUN: usize = r#"{"fw":"#.len();
+
+/// What an answer shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It was constrained.
+    Kept,
+    /// It was not, or the server refuses to: why, in words.
+    Broken(String),
+    /// There is no text to judge.
+    Silent,
+}
+
+/// Asks for something else than the constraint allows.
+pub(super) async fn tried(
+    wire: &Ollama,
+    transport: &dyn Transport,
+    enforcement: Enforcement,
+    usage: &mut Usage,
+) -> Result<Verdict, Fault> {
+    match answered(wire, transport, &call(enforcement), usage).await {
+        Ok(text) => Ok(judged(enforcement, &text)),
+        Err(fault) if fault.kind == FaultKind::SchemaRefused => Ok(Verdict::Broken(fault.message)),
+        Err(fault) => Err(fault),
+    }
+}
+
+fn call(enforcement: Enforcement) -> Call {
+    let schema = json!({
+        "type": "object",
+        "properties": {"fw": {"type": "string", "const": "q7"}},
+        "required": ["fw"],
+        "additionalProperties": false,
+    });
+    let lowered = Lowered {
+        schema: (enforcement == Enforcement::Schema).then_some(schema),
+        enforcement,
+        ..Lowered::default()
+    };
+    Call {
+        messages: vec![Message::user("Say hello.")],
+        schema_name: "canary".to_owned(),
+        lowered: Arc::new(lowered),
+        rules: Vec::new(),
+        sampling: Sampling { temperature: Some(0.0), ..Sampling::default() },
+        max_tokens: Some(TOKENS),
+        deadline: None,
+        tools: Vec::new(),
+    }
+}
+
+/// The text of the answer.
+async fn answered(
+    wire: &Ollama,
+    transport: &dyn Transport,
+    call: &Call,
+    usage: &mut Usage,
+) -> Result<String, Fault> {
+    let sent = transport.send(wire.encode(call)?, None).await;
+    let (head, body) = sent.map_err(|fault| wire.transport_fault(call, fault))?.into_parts();
+    if !head.status.is_success() {
+        let body = body.beginning(ANSWER_BYTES).await;
+        return Err(wire.fault(call, &head, &body, transport.now()));
+    }
+    let body = body.collect(ANSWER_BYTES).await?;
+    let mut decoder = wire.decoder(call, &head);
+    let mut deltas = Deltas::new();
+    decoder.push(&body, &mut deltas)?;
+    if !matches!(deltas.back(), Some(Delta::End { .. })) {
+        decoder.end(&mut deltas)?;
+    }
+    let mut text = String::new();
+    for delta in deltas {
+        match delta {
+            Delta::Text(more) => text.push_str(&more),
+            Delta::End { usage: spent, .. } => *usage = usage.plus(spent),
+            _ => {}
+        }
+    }
+    Ok(text)
+}
+
+fn judged(enforcement: Enforcement, text: &str) -> Verdict {
+    if text.is_empty() {
+        return Verdict::Silent;
+    }
+    let dense: String = text.split_whitespace().collect();
+    let kept = match enforcement {
+        Enforcement::Schema => dense.len() >= BEGUN && SAID.starts_with(&dense),
+        // Some models fill the grammar's white space until they are cut; none does so freely.
+        _ => dense.is_empty() || dense.starts_with('{'),
+    };
+    if kept { Verdict::Kept } else { Verdict::Broken(format!("a free answer came back: {}", quoted(text))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_schema_allows_shows_that_it_is_enforced() {
+        for text in [r#"{"fw":"q7"}"#, "{ \"fw\": \"q7\" }", "{\n  \"fw\": \"q", "{\"fw\":"] {
+            assert_eq!(judged(Enforcement::Schema, text), Verdict::Kept, "{text}");
+        }
+        for text in
+            ["Hello!", "{}", "{\"greeting\": \"hello\"}", "{\"fw\": \"hello\"}", " ", "```json\n{\"fw\""]
+        {
+            assert!(matches!(judged(Enforcement::Schema, text), Verdict::Broken(_)), "{text}");
+        }
+        assert_eq!(judged(Enforcement::Schema, ""), Verdict::Silent);
+    }
+
+    #[test]
+    fn any_object_shows_that_json_is_enforced() {
+        for text in ["{}", " {\"hello\": ", "\n\n\n"] {
+            assert_eq!(judged(Enforcement::JsonObject, text), Verdict::Kept, "{text:?}");
+        }
+        assert!(matches!(judged(Enforcement::JsonObject, "Hello!"), Verdict::Broken(_)));
+    }
+}

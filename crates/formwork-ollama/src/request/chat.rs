@@ -1,0 +1,83 @@
+//! Messages for `/api/chat`.
+
+use formwork_core::{Fault, Message, Part, Role};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{images, unsupported};
+
+/// The prompt of `/api/chat`.
+#[derive(Debug, Serialize)]
+pub(super) struct Chat<'a> {
+    messages: Vec<Turn<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Turn<'a> {
+    role: &'static str,
+    content: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    images: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Value>,
+    /// Results are told apart by the tool's name; identifiers are not known here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_name: Option<&'a str>,
+}
+
+/// These messages. What the model thought is left out.
+pub(super) fn messages(messages: &[Message]) -> Result<Chat<'_>, Fault> {
+    let mut turns = Vec::with_capacity(messages.len());
+    for message in messages {
+        let results = message.parts.iter().filter_map(|part| match part {
+            Part::ToolResult { id, text } => Some((id, text)),
+            _ => None,
+        });
+        turns.extend(results.map(|(id, text)| Turn {
+            role: "tool",
+            content: text.clone(),
+            images: Vec::new(),
+            tool_calls: Vec::new(),
+            tool_name: tool_name(messages, id),
+        }));
+        let mut tool_calls = Vec::new();
+        let mut says = false;
+        for part in &message.parts {
+            match part {
+                Part::Text { .. } | Part::Image { .. } => says = true,
+                Part::ToolCall { name, arguments, .. } => {
+                    tool_calls.push(json!({"function": {"name": name, "arguments": arguments}}));
+                }
+                Part::ToolResult { .. } | Part::Reasoning { .. } => {}
+                other => return Err(unsupported(&format!("Ollama cannot be told this part: {other:?}"))),
+            }
+        }
+        if says || !tool_calls.is_empty() {
+            turns.push(Turn {
+                role: role(message.role),
+                content: message.text(),
+                images: images(message.parts.iter()),
+                tool_calls,
+                tool_name: None,
+            });
+        }
+    }
+    Ok(Chat { messages: turns })
+}
+
+const fn role(role: Role) -> &'static str {
+    match role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool",
+    }
+}
+
+/// The name of the tool that was called under this identifier.
+fn tool_name<'m>(messages: &'m [Message], called: &str) -> Option<&'m str> {
+    messages.iter().flat_map(|message| &message.parts).find_map(|part| match part {
+        Part::ToolCall { id, name, .. } if id == called => Some(name.as_str()),
+        _ => None,
+    })
+}

@@ -1,0 +1,78 @@
+//! How large a context a call needs.
+
+use formwork_core::{Message, Part};
+
+/// The smallest context that is asked for, in tokens: Ollama's own default. Smaller ones would save little and make the
+/// model be loaded anew for the next longer prompt.
+const LEAST: u64 = 4096;
+
+/// The greatest, in tokens. No model has that many.
+const MOST: u64 = 1 << 30;
+
+/// What an answer may have where nothing bounds it, in tokens.
+const ANSWER: u64 = 2048;
+
+/// What a template puts around a message, in tokens.
+const AROUND: u64 = 16;
+
+/// What a template says by itself, in tokens: a date, a default system message.
+const TEMPLATE: u64 = 64;
+
+/// What an image takes, in tokens; models differ widely.
+const IMAGE: u64 = 2048;
+
+/// The context for these messages and an answer of so many tokens: a power of two, so that calls of about the same length
+/// ask for the same one.
+pub(super) fn size(messages: &[Message], answer: Option<u64>) -> u64 {
+    let asked: u64 =
+        messages.iter().map(|message| AROUND + message.parts.iter().map(part).sum::<u64>()).sum();
+    let needed = asked.saturating_add(TEMPLATE).saturating_add(answer.unwrap_or(ANSWER));
+    needed.clamp(LEAST, MOST).next_power_of_two()
+}
+
+fn part(part: &Part) -> u64 {
+    match part {
+        Part::Text { text } | Part::ToolResult { text, .. } => tokens(text),
+        Part::ToolCall { name, arguments, .. } => tokens(name) + tokens(&arguments.to_string()),
+        Part::Image { .. } => IMAGE,
+        // Thoughts are not sent.
+        _ => 0,
+    }
+}
+
+/// An upper bound of the tokens of a text, in practice: two bytes a token, and digits and punctuation alone.
+///
+/// Byte-pair vocabularies have three to five bytes a token for English and two to four for other languages, names and
+/// code. Several of them (Qwen's, Gemma's, SmolLM2's) take each digit alone, and JSON's punctuation often stands alone.
+fn tokens(text: &str) -> u64 {
+    let alone = text.bytes().filter(|byte| byte.is_ascii_digit() || byte.is_ascii_punctuation()).count();
+    ((text.len() + alone) as u64).div_ceil(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_alone_counts_whole_and_the_rest_half() {
+        assert_eq!(
+            (tokens(""), tokens("abcd"), tokens("abc"), tokens("1234"), tokens("{\"a\"")),
+            (0, 2, 2, 4, 4)
+        );
+        assert_eq!(tokens("東京"), 3);
+    }
+
+    #[test]
+    fn prompts_of_about_the_same_length_share_a_context() {
+        let size_of = |bytes: usize| size(&[Message::user("a".repeat(bytes))], Some(400));
+        assert_eq!((size_of(1), size_of(1000), size_of(7000)), (4096, 4096, 4096));
+        assert_eq!((size_of(8000), size_of(15_000)), (8192, 8192));
+        assert!(size_of(100_000) >= 50_000);
+    }
+
+    #[test]
+    fn nothing_overflows() {
+        assert_eq!(size(&[], Some(u64::MAX)), MOST);
+        assert_eq!(size(&[], None), 4096);
+    }
+}

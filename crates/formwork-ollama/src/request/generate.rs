@@ -1,0 +1,60 @@
+//! One prompt for `/api/generate`.
+
+use formwork_core::{Fault, Message, Part, Role};
+use serde::Serialize;
+
+use super::{images, unsupported};
+
+/// The prompt of `/api/generate`.
+#[derive(Debug, Serialize)]
+pub(super) struct Prompt<'a> {
+    prompt: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    images: Vec<&'a str>,
+}
+
+/// These messages as one prompt. What the model thought is left out.
+pub(super) fn prompt(messages: &[Message]) -> Result<Prompt<'_>, Fault> {
+    let has_tools = |message: &Message| {
+        message.role == Role::Tool
+            || message
+                .parts
+                .iter()
+                .any(|part| !matches!(part, Part::Text { .. } | Part::Image { .. } | Part::Reasoning { .. }))
+    };
+    if messages.iter().any(has_tools) {
+        return Err(unsupported(
+            "tool calls and their results cannot be said with the generate API: use the chat API",
+        ));
+    }
+    let leading = messages.iter().take_while(|message| message.role == Role::System).count();
+    let (system, dialogue) = messages.split_at(leading);
+    let system: Vec<String> = system.iter().map(Message::text).collect();
+    Ok(Prompt {
+        prompt: written_out(dialogue),
+        system: (!system.is_empty()).then(|| system.join("\n\n")),
+        images: images(messages.iter().flat_map(|message| &message.parts)),
+    })
+}
+
+/// A single user message as it stands, else every turn after who speaks, up to the model's next.
+fn written_out(dialogue: &[Message]) -> String {
+    match dialogue {
+        [] => return String::new(),
+        [only] if only.role == Role::User => return only.text(),
+        _ => {}
+    }
+    let speaker = |role| match role {
+        Role::System => "System",
+        Role::Assistant => "Assistant",
+        Role::User | Role::Tool => "User",
+    };
+    let mut turns: Vec<String> =
+        dialogue.iter().map(|message| format!("{}: {}", speaker(message.role), message.text())).collect();
+    if dialogue.last().is_some_and(|last| last.role != Role::Assistant) {
+        turns.push("Assistant:".to_owned());
+    }
+    turns.join("\n\n")
+}

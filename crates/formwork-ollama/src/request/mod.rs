@@ -1,0 +1,168 @@
+//! Calls into requests.
+
+mod chat;
+mod context;
+mod generate;
+
+use formwork_core::{Call, Enforcement, Fault, FaultKind, Part};
+use formwork_wire::Bytes;
+use formwork_wire::http::header::CONTENT_TYPE;
+use formwork_wire::http::{HeaderValue, Method, Request, Uri};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::{Api, KeepAlive, Ollama, Think, pattern};
+
+/// The greatest seed that reaches the sampler as it was sent: Ollama reads a signed number and llama.cpp takes 32 bits of
+/// it, of which the greatest value asks for a random seed.
+const MAX_SEED: u64 = i32::MAX as u64;
+
+/// What both APIs take. The names and the meaning are Ollama's (`api/types.go`).
+#[derive(Debug, Serialize)]
+struct Body<'a, Prompt> {
+    model: &'a str,
+    #[serde(flatten)]
+    prompt: Prompt,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    think: Option<&'a Think>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keep_alive: Option<&'a KeepAlive>,
+    options: Map<String, Value>,
+    /// Without it a prompt that is too long is cut silently.
+    truncate: bool,
+    /// With it the beginning of the dialogue is dropped once an answer reaches the end of the context, and the answer goes
+    /// on without the instructions; without it the answer ends there with `length` (0.17.4).
+    shift: bool,
+}
+
+/// The request for a call.
+pub(crate) fn encode(wire: &Ollama, call: &Call) -> Result<Request<Bytes>, Fault> {
+    if !call.tools.is_empty() {
+        return Err(unsupported("tools are not offered to models on Ollama"));
+    }
+    if call.messages.is_empty() {
+        // Ollama takes this as the wish to load the model.
+        return Err(Fault::new(FaultKind::BadRequest, "there is no message to answer"));
+    }
+    let json = Value::from("json");
+    let format = match call.enforcement() {
+        Enforcement::None => None,
+        Enforcement::JsonObject => Some(&json),
+        Enforcement::Schema => Some(schema(call)?),
+        Enforcement::Tool => return Err(unsupported("Ollama does not hold a model to a tool's arguments")),
+    };
+    let options = options(wire, call);
+    match wire.api {
+        Api::Chat => send("/api/chat", &body(wire, chat::messages(&call.messages)?, format, options)),
+        Api::Generate => {
+            send("/api/generate", &body(wire, generate::prompt(&call.messages)?, format, options))
+        }
+    }
+}
+
+/// A POST of this document.
+pub(crate) fn send(path: &'static str, body: &impl Serialize) -> Result<Request<Bytes>, Fault> {
+    let bytes = serde_json::to_vec(body)
+        .map_err(|error| Fault::new(FaultKind::BadRequest, format!("the call cannot be written: {error}")))?;
+    let mut request = Request::new(Bytes::from(bytes));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = Uri::from_static(path);
+    request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(request)
+}
+
+fn body<'a, P>(
+    wire: &'a Ollama,
+    prompt: P,
+    format: Option<&'a Value>,
+    options: Map<String, Value>,
+) -> Body<'a, P> {
+    Body {
+        model: &wire.model,
+        prompt,
+        stream: wire.stream,
+        format,
+        think: wire.think.as_ref(),
+        keep_alive: wire.keep_alive.as_ref(),
+        options,
+        truncate: false,
+        shift: false,
+    }
+}
+
+/// The schema to enforce, if Ollama takes it and survives it.
+fn schema(call: &Call) -> Result<&Value, Fault> {
+    let refused = |words: String| Err(Fault::new(FaultKind::SchemaRefused, words));
+    let Some(schema) = call.schema() else {
+        return Err(Fault::new(FaultKind::BadRequest, "a schema is to be enforced, and there is none"));
+    };
+    match schema.as_object() {
+        None => return refused("Ollama takes no schema but an object".to_owned()),
+        Some(members) if members.is_empty() => {
+            return refused("Ollama enforces nothing for the empty schema".to_owned());
+        }
+        Some(_) => {}
+    }
+    if let Some(pattern) = pattern::deadly(schema) {
+        return refused(format!(
+            "the pattern {pattern:?} has a look-around or a named group, which can kill an Ollama server: it is not sent"
+        ));
+    }
+    Ok(schema)
+}
+
+/// The model's options: those of the configuration, then those of the call.
+fn options(wire: &Ollama, call: &Call) -> Map<String, Value> {
+    let mut options = wire.options.clone();
+    let mut set = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            options.insert(name.to_owned(), value);
+        }
+    };
+    set("temperature", call.sampling.temperature.map(Value::from));
+    set("top_p", call.sampling.top_p.map(Value::from));
+    set("seed", call.sampling.seed.map(|seed| folded(seed).into()));
+    set("num_predict", call.max_tokens.map(Value::from));
+    set("num_ctx", wire.num_ctx.map(Value::from));
+    if !options.contains_key("num_ctx") {
+        let answer = options.get("num_predict").and_then(Value::as_u64);
+        options.insert("num_ctx".to_owned(), context::size(&call.messages, answer).into());
+    }
+    options
+}
+
+/// A seed in the range that Ollama keeps: small ones as they are, others with all their bits mixed in.
+const fn folded(seed: u64) -> u64 {
+    if seed <= MAX_SEED { seed } else { (seed ^ (seed >> 31) ^ (seed >> 62)) & MAX_SEED }
+}
+
+/// The pictures among these parts, as Ollama takes them: Base64 alone.
+fn images<'a>(parts: impl Iterator<Item = &'a Part>) -> Vec<&'a str> {
+    let data = parts.filter_map(|part| match part {
+        Part::Image { data, .. } => Some(data.as_str()),
+        _ => None,
+    });
+    data.collect()
+}
+
+fn unsupported(words: &str) -> Fault {
+    Fault::new(FaultKind::Unsupported, words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_fit_and_differ() {
+        assert_eq!((folded(0), folded(7), folded(MAX_SEED)), (0, 7, MAX_SEED));
+        let large = [u64::MAX, u64::MAX - 1, 1 << 31, 1 << 40, (1 << 40) + 1].map(folded);
+        assert!(large.iter().all(|seed| *seed <= MAX_SEED));
+        for (at, seed) in large.iter().enumerate() {
+            assert!(!large[..at].contains(seed), "{large:?}");
+        }
+    }
+}

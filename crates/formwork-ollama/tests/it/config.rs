@@ -1,0 +1,61 @@
+//! What a configuration file may say.
+
+use formwork_core::Enforcement;
+use formwork_ollama::{Api, Config, KeepAlive, Ollama, Think};
+use serde_json::{Value, json};
+
+use crate::support::{body, enforcing};
+
+#[test]
+fn a_model_is_all_that_has_to_be_said() {
+    let config: Config = serde_json::from_value(json!({"model": "qwen3:8b"})).unwrap();
+    assert_eq!(config, Config::new("qwen3:8b"));
+    assert_eq!(config.wire(), Ollama::new("qwen3:8b"));
+    assert_eq!(
+        (config.base_url.as_str(), config.api, config.stream, config.probe),
+        ("http://127.0.0.1:11434", Api::Chat, true, true)
+    );
+}
+
+#[test]
+fn everything_that_is_said_reaches_the_wire() {
+    let document = json!({
+        "model": "qwen3:8b", "base_url": "https://ollama.example", "api_key_env": "OLLAMA_API_KEY",
+        "headers": {"x-team": "a"}, "api": "generate", "num_ctx": 8192, "keep_alive": 60, "think": "low",
+        "options": {"top_k": 20}, "stream": false, "probe": false,
+    });
+    let config: Config = serde_json::from_value(document.clone()).unwrap();
+    assert_eq!(
+        (&config.keep_alive, &config.think),
+        (&Some(KeepAlive::Seconds(60)), &Some(Think::Level("low".into())))
+    );
+    let sent = body(&config.wire(), &enforcing(Enforcement::None));
+    assert_eq!(sent["options"], json!({"top_k": 20, "num_ctx": 8192}));
+    assert_eq!(
+        (&sent["keep_alive"], &sent["think"], &sent["stream"]),
+        (&json!(60), &json!("low"), &json!(false))
+    );
+    assert_eq!(sent["prompt"], "hi");
+    assert_eq!(serde_json::to_value(&config).unwrap(), document);
+}
+
+#[test]
+fn a_word_that_is_not_known_is_an_error() {
+    for document in
+        [json!({"model": "m", "modell": 1}), json!({"model": "m", "api": "completions"}), json!({})]
+    {
+        assert!(serde_json::from_value::<Config>(document.clone()).is_err(), "{document}");
+    }
+}
+
+#[test]
+fn editors_know_every_word() {
+    let schema = serde_json::to_value(schemars::schema_for!(Config)).unwrap();
+    assert_eq!((&schema["title"], &schema["additionalProperties"]), (&json!("OllamaConfig"), &json!(false)));
+    assert_eq!(schema["required"], json!(["model"]));
+    for (name, property) in schema["properties"].as_object().unwrap() {
+        assert!(property.get("description").is_some(), "{name}");
+    }
+    let default = |name: &str| -> &Value { &schema["properties"][name]["default"] };
+    assert_eq!([default("base_url"), default("stream")], [&json!("http://127.0.0.1:11434"), &json!(true)]);
+}

@@ -1,0 +1,13 @@
+//! The wire of Ollama against what Ollama 0.17.4 was seen to do, without a server.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may simply fail")]
+
+#[cfg(feature = "admin")]
+mod admin;
+mod config;
+mod decoding;
+mod faults;
+mod oracle;
+mod probe;
+mod request;
+mod support;

@@ -1,0 +1,171 @@
+//! What a probe asks, and what it makes of the answers.
+
+use formwork_core::{Enforcement, Fault, FaultKind, Provider};
+use formwork_ollama::{Ollama, Probed};
+use formwork_wire::{Http, Wire};
+use serde_json::{Value, json};
+
+use crate::support::{Reply, Script, body, enforcing, ok, says};
+
+fn version() -> Reply {
+    ok(r#"{"version":"0.17.4"}"#)
+}
+
+fn model(format: &str, capabilities: Value) -> Reply {
+    ok(json!({
+        "license": "…",
+        "details": {"parent_model": "", "format": format, "family": "llama", "families": ["llama"],
+            "parameter_size": "134.52M", "quantization_level": "Q4_1"},
+        "model_info": {"general.architecture": "llama", "llama.context_length": 8192, "tokenizer.ggml.tokens": null},
+        "capabilities": capabilities,
+    })
+    .to_string())
+}
+
+async fn probed(wire: &Ollama, replies: Vec<Reply>) -> (Result<Probed, Fault>, Vec<(String, Value)>) {
+    let script = Script::new(replies);
+    let probed = wire.examine(script.as_ref()).await;
+    let requests = script.requests.lock().unwrap().clone();
+    (probed, requests)
+}
+
+#[tokio::test]
+async fn a_server_that_enforces_schemas_keeps_its_promises() {
+    let wire = Ollama::new("smollm2");
+    let replies =
+        vec![version(), model("gguf", json!(["completion", "tools"])), says("{\"fw\": \"q7\"}", "stop")];
+    let (probed, requests) = probed(&wire, replies).await;
+    let probed = probed.unwrap();
+    let paths: Vec<&str> = requests.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(paths, ["GET /api/version", "POST /api/show", "POST /api/chat"]);
+    assert_eq!(requests[1].1, json!({"model": "smollm2"}));
+    let canary = &requests[2].1;
+    assert_eq!(canary["options"], json!({"temperature": 0.0, "num_predict": 16, "num_ctx": 4096}));
+    assert!(canary["format"].is_object() && canary.get("think").is_none());
+    assert_eq!(probed.version.as_deref(), Some("0.17.4"));
+    assert_eq!((probed.family.as_deref(), probed.format.as_deref()), (Some("llama"), Some("gguf")));
+    assert_eq!(
+        (probed.parameters.as_deref(), probed.quantization.as_deref()),
+        (Some("134.52M"), Some("Q4_1"))
+    );
+    assert_eq!((probed.context_tokens, probed.thinks, probed.tools), (Some(8192), false, true));
+    assert_eq!((probed.enforced, probed.notes.as_slice()), (Enforcement::Schema, &[] as &[String]));
+    assert_eq!((probed.usage.input_tokens, probed.usage.output_tokens), (30, 8));
+    assert_eq!(probed.capabilities, wire.capabilities().clone().with_context_tokens(8192));
+    assert_eq!(probed.capabilities.dialects, ["ollama", "json-object", "prompt"]);
+}
+
+#[tokio::test]
+async fn what_is_not_enforced_is_not_promised() {
+    let shown = || model("gguf", json!(["completion"]));
+    let json_only = vec![version(), shown(), says("Hello!", "stop"), says("{\n}", "stop")];
+    let (found, requests) = probed(&Ollama::new("m"), json_only).await;
+    let found = found.unwrap();
+    assert_eq!((found.enforced, requests[3].1["format"].clone()), (Enforcement::JsonObject, json!("json")));
+    assert_eq!(found.capabilities.dialects, ["json-object", "prompt"]);
+    assert!(found.notes[0].contains("Hello!"), "{:?}", found.notes);
+    assert!(found.capabilities.temperature);
+
+    let refused = Ok((500, r#"{"error":"invalid JSON schema in format"}"#.to_owned()));
+    let nothing = vec![version(), shown(), refused, says("Hello!", "length")];
+    let found = probed(&Ollama::new("m"), nothing).await.0.unwrap();
+    assert_eq!((found.enforced, found.capabilities.enforcement), (Enforcement::None, Enforcement::None));
+    assert_eq!(found.capabilities.dialects, ["prompt"]);
+    assert_eq!(found.notes.len(), 2);
+}
+
+#[tokio::test]
+async fn mlx_models_are_not_asked_at_all() {
+    let replies = vec![version(), model("safetensors", json!(["completion"]))];
+    let (found, requests) = probed(&Ollama::new("m"), replies).await;
+    assert_eq!((found.unwrap().enforced, requests.len()), (Enforcement::None, 2));
+}
+
+#[tokio::test]
+async fn a_thinking_model_is_told_not_to_where_that_has_schemas_enforced() {
+    let shown = || model("gguf", json!(["completion", "thinking"]));
+    let wire = Ollama::new("qwen3:8b");
+    let sent =
+        |wire: &Ollama, found: &Probed| body(&wire.clone().with_probed(found), &enforcing(Enforcement::None));
+
+    let (found, requests) = probed(&wire, vec![version(), shown(), says("{\"fw\":\"q7\"}", "stop")]).await;
+    let found = found.unwrap();
+    assert_eq!(requests[2].1["think"], false);
+    assert!(
+        found.thinks && found.better_without_thinking && found.notes[0].contains("think"),
+        "{:?}",
+        found.notes
+    );
+    assert_eq!(sent(&wire, &found)["think"], false);
+    assert_eq!(sent(&wire.clone().with_think(true), &found)["think"], true);
+
+    // One with a parser of its own is constrained only after its thoughts, which calls leave it.
+    let found = probed(&wire, vec![version(), shown(), says("Hello!", "stop")]).await.0.unwrap();
+    assert_eq!((found.enforced, found.better_without_thinking), (Enforcement::Schema, false));
+    assert_eq!(sent(&wire, &found).get("think"), None);
+    // If it is told not to think anyway, that is what is judged.
+    let replies = vec![version(), shown(), says("Hello!", "stop"), says("Hello!", "stop")];
+    let found = probed(&wire.clone().with_think(false), replies).await.0.unwrap();
+    assert_eq!(found.enforced, Enforcement::None);
+
+    // One that thinks all the same says nothing in so few tokens.
+    let found = probed(&wire, vec![version(), shown(), says("", "length")]).await.0.unwrap();
+    assert!(
+        found.enforced == Enforcement::Schema && found.notes[0].contains("cannot be told"),
+        "{:?}",
+        found.notes
+    );
+    // One that is to think is not asked at all.
+    let (found, requests) = probed(&wire.with_think("low"), vec![version(), shown()]).await;
+    assert_eq!((found.unwrap().enforced, requests.len()), (Enforcement::Schema, 2));
+}
+
+#[tokio::test]
+async fn the_context_is_the_smaller_of_both() {
+    let replies = || vec![version(), model("gguf", json!([])), says("{\"fw\":\"q7\"}", "stop")];
+    for (num_ctx, expected) in [(4096, 4096), (100_000, 8192)] {
+        let found = probed(&Ollama::new("m").with_num_ctx(num_ctx), replies()).await.0.unwrap();
+        assert_eq!((found.capabilities.context_tokens, found.context_tokens), (Some(expected), Some(8192)));
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_is_not_there_is_a_fault_with_what_to_do() {
+    let replies = vec![version(), Ok((404, r#"{"error":"model 'nope' not found"}"#.to_owned()))];
+    let fault = probed(&Ollama::new("nope"), replies).await.0.unwrap_err();
+    assert_eq!((fault.kind, fault.status), (FaultKind::Unsupported, Some(404)));
+    assert!(fault.message.contains("`ollama pull nope`"), "{fault}");
+    let absent = Fault::new(FaultKind::Unreachable, "connection refused");
+    assert_eq!(probed(&Ollama::new("m"), vec![Err(absent.clone())]).await.0, Err(absent));
+    let fault = probed(&Ollama::new("m"), vec![ok("<html>")]).await.0.unwrap_err();
+    assert!(fault.kind == FaultKind::BadWire && fault.message.contains("base URL"), "{fault}");
+    let fault = probed(&Ollama::new("m"), vec![Ok((401, r#"{"error":"unauthorized"}"#.to_owned()))])
+        .await
+        .0
+        .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Auth);
+}
+
+#[tokio::test]
+async fn a_gateway_that_only_chats_is_probed_by_chatting() {
+    let replies = vec![
+        Ok((404, "404 page not found".to_owned())),
+        Ok((405, String::new())),
+        says("{\"fw\":\"q7\"}", "stop"),
+    ];
+    let found = probed(&Ollama::new("m"), replies).await.0.unwrap();
+    assert_eq!((found.version, found.context_tokens, found.enforced), (None, None, Enforcement::Schema));
+    // Members of another shape are as good as none.
+    let odd = ok(r#"{"details": null, "model_info": [], "capabilities": {"a": 1}}"#);
+    let found =
+        probed(&Ollama::new("m"), vec![version(), odd, says("{\"fw\":\"q7\"}", "stop")]).await.0.unwrap();
+    assert_eq!((found.family, found.thinks), (None, false));
+}
+
+#[tokio::test]
+async fn a_provider_is_probed_through_its_transport() {
+    let script = Script::new([version(), model("gguf", json!([])), says("{\"fw\":\"q7\"}", "stop")]);
+    let provider = Http::new(Ollama::new("m").with_generate(), script.clone());
+    assert_eq!(provider.probe().await.unwrap().context_tokens, Some(8192));
+    assert_eq!(script.paths()[2], "POST /api/generate");
+}

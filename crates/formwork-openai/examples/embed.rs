@@ -1,0 +1,67 @@
+//! Asks a server that stands in this file, and prints what goes over the wire: no network, no key.
+//!
+//! `cargo run -p formwork-openai --example embed`
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use formwork_core::{Call, Enforcement, Fault, Lowered, Message, Provider, Sampling, Time};
+use formwork_openai::OpenAi;
+use formwork_wire::http::{Request, Response};
+use formwork_wire::{Body, Bytes, Http, Transport};
+use serde_json::json;
+
+/// Where a real transport connects, this one answers.
+#[derive(Debug)]
+struct Stand;
+
+#[async_trait]
+impl Transport for Stand {
+    async fn send(&self, request: Request<Bytes>, _: Option<Time>) -> Result<Response<Body>, Fault> {
+        println!("{} {}\n{}\n", request.method(), request.uri(), String::from_utf8_lossy(request.body()));
+        let stream = concat!(
+            "data: {\"model\":\"gpt-5.6\",\"choices\":[{\"delta\":{\"content\":\"{\\\"age\\\": \"}}]}\n\n",
+            "data: {\"choices\":[{\"delta\":{\"content\":\"34}\"},\"finish_reason\":\"stop\"}]}\n\n",
+            "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":41,\"completion_tokens\":5}}\n\n",
+            "data: [DONE]\n\n",
+        );
+        let mut response = Response::new(Body::from(stream.as_bytes().to_vec()));
+        response.headers_mut().insert(
+            formwork_wire::http::header::CONTENT_TYPE,
+            formwork_wire::http::HeaderValue::from_static("text/event-stream"),
+        );
+        Ok(response)
+    }
+
+    fn now(&self) -> Time {
+        Time(0)
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Fault> {
+    let schema = json!({
+        "type": "object",
+        "properties": {"age": {"type": "integer"}},
+        "required": ["age"],
+        "additionalProperties": false,
+    });
+    let call = Call {
+        messages: vec![Message::user("Maria, 34, moved to Lisbon.")],
+        schema_name: "Person".to_owned(),
+        lowered: Arc::new(Lowered {
+            schema: Some(schema),
+            enforcement: Enforcement::Schema,
+            ..Lowered::default()
+        }),
+        rules: Vec::new(),
+        sampling: Sampling::default(),
+        max_tokens: Some(200),
+        deadline: None,
+        tools: Vec::new(),
+    };
+    let provider = Http::new(OpenAi::new("gpt-5.6"), Arc::new(Stand));
+    let answer = provider.call(&call).await?.collect().await?;
+    println!("{} ({:?}, {} tokens)", answer.text, answer.finish, answer.usage.output_tokens);
+    Ok(())
+}

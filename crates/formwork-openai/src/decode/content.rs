@@ -1,0 +1,72 @@
+//! What stands in a message, in all the shapes that servers give it.
+
+use serde_json::Value;
+
+use super::shape::Message;
+
+/// The text of a content: a string, parts, or a document that a server has parsed already. Parts that are thoughts or
+/// refusals go where they belong.
+pub(super) fn text_of(content: Option<Value>, thoughts: &mut String, refusal: &mut String) -> String {
+    match content {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text,
+        Some(Value::Array(parts)) => {
+            let mut text = String::new();
+            for part in &parts {
+                let words = |name: &str| part.get(name).and_then(Value::as_str).unwrap_or_default();
+                match part.get("type").and_then(Value::as_str) {
+                    // Mistral: the thoughts are parts themselves.
+                    Some("thinking" | "reasoning") => thoughts.push_str(&thought(part)),
+                    Some("refusal") => refusal.push_str(words("refusal")),
+                    _ => text.push_str(part.as_str().unwrap_or_else(|| words("text"))),
+                }
+            }
+            text
+        }
+        Some(document) => document.to_string(),
+    }
+}
+
+fn thought(part: &Value) -> String {
+    let inner = ["thinking", "reasoning", "text"].iter().find_map(|name| part.get(name));
+    text_of(inner.cloned(), &mut String::new(), &mut String::new())
+}
+
+/// What a model thinks. Servers that give both members repeat themselves.
+pub(super) fn reasoning(message: &mut Message) -> String {
+    let members = [message.reasoning_content.take(), message.reasoning.take()];
+    members.into_iter().flatten().find_map(words).unwrap_or_default()
+}
+
+/// A text that is not empty.
+pub(super) fn words(value: Value) -> Option<String> {
+    if let Value::String(text) = value { Some(text).filter(|text| !text.is_empty()) } else { None }
+}
+
+/// A piece of a call of a tool.
+pub(super) struct CallPiece<'a> {
+    pub(super) index: u64,
+    /// In the first piece of a call alone.
+    pub(super) name: Option<&'a str>,
+    pub(super) arguments: String,
+}
+
+/// The calls of tools in a message, the older `function_call` included.
+pub(super) fn calls(message: &Message) -> impl Iterator<Item = CallPiece<'_>> {
+    let calls = message.tool_calls.as_ref().and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let calls = calls.iter().enumerate().map(|(place, call)| {
+        let index = call.get("index").and_then(Value::as_u64).unwrap_or(place as u64);
+        (index, call.get("function").unwrap_or(call))
+    });
+    let older = message.function_call.as_ref().filter(|call| call.is_object()).map(|call| (0, call));
+    calls.chain(older).map(|(index, function)| CallPiece {
+        index,
+        name: function.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()),
+        arguments: match function.get("arguments") {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            // Some servers have parsed them already.
+            Some(arguments) => arguments.to_string(),
+        },
+    })
+}

@@ -1,0 +1,113 @@
+//! Responses into pieces of an answer.
+
+mod content;
+mod document;
+mod events;
+mod object;
+mod reader;
+mod shape;
+mod usage;
+
+use formwork_core::Fault;
+use formwork_wire::http::response::Parts;
+use formwork_wire::{Bytes, Decoder, Deltas, Framed, Sse, media_type};
+
+use crate::fault::Asked;
+use document::Document;
+use events::Events;
+use reader::Reader;
+
+/// What reads a response: a stream or a document by its media type, unless the first bytes say otherwise. Servers do answer
+/// with an error in a document that they call a stream, and call streams `application/json` or `text/plain`.
+pub(crate) fn decoder(asked: Asked, head: &Parts) -> Box<dyn Decoder> {
+    let declared = match media_type(head) {
+        Some(name) if name.eq_ignore_ascii_case("text/event-stream") => Kind::Stream,
+        _ => Kind::Document,
+    };
+    Box::new(Undecided { declared, beginning: Vec::new(), asked: Some(asked), decided: None })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Stream,
+    Document,
+}
+
+impl Kind {
+    fn decoder(self, asked: Asked) -> Box<dyn Decoder> {
+        let reader = Reader::new(asked);
+        match self {
+            Self::Stream => Box::new(Framed::<Sse, _>::new(Events::new(reader))),
+            Self::Document => Box::new(Document::new(reader)),
+        }
+    }
+
+    /// What a body is that begins so; `None` if more of it is needed.
+    fn of(beginning: &[u8], declared: Self) -> Option<Self> {
+        let bytes = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning).trim_ascii_start();
+        let is = |field: &&[u8]| bytes.starts_with(field);
+        let may_be = |field: &&[u8]| field.starts_with(bytes);
+        match bytes.first() {
+            None => None,
+            Some(b'{') => Some(Self::Document),
+            _ if FIELDS.iter().any(is) => Some(Self::Stream),
+            _ if FIELDS.iter().any(may_be) => None,
+            _ => Some(declared),
+        }
+    }
+}
+
+/// How the lines of a stream begin.
+const FIELDS: &[&[u8]] = &[b"data:", b"event:", b"id:", b"retry:", b":"];
+
+/// Waits until it is clear what the body is.
+struct Undecided {
+    declared: Kind,
+    beginning: Vec<u8>,
+    asked: Option<Asked>,
+    decided: Option<Box<dyn Decoder>>,
+}
+
+impl Undecided {
+    fn decide(&mut self, kind: Kind, out: &mut Deltas) -> Result<(), Fault> {
+        let Some(asked) = self.asked.take() else { return Ok(()) };
+        let decoder = self.decided.insert(kind.decoder(asked));
+        let beginning = std::mem::take(&mut self.beginning);
+        if beginning.is_empty() { Ok(()) } else { decoder.push(&beginning, out) }
+    }
+}
+
+impl Decoder for Undecided {
+    fn push(&mut self, chunk: &[u8], out: &mut Deltas) -> Result<(), Fault> {
+        if let Some(decoder) = &mut self.decided {
+            return decoder.push(chunk, out);
+        }
+        self.beginning.extend_from_slice(chunk);
+        match Kind::of(&self.beginning, self.declared) {
+            Some(kind) => self.decide(kind, out),
+            None => Ok(()),
+        }
+    }
+
+    fn push_bytes(&mut self, chunk: Bytes, out: &mut Deltas) -> Result<(), Fault> {
+        // Nearly always the first chunk says it all.
+        if self.decided.is_none() && self.beginning.is_empty() {
+            match Kind::of(&chunk, self.declared) {
+                Some(kind) => self.decide(kind, out)?,
+                None => return self.push(&chunk, out),
+            }
+        }
+        match &mut self.decided {
+            Some(decoder) => decoder.push_bytes(chunk, out),
+            None => self.push(&chunk, out),
+        }
+    }
+
+    fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
+        self.decide(self.declared, out)?;
+        match &mut self.decided {
+            Some(decoder) => decoder.end(out),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+use formwork_core::{Delta, Fault, FaultKind, Finish, Usage};
+use formwork_wire::{Deltas, error_in};
+use serde_json::{Value, json};
+
+use super::content::{calls, reasoning, text_of, words};
+use super::object::Maybe;
+use super::shape::{Choice, Message, Shape};
+use super::usage::usage_in;
+use crate::fault::{Asked, fault_within, rescue};
+
+/// What a document is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said {
+    /// A stream: there are more.
+    Chunk,
+    /// Nothing: it is the answer.
+    Document,
+}
+
+/// Reads documents of the protocol, whichever way they come, and keeps what belongs at the end of the answer.
+pub(super) struct Reader {
+    asked: Asked,
+    finish: Option<Finish>,
+    usage: Option<Usage>,
+    model: Option<String>,
+    has_choice: bool,
+    refused: bool,
+    /// The call of the tool that carries the answer, by its index.
+    carrier: Option<u64>,
+    /// What a model says that should call the tool: the answer, if it never does.
+    aside: String,
+    /// Bytes of text and reasoning so far.
+    answered: usize,
+    has_text: bool,
+}
+
+impl Reader {
+    pub(super) const fn new(asked: Asked) -> Self {
+        Self {
+            asked,
+            finish: None,
+            usage: None,
+            model: None,
+            has_choice: false,
+            refused: false,
+            carrier: None,
+            aside: String::new(),
+            answered: 0,
+            has_text: false,
+        }
+    }
+
+    pub(super) const fn has_choice(&self) -> bool {
+        self.has_choice
+    }
+
+    pub(super) const fn has_finished(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    /// Takes one document, of which `text` is all; says whether it ended the answer.
+    pub(super) fn take(
+        &mut self,
+        mut document: Box<Shape>,
+        text: &[u8],
+        said: Said,
+        out: &mut Deltas,
+    ) -> Result<bool, Fault> {
+        if document.may_be_error {
+            let whole: Value = serde_json::from_slice(text).unwrap_or_default();
+            if let Some(words) = error_in(&whole) {
+                return self.broken(&whole, &words, out);
+            }
+        }
+        self.model = document.model.take().and_then(words).or(self.model.take());
+        self.usage = usage_in(&document).or(self.usage);
+        let Some(mut choice) = document.choices.0.and_then(|choices| choices.0) else { return Ok(false) };
+        self.has_choice = true;
+        if let Some(error) = choice.error.take().filter(Value::is_object) {
+            let document = json!({"error": error});
+            let words = error_in(&document).unwrap_or_default();
+            return self.broken(&document, &words, out);
+        }
+        let reason = choice.finish_reason.take();
+        self.choice(*choice, said, out);
+        match reason.as_ref().and_then(Value::as_str) {
+            None | Some("") => {}
+            Some(reason) => self.finish = Some(finish(reason)?),
+        }
+        Ok(false)
+    }
+
+    fn choice(&mut self, choice: Choice, said: Said, out: &mut Deltas) {
+        let Choice { delta: Maybe(delta), message: Maybe(message), itself, .. } = choice;
+        // Some servers repeat all that was said so far as `message` beside or after the last `delta`.
+        let message = match said {
+            Said::Chunk => delta.or_else(|| message.filter(|_| !self.has_text)),
+            Said::Document => message.or(delta),
+        };
+        let mut message = message.unwrap_or(itself);
+        let mut thoughts = reasoning(&mut message);
+        let mut refusal = message.refusal.take().and_then(words).unwrap_or_default();
+        let content = message.content.take().or_else(|| message.text.take());
+        let content = text_of(content, &mut thoughts, &mut refusal);
+        if !thoughts.is_empty() {
+            self.answered += thoughts.len();
+            out.push_back(Delta::Reasoning(thoughts));
+        }
+        if self.asked.tool.is_some() {
+            self.aside.push_str(&content);
+        } else {
+            self.text(content, out);
+        }
+        self.refused |= !refusal.is_empty();
+        self.text(refusal, out);
+        self.arguments(&message, out);
+    }
+
+    /// The arguments of the tool that carries the answer are its text.
+    fn arguments(&mut self, message: &Message, out: &mut Deltas) {
+        let Some(tool) = self.asked.tool.clone() else { return };
+        for call in calls(message) {
+            let is_carrier = match self.carrier {
+                Some(carrier) => carrier == call.index,
+                None => call.name.is_none_or(|name| name == tool),
+            };
+            if is_carrier {
+                self.carrier = Some(call.index);
+                self.text(call.arguments, out);
+            }
+        }
+    }
+
+    fn text(&mut self, text: String, out: &mut Deltas) {
+        if !text.is_empty() {
+            self.answered += text.len();
+            self.has_text = true;
+            out.push_back(Delta::Text(text));
+        }
+    }
+
+    /// Takes an error: the end of the answer if the model said something all the same, a fault otherwise.
+    fn broken(&mut self, document: &Value, words: &str, out: &mut Deltas) -> Result<bool, Fault> {
+        let Some(rescued) = rescue(&self.asked, document) else {
+            return Err(fault_within(&self.asked, document, words));
+        };
+        self.finish = Some(rescued.finish);
+        self.aside.clear();
+        // What came already is the beginning of it.
+        if !self.has_text {
+            self.text(rescued.text, out);
+        }
+        self.end(out);
+        Ok(true)
+    }
+
+    /// Ends the answer.
+    pub(super) fn end(&mut self, out: &mut Deltas) {
+        if self.carrier.is_none() && !self.refused {
+            let aside = std::mem::take(&mut self.aside);
+            self.text(aside, out);
+        }
+        let finish = match self.finish {
+            _ if self.refused => Finish::Refused,
+            // It called the tool that it had to call.
+            Some(Finish::ToolCall) if self.carrier.is_some() => Finish::Stop,
+            finish => finish.unwrap_or(Finish::Stop),
+        };
+        let usage = self.usage.unwrap_or_else(|| self.asked.estimate(self.answered));
+        out.push_back(Delta::End { finish, usage, closed_at: None, model: self.model.take() });
+    }
+}
+
+/// Why the model stopped. Servers have reasons of their own; what is not known is taken for an ordinary end, and judged.
+fn finish(reason: &str) -> Result<Finish, Fault> {
+    Ok(match reason.to_ascii_lowercase().as_str() {
+        "length" | "max_tokens" | "model_length" => Finish::Length,
+        "content_filter" | "safety" => Finish::Filtered,
+        "refusal" => Finish::Refused,
+        "tool_calls" | "tool_call" | "function_call" => Finish::ToolCall,
+        // OpenRouter and Mistral; vLLM and SGLang; DeepSeek
+        "error" | "abort" | "insufficient_system_resource" => {
+            let message = format!("the server broke the answer off: finish reason `{reason}`");
+            return Err(Fault::new(FaultKind::Overloaded, message));
+        }
+        _ => Finish::Stop,
+    })
+}

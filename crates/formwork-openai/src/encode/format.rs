@@ -1,0 +1,91 @@
+//! How the schema is enforced: a response format, or a tool that the model must call.
+
+use async_openai::types::chat::{
+    ChatCompletionNamedToolChoice, ChatCompletionToolChoiceOption, FunctionName,
+};
+use formwork_core::{Call, Enforcement, Fault};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::bad_request;
+use crate::OpenAi;
+
+/// The members of the body that say what the answer must look like.
+///
+/// What holds a schema is our own: in the types of `async-openai` it would be a copy, made for every call.
+#[derive(Default)]
+pub(super) struct Format<'a> {
+    pub(super) response_format: Option<ResponseFormat<'a>>,
+    pub(super) tools: Vec<Tool<'a>>,
+    pub(super) tool_choice: Option<ChatCompletionToolChoiceOption>,
+    pub(super) parallel_tool_calls: Option<bool>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum ResponseFormat<'a> {
+    JsonObject,
+    JsonSchema { json_schema: JsonSchema<'a> },
+}
+
+#[derive(Serialize)]
+pub(super) struct JsonSchema<'a> {
+    name: &'a str,
+    schema: &'a Value,
+    strict: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Tool<'a> {
+    Function { function: Function<'a> },
+}
+
+#[derive(Serialize)]
+pub(super) struct Function<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    parameters: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
+}
+
+pub(super) fn format<'a>(wire: &OpenAi, call: &'a Call, name: &'a str) -> Result<Format<'a>, Fault> {
+    let schema = || {
+        let schema = call.schema();
+        schema.ok_or_else(|| bad_request("the dialect asks for a schema to be enforced, and gives none"))
+    };
+    let strict = wire.strict;
+    let mut format = Format::default();
+    match call.enforcement() {
+        Enforcement::None => {}
+        Enforcement::JsonObject => format.response_format = Some(ResponseFormat::JsonObject),
+        Enforcement::Schema => {
+            let json_schema = JsonSchema { name, schema: schema()?, strict };
+            format.response_format = Some(ResponseFormat::JsonSchema { json_schema });
+        }
+        Enforcement::Tool => {
+            format.tools.push(tool(name, "Gives the answer.", schema()?, Some(strict)));
+            let function = FunctionName { name: name.to_owned() };
+            let choice = ChatCompletionNamedToolChoice { function };
+            format.tool_choice = Some(ChatCompletionToolChoiceOption::Function(choice));
+            format.parallel_tool_calls = Some(false);
+        }
+    }
+    let tools = call.tools.iter();
+    format.tools.extend(tools.map(|one| tool(&one.name, &one.description, &one.parameters, None)));
+    Ok(format)
+}
+
+fn tool<'a>(name: &'a str, description: &'a str, parameters: &'a Value, strict: Option<bool>) -> Tool<'a> {
+    Tool::Function { function: Function { name, description, parameters, strict } }
+}
+
+/// A name that every server takes: `[A-Za-z0-9_-]{1,64}`.
+pub(crate) fn safe_name(name: &str) -> String {
+    let is_safe = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    let safe = name.chars().take(64).map(|letter| if is_safe(&letter) { letter } else { '_' });
+    let safe: String = safe.collect();
+    if safe.is_empty() { "answer".to_owned() } else { safe }
+}

@@ -1,0 +1,179 @@
+//! The dialogue.
+
+use std::borrow::Cow;
+
+use async_openai::types::chat::{
+    ChatCompletionMessageToolCall, ChatCompletionMessageToolCalls, ChatCompletionRequestAssistantMessage,
+    ChatCompletionRequestAssistantMessageContent, ChatCompletionRequestDeveloperMessage,
+    ChatCompletionRequestDeveloperMessageContent, ChatCompletionRequestMessage,
+    ChatCompletionRequestMessageContentPartImage, ChatCompletionRequestMessageContentPartText,
+    ChatCompletionRequestSystemMessage, ChatCompletionRequestSystemMessageContent,
+    ChatCompletionRequestToolMessage, ChatCompletionRequestToolMessageContent,
+    ChatCompletionRequestUserMessage, ChatCompletionRequestUserMessageContent,
+    ChatCompletionRequestUserMessageContentPart as UserPart, FunctionCall, ImageUrl,
+};
+use formwork_core::{Fault, Message, Part, Role};
+
+use super::bad_request;
+use crate::SystemRole;
+
+/// The messages as the server takes them. What the model thought is left out: servers refuse it, or charge for it.
+pub(super) fn messages(
+    messages: &[Message],
+    system: SystemRole,
+    late_system: bool,
+) -> Result<Vec<ChatCompletionRequestMessage>, Fault> {
+    let messages =
+        if late_system { Cow::Borrowed(messages) } else { Cow::Owned(without_late_system(messages)) };
+    let mut written = Vec::with_capacity(messages.len());
+    for message in messages.iter() {
+        write(message, system, &mut written)?;
+    }
+    Ok(written)
+}
+
+/// The same dialogue without system messages after the first of another role: what they say stands before what the user
+/// says next, or after what the user said last.
+fn without_late_system(messages: &[Message]) -> Vec<Message> {
+    let mut folded: Vec<Message> = Vec::with_capacity(messages.len());
+    let mut late = String::new();
+    let mut has_begun = false;
+    for message in messages {
+        has_begun |= message.role != Role::System;
+        if has_begun && message.role == Role::System {
+            late.push_str(&message.text());
+            late.push_str("\n\n");
+            continue;
+        }
+        let mut message = message.clone();
+        if message.role == Role::User && !late.is_empty() {
+            message.parts.insert(0, Part::Text { text: std::mem::take(&mut late) });
+        }
+        folded.push(message);
+    }
+    let late = late.trim_end();
+    if !late.is_empty() {
+        match folded.last_mut().filter(|last| last.role == Role::User) {
+            Some(last) => last.parts.push(Part::Text { text: format!("\n\n{late}") }),
+            None => folded.push(Message::user(late)),
+        }
+    }
+    folded
+}
+
+/// Writes one message; each result of a tool becomes a message of its own, before the rest.
+fn write(
+    message: &Message,
+    system: SystemRole,
+    out: &mut Vec<ChatCompletionRequestMessage>,
+) -> Result<(), Fault> {
+    let (mut results, mut others) = (0, 0);
+    for part in &message.parts {
+        match part {
+            Part::ToolResult { id, text } => {
+                results += 1;
+                let content = ChatCompletionRequestToolMessageContent::Text(text.clone());
+                let result = ChatCompletionRequestToolMessage { content, tool_call_id: id.clone() };
+                out.push(ChatCompletionRequestMessage::Tool(result));
+            }
+            Part::Reasoning { .. } => {}
+            _ => others += 1,
+        }
+    }
+    if results > 0 && others == 0 {
+        return Ok(());
+    }
+    out.push(match message.role {
+        Role::System => instruction(text_alone(message, "a system message")?, system),
+        Role::User => {
+            let content = user_content(message)?;
+            ChatCompletionRequestMessage::User(ChatCompletionRequestUserMessage { content, name: None })
+        }
+        Role::Assistant => ChatCompletionRequestMessage::Assistant(assistant(message)?),
+        Role::Tool => return Err(bad_request("a message of a tool has nothing but results of calls")),
+    });
+    Ok(())
+}
+
+fn instruction(text: String, role: SystemRole) -> ChatCompletionRequestMessage {
+    match role {
+        SystemRole::System => {
+            let content = ChatCompletionRequestSystemMessageContent::Text(text);
+            ChatCompletionRequestMessage::System(ChatCompletionRequestSystemMessage { content, name: None })
+        }
+        SystemRole::Developer => {
+            let content = ChatCompletionRequestDeveloperMessageContent::Text(text);
+            ChatCompletionRequestMessage::Developer(ChatCompletionRequestDeveloperMessage {
+                content,
+                name: None,
+            })
+        }
+    }
+}
+
+/// One string where there is text alone, which every server takes; parts otherwise.
+fn user_content(message: &Message) -> Result<ChatCompletionRequestUserMessageContent, Fault> {
+    if !message.parts.iter().any(|part| matches!(part, Part::Image { .. })) {
+        return text_alone(message, "a user message").map(ChatCompletionRequestUserMessageContent::Text);
+    }
+    let mut parts = Vec::with_capacity(message.parts.len());
+    for part in &message.parts {
+        match part {
+            Part::Text { text } => parts.push(UserPart::Text(ChatCompletionRequestMessageContentPartText {
+                text: text.clone(),
+                prompt_cache_breakpoint: None,
+            })),
+            Part::Image { media_type, data } => {
+                // RFC 2397
+                let image_url = ImageUrl { url: format!("data:{media_type};base64,{data}"), detail: None };
+                let image =
+                    ChatCompletionRequestMessageContentPartImage { image_url, prompt_cache_breakpoint: None };
+                parts.push(UserPart::ImageUrl(image));
+            }
+            Part::Reasoning { .. } | Part::ToolResult { .. } => {}
+            other => return Err(misplaced(other, "a user message")),
+        }
+    }
+    Ok(ChatCompletionRequestUserMessageContent::Array(parts))
+}
+
+fn assistant(message: &Message) -> Result<ChatCompletionRequestAssistantMessage, Fault> {
+    let mut calls = Vec::new();
+    for part in &message.parts {
+        match part {
+            Part::ToolCall { id, name, arguments } => {
+                let function = FunctionCall { name: name.clone(), arguments: arguments.to_string() };
+                let call = ChatCompletionMessageToolCall { id: id.clone(), function };
+                calls.push(ChatCompletionMessageToolCalls::Function(call));
+            }
+            Part::Text { .. } | Part::Reasoning { .. } | Part::ToolResult { .. } => {}
+            other => return Err(misplaced(other, "an assistant message")),
+        }
+    }
+    let text = message.text();
+    // A message without calls has a content, if an empty one.
+    let content = (calls.is_empty() || !text.is_empty())
+        .then_some(ChatCompletionRequestAssistantMessageContent::Text(text));
+    let tool_calls = (!calls.is_empty()).then_some(calls);
+    Ok(ChatCompletionRequestAssistantMessage { content, tool_calls, ..Default::default() })
+}
+
+fn text_alone(message: &Message, place: &str) -> Result<String, Fault> {
+    let other = message
+        .parts
+        .iter()
+        .find(|part| !matches!(part, Part::Text { .. } | Part::Reasoning { .. } | Part::ToolResult { .. }));
+    match other {
+        Some(other) => Err(misplaced(other, place)),
+        None => Ok(message.text()),
+    }
+}
+
+fn misplaced(part: &Part, place: &str) -> Fault {
+    let what = match part {
+        Part::Image { .. } => "an image",
+        Part::ToolCall { .. } => "a call of a tool",
+        _ => "a part of an unknown kind",
+    };
+    bad_request(format!("{what} cannot stand in {place}"))
+}

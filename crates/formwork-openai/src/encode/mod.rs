@@ -1,0 +1,103 @@
+//! A call into a request.
+
+mod format;
+mod messages;
+
+use async_openai::types::chat::{
+    ChatCompletionRequestMessage, ChatCompletionStreamOptions, ChatCompletionToolChoiceOption,
+};
+use formwork_core::{Call, Fault, FaultKind};
+use formwork_wire::Bytes;
+use formwork_wire::http::header::CONTENT_TYPE;
+use formwork_wire::http::{HeaderValue, Method, Request};
+use serde::Serialize;
+use serde_json::Value;
+
+use format::{ResponseFormat, Tool};
+
+pub(crate) use format::safe_name;
+
+use crate::{MaxTokensField, OpenAi};
+
+/// The body. Numbers are our own: in the types of `async-openai` a temperature is an `f32` and a seed an `i64`.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Vec<ChatCompletionRequestMessage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<ResponseFormat<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ChatCompletionToolChoiceOption>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<ChatCompletionStreamOptions>,
+}
+
+/// The room that a body gets at first: most fit into it, and it need not grow eight times.
+const BODY_BYTES: usize = 4096;
+
+pub(crate) fn request(wire: &OpenAi, call: &Call) -> Result<Request<Bytes>, Fault> {
+    let mut request = Request::new(Bytes::from(body(wire, call)?));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = wire.path("/chat/completions")?;
+    request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(request)
+}
+
+fn body(wire: &OpenAi, call: &Call) -> Result<Vec<u8>, Fault> {
+    let capabilities = &wire.capabilities;
+    let most = call.max_tokens.map(|most| most.min(capabilities.output_tokens.unwrap_or(u32::MAX)));
+    let (max_completion_tokens, max_tokens) = match wire.max_tokens_field {
+        MaxTokensField::MaxCompletionTokens => (most, None),
+        MaxTokensField::MaxTokens => (None, most),
+    };
+    let name = safe_name(&call.schema_name);
+    let format = format::format(wire, call, &name)?;
+    let usage = ChatCompletionStreamOptions { include_usage: Some(true), ..Default::default() };
+    let body = Body {
+        model: &wire.model,
+        messages: messages::messages(&call.messages, wire.system_role, capabilities.late_system)?,
+        response_format: format.response_format,
+        tools: format.tools,
+        tool_choice: format.tool_choice,
+        parallel_tool_calls: format.parallel_tool_calls,
+        temperature: call.sampling.temperature.filter(|_| capabilities.temperature),
+        top_p: call.sampling.top_p.filter(|_| capabilities.top_p),
+        // Servers read it as a signed number of 64 bits.
+        seed: call.sampling.seed.filter(|_| capabilities.seed).map(|seed| seed & u64::MAX >> 1),
+        max_completion_tokens,
+        max_tokens,
+        stream: wire.stream,
+        stream_options: (wire.stream && wire.stream_usage).then_some(usage),
+    };
+    let bytes = if wire.extra.is_empty() {
+        let mut bytes = Vec::with_capacity(BODY_BYTES);
+        serde_json::to_writer(&mut bytes, &body).map(|()| bytes)
+    } else {
+        serde_json::to_value(&body).and_then(|mut body| {
+            if let Value::Object(members) = &mut body {
+                members.extend(wire.extra.clone());
+            }
+            serde_json::to_vec(&body)
+        })
+    };
+    bytes.map_err(|error| bad_request(format!("the request cannot be written: {error}")))
+}
+
+fn bad_request(message: impl Into<String>) -> Fault {
+    Fault::new(FaultKind::BadRequest, message)
+}

@@ -1,0 +1,50 @@
+//! Chat Completions: the protocol of OpenAI, and of every server that speaks like it.
+//!
+//! [`OpenAi`] is a [`Wire`](formwork_wire::Wire), a pure codec. With a transport it is a provider:
+//! `Http::new(OpenAi::new("gpt-5.6"), transport)`. [`Config`] is the same as data, and [`presets`] knows vendors by name.
+//!
+//! It is strict in what it sends and lenient in what it takes: an answer that was paid for is not thrown away because a
+//! server leaves out a field, has a finish reason of its own, or calls a stream `application/json`.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use formwork_core::{Call, Enforcement, Lowered, Message, Sampling};
+//! use formwork_openai::OpenAi;
+//! use formwork_wire::Wire;
+//!
+//! let call = Call {
+//!     messages: vec![Message::user("Maria, 34, moved to Lisbon.")],
+//!     schema_name: "Person".into(),
+//!     lowered: Arc::new(Lowered {
+//!         schema: Some(serde_json::json!({"type": "object"})),
+//!         enforcement: Enforcement::Schema,
+//!         ..Lowered::default()
+//!     }),
+//!     rules: Vec::new(),
+//!     sampling: Sampling::default(),
+//!     max_tokens: Some(500),
+//!     deadline: None,
+//!     tools: Vec::new(),
+//! };
+//! let request = OpenAi::new("gpt-5.6").encode(&call)?;
+//! assert_eq!(request.uri(), "/chat/completions");
+//! let body: serde_json::Value = serde_json::from_slice(request.body()).unwrap();
+//! assert_eq!(body["response_format"]["json_schema"]["name"], "Person");
+//! # Ok::<(), formwork_core::Fault>(())
+//! ```
+//!
+//! To embed it alone see `examples/embed.rs`.
+
+mod config;
+mod decode;
+mod encode;
+mod fault;
+mod models;
+mod openai;
+mod presets;
+mod probe;
+
+pub use config::{Config, Overrides, Resolved};
+pub use openai::{AZURE, MaxTokensField, OpenAi, SystemRole};
+pub use presets::{KeyHeader, Preset, Source, preset, presets};

@@ -1,0 +1,199 @@
+use async_trait::async_trait;
+use formwork_core::{Call, Capabilities, Completion, Enforcement, Fault, FaultKind, Time};
+use formwork_wire::http::Request;
+use formwork_wire::http::response::Parts;
+use formwork_wire::http::uri::{InvalidUri, Uri};
+use formwork_wire::{Auth, Bytes, Decoder, Transport, Wire};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::fault::Asked;
+use crate::{decode, encode, fault, models, probe};
+
+/// `api-key: …`, as Azure OpenAI takes it.
+pub const AZURE: Auth = Auth { header: "api-key", prefix: "" };
+
+/// The member of the body that limits the tokens of the answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MaxTokensField {
+    /// What OpenAI takes since its models reason: the tokens of reasoning count.
+    #[default]
+    MaxCompletionTokens,
+    /// The older one, which is all that most compatible servers take.
+    MaxTokens,
+}
+
+/// What the role of instructions is called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SystemRole {
+    /// What every server takes.
+    #[default]
+    System,
+    /// The newer name, which only OpenAI takes.
+    Developer,
+}
+
+/// The protocol of Chat Completions. It knows neither address nor key; the transport does.
+///
+/// ```
+/// use formwork_openai::{MaxTokensField, OpenAi};
+///
+/// // llama.cpp's server
+/// let wire = OpenAi::new("qwen3-8b")
+///     .with_dialects(["llama-cpp", "prompt"])
+///     .with_max_tokens_field(MaxTokensField::MaxTokens);
+/// ```
+#[derive(Debug, Clone)]
+pub struct OpenAi {
+    pub(crate) model: String,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) max_tokens_field: MaxTokensField,
+    pub(crate) system_role: SystemRole,
+    pub(crate) stream: bool,
+    pub(crate) stream_usage: bool,
+    pub(crate) strict: bool,
+    pub(crate) extra: Map<String, Value>,
+    pub(crate) api_version: Option<String>,
+}
+
+impl OpenAi {
+    /// Asks this model, under the name that the server has for it.
+    ///
+    /// It promises the dialects `openai`, `json-object` and `prompt`, system messages anywhere, a seed, and temperature
+    /// and top-p unless the name is of an OpenAI model that refuses them.
+    pub fn new(model: impl Into<String>) -> Self {
+        let model = model.into();
+        let capabilities = models::capabilities(&model);
+        let wire = Self {
+            model,
+            capabilities,
+            max_tokens_field: MaxTokensField::default(),
+            system_role: SystemRole::default(),
+            stream: true,
+            stream_usage: true,
+            strict: true,
+            extra: Map::new(),
+            api_version: None,
+        };
+        wire.with_dialects(["openai", "json-object", "prompt"])
+    }
+
+    /// Is asked in these dialects, the strictest first, instead of the default ones. The names are those of
+    /// [`Lower`](formwork_core::Lower)s: `openai`, `llama-cpp` for llama.cpp's server, `json-object`, `prompt`.
+    #[must_use]
+    pub fn with_dialects(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.capabilities.dialects = names.into_iter().map(Into::into).collect();
+        let enforcements = self.capabilities.dialects.iter().map(|name| match name.as_str() {
+            "prompt" | "prompt-outline" => Enforcement::None,
+            "json-object" => Enforcement::JsonObject,
+            _ => Enforcement::Schema,
+        });
+        self.capabilities.enforcement = enforcements.max().unwrap_or_default();
+        self
+    }
+
+    /// With other promises, the dialects included.
+    #[must_use]
+    pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
+        self.capabilities = capabilities;
+        self
+    }
+
+    /// Limits the tokens of an answer by this member of the body.
+    #[must_use]
+    pub const fn with_max_tokens_field(mut self, field: MaxTokensField) -> Self {
+        self.max_tokens_field = field;
+        self
+    }
+
+    /// Calls the role of instructions so.
+    #[must_use]
+    pub const fn with_system_role(mut self, role: SystemRole) -> Self {
+        self.system_role = role;
+        self
+    }
+
+    /// Asks for a stream, which is the default, or for one document. Whatever comes back is read.
+    #[must_use]
+    pub const fn with_stream(mut self, stream: bool) -> Self {
+        self.stream = stream;
+        self
+    }
+
+    /// Asks for the usage in a stream by `stream_options`, which is the default. Servers that refuse the member get
+    /// `false`; without usage the tokens are estimated.
+    #[must_use]
+    pub const fn with_stream_usage(mut self, ask: bool) -> Self {
+        self.stream_usage = ask;
+        self
+    }
+
+    /// Asks for schemas to be enforced strictly, which is the default. Without it some servers only try.
+    #[must_use]
+    pub const fn with_strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    /// With more members of the body, such as OpenRouter's `provider`. They win over those that are sent otherwise.
+    #[must_use]
+    pub fn with_extra(mut self, extra: Map<String, Value>) -> Self {
+        self.extra = extra;
+        self
+    }
+
+    /// With the query `api-version`, which Azure's dated API asks for.
+    #[must_use]
+    pub fn with_api_version(mut self, version: impl Into<String>) -> Self {
+        self.api_version = Some(version.into());
+        self
+    }
+
+    /// The model.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// A path below the base URL.
+    pub(crate) fn path(&self, path: &'static str) -> Result<Uri, Fault> {
+        let Some(version) = &self.api_version else { return Ok(Uri::from_static(path)) };
+        let uri = format!("{path}?api-version={version}").try_into();
+        uri.map_err(|error: InvalidUri| {
+            Fault::new(FaultKind::BadRequest, format!("the request cannot be written: {error}"))
+        })
+    }
+}
+
+#[async_trait]
+impl Wire for OpenAi {
+    fn name(&self) -> &str {
+        "openai"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn encode(&self, call: &Call) -> Result<Request<Bytes>, Fault> {
+        encode::request(self, call)
+    }
+
+    fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {
+        decode::decoder(Asked::of(self, call), head)
+    }
+
+    fn fault(&self, call: &Call, head: &Parts, body: &[u8], now: Time) -> Fault {
+        fault::fault(&Asked::of(self, call), head, body, now)
+    }
+
+    fn rescue(&self, call: &Call, _: &Parts, body: &[u8]) -> Option<Completion> {
+        fault::rescue(&Asked::of(self, call), &serde_json::from_slice(body).ok()?)
+    }
+
+    async fn probe(&self, transport: &dyn Transport) -> Result<Capabilities, Fault> {
+        probe::probe(self, transport).await
+    }
+}

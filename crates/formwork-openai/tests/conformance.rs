@@ -1,0 +1,156 @@
+//! Chat Completions against the suite that every provider runs; with `FORMWORK_LIVE=llama-server` against llama.cpp's.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use formwork_conformance::{Asked, Live, Protocol, Reply, Said, Suite};
+use formwork_core::{Finish, SharedProvider};
+use formwork_http::HttpTransport;
+use formwork_openai::{MaxTokensField, OpenAi};
+use formwork_wire::http::Request;
+use formwork_wire::{Bytes, Http, SharedTransport};
+use serde_json::{Value, json};
+
+fn main() -> ExitCode {
+    Suite::new().protocol(Chat).live(Live::new("llama-server", START, llama_server)).run()
+}
+
+const START: &str = "cargo xtask servers up llama-server";
+
+/// Where `cargo xtask servers` starts it.
+const DEFAULT_URL: &str = "http://127.0.0.1:28411";
+
+async fn llama_server() -> Result<SharedProvider, String> {
+    let url = std::env::var("FORMWORK_LLAMA_SERVER").unwrap_or_else(|_| DEFAULT_URL.to_owned());
+    let transport = HttpTransport::new(&format!("{url}/v1")).map_err(|error| error.to_string())?;
+    let wire = OpenAi::new("smollm2")
+        .with_dialects(["llama-cpp", "json-object", "prompt"])
+        .with_max_tokens_field(MaxTokensField::MaxTokens);
+    Ok(Arc::new(Http::new(wire, Arc::new(transport))))
+}
+
+struct Chat;
+
+impl Protocol for Chat {
+    fn provider(&self, transport: SharedTransport) -> SharedProvider {
+        Arc::new(Http::new(OpenAi::new("gpt-4o-mini"), transport))
+    }
+
+    fn say(&self, said: &Said) -> Vec<Reply> {
+        vec![whole(said), streamed(said)]
+    }
+
+    fn error(&self, status: u16, words: &str) -> Reply {
+        Reply::new(status, "application/json", error(words).to_string())
+    }
+
+    fn error_within(&self, said: &str, words: &str) -> Option<Reply> {
+        let begin = if said.is_empty() { String::new() } else { event(&delta(json!({"content": said}))) };
+        Some(Reply::new(200, "text/event-stream", begin + &event(&error(words))))
+    }
+
+    fn schema_complaints(&self) -> Vec<(u16, &'static str)> {
+        vec![
+            (400, "Invalid schema for response_format 'thing': In context=(), 'oneOf' is not permitted."),
+            (400, "Unable to generate parser for this template. JSON schema error at #/properties/a"),
+            (400, "JSON schema conversion failed: unsupported"),
+            (500, "failed to parse grammar"),
+        ]
+    }
+
+    fn asked(&self, request: &Request<Bytes>) -> Asked {
+        let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+        let format = &body["response_format"];
+        let messages = body["messages"].as_array().into_iter().flatten();
+        let text = |content: &Value| match content {
+            Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+            content => content.as_str().unwrap_or_default().to_owned(),
+        };
+        Asked {
+            schema: found(&format["json_schema"]["schema"]),
+            tool: found(&body["tools"][0]["function"]["parameters"]),
+            json_object: format["type"] == "json_object",
+            temperature: body["temperature"].as_f64(),
+            top_p: body["top_p"].as_f64(),
+            seed: body["seed"].as_u64(),
+            max_tokens: body["max_completion_tokens"].as_u64(),
+            messages: messages
+                .map(|message| {
+                    (message["role"].as_str().unwrap_or_default().to_owned(), text(&message["content"]))
+                })
+                .collect(),
+        }
+    }
+}
+
+fn found(value: &Value) -> Option<Value> {
+    (!value.is_null()).then(|| value.clone())
+}
+
+fn error(words: &str) -> Value {
+    json!({"error": {"message": words, "type": "server_error", "param": null, "code": null}})
+}
+
+const fn reason(finish: Finish) -> &'static str {
+    match finish {
+        Finish::Length => "length",
+        Finish::Filtered => "content_filter",
+        Finish::ToolCall => "tool_calls",
+        Finish::Stop | Finish::Refused | Finish::Stopped => "stop",
+    }
+}
+
+fn usage(said: &Said) -> Value {
+    let (input, output) = (said.usage.input_tokens, said.usage.output_tokens);
+    json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output})
+}
+
+/// What the model says, under its name: a refusal has one of its own.
+fn content(said: &Said) -> (&'static str, &str) {
+    (if said.finish == Finish::Refused { "refusal" } else { "content" }, &said.text)
+}
+
+fn whole(said: &Said) -> Reply {
+    let (name, text) = content(said);
+    let mut message = json!({"role": "assistant", "content": null, name: text});
+    if !said.reasoning.is_empty() {
+        message["reasoning_content"] = json!(said.reasoning);
+    }
+    let body = json!({
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1_790_000_000,
+        "model": "gpt-4o-mini-2024-07-18",
+        "choices": [{"index": 0, "message": message, "finish_reason": reason(said.finish)}],
+        "usage": usage(said),
+    });
+    Reply::new(200, "application/json", body.to_string())
+}
+
+fn streamed(said: &Said) -> Reply {
+    let (name, text) = content(said);
+    let mut body = event(&delta(json!({"role": "assistant", "content": ""})));
+    if !said.reasoning.is_empty() {
+        body += &event(&delta(json!({"reasoning_content": said.reasoning})));
+    }
+    let characters: Vec<char> = text.chars().collect();
+    // Few characters an event, as models write; for long texts more, so that the suite ends.
+    for piece in characters.chunks((characters.len() / 500).max(3)) {
+        body += &event(&delta(json!({name: piece.iter().collect::<String>()})));
+    }
+    let mut end = delta(json!({}));
+    end["choices"][0]["finish_reason"] = json!(reason(said.finish));
+    body += &event(&end);
+    body += &event(&json!({"object": "chat.completion.chunk", "choices": [], "usage": usage(said)}));
+    body += "data: [DONE]\n\n";
+    Reply::new(200, "text/event-stream", body)
+}
+
+fn delta(delta: Value) -> Value {
+    let choice = json!({"index": 0, "delta": delta, "finish_reason": null});
+    json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "gpt-4o-mini", "choices": [choice]})
+}
+
+fn event(data: &Value) -> String {
+    format!("data: {data}\n\n")
+}

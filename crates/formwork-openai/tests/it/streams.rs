@@ -1,0 +1,204 @@
+//! Answers that come as a stream.
+
+use formwork_core::{Delta, Enforcement, FaultKind, Finish, Usage};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::{STREAM, answered, call, decode, decode_chunks, delta, ends, stream};
+
+fn usage() -> Value {
+    json!({"choices": [], "usage": {"prompt_tokens": 31, "completion_tokens": 9}})
+}
+
+#[test]
+fn an_answer() {
+    let body = stream(&[
+        json!({"choices": [], "prompt_filter_results": []}),
+        delta(json!({"role": "assistant", "content": "", "refusal": null})),
+        delta(json!({"content": "{\"a\""})),
+        delta(json!({"content": ": 1}"})),
+        ends("stop"),
+        usage(),
+    ]);
+    let (deltas, end) = decode_chunks(&call(Enforcement::Schema), STREAM, [body.as_bytes()]);
+    end.unwrap();
+    let usage = Usage { input_tokens: 31, output_tokens: 9, ..Usage::default() };
+    let model = Some("gpt-test-2026".to_owned());
+    let expected = [
+        Delta::Text("{\"a\"".to_owned()),
+        Delta::Text(": 1}".to_owned()),
+        Delta::End { finish: Finish::Stop, usage, closed_at: None, model },
+    ];
+    assert_eq!(deltas, expected);
+}
+
+#[test]
+fn thoughts_come_apart() {
+    for member in ["reasoning_content", "reasoning"] {
+        let body = stream(&[delta(json!({member: "hm"})), delta(json!({"content": "{}"})), ends("stop")]);
+        let answer = decode(&call(Enforcement::Schema), STREAM, &body).unwrap();
+        assert_eq!((answer.text.as_str(), answer.reasoning.as_str()), ("{}", "hm"));
+    }
+    // Some give both, and mean one.
+    let body = stream(&[delta(json!({"reasoning": "hm", "reasoning_content": "hm"})), ends("stop")]);
+    assert_eq!(decode(&call(Enforcement::Schema), STREAM, &body).unwrap().reasoning, "hm");
+}
+
+#[test]
+fn a_refusal_streams() {
+    let body =
+        stream(&[delta(json!({"refusal": "I can't "})), delta(json!({"refusal": "help."})), ends("stop")]);
+    let answer = decode(&call(Enforcement::Schema), STREAM, &body).unwrap();
+    assert_eq!((answer.text.as_str(), answer.finish), ("I can't help.", Finish::Refused));
+}
+
+#[test]
+fn arguments_stream() {
+    let piece = |call: Value| delta(json!({"tool_calls": [call]}));
+    let body = stream(&[
+        delta(json!({"content": "I call it now."})),
+        piece(json!({"index": 0, "id": "1", "function": {"name": "Person", "arguments": ""}})),
+        piece(json!({"index": 0, "function": {"arguments": "{\"age\""}})),
+        piece(json!({"index": 1, "id": "2", "function": {"name": "Person", "arguments": "{\"age\": 99}"}})),
+        piece(json!({"index": 0, "function": {"arguments": ": 34}"}})),
+        ends("tool_calls"),
+    ]);
+    let answer = decode(&call(Enforcement::Tool), STREAM, &body).unwrap();
+    assert_eq!((answer.text.as_str(), answer.finish), ("{\"age\": 34}", Finish::Stop));
+}
+
+#[test]
+fn the_end_needs_a_reason() {
+    let open = format!("data: {}\n\n", delta(json!({"content": "{}"})));
+    let cut = decode(&call(Enforcement::None), STREAM, &open).unwrap_err();
+    assert_eq!(cut.kind, FaultKind::BadWire);
+    assert!(cut.message.contains("cut off"), "{cut}");
+    // A reason without `[DONE]` will do, and `[DONE]` without a reason.
+    let reason = format!("{open}data: {}\n\n", ends("length"));
+    assert_eq!(decode(&call(Enforcement::None), STREAM, &reason).unwrap().finish, Finish::Length);
+    let unterminated = reason.trim_end();
+    assert_eq!(decode(&call(Enforcement::None), STREAM, unterminated).unwrap().finish, Finish::Length);
+    let done = format!("{open}data: {}\n\ndata: [DONE]", ends(""));
+    assert_eq!(decode(&call(Enforcement::None), STREAM, &done).unwrap().finish, Finish::Stop);
+    // An empty reason in every chunk is none.
+    let empty = format!("{open}data: {}\n\n", ends(""));
+    assert_eq!(decode(&call(Enforcement::None), STREAM, &empty).unwrap_err().kind, FaultKind::BadWire);
+    for nothing in ["", "data: [DONE]\n\n", ": hello\n\n"] {
+        let fault = decode(&call(Enforcement::None), STREAM, nothing).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::BadWire, "{nothing:?}");
+    }
+}
+
+#[test]
+fn a_stream_that_is_called_something_else() {
+    let body = stream(&[delta(json!({"content": "{}"})), ends("stop")]);
+    for media_type in ["application/json", "text/plain"] {
+        assert_eq!(decode(&call(Enforcement::None), media_type, &body).unwrap().text, "{}");
+        let commented = format!(": keep alive\n\ndata:\n\n{body}");
+        assert_eq!(decode(&call(Enforcement::None), media_type, &commented).unwrap().text, "{}");
+    }
+}
+
+#[test]
+fn other_choices_and_repetitions_are_passed_over() {
+    let body = stream(&[
+        delta(json!({"content": "{}"})),
+        json!({"choices": [{"index": 1, "delta": {"content": "no"}}]}),
+        // Perplexity repeats all of it.
+        json!({"choices": [{"index": 0, "delta": {}, "message": {"content": "{}"}, "finish_reason": "stop"}]}),
+        json!({"choices": [{"index": 0, "message": {"content": "{}"}, "finish_reason": "stop"}]}),
+    ]);
+    assert_eq!(decode(&call(Enforcement::None), STREAM, &body).unwrap().text, "{}");
+}
+
+#[test]
+fn usage_in_other_places() {
+    let counted = json!({"prompt_tokens": 3, "completion_tokens": 4});
+    for last in [
+        json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "usage": counted}]}),
+        json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "x_groq": {"usage": counted}}),
+    ] {
+        let body = stream(&[delta(json!({"content": "{}"})), last, json!({"choices": [], "usage": null})]);
+        let usage = decode(&call(Enforcement::None), STREAM, &body).unwrap().usage;
+        assert_eq!((usage.input_tokens, usage.output_tokens), (3, 4));
+    }
+}
+
+#[tokio::test]
+async fn an_error_within_a_stream() {
+    let error =
+        json!({"error": {"message": "The server had an error", "type": "server_error", "code": null}});
+    let body = stream(&[delta(json!({"content": "{\"a\""})), error]);
+    let (deltas, end) = decode_chunks(&call(Enforcement::None), STREAM, [body.as_bytes()]);
+    // What came before it is kept: it is paid for.
+    assert_eq!(deltas, [Delta::Text("{\"a\"".to_owned())]);
+    assert_eq!(end.unwrap_err().kind, FaultKind::Overloaded);
+    let fault = answered(&call(Enforcement::None), 200, "text/event-stream", body).await.unwrap_err();
+    assert_eq!((fault.kind, fault.status), (FaultKind::Overloaded, Some(200)));
+    assert!(fault.message.contains("The server had an error"), "{fault}");
+}
+
+#[test]
+fn what_does_not_fit_the_schema_is_still_an_answer() {
+    let error = json!({"error": {"message": "Failed to validate JSON", "type": "invalid_request_error",
+        "code": "json_validate_failed", "failed_generation": "{\"a\": 1"}});
+    for before in ["", "{\"a\""] {
+        let body = stream(&[delta(json!({"content": before})), error.clone()]);
+        let answer = decode(&call(Enforcement::Schema), STREAM, &body).unwrap();
+        assert_eq!((answer.finish, answer.text.is_empty()), (Finish::Stop, false));
+    }
+}
+
+#[test]
+fn what_is_not_the_protocol() {
+    for event in ["data: {oops\n\n", "data: hello\n\n"] {
+        assert_eq!(decode(&call(Enforcement::None), STREAM, event).unwrap_err().kind, FaultKind::BadWire);
+    }
+    let (_, end) = decode_chunks(&call(Enforcement::None), STREAM, [&b"data: {\"a\": \"\xff\"}\n\n"[..]]);
+    assert_eq!(end.unwrap_err().kind, FaultKind::BadWire);
+}
+
+/// Streams of all kinds of ends.
+fn streams() -> impl Strategy<Value = (Enforcement, &'static str, String)> {
+    let error = json!({"error": {"message": "boom", "code": 503}});
+    let tool =
+        json!({"tool_calls": [{"index": 0, "function": {"name": "Person", "arguments": "{\"é\": 1}"}}]});
+    let text = vec![delta(json!({"reasoning": "hm …"})), delta(json!({"content": "{\"n\": \"Zoë 🦀\"}"}))];
+    let with = |last: Vec<Value>| stream(&[text.clone(), last].concat());
+    prop::sample::select(vec![
+        (Enforcement::Schema, STREAM, with(vec![ends("stop"), usage()])),
+        (Enforcement::Schema, "application/json", with(vec![ends("stop")]).replace('\n', "\r\n")),
+        (Enforcement::None, STREAM, with(vec![error])),
+        (Enforcement::None, STREAM, with(vec![]).replace("data: [DONE]\n\n", "")),
+        (Enforcement::Tool, STREAM, format!("\u{feff}: hi\n\n{}", stream(&[delta(tool), ends("stop")]))),
+        (Enforcement::None, STREAM, json!({"choices": [{"message": {"content": "{}"}}]}).to_string()),
+        (Enforcement::None, "text/plain", "data is not available".to_owned()),
+    ])
+}
+
+proptest! {
+    /// Wherever a body is cut, it is read the same.
+    #[test]
+    fn chunks_make_no_difference(
+        (enforcement, media_type, body) in streams(),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..30),
+    ) {
+        let call = call(enforcement);
+        let bytes = body.as_bytes();
+        let whole = decode_chunks(&call, media_type, [bytes]);
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        cuts.extend([0, bytes.len()]);
+        cuts.sort_unstable();
+        let pieces = cuts.windows(2).map(|ends| &bytes[ends[0]..ends[1]]);
+        prop_assert_eq!(decode_chunks(&call, media_type, pieces), whole.clone());
+        prop_assert_eq!(decode_chunks(&call, media_type, bytes.chunks(1)), whole);
+    }
+
+    /// No bytes whatever break anything.
+    #[test]
+    fn anything_may_come(body in prop::collection::vec(any::<u8>(), 0..200), is_event in any::<bool>()) {
+        let body = if is_event { [b"data: ", &body[..], b"\n\n"].concat() } else { body };
+        let (_, end) = decode_chunks(&call(Enforcement::Tool), STREAM, [&body[..]]);
+        prop_assert!(end.is_err());
+    }
+}

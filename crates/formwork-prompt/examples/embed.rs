@@ -1,0 +1,43 @@
+//! Wraps a provider that could enforce a schema, and shows that the model is told it instead.
+//!
+//! `cargo run -p formwork-prompt --example embed`
+
+use std::sync::Arc;
+
+use formwork_core::{Call, Fault, LowerRequest, Message, Provider, Refused, Sampling, Shown};
+use formwork_prompt::Prompt;
+use formwork_testkit::Scripted;
+use serde_json::json;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Fault> {
+    let native = Arc::new(Scripted::new([r#"{"age": 34}"#]));
+    let told = Prompt::outline(native);
+    for rung in formwork_dialect::rungs(told.capabilities()) {
+        let schema =
+            json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
+        let lowered = rung.lower(&LowerRequest::new(&schema)).map_err(|refused: Refused| {
+            Fault::new(formwork_core::FaultKind::BadRequest, refused.to_string())
+        })?;
+        // A `Run` writes this into the prompt.
+        let words = match &lowered.shown {
+            Some(Shown::Outline(text) | Shown::JsonSchema(text)) => {
+                format!("Answer with JSON of this shape: {text}")
+            }
+            None => String::new(),
+        };
+        println!("{}: {words}", rung.name());
+        let call = Call {
+            messages: vec![Message::system(words), Message::user("Maria, 34, moved to Lisbon.")],
+            schema_name: "Person".to_owned(),
+            lowered: Arc::new(lowered),
+            rules: Vec::new(),
+            sampling: Sampling::default(),
+            max_tokens: None,
+            deadline: None,
+            tools: Vec::new(),
+        };
+        println!("{}", told.call(&call).await?.collect().await?.text);
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+use std::io;
+
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
+
+/// The longest head or body of a request that is taken, in bytes.
+const MOST: u64 = 64 * 1024 * 1024;
+
+/// A request that a [`Server`](super::Server) got.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Received {
+    /// `POST`.
+    pub method: String,
+    /// With its query: `/api/chat?x=1`.
+    pub path: String,
+    /// In order; the names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// Only a body with a `content-length` is read.
+    pub body: Vec<u8>,
+}
+
+impl Received {
+    /// The value of the first header of this name, which is in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// The next request of a connection; `None` at its end, or if what comes is not HTTP.
+pub(super) async fn read(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Received>> {
+    let mut from = from.take(MOST);
+    let mut lines = Vec::new();
+    loop {
+        let mut line = Vec::new();
+        if from.read_until(b'\n', &mut line).await? == 0 {
+            return Ok(None);
+        }
+        let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+        match (line.is_empty(), lines.is_empty()) {
+            // Empty lines before a request are to be skipped (RFC 9112, section 2.2).
+            (true, true) => {}
+            (true, false) => break,
+            (false, _) => lines.push(line),
+        }
+    }
+    let mut lines = lines.into_iter();
+    let first = lines.next().unwrap_or_default();
+    let mut words = first.split(' ');
+    let (Some(method), Some(path), Some(_version)) = (words.next(), words.next(), words.next()) else {
+        return Ok(None);
+    };
+    let headers = lines.filter_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        Some((name.to_lowercase(), value.trim().to_owned()))
+    });
+    let mut received = Received {
+        method: method.to_owned(),
+        path: path.to_owned(),
+        headers: headers.collect(),
+        body: Vec::new(),
+    };
+    let length = received.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    from.set_limit(MOST);
+    (&mut from).take(length).read_to_end(&mut received.body).await?;
+    Ok(Some(received))
+}

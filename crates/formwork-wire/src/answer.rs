@@ -1,0 +1,76 @@
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use formwork_core::{Delta, Fault};
+use futures_core::Stream;
+use http::response::Parts;
+
+use crate::fault::request_id;
+use crate::http_provider::redacted;
+use crate::{Body, Decoder, Deltas, SharedTransport};
+
+/// A response on its way through a decoder. Nothing is read ahead: who reads slowly slows the server down.
+pub(crate) struct Decoding {
+    /// `None` once it has ended.
+    body: Option<Body>,
+    decoder: Box<dyn Decoder>,
+    ready: Deltas,
+    /// What broke it off; it comes after what was read before it, which is paid for.
+    fault: Option<Fault>,
+    transport: SharedTransport,
+    status: u16,
+    request_id: Option<String>,
+}
+
+impl Decoding {
+    pub(crate) fn new(
+        body: Body,
+        decoder: Box<dyn Decoder>,
+        transport: SharedTransport,
+        head: &Parts,
+    ) -> Self {
+        let (status, request_id) = (head.status.as_u16(), request_id(head));
+        Self { body: Some(body), decoder, ready: Deltas::new(), fault: None, transport, status, request_id }
+    }
+
+    /// Ends the answer with a fault, which gets what is known of the response.
+    fn broken(&mut self, mut fault: Fault) -> Fault {
+        self.body = None;
+        fault.status = fault.status.or(Some(self.status));
+        fault.request_id = fault.request_id.take().or_else(|| self.request_id.take());
+        redacted(fault, &self.transport)
+    }
+}
+
+impl Stream for Decoding {
+    type Item = Result<Delta, Fault>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        loop {
+            if let Some(delta) = this.ready.pop_front() {
+                if matches!(delta, Delta::End { .. }) {
+                    this.body = None;
+                    this.fault = None;
+                    this.ready.clear();
+                }
+                return Poll::Ready(Some(Ok(delta)));
+            }
+            if let Some(fault) = this.fault.take() {
+                return Poll::Ready(Some(Err(fault)));
+            }
+            let Some(body) = &mut this.body else { return Poll::Ready(None) };
+            let done = match ready!(Pin::new(body).poll_next(cx)) {
+                Some(Ok(chunk)) => this.decoder.push_bytes(chunk, &mut this.ready),
+                Some(Err(fault)) => Err(fault),
+                None => {
+                    this.body = None;
+                    this.decoder.end(&mut this.ready)
+                }
+            };
+            if let Err(fault) = done {
+                this.fault = Some(this.broken(fault));
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use formwork_core::{Fault, Time};
+use futures_core::Stream;
+use http::{HeaderMap, Request, Response};
+
+use super::{Cassette, Chunk, Exchange, Head, Recorded};
+use crate::http_provider::redacted;
+use crate::{Body, SharedTransport, Transport};
+
+/// The headers of responses that codecs read; others may tell whose account it is.
+const KEPT: &[&str] = &["content-type", "date", "location", "retry-after", "retry-after-ms", "x-request-id"];
+
+/// A transport that writes down what another one sends and gets.
+#[derive(Debug, Clone)]
+pub struct Recorder {
+    inner: SharedTransport,
+    tape: Tape,
+}
+
+impl Recorder {
+    /// Records this transport from here on.
+    pub fn new(inner: SharedTransport) -> Self {
+        Self { inner, tape: Tape::default() }
+    }
+
+    /// What was recorded so far; a body that has not been read to its end is there as far as it was read.
+    pub fn cassette(&self) -> Cassette {
+        self.tape.lock().clone()
+    }
+}
+
+#[async_trait]
+impl Transport for Recorder {
+    async fn send(&self, request: Request<Bytes>, deadline: Option<Time>) -> Result<Response<Body>, Fault> {
+        let recorded = Recorded::new(&request, |text| self.inner.redact(text));
+        let index = self.tape.begin(recorded);
+        let sent = self.inner.now();
+        match self.inner.send(request, deadline).await {
+            Ok(response) => {
+                let (head, body) = response.into_parts();
+                let kept = Head { status: head.status.as_u16(), headers: kept(&head.headers) };
+                self.tape.change(index, |exchange| exchange.response = Some(kept));
+                let (tape, inner) = (self.tape.clone(), self.inner.clone());
+                let body = Body::new(Recording { body, tape, index, inner, last: sent });
+                Ok(Response::from_parts(head, body))
+            }
+            Err(fault) => {
+                let kept = redacted(fault.clone(), &self.inner);
+                self.tape.change(index, |exchange| exchange.fault = Some(kept));
+                Err(fault)
+            }
+        }
+    }
+
+    fn redact(&self, text: &str) -> String {
+        self.inner.redact(text)
+    }
+
+    fn now(&self) -> Time {
+        self.inner.now()
+    }
+}
+
+fn kept(headers: &HeaderMap) -> BTreeMap<String, String> {
+    let kept = KEPT.iter().filter_map(|name| Some((*name, headers.get(*name)?.to_str().ok()?)));
+    kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+#[derive(Debug, Clone, Default)]
+struct Tape(Arc<Mutex<Cassette>>);
+
+impl Tape {
+    fn lock(&self) -> MutexGuard<'_, Cassette> {
+        // Each change is whole, whatever panicked after it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, request: Recorded) -> usize {
+        let mut cassette = self.lock();
+        cassette.exchanges.push(Exchange {
+            request,
+            response: None,
+            chunks: Vec::new(),
+            fault: None,
+            schema_dropped: false,
+        });
+        cassette.exchanges.len() - 1
+    }
+
+    fn change(&self, index: usize, change: impl FnOnce(&mut Exchange)) {
+        if let Some(exchange) = self.lock().exchanges.get_mut(index) {
+            change(exchange);
+        }
+    }
+}
+
+/// A body on its way past the tape.
+struct Recording {
+    body: Body,
+    tape: Tape,
+    index: usize,
+    inner: SharedTransport,
+    last: Time,
+}
+
+impl Stream for Recording {
+    type Item = Result<Bytes, Fault>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let next = ready!(Pin::new(&mut this.body).poll_next(cx));
+        let now = this.inner.now();
+        let after = u64::try_from(now.since(this.last).as_millis()).unwrap_or(u64::MAX);
+        this.last = now;
+        this.tape.change(this.index, |exchange| match &next {
+            Some(Ok(bytes)) => {
+                // A key that a server says back is taken out where it is whole in one piece.
+                let chunk = Chunk::new(after, bytes);
+                let redacted = std::str::from_utf8(bytes).map(|text| this.inner.redact(text));
+                exchange.chunks.push(redacted.map_or(chunk, |text| Chunk::new(after, text.as_bytes())));
+            }
+            Some(Err(fault)) => exchange.fault = Some(redacted(fault.clone(), &this.inner)),
+            None => {}
+        });
+        Poll::Ready(next)
+    }
+}

@@ -1,0 +1,101 @@
+use bytes::Bytes;
+use http::Request;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The members of a body by which a schema reaches a server, in all protocols together.
+const SCHEMA_MEMBERS: &[&str] =
+    &["response_format", "format", "json_schema", "grammar", "tools", "tool_choice"];
+
+/// A request as it is compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recorded {
+    /// `GET`, `POST`.
+    pub method: String,
+    /// Relative to the server's base URL.
+    pub path: String,
+    /// The body: a document if it is JSON, else its text; `null` without one.
+    #[serde(default)]
+    pub body: Value,
+}
+
+impl Recorded {
+    /// The request as it would be recorded, its body without anything that `redact` takes out.
+    pub(super) fn new(request: &Request<Bytes>, redact: impl Fn(&str) -> String) -> Self {
+        let text = redact(&String::from_utf8_lossy(request.body()));
+        let body = match serde_json::from_str(&text) {
+            Ok(document) => document,
+            Err(_) if text.is_empty() => Value::Null,
+            Err(_) => Value::String(text),
+        };
+        Self { method: request.method().to_string(), path: request.uri().to_string(), body }
+    }
+
+    /// The same request as a server sees it that has no idea of schemas.
+    pub(super) fn without_schema(&self) -> Self {
+        let mut request = self.clone();
+        if let Value::Object(members) = &mut request.body {
+            members.retain(|name, _| !SCHEMA_MEMBERS.contains(&name.as_str()));
+        }
+        request
+    }
+
+    /// Where the first difference is, in words; `None` if there is none.
+    pub(super) fn difference(&self, other: &Self) -> Option<String> {
+        if self.method != other.method || self.path != other.path {
+            let (a, b) =
+                (format!("{} {}", self.method, self.path), format!("{} {}", other.method, other.path));
+            return Some(format!("recorded was {a}, asked is {b}"));
+        }
+        difference(&self.body, &other.body, &mut String::new())
+    }
+
+    /// How much both have in common, for the nearest of several: larger is nearer.
+    pub(super) fn likeness(&self, other: &Self) -> usize {
+        let same_place = usize::from(self.method == other.method && self.path == other.path);
+        let (a, b) = (self.body.to_string(), other.body.to_string());
+        same_place * 1_000_000 + a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count()
+    }
+}
+
+fn difference(recorded: &Value, asked: &Value, pointer: &mut String) -> Option<String> {
+    let below = |key: &str, a: &Value, b: &Value, pointer: &mut String| {
+        let length = pointer.len();
+        pointer.push('/');
+        pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        let found = difference(a, b, pointer);
+        pointer.truncate(length);
+        found
+    };
+    match (recorded, asked) {
+        (Value::Object(a), Value::Object(b)) => {
+            // Order counts: it is what a model writes first.
+            let names = |object: &serde_json::Map<String, Value>| object.keys().cloned().collect::<Vec<_>>();
+            let inside = a
+                .iter()
+                .find_map(|(key, value)| below(key, value, b.get(key).unwrap_or(&Value::Null), pointer));
+            inside.or_else(|| {
+                (names(a) != names(b))
+                    .then(|| format!("{}: members {:?}, asked are {:?}", at(pointer), names(a), names(b)))
+            })
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            a.iter().zip(b).enumerate().find_map(|(index, (a, b))| below(&index.to_string(), a, b, pointer))
+        }
+        (a, b) if a == b => None,
+        (a, b) => Some(format!("{}: recorded was {}, asked is {}", at(pointer), short(a), short(b))),
+    }
+}
+
+fn at(pointer: &str) -> &str {
+    if pointer.is_empty() { "the body" } else { pointer }
+}
+
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(120) {
+        Some((end, _)) => format!("{} …", &text[..end]),
+        None => text,
+    }
+}

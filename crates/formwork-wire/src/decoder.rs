@@ -1,0 +1,159 @@
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use formwork_core::{Completion, Delta, Fault, FaultKind};
+
+use crate::Framing;
+
+/// Pieces of an answer, in order.
+pub type Deltas = VecDeque<Delta>;
+
+/// Reads the body of one response.
+///
+/// The last piece that it brings is [`Delta::End`]; what comes after that is not read.
+pub trait Decoder: Send {
+    /// Takes the next bytes, which may end anywhere.
+    ///
+    /// # Errors
+    /// A [`Fault`], if they are not the protocol or tell of an error.
+    fn push(&mut self, chunk: &[u8], out: &mut Deltas) -> Result<(), Fault>;
+
+    /// The same for bytes that may be kept; by default they are not.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    fn push_bytes(&mut self, chunk: Bytes, out: &mut Deltas) -> Result<(), Fault> {
+        self.push(&chunk, out)
+    }
+
+    /// Takes the end of the body.
+    ///
+    /// # Errors
+    /// A [`Fault`], if it must not end here.
+    fn end(&mut self, out: &mut Deltas) -> Result<(), Fault>;
+}
+
+/// A body that is kept until it is whole. One that comes as one chunk, as short ones do, is not copied.
+#[derive(Debug, Default)]
+pub struct Collected {
+    first: Bytes,
+    /// All of it, if there is more than one chunk.
+    more: Vec<u8>,
+}
+
+impl Collected {
+    /// Nothing yet.
+    pub const fn new() -> Self {
+        Self { first: Bytes::new(), more: Vec::new() }
+    }
+
+    /// And these bytes.
+    pub fn push(&mut self, chunk: &[u8]) {
+        if self.more.is_empty() {
+            self.more.extend_from_slice(&std::mem::take(&mut self.first));
+        }
+        self.more.extend_from_slice(chunk);
+    }
+
+    /// And these bytes, which are kept if they are the first.
+    pub fn push_bytes(&mut self, chunk: Bytes) {
+        if self.as_slice().is_empty() {
+            self.first = chunk;
+        } else {
+            self.push(&chunk);
+        }
+    }
+
+    /// All of it.
+    pub fn as_slice(&self) -> &[u8] {
+        if self.more.is_empty() { &self.first } else { &self.more }
+    }
+}
+
+/// Reads a body that is one document, when all of it is there.
+pub struct Whole<F> {
+    body: Collected,
+    read: F,
+}
+
+impl<F: FnMut(&[u8]) -> Result<Completion, Fault> + Send> Whole<F> {
+    /// What reads the document.
+    pub const fn new(read: F) -> Self {
+        Self { body: Collected::new(), read }
+    }
+}
+
+impl<F: FnMut(&[u8]) -> Result<Completion, Fault> + Send> Decoder for Whole<F> {
+    fn push(&mut self, chunk: &[u8], _: &mut Deltas) -> Result<(), Fault> {
+        self.body.push(chunk);
+        Ok(())
+    }
+
+    fn push_bytes(&mut self, chunk: Bytes, _: &mut Deltas) -> Result<(), Fault> {
+        self.body.push_bytes(chunk);
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
+        let Completion { text, reasoning, finish, usage, closed_at, model } =
+            (self.read)(self.body.as_slice())?;
+        if !reasoning.is_empty() {
+            out.push_back(Delta::Reasoning(reasoning));
+        }
+        if !text.is_empty() {
+            out.push_back(Delta::Text(text));
+        }
+        out.push_back(Delta::End { finish, usage, closed_at, model });
+        Ok(())
+    }
+}
+
+/// Reads the messages of a body that has many, each a text of its own.
+pub trait Messages: Send {
+    /// Takes the next message.
+    ///
+    /// # Errors
+    /// A [`Fault`], if it is not the protocol or tells of an error.
+    fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault>;
+
+    /// Takes the end of the body; by default it must not end before [`Delta::End`].
+    ///
+    /// # Errors
+    /// A [`Fault`], if it must not end here.
+    fn end(&mut self, _out: &mut Deltas) -> Result<(), Fault> {
+        Err(Fault::new(FaultKind::BadWire, "the answer was cut off: its end marker is missing"))
+    }
+}
+
+/// Reads a body of messages.
+pub struct Framed<F, M> {
+    framing: F,
+    messages: M,
+}
+
+impl<F: Framing, M: Messages> Framed<F, M> {
+    /// Messages framed so.
+    pub fn new(messages: M) -> Self {
+        Self { framing: F::default(), messages }
+    }
+}
+
+impl<F: Framing, M: Messages> Decoder for Framed<F, M> {
+    fn push(&mut self, chunk: &[u8], out: &mut Deltas) -> Result<(), Fault> {
+        self.framing.push(chunk);
+        while let Some(message) = self.framing.next() {
+            self.messages.message(&message?, out)?;
+            if matches!(out.back(), Some(Delta::End { .. })) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
+        if let Some(message) = self.framing.finish() {
+            self.messages.message(&message?, out)?;
+        }
+        if matches!(out.back(), Some(Delta::End { .. })) { Ok(()) } else { self.messages.end(out) }
+    }
+}

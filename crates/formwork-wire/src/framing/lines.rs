@@ -1,0 +1,76 @@
+use formwork_core::{Fault, FaultKind};
+
+/// Where lines end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// At a line feed; a carriage return before it belongs to the end.
+    LineFeed,
+    /// At a line feed, a carriage return, or both together.
+    Either,
+}
+
+/// Cuts bytes into lines.
+#[derive(Debug)]
+pub(super) struct Lines {
+    ends: Ends,
+    bytes: Vec<u8>,
+    /// What was cut off already.
+    start: usize,
+    /// What was searched already.
+    searched: usize,
+    /// The last line ended with a carriage return: a line feed that comes next belongs to it.
+    after_return: bool,
+}
+
+impl Lines {
+    pub(super) const fn new(ends: Ends) -> Self {
+        Self { ends, bytes: Vec::new(), start: 0, searched: 0, after_return: false }
+    }
+
+    pub(super) fn push(&mut self, chunk: &[u8]) {
+        // What is left is the beginning of one line, so that this moves little.
+        self.bytes.drain(..self.start);
+        self.searched -= self.start;
+        self.start = 0;
+        self.bytes.extend_from_slice(chunk);
+    }
+
+    /// The next whole line, without its end.
+    pub(super) fn line(&mut self) -> Option<Result<&str, Fault>> {
+        if self.after_return && self.start < self.bytes.len() {
+            self.after_return = false;
+            if self.bytes[self.start] == b'\n' {
+                self.start += 1;
+                self.searched = self.searched.max(self.start);
+            }
+        }
+        let unsearched = &self.bytes[self.searched..];
+        let length = match self.ends {
+            Ends::LineFeed => memchr::memchr(b'\n', unsearched),
+            Ends::Either => memchr::memchr2(b'\n', b'\r', unsearched),
+        };
+        let Some(length) = length else {
+            self.searched = self.bytes.len();
+            return None;
+        };
+        let end = self.searched + length;
+        self.after_return = self.bytes[end] == b'\r';
+        let start = std::mem::replace(&mut self.start, end + 1);
+        self.searched = self.start;
+        Some(text(&self.bytes[start..end]))
+    }
+
+    /// What is there of a line that has no end.
+    pub(super) fn rest(&mut self) -> Option<Result<&str, Fault>> {
+        let start = std::mem::replace(&mut self.start, self.bytes.len());
+        self.searched = self.start;
+        let rest = &self.bytes[start..];
+        (!rest.is_empty()).then(|| text(rest))
+    }
+}
+
+fn text(line: &[u8]) -> Result<&str, Fault> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    std::str::from_utf8(line)
+        .map_err(|_| Fault::new(FaultKind::BadWire, "the answer is not UTF-8, or was cut within a character"))
+}

@@ -1,0 +1,96 @@
+use async_trait::async_trait;
+use formwork_core::{Answer, Call, Capabilities, Fault, FaultKind, Provider};
+
+use crate::answer::Decoding;
+use crate::fault::{media_type, quoted, request_id};
+use crate::{SharedTransport, Wire};
+
+/// How much of the body of an error is read, in bytes.
+const ERROR_BYTES: usize = 64 * 1024;
+
+/// A provider: the protocol of a server, and what sends to it.
+#[derive(Debug, Clone)]
+pub struct Http<W> {
+    wire: W,
+    transport: SharedTransport,
+    name: Option<String>,
+    capabilities: Capabilities,
+}
+
+impl<W: Wire> Http<W> {
+    /// Speaks this protocol over this transport.
+    pub fn new(wire: W, transport: SharedTransport) -> Self {
+        let capabilities = wire.capabilities().clone();
+        Self { wire, transport, name: None, capabilities }
+    }
+
+    /// Under another name in messages, traces and the ledger.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// With other promises than the protocol's: those that a probe found.
+    #[must_use]
+    pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
+        self.capabilities = capabilities;
+        self
+    }
+
+    /// The protocol.
+    pub const fn wire(&self) -> &W {
+        &self.wire
+    }
+
+    async fn answer(&self, call: &Call) -> Result<Answer, Fault> {
+        let request = self.wire.encode(call)?;
+        let response = self.transport.send(request, call.deadline).await;
+        let response = response.map_err(|fault| self.wire.transport_fault(call, fault))?;
+        let (head, body) = response.into_parts();
+        if !head.status.is_success() {
+            let body = body.beginning(ERROR_BYTES).await;
+            return match self.wire.rescue(call, &head, &body) {
+                Some(completion) => Ok(completion.into()),
+                None => Err(self.wire.fault(call, &head, &body, self.transport.now())),
+            };
+        }
+        if media_type(&head) == Some("text/html") {
+            let body = body.beginning(ERROR_BYTES).await;
+            let message = format!(
+                "a web page came back instead of an answer, check the base URL: {}",
+                quoted(&String::from_utf8_lossy(&body))
+            );
+            return Err(Fault::new(FaultKind::BadWire, message)
+                .with_status(head.status.as_u16())
+                .with_request_id(request_id(&head)));
+        }
+        let decoder = self.wire.decoder(call, &head);
+        Ok(Answer::new(Decoding::new(body, decoder, self.transport.clone(), &head)))
+    }
+}
+
+#[async_trait]
+impl<W: Wire> Provider for Http<W> {
+    fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.wire.name())
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    async fn call(&self, call: &Call) -> Result<Answer, Fault> {
+        self.answer(call).await.map_err(|fault| redacted(fault, &self.transport))
+    }
+
+    async fn probe(&self) -> Result<Capabilities, Fault> {
+        self.wire.probe(self.transport.as_ref()).await.map_err(|fault| redacted(fault, &self.transport))
+    }
+}
+
+/// A fault without anything secret in its words.
+pub(crate) fn redacted(mut fault: Fault, transport: &SharedTransport) -> Fault {
+    fault.message = transport.redact(&fault.message);
+    fault
+}

@@ -1,0 +1,8 @@
+//! The wire crate from outside.
+#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
+
+mod cassettes;
+mod faults;
+mod framing;
+mod provider;
+mod toy;

@@ -1,0 +1,79 @@
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What every provider may be told, whatever its kind.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Common {
+    /// What kind of provider it is: `ollama`, `openai`, `local`, or a vendor that speaks like OpenAI, such as `groq`.
+    pub kind: String,
+    /// The dialects of JSON Schema that it is asked in, the strictest first; those that its kind has by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rungs: Option<Vec<String>>,
+    /// Ask without any enforcement, with the schema in the prompt. No by default.
+    #[serde(default)]
+    pub prompt_only: bool,
+    /// The most calls at once; no limit by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<usize>,
+    /// Seconds until a connection is there; 10 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect_timeout_seconds: Option<f64>,
+    /// Seconds until the first piece of an answer; no limit but the transport's 300 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_timeout_seconds: Option<f64>,
+    /// Seconds between two pieces of an answer; no limit but the transport's 300 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout_seconds: Option<f64>,
+    /// Seconds for a whole call; no limit but the run's by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<f64>,
+    /// What tokens cost; nothing by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// Answers come from this cassette instead of the network. A path below the folder of the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cassette: Option<PathBuf>,
+    /// What is said on the network is written to this cassette. A path below the folder of the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<PathBuf>,
+}
+
+impl Common {
+    /// The names of its fields, to tell them from those of a kind.
+    pub(crate) const NAMES: &[&str] = &[
+        "kind",
+        "rungs",
+        "prompt_only",
+        "concurrency",
+        "connect_timeout_seconds",
+        "first_timeout_seconds",
+        "idle_timeout_seconds",
+        "timeout_seconds",
+        "price",
+        "cassette",
+        "record",
+    ];
+
+    /// The fields that are numbers of seconds, those that are set.
+    pub(crate) fn seconds(&self) -> Vec<(&'static str, f64)> {
+        let fields = [
+            ("connect_timeout_seconds", self.connect_timeout_seconds),
+            ("first_timeout_seconds", self.first_timeout_seconds),
+            ("idle_timeout_seconds", self.idle_timeout_seconds),
+            ("timeout_seconds", self.timeout_seconds),
+        ];
+        fields.into_iter().filter_map(|(name, seconds)| Some((name, seconds?))).collect()
+    }
+}
+
+/// What tokens cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Micro-dollars for a million tokens of prompts: 150000 is 0.15 US dollars.
+    pub input: u64,
+    /// Micro-dollars for a million tokens of answers.
+    pub output: u64,
+}

@@ -1,0 +1,110 @@
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
+
+use super::ConfigError;
+use super::overlay::Edit;
+
+/// A text of TOML and what is set in its place. It is parsed for each reading, so that errors know where they are.
+#[derive(Debug, Clone)]
+pub(crate) struct Document {
+    pub(crate) file: Arc<str>,
+    pub(crate) text: Arc<str>,
+    /// In order; later ones win.
+    pub(crate) edits: Vec<Edit>,
+}
+
+impl Document {
+    pub(crate) fn new(file: &str, text: &str, edits: Vec<Edit>) -> Self {
+        Self { file: file.into(), text: text.into(), edits }
+    }
+
+    /// The whole document.
+    pub(crate) fn table(&self) -> Result<DeTable<'_>, ConfigError> {
+        let table = DeTable::parse(&self.text).map_err(|error| self.error(error.span(), error.message()))?;
+        let mut table = table.into_inner();
+        for edit in &self.edits {
+            edit.apply(&mut table).map_err(|why| ConfigError::new(&edit.source, why))?;
+        }
+        Ok(table)
+    }
+
+    /// The tables of `providers`, with their places; none if there are none.
+    pub(crate) fn providers(&self) -> Result<Vec<(String, Range<usize>, DeTable<'_>)>, ConfigError> {
+        let Some(providers) = self.table()?.remove("providers") else { return Ok(Vec::new()) };
+        let span = providers.span();
+        let DeValue::Table(providers) = providers.into_inner() else {
+            return Err(self.error(Some(span), "`providers` is a table of tables: [providers.primary]"));
+        };
+        providers
+            .into_iter()
+            .map(|(name, section)| {
+                let (name, span) = (name.into_inner().into_owned(), section.span());
+                match section.into_inner() {
+                    DeValue::Table(table) => Ok((name, span, table)),
+                    _ => {
+                        let message = format!("`providers.{name}` is a table: [providers.{name}]");
+                        Err(self.error(Some(span), &message))
+                    }
+                }
+            })
+            .collect()
+    }
+
+    /// Reads a part of the document. `also` are names that are read elsewhere and fit there as well.
+    pub(crate) fn read<T: DeserializeOwned>(
+        &self,
+        table: DeTable<'_>,
+        span: Range<usize>,
+        also: &[&str],
+    ) -> Result<T, ConfigError> {
+        T::deserialize(Deserializer::from(Spanned::new(span.clone(), table))).map_err(|error| {
+            let span = error.span().filter(|span| !span.is_empty()).unwrap_or(span);
+            self.error(Some(span), &advised(error.message(), also))
+        })
+    }
+
+    /// Where a text stands in quotation marks.
+    pub(crate) fn quoted(&self, text: &str) -> Option<Range<usize>> {
+        let at = self.text.find(&format!("\"{text}\""))?;
+        Some(at..at + text.len() + 2)
+    }
+
+    pub(crate) fn error(&self, span: Option<Range<usize>>, message: &str) -> ConfigError {
+        let at = span.and_then(|span| self.text.get(..span.start)).map(|before| {
+            let line = before.rsplit('\n').next().unwrap_or_default();
+            (before.matches('\n').count() + 1, line.chars().count() + 1)
+        });
+        let message = message.split('\n').map(str::trim).collect::<Vec<_>>().join(" ");
+        ConfigError { file: self.file.to_string(), at, message }
+    }
+}
+
+/// serde's words about an unknown name, with the one that was most likely meant instead of all that there are.
+fn advised(message: &str, also: &[&str]) -> String {
+    let Some(rest) = message.strip_prefix("unknown field `").or(message.strip_prefix("unknown variant `"))
+    else {
+        return message.to_owned();
+    };
+    let mut quoted = rest.split('`').step_by(2);
+    let Some(unknown) = quoted.next() else { return message.to_owned() };
+    match nearest(unknown, quoted.chain(also.iter().copied())) {
+        Some(meant) => format!("there is no `{unknown}` here: did you mean `{meant}`?"),
+        None => message.to_owned(),
+    }
+}
+
+/// The name that is most like this one, if one is like it at all.
+pub(crate) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    /// Between 0 and 1; a slip of the finger is above it, another word far below.
+    const ALIKE: f64 = 0.8;
+
+    names
+        .map(|one| (strsim::jaro_winkler(&name.to_lowercase(), one), one))
+        .filter(|(alike, _)| *alike >= ALIKE)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, one)| one)
+}

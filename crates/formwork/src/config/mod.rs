@@ -1,0 +1,16 @@
+//! The configuration file: which models are asked, in which order.
+
+mod common;
+mod document;
+mod error;
+mod file;
+mod find;
+mod overlay;
+mod schema;
+
+pub use common::{Common, Price};
+pub use error::ConfigError;
+pub use file::{Config, Defaults, Section};
+pub use schema::schema;
+
+pub(crate) use document::nearest;

@@ -1,0 +1,44 @@
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+
+use super::{Kind, Made};
+use crate::config::{ConfigError, Section};
+
+/// A model in this process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "LocalConfig")]
+struct Config {
+    /// The path of a .gguf file, or a name that `formwork models` lists; the default model unless it is set.
+    #[serde(default = "default_model")]
+    model: String,
+}
+
+fn default_model() -> String {
+    "default".to_owned()
+}
+
+/// It is a kind in every build, so that a configuration means the same in all of them; whether it works is another matter.
+pub(super) fn kind() -> Kind {
+    let schema = SchemaGenerator::default().into_root_schema_for::<Config>().to_value();
+    Kind::new("local", "A model in this process", schema, |section| make(section, section.read()?))
+}
+
+#[cfg(feature = "local")]
+fn make(section: &Section, config: Config) -> Result<Made, ConfigError> {
+    use formwork_local::{Local, LocalOptions};
+
+    let local = Local::open(LocalOptions::new().with_model(&config.model))
+        .map_err(|error| section.error(error.to_string()))?;
+    Ok(Made {
+        provider: std::sync::Arc::new(local),
+        system: "formwork-local".to_owned(),
+        model: config.model,
+        probe: false,
+    })
+}
+
+#[cfg(not(feature = "local"))]
+fn make(section: &Section, _: Config) -> Result<Made, ConfigError> {
+    Err(section.error("this build has no model in it: build it with the feature `local`"))
+}

@@ -1,0 +1,263 @@
+//! Providers by name: what a configuration's `kind` stands for.
+
+#[cfg(feature = "http")]
+mod http;
+mod local;
+#[cfg(feature = "ollama")]
+mod ollama;
+#[cfg(feature = "openai")]
+mod openai;
+#[cfg(feature = "http")]
+mod tape;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_core::{Layer as _, SharedProvider};
+use formwork_extract::Backend;
+use formwork_layers::{Concurrency, Timeout, Trace};
+use serde_json::Value;
+
+use crate::config::{Common, Config, ConfigError, Section};
+
+/// A provider made from a section of a configuration, before anything is wrapped around it.
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// The provider.
+    pub provider: SharedProvider,
+    /// What the conventions of OpenTelemetry call the provider: `openai`, `ollama`.
+    pub system: String,
+    /// The model that is asked.
+    pub model: String,
+    /// Whether the server should be asked what it can do before it is used.
+    pub probe: bool,
+}
+
+type Make = Arc<dyn Fn(&Section) -> Result<Made, ConfigError> + Send + Sync>;
+
+/// One kind of provider.
+#[derive(Clone)]
+pub struct Kind {
+    name: String,
+    about: String,
+    schema: Value,
+    make: Make,
+}
+
+impl Kind {
+    /// A kind of this name. `schema` is the JSON Schema of what it may be told, beside what every kind may be.
+    pub fn new(
+        name: impl Into<String>,
+        about: impl Into<String>,
+        schema: Value,
+        make: impl Fn(&Section) -> Result<Made, ConfigError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name: name.into(), about: about.into(), schema, make: Arc::new(make) }
+    }
+
+    /// The word after `kind =`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One line for people.
+    pub fn about(&self) -> &str {
+        &self.about
+    }
+
+    /// The JSON Schema of what it may be told.
+    pub fn schema(&self) -> Value {
+        self.schema.clone()
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Kind").field(&self.name).finish()
+    }
+}
+
+/// The kinds of providers that a configuration may name.
+///
+/// ```
+/// use formwork::providers::{Kind, Made, Providers};
+/// use formwork_testkit::Scripted;
+/// use serde_json::json;
+/// use std::sync::Arc;
+///
+/// let providers = Providers::builtin().with(Kind::new("acme", "Our own server", json!({}), |_| {
+///     let provider = Arc::new(Scripted::new(["{}"]));
+///     Ok(Made { provider, system: "acme".into(), model: "a-1".into(), probe: false })
+/// }));
+/// let config = formwork::config::Config::from_toml("[providers.mine]\nkind = \"acme\"")?;
+/// assert_eq!(providers.backends(&config)?.len(), 1);
+/// # Ok::<(), formwork::config::ConfigError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Providers {
+    kinds: Vec<Kind>,
+}
+
+impl Providers {
+    /// No kinds.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// The kinds that this build has.
+    pub fn builtin() -> Self {
+        let providers = Self::none().with(local::kind());
+        #[cfg(feature = "ollama")]
+        let providers = providers.with(ollama::kind());
+        #[cfg(feature = "openai")]
+        let providers = openai::kinds().into_iter().fold(providers, Self::with);
+        providers
+    }
+
+    /// And this kind, in place of another one of its name.
+    #[must_use]
+    pub fn with(mut self, kind: Kind) -> Self {
+        self.kinds.retain(|other| other.name != kind.name);
+        self.kinds.push(kind);
+        self
+    }
+
+    /// All kinds.
+    pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
+        self.kinds.iter()
+    }
+
+    /// A kind by its name.
+    ///
+    /// # Errors
+    /// All names, and the nearest of them.
+    pub fn kind(&self, name: &str) -> Result<&Kind, String> {
+        self.kinds.iter().find(|kind| kind.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.kinds.iter().map(|kind| kind.name.as_str()).collect();
+            let meant = crate::config::nearest(name, names.iter().copied());
+            let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
+            format!("no provider kind `{name}`: {meant}this build has {}", names.join(", "))
+        })
+    }
+
+    /// Makes the provider of a section, without what is wrapped around each call. A model in this process is loaded by
+    /// it, which blocks; async code calls it on a blocking thread then.
+    ///
+    /// # Errors
+    /// [`ConfigError`], if the kind is unknown or the section is not as the kind needs it.
+    pub fn make(&self, section: &Section) -> Result<Made, ConfigError> {
+        let kind = self.kind(&section.common.kind).map_err(|message| section.error(message))?;
+        (kind.make)(section)
+    }
+
+    /// The providers that a configuration asks, in order, without asking their servers first.
+    ///
+    /// # Errors
+    /// [`ConfigError`], if one of them cannot be made: an unknown kind, a missing key, an address that is none.
+    pub fn backends(&self, config: &Config) -> Result<Vec<Backend>, ConfigError> {
+        config.targets().iter().map(|name| self.backend(config.section(name)?)).collect()
+    }
+
+    /// The same for one section.
+    ///
+    /// # Errors
+    /// As [`backends`](Self::backends).
+    pub fn backend(&self, section: &Section) -> Result<Backend, ConfigError> {
+        self.make(section)?.backend(section)
+    }
+
+    /// The providers that a configuration asks, each with what its server was found to enforce.
+    ///
+    /// # Errors
+    /// As [`backends`](Self::backends).
+    pub async fn probed(&self, config: &Config) -> Result<Vec<Backend>, ConfigError> {
+        let mut backends = Vec::new();
+        for name in config.targets() {
+            let section = config.section(name)?;
+            backends.push(self.make(section)?.probed().await.backend(section)?);
+        }
+        Ok(backends)
+    }
+}
+
+impl Made {
+    /// The same with what its server is found to do, where its kind asks servers. One that cannot be asked keeps its
+    /// kind's promises: whether it answers is found out when it is called.
+    #[must_use]
+    pub async fn probed(mut self) -> Self {
+        if self.probe
+            && let Ok(found) = self.provider.probe().await
+        {
+            self.provider = Arc::new(Found { inner: self.provider, capabilities: found });
+        }
+        self
+    }
+
+    /// The provider as an extractor asks it, with what a section wraps around each call: from the inside out, the
+    /// prompt alone, time-outs, a limit of calls at once, a trace.
+    ///
+    /// # Errors
+    /// [`ConfigError`], if `rungs` names a dialect that there is not.
+    pub fn backend(self, section: &Section) -> Result<Backend, ConfigError> {
+        let Common { rungs, prompt_only, concurrency, price, .. } = &section.common;
+        let mut provider = self.provider;
+        if *prompt_only {
+            provider = Arc::new(formwork_prompt::Prompt::new(provider));
+        }
+        provider = timeouts(&section.common).wrap(provider);
+        if let Some(calls) = concurrency {
+            provider = Concurrency::new(*calls).wrap(provider);
+        }
+        provider = Trace::new(&self.system, &self.model).wrap(provider);
+        let mut backend = Backend::new(provider).with_name(&section.name);
+        if rungs.as_ref().is_some_and(Vec::is_empty) {
+            return Err(section.error("`rungs` is empty: name a dialect"));
+        }
+        for name in rungs.iter().flatten() {
+            backend = backend.with_rung(formwork_dialect::dialect(name).ok_or_else(|| {
+                let there_are = formwork_dialect::DIALECTS.join(", ");
+                section.error(format!("there is no dialect `{name}`; there are {there_are}"))
+            })?);
+        }
+        if let Some(price) = price {
+            backend = backend.with_price(formwork_core::Price { input: price.input, output: price.output });
+        }
+        Ok(backend)
+    }
+}
+
+fn timeouts(common: &Common) -> Timeout {
+    let seconds =
+        |seconds: Option<f64>| seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let timeout = Timeout::new();
+    let timeout = seconds(common.first_timeout_seconds).map_or(timeout, |limit| timeout.with_first(limit));
+    let timeout = seconds(common.idle_timeout_seconds).map_or(timeout, |limit| timeout.with_idle(limit));
+    seconds(common.timeout_seconds).map_or(timeout, |limit| timeout.with_total(limit))
+}
+
+/// A provider with the promises that its server was found to keep.
+#[derive(Debug)]
+struct Found {
+    inner: SharedProvider,
+    capabilities: formwork_core::Capabilities,
+}
+
+#[async_trait::async_trait]
+impl formwork_core::Provider for Found {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn capabilities(&self) -> &formwork_core::Capabilities {
+        &self.capabilities
+    }
+
+    async fn call(&self, call: &formwork_core::Call) -> Result<formwork_core::Answer, formwork_core::Fault> {
+        self.inner.call(call).await
+    }
+
+    async fn probe(&self) -> Result<formwork_core::Capabilities, formwork_core::Fault> {
+        self.inner.probe().await
+    }
+}

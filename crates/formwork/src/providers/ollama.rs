@@ -1,0 +1,25 @@
+use std::sync::Arc;
+
+use formwork_ollama::Config;
+use formwork_wire::{Auth, Http};
+use schemars::SchemaGenerator;
+
+use super::http::{Server, transport};
+use super::{Kind, Made};
+
+pub(super) fn kind() -> Kind {
+    let schema = SchemaGenerator::default().into_root_schema_for::<Config>().to_value();
+    Kind::new("ollama", "Ollama's own API, on this machine or another", schema, |section| {
+        let config: Config = section.read()?;
+        let server = Server {
+            base_url: &config.base_url,
+            auth: Auth::BEARER,
+            api_key_env: config.api_key_env.as_deref(),
+            headers: &config.headers,
+        };
+        // A cassette holds the calls that were made, and no probe unless one was.
+        let probe = config.probe && section.common.cassette.is_none();
+        let provider = Http::new(config.wire(), transport(section, &server)?).with_name(&section.name);
+        Ok(Made { provider: Arc::new(provider), system: "ollama".to_owned(), model: config.model, probe })
+    })
+}

@@ -1,0 +1,40 @@
+use std::sync::Arc;
+
+use formwork_openai::{Config, presets};
+use formwork_wire::Http;
+use schemars::SchemaGenerator;
+
+use super::http::{Server, transport};
+use super::{Kind, Made};
+use crate::config::{ConfigError, Section};
+
+/// OpenAI, and each vendor of the presets under its own name.
+pub(super) fn kinds() -> Vec<Kind> {
+    let schema = SchemaGenerator::default().into_root_schema_for::<Config>().to_value();
+    presets()
+        .iter()
+        .map(|preset| {
+            let name = preset.name.clone();
+            let about = match preset.name.as_str() {
+                "openai" => "Chat Completions, of OpenAI or of any server that speaks like it".to_owned(),
+                name => format!("Chat Completions with the values of {name}"),
+            };
+            Kind::new(preset.name.clone(), about, schema.clone(), move |section| make(section, &name))
+        })
+        .collect()
+}
+
+fn make(section: &Section, preset: &str) -> Result<Made, ConfigError> {
+    let section =
+        if preset == "openai" { section.clone() } else { section.clone().with_default("preset", preset) };
+    let config: Config = section.read()?;
+    let resolved = config.resolve().map_err(|error| section.error(error.to_string()))?;
+    let server = Server {
+        base_url: &resolved.base_url,
+        auth: resolved.auth,
+        api_key_env: resolved.api_key_env.as_deref(),
+        headers: &resolved.headers,
+    };
+    let provider = Http::new(resolved.wire, transport(&section, &server)?).with_name(&section.name);
+    Ok(Made { provider: Arc::new(provider), system: resolved.name, model: config.model, probe: false })
+}

@@ -1,0 +1,74 @@
+use formwork::config::Config;
+use formwork::providers::Providers;
+
+/// What is said of a configuration, by the first who minds.
+fn said(text: &str) -> String {
+    match Config::from_toml(text) {
+        Err(error) => error.to_string(),
+        Ok(config) => Providers::builtin().backends(&config).unwrap_err().to_string(),
+    }
+}
+
+#[test]
+fn each_mistake_is_one_line_with_its_place() {
+    for (text, says) in [
+        ("", "the configuration: there is no provider: add one, such as [providers.primary]"),
+        ("[providers.a", "the configuration:1:13: "),
+        ("providers = 3", "the configuration:1:13: `providers` is a table of tables"),
+        ("[providers]\na = 3", "the configuration:2:5: `providers.a` is a table"),
+        ("[providers.a]\nmodel = \"x\"", "missing field `kind`"),
+        ("[providers.a]\nkind = 3", "the configuration:2:8: invalid type: integer `3`, expected a string"),
+        (
+            "[providers.a]\nkind = \"opnai\"\nmodel = \"x\"",
+            "the configuration:1:1: provider `a`: no provider kind `opnai`: did you mean `openai`? this build has local, ",
+        ),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nnum_ctxt = 1",
+            "the configuration:4:1: there is no `num_ctxt` here: did you mean `num_ctx`?",
+        ),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nconcurency = 1",
+            "the configuration:4:1: there is no `concurency` here: did you mean `concurrency`?",
+        ),
+        (
+            "target = [\"a\"]\n[providers.a]\nkind = \"local\"",
+            "the configuration:1:1: there is no `target` here: did you mean `targets`?",
+        ),
+        (
+            "targets = [\"primry\"]\n[providers.primary]\nkind = \"local\"",
+            "the configuration:1:12: there is no provider `primry`: did you mean `primary`?",
+        ),
+        ("targets = []\n[providers.a]\nkind = \"local\"", "`targets` is empty"),
+        ("[providers.a]\nkind = \"ollama\"", "missing field `model`"),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\ntimeout_seconds = -1",
+            "`timeout_seconds` is a number of seconds, from 0.001 to 86400",
+        ),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nrungs = [\"esperanto\"]",
+            "there is no dialect `esperanto`; there are openai, ",
+        ),
+        (
+            "[providers.a]\nkind = \"openai\"\nmodel = \"x\"\napi_key_env = \"FORMWORK_NO_SUCH_KEY\"",
+            "the environment variable `FORMWORK_NO_SUCH_KEY` is not set",
+        ),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nbase_url = \"ftp://h\"",
+            "the configuration:1:1: provider `a`: ",
+        ),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\ncassette = \"no-such-file.json\"",
+            "the cassette no-such-file.json: ",
+        ),
+    ] {
+        let said = said(text);
+        assert!(said.contains(says), "{text}\n{said}\n{says}");
+        assert!(!said.contains('\n'), "{said}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let error = Config::find(Some("no-such-file.toml".as_ref())).unwrap_err().to_string();
+    assert!(error.starts_with("no-such-file.toml: "), "{error}");
+}

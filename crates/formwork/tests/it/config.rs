@@ -1,0 +1,79 @@
+use formwork::config::{Config, schema};
+use formwork::providers::Providers;
+use serde_json::{Value, json};
+
+#[test]
+fn targets_are_asked_in_the_order_of_the_file_by_default() {
+    let text = "[providers.zulu]\nkind = \"ollama\"\nmodel = \"a\"\n[providers.alpha]\nkind = \"ollama\"\nmodel = \"b\"";
+    assert_eq!(Config::from_toml(text).unwrap().targets(), ["zulu", "alpha"]);
+    let text = format!("targets = [\"alpha\"]\n{text}");
+    let config = Config::from_toml(&text).unwrap();
+    assert_eq!(config.targets(), ["alpha"]);
+    assert_eq!(config.sections().len(), 2);
+}
+
+#[test]
+fn every_preset_is_a_kind() {
+    let providers = Providers::builtin();
+    for name in ["openai", "ollama", "local", "groq", "llama-server", "azure"] {
+        assert!(providers.kind(name).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn a_section_is_made_with_all_that_it_says() {
+    let text = r#"
+        [defaults]
+        max_attempts = 2
+        timeout_seconds = 30
+
+        [providers.server]
+        kind = "llama-server"
+        model = "smollm2"
+        base_url = "http://127.0.0.1:1/v1"
+        concurrency = 4
+        timeout_seconds = 10
+        rungs = ["llama-cpp", "prompt"]
+        price = { input = 150000, output = 600000 }
+    "#;
+    let config = Config::from_toml(text).unwrap();
+    assert_eq!(config.defaults().max_attempts, Some(2));
+    assert_eq!(Providers::builtin().backends(&config).unwrap().len(), 1);
+}
+
+#[test]
+fn the_schema_for_editors_takes_what_is_taken() {
+    let schema = schema(&Providers::builtin());
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let ollama = json!({"kind": "ollama", "model": "qwen3:8b", "num_ctx": 8192, "concurrency": 2});
+    let groq =
+        json!({"kind": "groq", "model": "gpt-oss-20b", "strict": true, "price": {"input": 1, "output": 2}});
+    let whole = |section: &Value| json!({"targets": ["a"], "providers": {"a": section}});
+    for section in [&ollama, &groq, &json!({"kind": "local"})] {
+        assert!(validator.is_valid(&whole(section)), "{section}");
+        let text = toml_of(section);
+        assert!(Config::from_toml(&text).is_ok(), "{text}");
+    }
+    for section in [
+        json!({"kind": "ollama"}),
+        json!({"kind": "opnai", "model": "x"}),
+        json!({"kind": "ollama", "model": "x", "modle": "y"}),
+        json!({"kind": "local", "num_ctx": 1}),
+    ] {
+        assert!(!validator.is_valid(&whole(&section)), "{section}");
+    }
+}
+
+/// One provider as TOML: JSON's values are values of TOML as well, tables apart.
+fn toml_of(section: &Value) -> String {
+    let inline = |value: &Value| match value {
+        Value::Object(members) => {
+            let members: Vec<_> = members.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            format!("{{ {} }}", members.join(", "))
+        }
+        value => value.to_string(),
+    };
+    let members = section.as_object().unwrap().iter();
+    let lines: Vec<_> = members.map(|(name, value)| format!("{name} = {}", inline(value))).collect();
+    format!("[providers.a]\n{}\n", lines.join("\n"))
+}

@@ -1,0 +1,306 @@
+//! `cargo xtask servers`: real model servers to test against, on this machine, from the registries alone.
+
+mod address;
+mod headers;
+mod http;
+mod llama;
+mod ollama;
+mod place;
+mod process;
+mod python;
+mod weights;
+
+use std::time::{Duration, Instant};
+
+use address::Address;
+use place::Place;
+use process::Running;
+
+/// What every server here calls its model.
+const MODEL: &str = "smollm2";
+
+/// Loading the model takes a second or two; a machine that builds something else at the same time may need many.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Start servers and wait until they answer; what is missing is installed into the target folder first
+    Up(Names),
+    /// Stop what `up` started
+    Down(Names),
+    /// Say what runs; fails if something does not
+    Status(Names),
+}
+
+#[derive(clap::Args)]
+struct Names {
+    /// Which servers: all of them if none is named
+    #[arg(value_enum)]
+    names: Vec<Server>,
+}
+
+impl Names {
+    fn servers(&self) -> Vec<Server> {
+        let all = [Server::LlamaServer, Server::Ollama];
+        all.into_iter().filter(|server| self.names.is_empty() || self.names.contains(server)).collect()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Server {
+    LlamaServer,
+    Ollama,
+}
+
+impl Server {
+    fn name(self) -> &'static str {
+        match self {
+            Self::LlamaServer => "llama-server",
+            Self::Ollama => "ollama",
+        }
+    }
+
+    /// The environment variable with the base URL, here and in the live tests.
+    fn variable(self) -> &'static str {
+        match self {
+            Self::LlamaServer => "FORMWORK_LLAMA_SERVER",
+            Self::Ollama => "FORMWORK_OLLAMA",
+        }
+    }
+
+    /// The base URL, as the environment says, else one that collides with no other server's habit.
+    fn address(self) -> Result<Address, String> {
+        let port = match self {
+            Self::LlamaServer => 28411,
+            Self::Ollama => 28434,
+        };
+        match std::env::var(self.variable()) {
+            Ok(url) if !url.is_empty() => url.parse().map_err(|why| format!("{}: {why}", self.variable())),
+            _ => Ok(Address::loopback(port)),
+        }
+    }
+
+    /// What the server that answers at an address calls itself; none if no server of this kind does.
+    fn version(self, address: &Address) -> Option<String> {
+        match self {
+            Self::LlamaServer => llama::version(address),
+            Self::Ollama => ollama::version(address),
+        }
+    }
+
+    /// Whether the server at an address has the model.
+    fn has_model(self, address: &Address) -> bool {
+        match self {
+            Self::LlamaServer => llama::has_model(address),
+            Self::Ollama => ollama::has_model(address),
+        }
+    }
+
+    /// Tells a person how far things are.
+    fn say(self, words: &str) {
+        eprintln!("{}: {words}", self.name());
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), String> {
+    if !cfg!(unix) {
+        return Err(
+            "servers are started in process groups, which only Unix has: start them yourself and set \
+                    FORMWORK_LLAMA_SERVER and FORMWORK_OLLAMA"
+                .to_owned(),
+        );
+    }
+    let place = Place::open()?;
+    match &args.what {
+        What::Up(names) => {
+            let _only = place.lock()?;
+            let mut up = Vec::new();
+            for server in names.servers() {
+                let address = server.address()?;
+                bring_up(&place, server, &address).map_err(|why| format!("{}: {why}", server.name()))?;
+                up.push((server, address));
+            }
+            for (server, address) in &up {
+                println!("{} answers at {address}", server.name());
+            }
+            println!("live tests: {}", live_tests(&up));
+            Ok(())
+        }
+        What::Down(names) => {
+            let _only = place.lock()?;
+            for server in names.servers() {
+                match Running::find(&place, server.name()) {
+                    Some(running) => {
+                        running.stop(&place)?;
+                        server.say("stopped");
+                    }
+                    None => {
+                        place.forget(server.name());
+                        server.say("nothing that was started from here runs");
+                    }
+                }
+            }
+            Ok(())
+        }
+        What::Status(names) => status(&place, &names.servers()),
+    }
+}
+
+/// Leaves a server running at an address, whoever started it.
+fn bring_up(place: &Place, server: Server, address: &Address) -> Result<(), String> {
+    let ours = Running::find(place, server.name());
+    let is_ours = ours.as_ref().is_some_and(|ours| ours.url == address.to_string());
+    let has_model = server.has_model(address);
+    match server.version(address) {
+        Some(version) if !is_ours => {
+            server.say(&format!("{version} was there already, started by someone else: used as it is"));
+            if !has_model {
+                server.say(&format!("warning: it has no model called {MODEL}"));
+            }
+            return Ok(());
+        }
+        Some(version) if has_model => {
+            server.say(&format!("{version} is up already"));
+            return Ok(());
+        }
+        _ => {}
+    }
+    if !address.is_loopback() {
+        return Err(format!("nothing answers at {address}, and only on this machine can one be started"));
+    }
+    if let Some(ours) = ours {
+        // It hangs, or it was started at another address.
+        server.say("starting anew");
+        ours.stop(place)?;
+    }
+    let weights = weights::file(place, server)?;
+    let begun = Instant::now();
+    match server {
+        Server::LlamaServer => {
+            let command = llama::command(place, &weights, address)?;
+            started(place, server, address, command)?;
+        }
+        Server::Ollama => {
+            let program = ollama::program(place)?;
+            started(place, server, address, ollama::command(place, &program, address))?;
+            // A server without the model is of no use: the next `up` would have to tell the two apart.
+            ollama::create(place, &program, address, &weights).or_else(|why| {
+                Running::find(place, server.name()).map_or(Ok(()), |running| running.stop(place))?;
+                Err(why)
+            })?;
+        }
+    }
+    let version = server.version(address).unwrap_or_default();
+    server.say(&format!("{version}, up after {:.1} s", begun.elapsed().as_secs_f64()));
+    Ok(())
+}
+
+/// Starts a server and waits until it answers.
+fn started(
+    place: &Place,
+    server: Server,
+    address: &Address,
+    command: std::process::Command,
+) -> Result<(), String> {
+    server.say("starting");
+    let mut child = process::start(place, server.name(), &address.to_string(), command)?;
+    let begun = Instant::now();
+    let why = loop {
+        // First this: if it could not have the port, another server answers there.
+        if let Ok(Some(status)) = child.try_wait() {
+            break format!("it stopped at once ({status})");
+        }
+        if server.version(address).is_some() {
+            return Ok(());
+        }
+        if begun.elapsed() > PATIENCE {
+            break format!("it does not answer after {} s", PATIENCE.as_secs());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    let tail = place.tail_of_log(server.name());
+    if let Some(running) = Running::find(place, server.name()) {
+        running.stop(place)?;
+    }
+    place.forget(server.name());
+    Err(format!("{why}; the end of {}:\n{tail}", place.log(server.name()).display()))
+}
+
+fn status(place: &Place, servers: &[Server]) -> Result<(), String> {
+    let mut down = Vec::new();
+    for &server in servers {
+        let address = server.address()?;
+        let ours = Running::find(place, server.name());
+        let version = server.version(&address);
+        if version.is_none() {
+            down.push(server.name());
+        }
+        let line = match (version, ours) {
+            (Some(version), Some(ours)) if ours.url == address.to_string() => {
+                format!(
+                    "{version} at {address}, process {}, log {}",
+                    ours.group,
+                    place.log(server.name()).display()
+                )
+            }
+            (Some(version), _) => format!("{version} at {address}, started by someone else"),
+            (None, Some(ours)) if ours.url == address.to_string() => {
+                format!("process {} does not answer at {address}", ours.group)
+            }
+            (None, Some(ours)) => format!("nothing at {address}; process {} is at {}", ours.group, ours.url),
+            (None, None) => format!("nothing at {address}"),
+        };
+        println!("{}: {line}", server.name());
+    }
+    if down.is_empty() {
+        return Ok(());
+    }
+    let names = down.join(" ");
+    Err(format!("{names} not up: run `cargo xtask servers up {names}`"))
+}
+
+/// The command that runs the tests against these servers.
+fn live_tests(up: &[(Server, Address)]) -> String {
+    let names: Vec<&str> = up.iter().map(|(server, _)| server.name()).collect();
+    let urls: String =
+        up.iter().map(|(server, address)| format!("{}={address} ", server.variable())).collect();
+    format!("FORMWORK_LIVE={} {urls}cargo test --workspace", names.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum as _;
+
+    use super::*;
+
+    #[test]
+    fn the_names_on_the_command_line_are_the_names() {
+        for server in Server::value_variants() {
+            let name = server.to_possible_value().map(|value| value.get_name().to_owned());
+            assert_eq!(name.as_deref(), Some(server.name()));
+        }
+    }
+
+    #[test]
+    fn none_named_is_all_and_twice_named_is_once() {
+        assert_eq!(Names { names: vec![] }.servers().len(), Server::value_variants().len());
+        let names = Names { names: vec![Server::Ollama, Server::Ollama] };
+        assert_eq!(names.servers(), [Server::Ollama]);
+    }
+
+    #[test]
+    fn the_live_tests_are_told_where_the_servers_are() {
+        let up = [(Server::LlamaServer, Address::loopback(1)), (Server::Ollama, Address::loopback(2))];
+        assert_eq!(
+            live_tests(&up),
+            "FORMWORK_LIVE=llama-server,ollama FORMWORK_LLAMA_SERVER=http://127.0.0.1:1 \
+             FORMWORK_OLLAMA=http://127.0.0.1:2 cargo test --workspace"
+        );
+    }
+}

