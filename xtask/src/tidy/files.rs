@@ -43,7 +43,10 @@ pub(super) fn check(name: &str, bytes: &[u8]) -> Vec<String> {
             ));
         }
         // cargo writes its lock file itself.
-        let host = REGISTRY_HOSTS.iter().find(|host| line.contains(**host)).filter(|_| !name.ends_with("Cargo.lock"));
+        let host = REGISTRY_HOSTS
+            .iter()
+            .find(|host| line.contains(**host))
+            .filter(|_| !name.ends_with("Cargo.lock"));
         if let Some(host) = host {
             problems.push(format!("{place} names the registry host {host}: name the package, not the host"));
         }
