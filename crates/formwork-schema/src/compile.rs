@@ -1,9 +1,10 @@
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use formwork_core::{
-    Context, Contract, JsonPath, Report, Schema, Structure, Typed, Validator, is_old_draft, normalise,
+    Context, Contract, JsonPath, Report, Schema, Stage, Structure, Typed, Validator, Violation, is_old_draft,
 };
 use jsonschema::{Draft, PatternOptions, ValidationError};
 use schemars::JsonSchema;
@@ -11,8 +12,12 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::bounds::{Deepest, bounded, is_deeper, shallow};
 use crate::shape::shape;
+use crate::stepwise::{stepwise, vague};
 use crate::subschema::subschema;
+use crate::words::escaped;
+use crate::work::{MAX_ASKED, MAX_REPORTED, is_more_work};
 
 /// Whether `format` rejects values. JSON Schema leaves it open; a contract that names a format means it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -40,15 +45,23 @@ pub struct SchemaError {
 /// It reports *all* violations, one root cause for each place, with the path, what was expected and what was found.
 /// Where a value fits no variant of `anyOf` or `oneOf`, the variant that it was meant to be is told by its tags, and
 /// that one's violations are reported. A number without a fraction (`612.0`) is an integer.
+///
+/// Validation is bounded, whatever the schema and the value: a value that is nested too deeply for the stack, or whose
+/// way through the schema's unions has no end in sight, is not valid, and the violation says so.
 pub struct Compiled {
     validator: jsonschema::Validator,
+    /// That of the schema with its variants guarded, where one value can be more work than it is large.
+    entangled: Option<jsonschema::Validator>,
     normal: Value,
+    formats: Formats,
+    deepest: Deepest,
 }
 
 /// Compiles a schema; the same document is compiled once per process.
 ///
 /// # Errors
-/// [`SchemaError`] if it is no JSON Schema, or refers to something outside of itself.
+/// [`SchemaError`] if it is no JSON Schema, refers to something outside of itself, or is so large, so deep or so entangled
+/// that work with it would have no bound.
 pub fn compile(schema: &Value) -> Result<Arc<Compiled>, SchemaError> {
     compile_with(schema, Formats::default())
 }
@@ -59,12 +72,18 @@ pub fn compile(schema: &Value) -> Result<Arc<Compiled>, SchemaError> {
 /// As [`compile`].
 pub fn compile_with(schema: &Value, formats: Formats) -> Result<Arc<Compiled>, SchemaError> {
     static CACHE: LazyLock<Mutex<Cache>> = LazyLock::new(Mutex::default);
+    shallow(schema)?;
     let key = (formats, Sha256::digest(schema.to_string()).into());
     let cached = CACHE.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
     if let Some(compiled) = cached {
         return Ok(compiled);
     }
-    let compiled = Arc::new(Compiled { validator: build(schema, formats)?, normal: normalise(schema) });
+    let bounded = bounded(schema)?;
+    let deepest = bounded.deepest();
+    let validator = build(schema, formats)?;
+    let entangled = bounded.guarded.as_ref().map(|guarded| build(guarded, formats)).transpose()?;
+    let compiled = Compiled { validator, entangled, normal: bounded.normal, formats, deepest };
+    let compiled = Arc::new(compiled);
     let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     if cache.len() >= MAX_CACHED {
         cache.clear();
@@ -82,7 +101,7 @@ const MAX_CACHED: usize = 512;
 /// How often a pattern with look-around may backtrack on one value.
 const BACKTRACK_LIMIT: usize = 10_000;
 
-fn build(schema: &Value, formats: Formats) -> Result<jsonschema::Validator, SchemaError> {
+pub(crate) fn build(schema: &Value, formats: Formats) -> Result<jsonschema::Validator, SchemaError> {
     if !schema.is_object() && !schema.is_boolean() {
         return Err(SchemaError {
             pointer: String::new(),
@@ -110,7 +129,7 @@ fn unusable(schema: &Value, error: &ValidationError<'_>) -> SchemaError {
     let pointer = error.instance_path().to_string();
     let message = match error.kind() {
         jsonschema::error::ValidationErrorKind::Referencing(reason) => {
-            match remote_reference(schema, String::new()) {
+            match remote_reference(schema, &mut Vec::new()) {
                 Some((pointer, uri)) => {
                     let message = format!(
                         "`$ref` to another document ({uri}): nothing is fetched, copy its schema into `$defs`"
@@ -126,20 +145,25 @@ fn unusable(schema: &Value, error: &ValidationError<'_>) -> SchemaError {
 }
 
 /// The first `$ref` that leads out of the document.
-fn remote_reference(node: &Value, at: String) -> Option<(String, String)> {
-    let step = |name: &str| format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
+fn remote_reference<'n>(node: &'n Value, path: &mut Vec<Cow<'n, str>>) -> Option<(String, String)> {
+    let mut inside = |step: Cow<'n, str>, inner: &'n Value| {
+        path.push(step);
+        let found = remote_reference(inner, path);
+        path.pop();
+        found
+    };
     match node {
         Value::Object(members) => {
-            if let Some(uri) = members.get("$ref").and_then(Value::as_str).filter(|uri| !uri.starts_with('#'))
-            {
-                return Some((step("$ref"), uri.to_owned()));
-            }
-            members.iter().find_map(|(name, member)| remote_reference(member, step(name)))
+            let uri = members.get("$ref").and_then(Value::as_str).filter(|uri| !uri.starts_with('#'));
+            let Some(uri) = uri else {
+                return members.iter().find_map(|(name, member)| inside(name.as_str().into(), member));
+            };
+            let steps = path.iter().map(AsRef::as_ref).chain(["$ref"]);
+            Some((steps.map(|step| format!("/{}", escaped(step))).collect(), crate::words::capped(uri)))
         }
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .find_map(|(index, item)| remote_reference(item, step(&index.to_string()))),
+        Value::Array(items) => {
+            items.iter().enumerate().find_map(|(index, item)| inside(index.to_string().into(), item))
+        }
         _ => None,
     }
 }
@@ -147,19 +171,44 @@ fn remote_reference(node: &Value, at: String) -> Option<(String, String)> {
 impl Compiled {
     /// Whether a value satisfies the schema: the fast answer, without reasons.
     pub fn is_valid(&self, value: &Value) -> bool {
-        self.validator.is_valid(value)
+        self.unasked(value).is_none() && self.asked().is_valid(value)
     }
 
-    /// The schema in the form of [`normalise`].
+    /// The schema in the form of [`normalise`](formwork_core::normalise).
     pub const fn normal(&self) -> &Value {
         &self.normal
+    }
+
+    /// What is said of a value that cannot be validated, because that has no bound.
+    fn unasked(&self, value: &Value) -> Option<Violation> {
+        if let Some(deepest) = self.deepest.asked
+            && is_deeper(value, deepest)
+        {
+            let violation = Violation::new(JsonPath::root(), "depth", Stage::Schema);
+            return Some(violation.with_expected(format!("at most {deepest} levels inside of each other")));
+        }
+        let is_endless = self.entangled.is_some() && is_more_work(&self.normal, value, true, MAX_ASKED);
+        is_endless.then(|| vague(JsonPath::root(), value))
+    }
+
+    /// What says fastest whether a value is valid.
+    fn asked(&self) -> &jsonschema::Validator {
+        self.entangled.as_ref().unwrap_or(&self.validator)
     }
 }
 
 impl Validator for Compiled {
     fn validate(&self, value: &Value, _: &Context<'_>, out: &mut Report) {
-        if !self.validator.is_valid(value) {
-            shape(self.validator.iter_errors(value), value, out);
+        if let Some(violation) = self.unasked(value) {
+            out.push(violation);
+        } else if !self.asked().is_valid(value) {
+            let is_deep = self.deepest.reported.is_some_and(|deepest| is_deeper(value, deepest));
+            if is_deep || (self.entangled.is_some() && is_more_work(&self.normal, value, false, MAX_REPORTED))
+            {
+                stepwise(&self.normal, self.formats, self.deepest.reported, value, out);
+            } else {
+                shape(self.validator.iter_errors(value), value, out);
+            }
         }
     }
 }

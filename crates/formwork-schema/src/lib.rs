@@ -6,6 +6,13 @@
 //!
 //! Nothing is ever fetched: a `$ref` to another document is an error. Patterns run in linear time; one that needs
 //! look-around or back-references runs with a bound on its backtracking.
+//!
+//! # Bounds
+//! Neither a schema nor a value can take all time or stack there is. [`compile`] refuses a schema that is nested deeper than
+//! 127 levels, refers to more than 10000 definitions, or whose unions and references lead to each other in so many ways
+//! that comparing one value with all of them would not end. [`lint`] asks whether anything satisfies a schema only where
+//! the answer is cheap. A thread with 2 MB of stack is enough, in dev builds as well.
+//!
 //! `examples/embed.rs` uses it alone.
 //!
 //! ```
@@ -23,12 +30,19 @@
 //! # Ok::<(), formwork_schema::SchemaError>(())
 //! ```
 
+mod bounds;
 mod compile;
+mod examine;
+mod graph;
+mod guard;
 mod lint;
+mod measure;
 mod shape;
+mod stepwise;
 mod subschema;
 mod variant;
 mod words;
+mod work;
 
 pub use compile::{Compiled, Formats, SchemaError, compile, compile_with, contract, contract_for};
 pub use lint::{Finding, lint};

@@ -1,12 +1,15 @@
+use std::borrow::Cow;
 use std::fmt;
 
 use formwork_core::Severity;
-use jsonschema::canonical::{self, Satisfiability, UnsatisfiableReason};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::bounds::shallow;
 use crate::compile::compile;
+use crate::examine::unsatisfiable;
+use crate::words::escaped;
 
 /// Something about a schema that its author will not have meant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,55 +32,49 @@ impl fmt::Display for Finding {
 /// Finds what is wrong with a schema: that it cannot be compiled, refers to other documents, is satisfied by nothing,
 /// or has keywords and required names that look misspelled.
 ///
+/// It takes little time and stack whatever the schema. Whether anything satisfies a schema is therefore told only of one
+/// that is not large (256 KiB), not deep (40 parts inside of each other, counting through references) and has few
+/// combinations of alternatives (128 in all); of others nothing is said about that. At most 200 findings are told.
+///
 /// ```
 /// let findings = formwork_schema::lint(&serde_json::json!({"type": "object", "requird": ["a"]}));
 /// assert_eq!(findings[0].to_string(), "warning: #/requird: unknown keyword: did you mean `required`?");
 /// ```
 pub fn lint(schema: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if let Err(error) = compile(schema) {
-        findings.push(Finding { pointer: error.pointer, severity: Severity::Error, message: error.message });
-    } else {
-        unsatisfiable(schema, &mut findings);
+    match compile(schema) {
+        // What cannot be compiled may be nested too deeply for anything else.
+        Err(error) if shallow(schema).is_err() => {
+            return vec![Finding {
+                pointer: error.pointer,
+                severity: Severity::Error,
+                message: error.message,
+            }];
+        }
+        Err(error) => {
+            findings.push(Finding {
+                pointer: error.pointer,
+                severity: Severity::Error,
+                message: error.message,
+            });
+        }
+        Ok(_) => unsatisfiable(schema, &mut findings),
     }
-    keywords(schema, "", &mut findings);
+    let mut spelling = Spelling { path: Vec::new(), compared: 0, findings: Vec::new() };
+    spelling.schema(schema);
+    findings.append(&mut spelling.findings);
+    findings.truncate(MAX_FINDINGS);
     findings
 }
 
-/// Schemas beyond this many bytes are not examined for parts that nothing satisfies: that can take long.
-const MAX_EXAMINED: usize = 256 * 1024;
+/// Findings that are told: a schema with more is wrong in one way, many times.
+const MAX_FINDINGS: usize = 200;
 
-fn unsatisfiable(schema: &Value, findings: &mut Vec<Finding>) {
-    if schema.to_string().len() > MAX_EXAMINED {
-        return;
-    }
-    let Ok(prepared) = canonical::options().offline().prepare(schema) else { return };
-    let parts = prepared.unsatisfiable().unwrap_or_default();
-    let nothing = prepared.canonicalize().is_ok_and(|whole| whole.satisfiability() == Satisfiability::No);
-    if nothing && !parts.contains_key("") {
-        let message = "no value satisfies the schema".to_owned();
-        findings.push(Finding { pointer: String::new(), severity: Severity::Error, message });
-    }
-    for (pointer, reason) in parts {
-        let message = match reason {
-            UnsatisfiableReason::Literal => continue, // `false` is written on purpose
-            UnsatisfiableReason::Empty(cause) => format!("no value satisfies {}", part(&cause)),
-            UnsatisfiableReason::Conflict(causes) => {
-                let parts: Vec<String> = causes.iter().map(part).collect();
-                format!("no value satisfies {} together", parts.join(" and "))
-            }
-        };
-        let severity = if pointer.is_empty() { Severity::Error } else { Severity::Warning };
-        findings.push(Finding { pointer, severity, message });
-    }
-}
+/// Words that are compared with what may be meant: with a thousand names, each of the one is not held against all others.
+const MAX_COMPARED: usize = 200_000;
 
-fn part(cause: &canonical::Cause) -> String {
-    match cause.keywords.as_slice() {
-        [] => format!("#{}", cause.pointer),
-        keywords => keywords.iter().map(|keyword| format!("`{keyword}`")).collect::<Vec<_>>().join(" and "),
-    }
-}
+/// Letters of a word that may be misspelled: comparing takes time with their square.
+const MAX_LETTERS: usize = 64;
 
 /// Every keyword of the drafts in use, and the ones of OpenAPI that schemas often carry.
 const KEYWORDS: &[&str] = &[
@@ -152,26 +149,49 @@ const KEYWORDS: &[&str] = &[
     "xml",
 ];
 
-fn keywords(schema: &Value, at: &str, findings: &mut Vec<Finding>) {
-    let Value::Object(members) = schema else { return };
-    for (keyword, value) in members {
-        let pointer = format!("{at}/{}", keyword.replace('~', "~0").replace('/', "~1"));
-        match (keyword.as_str(), value) {
+/// Looks for misspelled words in a schema.
+struct Spelling<'s> {
+    /// Where the look is, as the names that lead there.
+    path: Vec<Cow<'s, str>>,
+    compared: usize,
+    findings: Vec<Finding>,
+}
+
+impl<'s> Spelling<'s> {
+    /// Looks at a part of the schema, one step further inside.
+    fn inside(&mut self, step: impl Into<Cow<'s, str>>, look: impl FnOnce(&mut Self)) {
+        if self.findings.len() < MAX_FINDINGS && self.compared < MAX_COMPARED {
+            self.path.push(step.into());
+            look(self);
+            self.path.pop();
+        }
+    }
+
+    fn warn(&mut self, message: String) {
+        let pointer = self.path.iter().map(|step| format!("/{}", escaped(step))).collect();
+        self.findings.push(Finding { pointer, severity: Severity::Warning, message });
+    }
+
+    fn schema(&mut self, schema: &'s Value) {
+        let Value::Object(members) = schema else { return };
+        for (keyword, value) in members {
+            self.inside(keyword, |here| here.keyword(keyword, value, members));
+        }
+    }
+
+    fn keyword(&mut self, keyword: &'s str, value: &'s Value, members: &'s Map<String, Value>) {
+        match (keyword, value) {
             (
                 "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
                 Value::Object(schemas),
             ) => {
                 for (name, schema) in schemas {
-                    keywords(
-                        schema,
-                        &format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")),
-                        findings,
-                    );
+                    self.inside(name, |here| here.schema(schema));
                 }
             }
             ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(schemas)) => {
                 for (index, schema) in schemas.iter().enumerate() {
-                    keywords(schema, &format!("{pointer}/{index}"), findings);
+                    self.inside(index.to_string(), |here| here.schema(schema));
                 }
             }
             (
@@ -187,40 +207,49 @@ fn keywords(schema: &Value, at: &str, findings: &mut Vec<Finding>) {
                 | "unevaluatedItems"
                 | "unevaluatedProperties",
                 schema,
-            ) => keywords(schema, &pointer, findings),
-            ("required", Value::Array(names)) => {
-                required(names, members.get("properties"), &pointer, findings)
-            }
+            ) => self.schema(schema),
+            ("required", Value::Array(names)) => self.required(names, members.get("properties")),
             (keyword, _) if KEYWORDS.contains(&keyword) || keyword.starts_with("x-") => {}
             (keyword, _) => {
-                if let Some(meant) = nearest(keyword, KEYWORDS.iter().copied()) {
-                    let message = format!("unknown keyword: did you mean `{meant}`?");
-                    findings.push(Finding { pointer, severity: Severity::Warning, message });
+                if let Some(meant) = self.nearest(keyword, KEYWORDS.iter().copied()) {
+                    self.warn(format!("unknown keyword: did you mean `{meant}`?"));
                 }
             }
         }
     }
-}
 
-/// Required names that no property has, but that are near to one.
-fn required(names: &[Value], properties: Option<&Value>, at: &str, findings: &mut Vec<Finding>) {
-    let Some(properties) = properties.and_then(Value::as_object) else { return };
-    for (index, name) in names.iter().enumerate() {
-        let Some(name) = name.as_str().filter(|name| !properties.contains_key(*name)) else { continue };
-        if let Some(meant) = nearest(name, properties.keys().map(String::as_str)) {
-            let message =
-                format!("`{name}` is required and no property has that name: did you mean `{meant}`?");
-            findings.push(Finding { pointer: format!("{at}/{index}"), severity: Severity::Warning, message });
+    /// Required names that no property has, but that are near to one.
+    fn required(&mut self, names: &'s [Value], properties: Option<&'s Value>) {
+        let Some(properties) = properties.and_then(Value::as_object) else { return };
+        for (index, name) in names.iter().enumerate() {
+            let Some(name) = name.as_str().filter(|name| !properties.contains_key(*name)) else { continue };
+            self.inside(index.to_string(), |here| {
+                if let Some(meant) = here.nearest(name, properties.keys().map(String::as_str)) {
+                    here.warn(format!(
+                        "`{name}` is required and no property has that name: did you mean `{meant}`?"
+                    ));
+                }
+            });
         }
     }
-}
 
-/// The one of these words that is at most two letters away, a third of the word at most.
-fn nearest<'w>(word: &str, among: impl Iterator<Item = &'w str>) -> Option<&'w str> {
-    let most = (word.chars().count() / 3).min(2);
-    among
-        .map(|other| (strsim::osa_distance(word, other), other))
-        .filter(|(away, _)| *away <= most)
-        .min()
-        .map(|(_, other)| other)
+    /// The one of these words that is at most two letters away, a third of the word at most.
+    fn nearest<'w>(&mut self, word: &str, among: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+        let letters = word.chars().take(MAX_LETTERS + 1).count();
+        let most = (letters / 3).min(2);
+        if letters > MAX_LETTERS || most == 0 {
+            return None;
+        }
+        let left = MAX_COMPARED.saturating_sub(self.compared);
+        let mut seen = 0;
+        let nearest = among
+            .take(left)
+            .inspect(|_| seen += 1)
+            .filter(|other| letters.abs_diff(other.chars().take(MAX_LETTERS + 3).count()) <= most)
+            .map(|other| (strsim::osa_distance(word, other), other))
+            .filter(|(away, _)| *away <= most)
+            .min();
+        self.compared += seen;
+        nearest.map(|(_, other)| other)
+    }
 }

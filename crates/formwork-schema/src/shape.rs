@@ -7,7 +7,7 @@ use jsonschema::paths::LocationSegment;
 use serde_json::Value;
 
 use crate::variant::{expected_variants, meant_variant};
-use crate::words::{count, either, shown, type_name};
+use crate::words::{bound, count, either, shown, type_name};
 
 /// Reports every error about `document`.
 pub(crate) fn shape<'e>(
@@ -15,19 +15,38 @@ pub(crate) fn shape<'e>(
     document: &Value,
     out: &mut Report,
 ) {
-    let mut found = Vec::with_capacity(errors.size_hint().0);
+    let mut found = Found(Vec::with_capacity(errors.size_hint().0));
     for error in errors {
         flatten(&error, document, &mut found);
     }
-    let is_caused = |(index, violation): (usize, &Violation)| {
-        let mut others = found.iter().enumerate().filter(|(other, _)| *other != index);
-        others.any(|(other, cause)| {
-            cause.path == violation.path
-                && (explains(cause, violation) || (other < index && cause.rule == violation.rule))
-        })
-    };
-    let caused: Vec<bool> = found.iter().enumerate().map(is_caused).collect();
-    out.extend(found.into_iter().zip(caused).filter(|(_, caused)| !caused).map(|(violation, _)| violation));
+    out.extend(found.0);
+}
+
+/// Violations that are compared with each other, each with each.
+const MAX_COMPARED: usize = 1000;
+
+/// Violations, of which none is the reason for another.
+struct Found(Vec<Violation>);
+
+impl Found {
+    fn push(&mut self, violation: Violation) {
+        // Beyond what is ever told, they are only counted.
+        if self.0.len() >= MAX_COMPARED {
+            self.0.push(violation);
+            return;
+        }
+        let here = |other: &Violation| other.path == violation.path;
+        let says_enough = |other: &Violation| explains(other, &violation) || other.rule == violation.rule;
+        if self.0.iter().any(|other| here(other) && says_enough(other)) {
+            return;
+        }
+        self.0.retain(|other| !(here(other) && explains(&violation, other)));
+        self.0.push(violation);
+    }
+
+    fn extend(&mut self, violations: impl Iterator<Item = Violation>) {
+        violations.for_each(|violation| self.push(violation));
+    }
 }
 
 /// Whether the first of two violations at one place is the reason for the second.
@@ -41,7 +60,7 @@ fn explains(cause: &Violation, effect: &Violation) -> bool {
 }
 
 /// One error as violations; those of the variant that was meant, where there are variants.
-fn flatten(error: &ValidationError<'_>, document: &Value, out: &mut Vec<Violation>) {
+fn flatten(error: &ValidationError<'_>, document: &Value, out: &mut Found) {
     let path = path(error, document);
     match error.kind() {
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
@@ -102,23 +121,15 @@ fn is_closed(error: &ValidationError<'_>) -> bool {
 
 /// What a keyword asks for, and what the value is instead.
 fn words(kind: &Kind, value: &Value) -> (String, String) {
-    let characters =
-        || count(value.as_str().map_or(0, |text| text.chars().count()) as u64, "character").to_string();
-    let items = || count(value.as_array().map_or(0, Vec::len) as u64, "item").to_string();
-    let fields = || count(value.as_object().map_or(0, serde_json::Map::len) as u64, "field").to_string();
+    let characters = || count("", value.as_str().map_or(0, |text| text.chars().count()) as u64, "character");
+    let items = || count("", value.as_array().map_or(0, Vec::len) as u64, "item");
+    let fields = || count("", value.as_object().map_or(0, serde_json::Map::len) as u64, "field");
     match kind {
-        Kind::Type { kind: TypeKind::Single(name) } if !value.is_number() => {
-            (name.to_string(), type_name(value).to_owned())
-        }
         Kind::Type { kind } => {
             let names = type_names(kind);
             // Of a number that should be an integer the value says more than its type.
-            let found = if value.is_number() && names.iter().any(|name| name == "integer") {
-                value.to_string()
-            } else {
-                type_name(value).to_owned()
-            };
-            (either(&names), found)
+            let shows = value.is_number() && names.contains(&"integer");
+            (either(&names), if shows { shown(value) } else { type_name(value).to_owned() })
         }
         Kind::Enum { options } => {
             let options: Vec<String> =
@@ -126,13 +137,13 @@ fn words(kind: &Kind, value: &Value) -> (String, String) {
             (either(&options), shown(value))
         }
         Kind::Constant { expected_value } => (expected_value.to_string(), shown(value)),
-        Kind::Minimum { limit } => (format!("at least {limit}"), shown(value)),
-        Kind::Maximum { limit } => (format!("at most {limit}"), shown(value)),
-        Kind::ExclusiveMinimum { limit } => (format!("more than {limit}"), shown(value)),
-        Kind::ExclusiveMaximum { limit } => (format!("less than {limit}"), shown(value)),
-        Kind::MultipleOf { multiple_of } => (format!("a multiple of {multiple_of}"), shown(value)),
-        Kind::MinLength { limit } => (format!("at least {}", count(*limit, "character")), characters()),
-        Kind::MaxLength { limit } => (format!("at most {}", count(*limit, "character")), characters()),
+        Kind::Minimum { limit } => (bound("at least ", limit), shown(value)),
+        Kind::Maximum { limit } => (bound("at most ", limit), shown(value)),
+        Kind::ExclusiveMinimum { limit } => (bound("more than ", limit), shown(value)),
+        Kind::ExclusiveMaximum { limit } => (bound("less than ", limit), shown(value)),
+        Kind::MultipleOf { multiple_of } => (bound("a multiple of ", multiple_of), shown(value)),
+        Kind::MinLength { limit } => (count("at least ", *limit, "character"), characters()),
+        Kind::MaxLength { limit } => (count("at most ", *limit, "character"), characters()),
         Kind::Pattern { pattern } => (format!("text that matches `{pattern}`"), shown(value)),
         Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
             ("text on which the pattern can be decided".to_owned(), shown(value))
@@ -145,17 +156,17 @@ fn words(kind: &Kind, value: &Value) -> (String, String) {
             (format!("text of the type {content_media_type}"), shown(value))
         }
         Kind::FromUtf8 { .. } => ("encoded text".to_owned(), shown(value)),
-        Kind::MinItems { limit } => (format!("at least {}", count(*limit, "item")), items()),
-        Kind::MaxItems { limit } => (format!("at most {}", count(*limit, "item")), items()),
-        Kind::AdditionalItems { limit } => (format!("at most {}", count(*limit as u64, "item")), items()),
+        Kind::MinItems { limit } => (count("at least ", *limit, "item"), items()),
+        Kind::MaxItems { limit } => (count("at most ", *limit, "item"), items()),
+        Kind::AdditionalItems { limit } => (count("at most ", *limit as u64, "item"), items()),
         Kind::UnevaluatedItems { .. } => ("no further items".to_owned(), items()),
         Kind::UniqueItems => ("no item twice".to_owned(), String::new()),
         Kind::Contains => ("an item that fits `contains`".to_owned(), String::new()),
-        Kind::MinProperties { limit } => (format!("at least {}", count(*limit, "field")), fields()),
-        Kind::MaxProperties { limit } => (format!("at most {}", count(*limit, "field")), fields()),
+        Kind::MinProperties { limit } => (count("at least ", *limit, "field"), fields()),
+        Kind::MaxProperties { limit } => (count("at most ", *limit, "field"), fields()),
         Kind::OneOfMultipleValid { context } => {
             let fitting = context.iter().filter(|errors| errors.is_empty()).count();
-            ("exactly one variant to fit".to_owned(), count(fitting as u64, "variant").to_string())
+            ("exactly one variant to fit".to_owned(), count("", fitting as u64, "variant"))
         }
         Kind::Not { .. } => ("anything that `not` does not describe".to_owned(), shown(value)),
         Kind::FalseSchema => ("nothing here".to_owned(), shown(value)),
@@ -166,31 +177,34 @@ fn words(kind: &Kind, value: &Value) -> (String, String) {
     }
 }
 
-pub(crate) fn type_names(kind: &TypeKind) -> Vec<String> {
+pub(crate) fn type_names(kind: &TypeKind) -> Vec<&'static str> {
     match kind {
-        TypeKind::Single(name) => vec![name.to_string()],
-        TypeKind::Multiple(names) => names.iter().map(|name| name.to_string()).collect(),
+        TypeKind::Single(name) => vec![name.as_str()],
+        TypeKind::Multiple(names) => names.iter().map(|name| name.as_str()).collect(),
     }
 }
 
 /// Where an error is. The document tells names from indexes: in the error's pointer both may be `0`.
 pub(crate) fn path(error: &ValidationError<'_>, document: &Value) -> JsonPath {
-    let pointer = error.instance_path().as_str();
-    let steps = || pointer.split('/').skip(1);
-    let is_number = |step: &str| !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
-    // Most paths have names alone, and need no look at the document.
-    let mut here = Some(document).filter(|_| steps().any(is_number));
-    steps()
-        .map(|step| {
-            let index = here.filter(|value| value.is_array()).and_then(|_| step.parse().ok());
-            let segment = index.map_or_else(|| Segment::Key(unescape(step)), Segment::Index);
-            here = here.and_then(|value| match &segment {
-                Segment::Key(name) => value.get(name),
-                Segment::Index(index) => value.get(index),
-            });
-            segment
-        })
-        .collect()
+    let mut rest = error.instance_path().as_str();
+    let mut path: Vec<Segment> = Vec::new();
+    while let Some(from) = rest.strip_prefix('/') {
+        let (step, after) = from.split_at(from.bytes().position(|byte| byte == b'/').unwrap_or(from.len()));
+        // Most steps are names, and need no look at the document.
+        let index = if step.bytes().all(|byte| byte.is_ascii_digit()) { step.parse().ok() } else { None };
+        let index = index.filter(|_| at(document, &path).is_some_and(Value::is_array));
+        path.push(index.map_or_else(|| Segment::Key(unescape(step)), Segment::Index));
+        rest = after;
+    }
+    path.into_iter().collect()
+}
+
+/// The value at the end of these steps.
+fn at<'v>(document: &'v Value, steps: &[Segment]) -> Option<&'v Value> {
+    steps.iter().try_fold(document, |value, step| match step {
+        Segment::Key(name) => value.get(name),
+        Segment::Index(index) => value.get(index),
+    })
 }
 
 /// A step of a JSON Pointer as the name that it stands for.

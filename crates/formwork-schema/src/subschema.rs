@@ -1,23 +1,13 @@
 //! The part of a schema that governs one value of a document.
 
+use std::collections::HashSet;
+
 use formwork_core::{JsonPath, Segment};
 use serde_json::{Map, Value, json};
 
 /// The schema of the value at `path`, able to stand alone: with the `$defs` that it needs. `normal` is normalised.
 pub(crate) fn subschema(normal: &Value, path: &JsonPath, document: &Value) -> Option<Value> {
-    let mut parts = vec![normal];
-    let mut value = Some(document);
-    for segment in path.segments() {
-        let inner = parts
-            .iter()
-            .flat_map(|part| all_parts(normal, part, value, 0))
-            .filter_map(|part| step(part, segment));
-        parts = inner.collect();
-        value = value.and_then(|value| match segment {
-            Segment::Key(name) => value.get(name),
-            Segment::Index(index) => value.get(index),
-        });
-    }
+    let (parts, _) = reached(normal, path, document);
     let governing: Vec<&Value> = parts.into_iter().filter(|part| **part != Value::Bool(true)).collect();
     let mut schema = match governing.as_slice() {
         [] => return None,
@@ -31,6 +21,42 @@ pub(crate) fn subschema(normal: &Value, path: &JsonPath, document: &Value) -> Op
         schema.insert("$defs".to_owned(), Value::Object(needed));
     }
     Some(schema)
+}
+
+/// Every part of a schema that governs the value at `path`, with all that they include.
+pub(crate) fn governing<'s>(normal: &'s Value, path: &JsonPath, document: &Value) -> Vec<&'s Value> {
+    let (parts, value) = reached(normal, path, document);
+    every_part(normal, parts, value)
+}
+
+/// The parts that one gets to along a path, and the value there.
+fn reached<'s, 'd>(
+    normal: &'s Value,
+    path: &JsonPath,
+    document: &'d Value,
+) -> (Vec<&'s Value>, Option<&'d Value>) {
+    let mut parts = vec![normal];
+    let mut value = Some(document);
+    for segment in path.segments() {
+        let inner = every_part(normal, parts, value).into_iter().filter_map(|part| step(part, segment));
+        parts = distinct(inner.collect());
+        value = value.and_then(|value| match segment {
+            Segment::Key(name) => value.get(name),
+            Segment::Index(index) => value.get(index),
+        });
+    }
+    (parts, value)
+}
+
+fn every_part<'s>(normal: &'s Value, parts: Vec<&'s Value>, value: Option<&Value>) -> Vec<&'s Value> {
+    distinct(parts.into_iter().flat_map(|part| all_parts(normal, part, value, 0)).collect())
+}
+
+/// Each part once: with several ways to one, their number would grow with every step of a path.
+fn distinct(mut parts: Vec<&Value>) -> Vec<&Value> {
+    let mut seen = HashSet::new();
+    parts.retain(|part| seen.insert(std::ptr::from_ref::<Value>(part)));
+    parts
 }
 
 /// A schema and all that it includes by `$ref`, `allOf`, and the variants that the value fits by its tags.

@@ -1,5 +1,7 @@
 //! Of several variants that a value fits none of, the one that it was meant to be.
 
+use std::collections::HashSet;
+
 use formwork_core::JsonPath;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
@@ -47,6 +49,7 @@ pub(crate) fn expected_variants(
     document: &Value,
 ) -> String {
     let mut words: Vec<String> = Vec::new();
+    let mut known = HashSet::new();
     for errors in variants {
         let here = |error: &&ValidationError<'_>| path(error, document) == *at;
         let value = errors.iter().filter(here).find_map(|error| match error.kind() {
@@ -73,7 +76,7 @@ pub(crate) fn expected_variants(
         };
         let word = value.or_else(tag).or_else(field);
         let word = word.unwrap_or_else(|| "another variant".to_owned());
-        if !words.contains(&word) {
+        if known.insert(word.clone()) {
             words.push(word);
         }
     }

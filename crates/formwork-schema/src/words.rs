@@ -1,6 +1,7 @@
 //! What was expected and what was found, in words.
 
-use std::fmt::{self, Display};
+use std::borrow::Borrow;
+use std::fmt::{Display, Write as _};
 
 use serde_json::Value;
 
@@ -20,32 +21,52 @@ pub(crate) const fn type_name(value: &Value) -> &'static str {
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => type_name(value).to_owned(),
+        Value::Number(number) => number.to_string(),
         scalar => scalar.to_string(),
     }
 }
 
 /// `a`, `a or b`, `a, b or c`; at most [`MAX_LISTED`] of them.
-pub(crate) fn either(words: &[String]) -> String {
-    match words {
-        [] => String::new(),
-        [only] => only.clone(),
-        many if many.len() > MAX_LISTED => {
-            format!(
-                "{} or {} more",
-                many.iter().take(MAX_LISTED).cloned().collect::<Vec<_>>().join(", "),
-                many.len() - MAX_LISTED
-            )
-        }
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+pub(crate) fn either(words: &[impl Borrow<str>]) -> String {
+    let list = |words: &[_]| words.join(", ");
+    match words.split_at_checked(MAX_LISTED) {
+        Some((first, rest @ [_, ..])) => format!("{} or {} more", list(first), rest.len()),
+        _ => match words {
+            [] => String::new(),
+            [only] => only.borrow().to_owned(),
+            [first @ .., last] => format!("{} or {}", list(first), last.borrow()),
+        },
     }
 }
 
 const MAX_LISTED: usize = 12;
 
-/// `1 item`, `2 items`.
-pub(crate) fn count(number: impl Into<u64>, unit: &str) -> impl Display {
+/// `at least 0.5`.
+pub(crate) fn bound(before: &str, limit: &impl Display) -> String {
+    let mut words = String::with_capacity(before.len() + SPACE);
+    // Writing to memory cannot fail.
+    _ = write!(words, "{before}{limit}");
+    words
+}
+
+/// `at least 1 item`; `2 items` with nothing before.
+pub(crate) fn count(before: &str, number: impl Into<u64>, unit: &str) -> String {
     let number = number.into();
-    fmt::from_fn(move |f| write!(f, "{number} {unit}{}", if number == 1 { "" } else { "s" }))
+    let mut words = bound(before, &number);
+    words.push(' ');
+    words.push_str(unit);
+    if number != 1 {
+        words.push('s');
+    }
+    words
+}
+
+/// Room for a number and its unit.
+const SPACE: usize = 32;
+
+/// A name as a step of a JSON Pointer.
+pub(crate) fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// The first part of a long text.

@@ -1,0 +1,162 @@
+//! Which schemas are refused because compiling them or validating with them could take all time or stack there is.
+//!
+//! The levels were measured on dev builds, whose frames are the largest (jsonschema 0.60.2, KB of stack for each level:
+//! compiling 5.5, reporting errors 3.2 for one value and 2.1 for values inside of each other, asking whether a value is
+//! valid 0.6), so that a thread with Rust's usual 2 MB gets by with three quarters of it.
+
+use std::collections::BTreeMap;
+
+use formwork_core::normalise_with_origins;
+use serde_json::Value;
+
+use crate::compile::SchemaError;
+use crate::guard::guarded;
+use crate::measure::{Measure, Reach};
+use crate::words::escaped;
+
+/// Values inside of each other in a schema: what the readers of JSON bear.
+const MAX_DEPTH: usize = 127;
+
+/// Parts that are compiled inside of each other.
+const MAX_COMPILING: usize = 250;
+
+/// Parts that are looked at inside of each other while one value is validated.
+const MAX_LEVELS: usize = 400;
+
+/// The same, with the values inside of it, while it is asked whether it is valid.
+const MAX_ASKED: usize = 2000;
+
+/// The same, while errors are collected.
+const MAX_REPORTED: usize = 500;
+
+/// Comparisons for one value, beyond what the size of the schema explains.
+const MAX_WAYS: u64 = 10_000;
+
+/// Definitions that a schema refers to: jsonschema takes time with their square (2.5 s for these, in a dev build).
+const MAX_DEFINITIONS: usize = 10_000;
+
+/// What was found of a schema that is within all bounds.
+#[derive(Debug)]
+pub(crate) struct Bounded {
+    pub(crate) normal: Value,
+    /// The normal form with [`guarded`] variants, where one value can be more work than it is large.
+    pub(crate) guarded: Option<Value>,
+    measure: Measure,
+}
+
+/// Refuses a schema that is nested too deeply for anything else to be done with it.
+pub(crate) fn shallow(schema: &Value) -> Result<(), SchemaError> {
+    let Some(pointer) = too_deep(schema) else { return Ok(()) };
+    let message = format!("the schema is nested deeper than {MAX_DEPTH} levels");
+    Err(SchemaError { pointer, message })
+}
+
+/// Measures a schema that is [`shallow`].
+pub(crate) fn bounded(schema: &Value) -> Result<Bounded, SchemaError> {
+    let (normal, origins) = normalise_with_origins(schema);
+    let mut measure = Measure::of(&normal);
+    let mut refused = refusal(&normal, &measure);
+    let mut guards = None;
+    if refused.is_none() && measure.unfolded > crate::work::MAX_REPORTED {
+        let guarded = guarded(&normal);
+        measure = Measure::of(&guarded);
+        refused = refusal(&guarded, &measure);
+        guards = Some(guarded);
+    }
+    match refused {
+        None => Ok(Bounded { normal, guarded: guards, measure }),
+        Some((unit, message)) => Err(SchemaError { pointer: pointer_of(&normal, &origins, unit), message }),
+    }
+}
+
+/// The unit that is too much, and why.
+fn refusal(normal: &Value, measure: &Measure) -> Option<(usize, String)> {
+    let definitions = normal.get("$defs").and_then(Value::as_object).map_or(0, serde_json::Map::len);
+    if definitions > MAX_DEFINITIONS {
+        let message = format!("the schema refers to {definitions} definitions, more than {MAX_DEFINITIONS}");
+        return Some((0, message));
+    }
+    if measure.compiling > MAX_COMPILING {
+        let message =
+            "too many definitions are nested deeply: move what is inside of them into definitions of its own";
+        return Some((0, message.to_owned()));
+    }
+    // Of the units that are too much the least is told: there it begins.
+    let least = |of: &dyn Fn(&Reach) -> u64, limit: u64| {
+        let all = measure.units.iter().map(of).enumerate().filter(|(_, found)| *found > limit);
+        all.min_by_key(|(_, found)| *found).map(|(unit, _)| unit)
+    };
+    if let Some(unit) = least(&|reach| reach.levels as u64, MAX_LEVELS as u64) {
+        let message = format!(
+            "for one value, more than {MAX_LEVELS} parts include each other: merge what only refers to the next"
+        );
+        return Some((unit, message));
+    }
+    let limit = MAX_WAYS.saturating_add(measure.parts.saturating_mul(4));
+    least(&|reach| reach.ways, limit).map(|unit| {
+        let message = "unions and references lead to each other in too many ways to compare one value with all of \
+                       them: refer to each variant once";
+        (unit, message.to_owned())
+    })
+}
+
+impl Bounded {
+    /// How deep a value may be nested.
+    pub(crate) fn deepest(&self) -> Deepest {
+        let levels = self.measure.units.iter().map(|reach| reach.levels).max().unwrap_or(1).max(1);
+        let within = |limit| match self.measure.levels {
+            Some(all) if all <= limit => None,
+            _ => Some(limit / levels),
+        };
+        Deepest { asked: within(MAX_ASKED), reported: within(MAX_REPORTED) }
+    }
+}
+
+/// How deep a value may be nested, so that the stack bears it; `None` if that makes no difference.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deepest {
+    /// To ask whether it is valid.
+    pub(crate) asked: Option<usize>,
+    /// To collect the errors of all of it at once.
+    pub(crate) reported: Option<usize>,
+}
+
+/// Where a unit is in the schema as it was written.
+fn pointer_of(normal: &Value, origins: &BTreeMap<String, String>, unit: usize) -> String {
+    let names = normal.get("$defs").and_then(Value::as_object);
+    let name = unit.checked_sub(1).and_then(|number| names?.keys().nth(number));
+    name.and_then(|name| origins.get(name)).cloned().unwrap_or_default()
+}
+
+/// Whether a value is nested deeper than this.
+pub(crate) fn is_deeper(value: &Value, than: usize) -> bool {
+    match value {
+        Value::Array(items) => than == 0 || items.iter().any(|item| is_deeper(item, than - 1)),
+        Value::Object(members) => than == 0 || members.values().any(|member| is_deeper(member, than - 1)),
+        _ => false,
+    }
+}
+
+/// The first place that is nested too deeply.
+fn too_deep(schema: &Value) -> Option<String> {
+    fn steps<'s>(value: &'s Value, left: usize, path: &mut Vec<std::borrow::Cow<'s, str>>) -> bool {
+        let mut step = |name, inner| {
+            path.push(name);
+            let found = left == 0 || steps(inner, left - 1, path);
+            if !found {
+                path.pop();
+            }
+            found
+        };
+        match value {
+            Value::Array(items) => {
+                items.iter().enumerate().any(|(index, item)| step(index.to_string().into(), item))
+            }
+            Value::Object(members) => members.iter().any(|(name, member)| step(name.as_str().into(), member)),
+            _ => false,
+        }
+    }
+    let mut path = Vec::new();
+    steps(schema, MAX_DEPTH, &mut path)
+        .then(|| path.iter().map(|step| format!("/{}", escaped(step))).collect())
+}

@@ -1,0 +1,187 @@
+//! How the parts of a schema lead to each other, and the bounds that follow from it.
+//!
+//! All of it is about a schema in the form of [`normalise`](formwork_core::normalise): there every reference is
+//! `#/$defs/name`.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+/// What a part of a schema is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The value that the schema itself is asked about.
+    Here,
+    /// A member or an item of it.
+    Inside,
+}
+
+/// The schemas that are written inside of a schema, without the one that it refers to.
+pub(crate) fn parts(schema: &Value) -> impl Iterator<Item = (Place, &str, &Value)> {
+    schema.as_object().into_iter().flatten().flat_map(|(keyword, value)| {
+        let keyword = keyword.as_str();
+        let (place, list, map, single) = match (keyword, value) {
+            ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => (Place::Here, Some(list), None, None),
+            ("prefixItems" | "items", Value::Array(list)) => (Place::Inside, Some(list), None, None),
+            ("dependentSchemas" | "dependencies", Value::Object(map)) => (Place::Here, None, Some(map), None),
+            ("properties" | "patternProperties", Value::Object(map)) => {
+                (Place::Inside, None, Some(map), None)
+            }
+            ("not" | "if" | "then" | "else", _) => (Place::Here, None, None, Some(value)),
+            (
+                "items"
+                | "contains"
+                | "additionalProperties"
+                | "additionalItems"
+                | "propertyNames"
+                | "unevaluatedItems"
+                | "unevaluatedProperties"
+                | "contentSchema",
+                _,
+            ) => (Place::Inside, None, None, Some(value)),
+            _ => (Place::Here, None, None, None),
+        };
+        let listed = list.into_iter().flatten();
+        let mapped = map.into_iter().flat_map(|map| map.values());
+        listed.chain(mapped).chain(single).map(move |part| (place, keyword, part))
+    })
+}
+
+/// The name of the definition that a schema refers to.
+pub(crate) fn target(schema: &Value) -> Option<&str> {
+    schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
+}
+
+/// The root and the definitions of a schema, each by its number; the root has number 0.
+pub(crate) struct Graph<'s> {
+    pub(crate) units: Vec<&'s Value>,
+    pub(crate) names: Vec<&'s str>,
+    numbers: HashMap<&'s str, usize>,
+}
+
+impl<'s> Graph<'s> {
+    pub(crate) fn new(normal: &'s Value) -> Self {
+        let mut graph = Self { units: vec![normal], names: vec![""], numbers: HashMap::new() };
+        for (name, unit) in normal.get("$defs").and_then(Value::as_object).into_iter().flatten() {
+            graph.numbers.insert(name, graph.units.len());
+            graph.units.push(unit);
+            graph.names.push(name);
+        }
+        graph
+    }
+
+    /// The definition that a schema refers to.
+    pub(crate) fn target(&self, schema: &Value) -> Option<usize> {
+        // `$recursiveRef` is always the root, or what has taken its place.
+        let recursive = schema.get("$recursiveRef").map(|_| 0);
+        target(schema).and_then(|name| self.numbers.get(name).copied()).or(recursive)
+    }
+
+    /// The definitions that each unit refers to: anywhere, or for the value itself only. One entry for each reference.
+    pub(crate) fn edges(&self, only_here: bool) -> Vec<Vec<usize>> {
+        let of = |unit: &&Value| {
+            let mut found = Vec::new();
+            self.collect(unit, only_here, &mut found);
+            found
+        };
+        self.units.iter().map(of).collect()
+    }
+
+    fn collect(&self, schema: &Value, only_here: bool, found: &mut Vec<usize>) {
+        found.extend(self.target(schema));
+        for (place, _, part) in parts(schema) {
+            if !only_here || place == Place::Here {
+                self.collect(part, only_here, found);
+            }
+        }
+    }
+}
+
+/// Nodes that can be reached from each other, in groups; a group comes after all that it leads to.
+///
+/// Tarjan's algorithm without recursion: a chain of references may be as long as the schema.
+pub(crate) fn groups(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    const NEW: usize = usize::MAX;
+    let mut index = vec![NEW; edges.len()];
+    let mut low = vec![0; edges.len()];
+    let mut open = vec![false; edges.len()];
+    let (mut stack, mut groups, mut next) = (Vec::new(), Vec::new(), 0);
+    for root in 0..edges.len() {
+        if index[root] != NEW {
+            continue;
+        }
+        let mut frames = vec![(root, 0)];
+        while let Some((node, at)) = frames.pop() {
+            if at == 0 {
+                (index[node], low[node], open[node]) = (next, next, true);
+                next += 1;
+                stack.push(node);
+            }
+            if let Some(&to) = edges[node].get(at) {
+                frames.push((node, at + 1));
+                if index[to] == NEW {
+                    frames.push((to, 0));
+                } else if open[to] {
+                    low[node] = low[node].min(index[to]);
+                }
+                continue;
+            }
+            if let Some(&(parent, _)) = frames.last() {
+                low[parent] = low[parent].min(low[node]);
+            }
+            if low[node] == index[node] {
+                let from = stack.iter().rposition(|open| *open == node).unwrap_or(0);
+                let group = stack.split_off(from);
+                group.iter().for_each(|node| open[*node] = false);
+                groups.push(group);
+            }
+        }
+    }
+    groups
+}
+
+/// Whether a group leads back to itself.
+pub(crate) fn is_cycle(group: &[usize], edges: &[Vec<usize>]) -> bool {
+    group.len() > 1 || group.iter().any(|node| edges[*node].contains(node))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Whether one node leads to another, by following everything.
+    fn reaches(edges: &[Vec<usize>], from: usize, to: usize) -> bool {
+        let (mut seen, mut open) = (vec![false; edges.len()], edges[from].clone());
+        while let Some(node) = open.pop() {
+            if !std::mem::replace(&mut seen[node], true) {
+                open.extend(&edges[node]);
+            }
+        }
+        seen[to]
+    }
+
+    proptest! {
+        #[test]
+        fn groups_are_what_leads_to_each_other(
+            edges in (1usize..9).prop_flat_map(|size| {
+                prop::collection::vec(prop::collection::vec(0..size, 0..4), size)
+            })
+        ) {
+            let groups = groups(&edges);
+            let mut group_of = vec![usize::MAX; edges.len()];
+            for (number, group) in groups.iter().enumerate() {
+                group.iter().for_each(|node| group_of[*node] = number);
+            }
+            for a in 0..edges.len() {
+                for b in 0..edges.len() {
+                    let both = a == b || (reaches(&edges, a, b) && reaches(&edges, b, a));
+                    prop_assert_eq!(group_of[a] == group_of[b], both);
+                }
+                for to in &edges[a] {
+                    prop_assert!(group_of[*to] <= group_of[a], "what is led to comes first");
+                }
+            }
+        }
+    }
+}

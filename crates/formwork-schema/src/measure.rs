@@ -1,0 +1,257 @@
+//! How much work a schema can be, before anything is asked of it.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::graph::{Graph, Place, groups, is_cycle, parts};
+
+/// What bounds the time and the stack that validation takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Measure {
+    /// For the root and each definition, what one value takes at most.
+    pub(crate) units: Vec<Reach>,
+    /// The most parts inside of each other altogether; `None` if the schema leads back to itself, so that the value
+    /// decides.
+    pub(crate) levels: Option<usize>,
+    /// How many parts are inside of each other while the schema is compiled.
+    pub(crate) compiling: usize,
+    /// All that is looked at if every way through the schema is gone. [`u64::MAX`] if a member of a value can be reached
+    /// in several ways, again and again.
+    pub(crate) unfolded: u64,
+    /// The parts that the schema is written with.
+    pub(crate) parts: u64,
+}
+
+/// What one value takes that a part of a schema is asked about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Reach {
+    /// The parts that it is compared with, each as often as there are ways to it.
+    pub(crate) ways: u64,
+    /// The parts that are looked at inside of each other.
+    pub(crate) levels: usize,
+}
+
+/// What jsonschema compiles inside of each other before it sets references aside, and the root.
+const COMPILED_AT_ONCE: usize = 9;
+
+impl Measure {
+    /// Measures a normalised schema. It must not be nested deeper than the stack bears.
+    pub(crate) fn of(normal: &Value) -> Self {
+        let graph = Graph::new(normal);
+        let nested: Vec<usize> = graph.units.iter().map(|unit| nesting(unit)).collect();
+        let mut sorted = nested.clone();
+        sorted.sort_unstable_by(|a, b| b.cmp(a));
+        let mut work = Work::new(&graph);
+        let here = graph.edges(true);
+        for group in groups(&here) {
+            work.settle(&group, &here);
+        }
+        let mut measure = Self {
+            units: Vec::with_capacity(graph.units.len()),
+            levels: None,
+            compiling: sorted.iter().take(COMPILED_AT_ONCE).sum(),
+            unfolded: 0,
+            parts: graph.units.iter().map(|unit| size(unit)).sum(),
+        };
+        for (number, unit) in graph.units.iter().enumerate() {
+            // A part of a cycle has more than what is written in it.
+            let mut most = work.reach[number];
+            work.every(unit, &mut |reach| {
+                most = Reach { ways: most.ways.max(reach.ways), levels: most.levels.max(reach.levels) };
+            });
+            measure.units.push(most);
+        }
+        (measure.levels, measure.unfolded) = unfolded(&graph, &nested);
+        measure
+    }
+}
+
+/// The deepest way through what is written, in parts.
+pub(crate) fn nesting(schema: &Value) -> usize {
+    1 + parts(schema).map(|(_, _, part)| nesting(part)).max().unwrap_or(0)
+}
+
+/// The schemas that are written in a schema, and itself.
+pub(crate) fn size(schema: &Value) -> u64 {
+    1 + parts(schema).map(|(_, _, part)| size(part)).sum::<u64>()
+}
+
+/// What one value takes, for each unit.
+struct Work<'g> {
+    graph: &'g Graph<'g>,
+    reach: Vec<Reach>,
+}
+
+impl<'g> Work<'g> {
+    fn new(graph: &'g Graph<'g>) -> Self {
+        Self { graph, reach: vec![Reach::default(); graph.units.len()] }
+    }
+
+    /// Counts for the units of a group; what they lead to has been counted.
+    fn settle(&mut self, group: &[usize], edges: &[Vec<usize>]) {
+        let own: Vec<Reach> =
+            group.iter().map(|unit| self.every(self.graph.units[*unit], &mut |_| {})).collect();
+        let mut reach = own.first().copied().unwrap_or_default();
+        if is_cycle(group, edges) {
+            // Each way goes through a unit once at most, and leaves it by one of its references into the group.
+            let members: HashSet<&usize> = group.iter().collect();
+            let inner = |unit: &usize| edges[*unit].iter().filter(|to| members.contains(to)).count() as u64;
+            let turns = group.iter().map(|unit| inner(unit).max(1)).fold(1, u64::saturating_mul);
+            let each = own.iter().map(|reach| reach.ways).fold(0, u64::saturating_add);
+            reach.ways = each.saturating_mul(turns).saturating_mul(group.len() as u64);
+            reach.levels = own.iter().map(|reach| reach.levels).sum();
+        }
+        for unit in group {
+            self.reach[*unit] = reach;
+        }
+    }
+
+    /// What a schema takes; tells `found` that of all that is written in it as well.
+    fn every(&self, schema: &Value, found: &mut impl FnMut(Reach)) -> Reach {
+        let mut reach = self.graph.target(schema).map(|unit| self.reach[unit]).unwrap_or_default();
+        // What was evaluated is found out by asking everything again.
+        let mut again = 1;
+        for (place, keyword, part) in parts(schema) {
+            let inner = self.every(part, found);
+            if place == Place::Here {
+                reach.ways = reach.ways.saturating_add(inner.ways);
+                reach.levels = reach.levels.max(inner.levels);
+            } else if keyword.starts_with("unevaluated") {
+                again = 2;
+            }
+        }
+        reach.ways = reach.ways.saturating_add(1).saturating_mul(again);
+        reach.levels += 1;
+        found(reach);
+        reach
+    }
+}
+
+/// All levels of a schema, and all that it is when every reference is written out.
+fn unfolded(graph: &Graph<'_>, nested: &[usize]) -> (Option<usize>, u64) {
+    let edges = graph.edges(false);
+    let mut levels = vec![0usize; edges.len()];
+    let mut sizes = vec![0u64; edges.len()];
+    let mut group_of = vec![usize::MAX; edges.len()];
+    let (mut cyclic, mut most) = (false, 0);
+    for (number, group) in groups(&edges).into_iter().enumerate() {
+        group.iter().for_each(|unit| group_of[*unit] = number);
+        let outside = group.iter().flat_map(|unit| &edges[*unit]).map(|to| levels[*to]).max();
+        let depth = group.iter().map(|unit| nested[*unit]).sum::<usize>() + outside.unwrap_or(0);
+        let mut size = group
+            .iter()
+            .map(|unit| written_out(graph, graph.units[*unit], &sizes))
+            .fold(0, u64::saturating_add);
+        if is_cycle(&group, &edges) {
+            cyclic = true;
+            let back = |schema: &Value| graph.target(schema).is_some_and(|unit| group_of[unit] == number);
+            if group.iter().any(|unit| turns(graph.units[*unit], &back) == Turns::Many) {
+                size = u64::MAX;
+            }
+        }
+        for unit in group {
+            (levels[unit], sizes[unit]) = (depth, size);
+        }
+        most = most.max(size);
+    }
+    (if cyclic { None } else { levels.iter().copied().max() }, most)
+}
+
+fn written_out(graph: &Graph<'_>, schema: &Value, sizes: &[u64]) -> u64 {
+    let referred = graph.target(schema).map_or(0, |unit| sizes[unit]);
+    parts(schema)
+        .map(|(_, _, part)| written_out(graph, part, sizes))
+        .fold(referred.saturating_add(1), u64::saturating_add)
+}
+
+/// In how many ways a schema leads back to itself for the same member of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turns {
+    None,
+    One,
+    Many,
+}
+
+fn turns(schema: &Value, back: &impl Fn(&Value) -> bool) -> Turns {
+    let mut ways = usize::from(back(schema));
+    let (mut members, mut items) = (false, false);
+    for (_, keyword, part) in parts(schema) {
+        match turns(part, back) {
+            Turns::Many => return Turns::Many,
+            Turns::None => {}
+            // A member has one of these, whichever it is.
+            Turns::One => match keyword {
+                "properties" | "additionalProperties" => members = true,
+                "items" | "prefixItems" | "additionalItems" => items = true,
+                _ => ways += 1,
+            },
+        }
+    }
+    match ways + usize::from(members) + usize::from(items) {
+        0 => Turns::None,
+        // An array is no object.
+        1 => Turns::One,
+        2 if ways == 0 => Turns::One,
+        _ => Turns::Many,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    /// Goes every way there is for one value, as jsonschema does; where it leads back, it stops.
+    fn walk<'s>(normal: &'s Value, schema: &'s Value, behind: &mut Vec<&'s str>, most: u64) -> (u64, usize) {
+        let (mut ways, mut levels) = (1, 0);
+        let name = crate::graph::target(schema).filter(|name| !behind.contains(name));
+        if let Some((name, unit)) = name.and_then(|name| Some((name, normal["$defs"].get(name)?))) {
+            behind.push(name);
+            let inner = walk(normal, unit, behind, most);
+            behind.pop();
+            (ways, levels) = (ways + inner.0, levels.max(inner.1));
+        }
+        for (_, _, part) in parts(schema).filter(|(place, ..)| *place == Place::Here) {
+            if ways < most {
+                let inner = walk(normal, part, behind, most - ways);
+                (ways, levels) = (ways + inner.0, levels.max(inner.1));
+            }
+        }
+        (ways, levels + 1)
+    }
+
+    proptest! {
+        #[test]
+        fn no_way_through_a_schema_is_longer_or_left_out(
+            units in prop::collection::vec(prop::collection::vec(0usize..7, 0..4), 7)
+        ) {
+            let unit = |targets: &Vec<usize>| {
+                let to = |unit: &usize| json!({"$ref": format!("#/$defs/d{unit}")});
+                json!({"anyOf": targets.iter().map(to).collect::<Vec<_>>()})
+            };
+            let all: serde_json::Map<_, _> =
+                units.iter().enumerate().map(|(number, targets)| (format!("d{number}"), unit(targets))).collect();
+            let normal = json!({"$ref": "#/$defs/d0", "$defs": all});
+            let measure = Measure::of(&normal);
+            let (ways, levels) = walk(&normal, &normal, &mut Vec::new(), 100_000);
+            prop_assert!(ways.min(100_000) <= measure.units[0].ways, "{} {}", ways, measure.units[0].ways);
+            prop_assert!(levels <= measure.units[0].levels);
+        }
+    }
+
+    #[test]
+    fn a_list_turns_in_one_way_and_an_expression_in_many() {
+        let list = json!({"anyOf": [{"type": "null"}, {"properties": {"next": {"$ref": "#/$defs/l"}}}]});
+        let measure = Measure::of(&json!({"$ref": "#/$defs/l", "$defs": {"l": list}}));
+        assert_eq!((measure.levels, measure.unfolded < 100), (None, true));
+        let add = json!({"properties": {"left": {"$ref": "#/$defs/e"}, "right": {"$ref": "#/$defs/e"}}});
+        let measure = Measure::of(&json!({"$ref": "#/$defs/e", "$defs": {"e": {"oneOf": [add, add]}}}));
+        assert_eq!((measure.levels, measure.unfolded), (None, u64::MAX));
+        let tree = Measure::of(&json!({"$ref": "#/$defs/e", "$defs": {"e": add}}));
+        assert!(tree.unfolded < 100, "left and right are different members");
+        let flat = Measure::of(&json!({"properties": {"a": {"items": {"type": "string"}}}}));
+        assert_eq!((flat.levels, flat.compiling, flat.parts), (Some(3), 3, 3));
+    }
+}

@@ -1,0 +1,127 @@
+//! How much work it is to validate one value, where a member of it can be reached in many ways.
+//!
+//! A union whose variants lead back to it has its members' errors collected once for each variant, at each level: 5
+//! variants and 10 levels are ten million. Counting that takes only as many steps as there are parts and values.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::graph::{Place, parts, target};
+use crate::guard::is_ruled_out;
+
+/// Comparisons after which errors are looked for step by step instead: some 100 ms.
+pub(crate) const MAX_REPORTED: u64 = 50_000;
+
+/// Comparisons after which it is not even asked whether a value is valid.
+pub(crate) const MAX_ASKED: u64 = 20_000_000;
+
+/// Pairs of a part and a value that are remembered to count; a value that has more is not asked about either.
+const MAX_COUNTED: usize = 1_000_000;
+
+/// Whether a validator may make more comparisons than a limit: all, to find every error, or those of a
+/// [`guarded`](crate::guard) schema, which leaves variants that are `ruled_out` by their tags at once.
+pub(crate) fn is_more_work(normal: &Value, value: &Value, ruled_out: bool, limit: u64) -> bool {
+    Work { normal, ruled_out, limit, known: HashMap::new() }
+        .of((normal, value))
+        .is_none_or(|work| work > limit)
+}
+
+/// A part of a schema, and what it is asked about.
+type Pair<'s, 'v> = (&'s Value, &'v Value);
+
+struct Work<'s> {
+    normal: &'s Value,
+    ruled_out: bool,
+    limit: u64,
+    known: HashMap<(*const Value, *const Value), u64>,
+}
+
+/// A pair whose work is being counted.
+struct Open<'s, 'v> {
+    pair: Pair<'s, 'v>,
+    inner: Vec<Pair<'s, 'v>>,
+    total: u64,
+}
+
+impl<'s> Work<'s> {
+    /// The comparisons for a pair; `None` as soon as they are too many. Not by recursion, because it is asked to find out
+    /// how deep that may be.
+    fn of<'v>(&mut self, pair: Pair<'s, 'v>) -> Option<u64> {
+        let mut open = vec![self.open(pair)];
+        loop {
+            let here = open.last_mut()?;
+            if here.total > self.limit || self.known.len() > MAX_COUNTED {
+                return None;
+            }
+            if let Some(inner) = here.inner.pop() {
+                match self.known.get(&key(inner)) {
+                    Some(known) => here.total = here.total.saturating_add(*known),
+                    None if is_leaf(inner.0) => here.total += 1,
+                    None => open.push(self.open(inner)),
+                }
+                continue;
+            }
+            let (total, pair) = (here.total, here.pair);
+            self.known.insert(key(pair), total);
+            open.pop();
+            match open.last_mut() {
+                Some(outer) => outer.total = outer.total.saturating_add(total),
+                None => return Some(total),
+            }
+        }
+    }
+
+    fn open<'v>(&mut self, pair: Pair<'s, 'v>) -> Open<'s, 'v> {
+        // A schema that leads back to itself for the same value is not followed around.
+        self.known.insert(key(pair), 1);
+        let inner = self.inner(pair);
+        Open { pair, inner, total: 1 }
+    }
+
+    /// What else is asked to answer a pair.
+    fn inner<'v>(&self, (schema, value): Pair<'s, 'v>) -> Vec<Pair<'s, 'v>> {
+        let mut inner = Vec::new();
+        let referred = target(schema).and_then(|name| self.normal.get("$defs")?.get(name));
+        inner.extend(referred.map(|unit| (unit, value)));
+        let listed = schema.get("prefixItems").and_then(Value::as_array);
+        for (place, keyword, part) in parts(schema) {
+            match (place, keyword, value) {
+                (_, "properties" | "prefixItems", _) => {}
+                (Place::Here, ..) => {
+                    let is_variant = self.ruled_out && matches!(keyword, "anyOf" | "oneOf");
+                    if !(is_variant && is_ruled_out(self.normal, part, value)) {
+                        inner.push((part, value));
+                    }
+                }
+                (_, "items" | "additionalItems" | "unevaluatedItems" | "contains", Value::Array(items)) => {
+                    let from = if keyword == "items" { listed.map_or(0, Vec::len) } else { 0 };
+                    inner.extend(items.iter().skip(from).map(|item| (part, item)));
+                }
+                (_, "items" | "additionalItems" | "unevaluatedItems" | "contains", _) => {}
+                (_, _, Value::Object(members)) => {
+                    let named = schema.get("properties").filter(|_| keyword == "additionalProperties");
+                    let all = members
+                        .iter()
+                        .filter(|(name, _)| named.is_none_or(|named| named.get(name).is_none()));
+                    inner.extend(all.map(|(_, member)| (part, member)));
+                }
+                _ => {}
+            }
+        }
+        let properties = schema.get("properties");
+        let members = value.as_object().into_iter().flatten();
+        inner.extend(members.filter_map(|(name, member)| Some((properties?.get(name)?, member))));
+        inner.extend(listed.into_iter().flatten().zip(value.as_array().into_iter().flatten()));
+        inner
+    }
+}
+
+fn key((schema, value): Pair<'_, '_>) -> (*const Value, *const Value) {
+    (std::ptr::from_ref(schema), std::ptr::from_ref(value))
+}
+
+/// Whether a schema leads nowhere: most parts do, and need not be remembered.
+fn is_leaf(schema: &Value) -> bool {
+    target(schema).is_none() && parts(schema).next().is_none()
+}
