@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use formwork_core::{Call, Enforcement, Fault, FaultKind, Finish, Time, Usage};
+use formwork_core::{Call, Enforcement, Fault, FaultKind, Finish, Part, Time, Usage};
 use serde_json::{Value, json};
 use toktrie::{TokEnv, TokenizerEnv};
 
@@ -106,6 +106,7 @@ impl Engine {
         let start = Instant::now();
         let schema = schema(call)?;
         let sampler = Sampler::new(&call.sampling).map_err(bad)?;
+        self.bound(call)?;
         let prompt = self.template.encode(&call.messages, &self.vocabulary).map_err(bad)?;
         let room = self.room(call, prompt.len())?;
         let vocabulary = Arc::clone(&self.vocabulary);
@@ -147,15 +148,23 @@ impl Engine {
         }
     }
 
+    /// Refuses a call whose messages cannot fit, before tokens are made of them.
+    fn bound(&self, call: &Call) -> Result<(), Fault> {
+        let parts = call.messages.iter().flat_map(|message| &message.parts);
+        let texts = parts.filter_map(|part| match part {
+            Part::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        let (least, context) = (self.vocabulary.least(texts), self.context());
+        if least >= context { Err(bad(too_long(&format!("at least {least}"), context))) } else { Ok(()) }
+    }
+
     /// The tokens that an answer may have.
     fn room(&self, call: &Call, prompt: usize) -> Result<usize, Fault> {
         let context = self.context();
         // One for the first token of an answer, without which there is no point.
         if prompt == 0 || prompt >= context {
-            let message = format!(
-                "the prompt has {prompt} tokens and the model's context {context}: shorten it, or raise the context"
-            );
-            return Err(bad(message));
+            return Err(bad(too_long(&prompt.to_string(), context)));
         }
         let asked = call.max_tokens.map_or(DEFAULT_MAX_TOKENS, |tokens| tokens as usize);
         if asked == 0 {
@@ -264,6 +273,12 @@ fn schema(call: &Call) -> Result<Option<Value>, Fault> {
 
 fn bad(message: impl Into<String>) -> Fault {
     Fault::new(FaultKind::BadRequest, message)
+}
+
+fn too_long(tokens: &str, context: usize) -> String {
+    format!(
+        "the prompt has {tokens} tokens and the model's context {context}: shorten it, or use a model with a larger context"
+    )
 }
 
 fn too_short(call: &Call, room: usize, prompt: usize, needed: usize) -> String {

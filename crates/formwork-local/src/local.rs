@@ -1,4 +1,5 @@
 use std::fmt;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::mpsc::Sender;
 use std::task::{Context, Poll};
@@ -49,8 +50,14 @@ impl Local {
     pub fn open(options: LocalOptions) -> Result<Self, LocalError> {
         let (jobs, facts) = worker::start(move || {
             let store = options.store()?;
+            let known = Known::find(&options.model);
+            // A folder that has the name of a known model is in nobody's way.
+            let folder = Path::new(&options.model);
+            if known.is_none() && folder.is_dir() {
+                return Err(LocalError::file(folder, "it is a folder: name the .gguf file in it"));
+            }
             let path = store.fetch(&options.model)?;
-            let sha256 = Known::find(&options.model).map(|known| known.sha256);
+            let sha256 = known.map(|known| known.sha256);
             Engine::load(Tensors::open(&path, sha256, &store)?, options.context)
         })?;
         let mut capabilities = Capabilities::new(Enforcement::Schema)

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use candle_core::quantized::gguf_file::Value;
 use tokenizers::models::bpe::{BPE, Merges, Vocab};
@@ -23,6 +23,7 @@ pub(crate) struct Vocabulary {
     special: Vec<(String, u32)>,
     begin: Option<u32>,
     ends: Vec<u32>,
+    lengths: Lengths,
 }
 
 impl Vocabulary {
@@ -44,7 +45,15 @@ impl Vocabulary {
         let words = words(&texts, &kinds);
         let first = *ends.first().ok_or_else(|| gguf.error("the model has no end-of-text token"))?;
         let trie = TokTrie::from(&TokRxInfo::new(words.len() as u32, first), &words).with_eos_tokens(&ends);
-        Ok(Self { tokenizer: tokenizer(gguf, texts)?, trie, special, begin, ends })
+        let lengths = Lengths::of(&texts);
+        Ok(Self { tokenizer: tokenizer(gguf, texts)?, trie, special, begin, ends, lengths })
+    }
+
+    /// How many tokens these texts have at least, one after another.
+    ///
+    /// Known without making them: that takes a hundred times the memory of the text.
+    pub(crate) fn least<'t>(&self, texts: impl Iterator<Item = &'t str>) -> usize {
+        self.lengths.least(texts)
     }
 
     /// The tokens of a text that holds no control token, whatever it looks like.
@@ -166,7 +175,7 @@ fn ends(gguf: &Gguf, special: &[(String, u32)], count: usize) -> Result<Vec<u32>
         }
     }
     ends.extend(special.iter().filter(|(text, _)| TURN_ENDS.contains(&text.as_str())).map(|(_, id)| *id));
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     ends.retain(|id| seen.insert(*id));
     Ok(ends)
 }
@@ -187,6 +196,32 @@ fn words(texts: &[String], kinds: &[Kind]) -> Vec<Vec<u8>> {
         Kind::Unused => Vec::new(),
     };
     texts.iter().zip(kinds).map(word).collect()
+}
+
+/// What bounds the number of tokens from below.
+struct Lengths {
+    /// The bytes of the longest token.
+    longest: usize,
+    /// The bytes that have a token: the tokenizer leaves out others.
+    known: [bool; 256],
+}
+
+impl Lengths {
+    fn of(texts: &[String]) -> Self {
+        let singles: HashSet<&str> = texts.iter().map(String::as_str).collect();
+        let is_known = |byte: usize| {
+            let byte = u8::try_from(byte).unwrap_or_default();
+            singles.contains(byte_char(byte).to_string().as_str())
+        };
+        // A character stands for a byte. Control tokens count: a whole word that looks like one may become one.
+        let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);
+        Self { longest: longest.max(1), known: std::array::from_fn(is_known) }
+    }
+
+    fn least<'t>(&self, texts: impl Iterator<Item = &'t str>) -> usize {
+        let bytes = texts.flat_map(str::bytes).filter(|byte| self.known[usize::from(*byte)]).count();
+        bytes.div_ceil(self.longest)
+    }
 }
 
 /// The character that GPT-2's alphabet has for a byte: printable ones stand for themselves, others follow from U+0100.
@@ -247,10 +282,24 @@ mod tests {
 
     #[test]
     fn the_alphabet_has_a_character_of_its_own_for_each_byte() {
-        let all: std::collections::HashSet<_> = (0..=255).map(byte_char).collect();
+        let all: HashSet<_> = (0..=255).map(byte_char).collect();
         assert_eq!(all.len(), 256);
         assert_eq!((byte_char(b' '), byte_char(b'\n'), byte_char(b'a')), ('Ġ', 'Ċ', 'a'));
         assert_eq!((byte_char(0xAD), byte_char(0x7F)), ('Ń', 'ġ'));
+    }
+
+    #[test]
+    fn the_longest_token_bounds_their_number() {
+        let mut texts: Vec<String> = (0..=255).map(|byte| byte_char(byte).to_string()).collect();
+        let least = |texts: &[String], text: &str| Lengths::of(texts).least([text, text].into_iter());
+        assert_eq!(least(&texts, "abcx"), 8);
+        // Six bytes in the alphabet, which take more in UTF-8.
+        texts.push("ĠĠĊabc".to_owned());
+        assert_eq!(least(&texts, "abcx"), 2);
+        // What has no token does not count.
+        texts.remove(usize::from(b'x'));
+        assert_eq!((least(&texts, "abcx"), least(&texts, "xxxx")), (1, 0));
+        assert_eq!(least(&[], "abc"), 0);
     }
 
     #[test]
@@ -290,7 +339,10 @@ mod tests {
         ];
         for (text, ids) in fixtures {
             assert_eq!(vocabulary.encode(text).unwrap(), ids, "{text}");
+            assert!(vocabulary.least([text].into_iter()) <= ids.len(), "{text}");
         }
+        let least = vocabulary.least(["word ".repeat(1_000_000).as_str()].into_iter());
+        assert!(least > 8192, "{least} of 5 MB are not enough to refuse them");
         assert_eq!(
             vocabulary.split_special("<|im_end|> is text"),
             [Written::Special(2), Written::Plain(" is text")]

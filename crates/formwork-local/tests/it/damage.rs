@@ -65,6 +65,7 @@ fn other_files_are_told_apart() {
         assert!(error(&file).contains(words), "{}", error(&file));
     }
     assert!(error(&folder.path().join("missing.gguf")).contains("there is no such file"));
+    assert!(error(folder.path()).ends_with("it is a folder: name the .gguf file in it"));
 }
 
 #[test]
