@@ -1,9 +1,11 @@
 //! Answers that come as one document.
 
 use formwork_core::{Enforcement, FaultKind, Finish, Usage};
+use formwork_openai::OpenAi;
+use formwork_wire::{Bytes, Deltas, Wire};
 use serde_json::{Value, json};
 
-use crate::support::{JSON, STREAM, answered, call, decode};
+use crate::support::{JSON, STREAM, answered, call, decode, decode_chunks, head};
 
 fn document(message: Value, finish: Value) -> String {
     let usage = json!({"prompt_tokens": 31, "completion_tokens": 9, "total_tokens": 40});
@@ -197,4 +199,60 @@ async fn a_megabyte() {
     let body = document(says(&text), json!("stop"));
     let answer = answered(&call(Enforcement::Schema), 200, "application/json", body).await.unwrap();
     assert_eq!(answer.text.len(), text.len());
+}
+
+#[test]
+fn members_of_another_kind_are_passed_over() {
+    for (place, odd) in [
+        ("/model", json!(["m"])),
+        ("/error", json!(null)),
+        ("/usage", json!("none")),
+        ("/usage", json!([{"prompt_tokens": 1}])),
+        ("/x_groq", json!(7.5)),
+        ("/usage/prompt_tokens_details", json!(true)),
+        ("/usage/total_tokens", json!("many")),
+        ("/choices/0/delta", json!([])),
+        ("/choices/0/index", json!("0")),
+        ("/choices/0/error", json!(false)),
+        ("/choices/0/finish_reason", json!({"type": "stop"})),
+        ("/choices/0/logprobs", json!({"content": [{"token": "{", "bytes": [123]}]})),
+        ("/choices/0/message/refusal", json!(0)),
+        ("/choices/0/message/tool_calls", json!({})),
+    ] {
+        let mut body: Value = serde_json::from_str(&document(says("{}"), json!("stop"))).unwrap();
+        let (parent, name) = place.rsplit_once('/').unwrap();
+        body.pointer_mut(parent).unwrap()[name] = odd;
+        let answer = decode(&call(Enforcement::None), JSON, &body.to_string()).unwrap();
+        assert_eq!((answer.text.as_str(), answer.finish), ("{}", Finish::Stop), "{place}");
+    }
+    for choices in [json!({}), json!("c"), json!(null), json!([]), json!(1), json!([{"index": 1}])] {
+        let body = json!({"choices": choices}).to_string();
+        let fault = decode(&call(Enforcement::None), JSON, &body).unwrap_err();
+        assert!(fault.message.contains("no choices"), "{fault}");
+    }
+}
+
+#[test]
+fn of_members_that_are_there_twice_the_last_one_counts() {
+    let body = r#"{"choices": [], "choices": [{"message": {"content": "1", "content": "2"}}], "usage": {"prompt_tokens": 1},
+        "usage": {"prompt_tokens": 3.0, "completion_tokens": 4, "prompt_\u0074okens": 5}}"#;
+    let answer = decode(&call(Enforcement::None), JSON, body).unwrap();
+    assert_eq!((answer.text.as_str(), answer.usage.input_tokens, answer.usage.output_tokens), ("2", 5, 4));
+}
+
+#[test]
+fn a_body_is_the_same_however_it_comes() {
+    let body = document(says("{}"), json!("stop"));
+    let whole = decode_chunks(&call(Enforcement::None), JSON, [body.as_bytes()]).0;
+    for at in 0..=body.len() {
+        let (first, second) = body.as_bytes().split_at(at);
+        assert_eq!(decode_chunks(&call(Enforcement::None), JSON, [first, second]).0, whole, "{at}");
+        let mut decoder = OpenAi::new("gpt-test").decoder(&call(Enforcement::None), &head(200, JSON));
+        let mut out = Deltas::new();
+        for chunk in [first, second, b" "] {
+            decoder.push_bytes(Bytes::copy_from_slice(chunk), &mut out).unwrap();
+        }
+        decoder.end(&mut out).unwrap();
+        assert_eq!(Vec::from(out), whole, "{at}");
+    }
 }
