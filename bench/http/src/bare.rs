@@ -85,7 +85,10 @@ impl Bare {
             client,
             url,
             stream: request["stream"] == true,
-            system: request["messages"][0]["content"].as_str().ok_or("there is no system message")?.to_owned(),
+            system: request["messages"][0]["content"]
+                .as_str()
+                .ok_or("there is no system message")?
+                .to_owned(),
             response_format: request.get("response_format").cloned(),
             temperature: request["temperature"].as_f64(),
             validator,
@@ -95,7 +98,11 @@ impl Bare {
     pub(crate) async fn call(&self, input: &str) -> Result<Score, Failure> {
         let response = self.send(input).await?;
         let text = if self.stream { read(response, |_| {}).await? } else { content(response.json().await?) };
-        let value: Value = serde_json::from_str(&text)?;
+        self.judge(&text)
+    }
+
+    pub(crate) fn judge(&self, text: &str) -> Result<Score, Failure> {
+        let value: Value = serde_json::from_str(text)?;
         if !self.validator.is_valid(&value) {
             return Err("the answer does not satisfy the schema".into());
         }
@@ -105,7 +112,10 @@ impl Bare {
     pub(crate) async fn send(&self, input: &str) -> Result<Response, Failure> {
         let body = Body {
             model: MODEL,
-            messages: [Message { role: "system", content: &self.system }, Message { role: "user", content: input }],
+            messages: [
+                Message { role: "system", content: &self.system },
+                Message { role: "user", content: input },
+            ],
             response_format: self.response_format.as_ref(),
             temperature: self.temperature,
             stream: self.stream,

@@ -1,7 +1,10 @@
 //! CPU time of a call, from a text to a validated, typed value; both sides in turns.
 
 use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use formwork_core::{Call, Provider as _};
+use formwork_extract::{Observer, RunId, Started};
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
@@ -10,13 +13,33 @@ use crate::oracle::INPUT;
 use crate::process::{Server, cpu};
 use crate::{Failure, ours};
 
-pub(crate) async fn measure(stream: bool, in_flight: usize, calls: usize, rounds: usize) -> Result<Value, Failure> {
+/// Keeps the last call that was made.
+#[derive(Clone, Default)]
+struct Last(Arc<Mutex<Option<Call>>>);
+
+impl Observer for Last {
+    fn attempt_started(&self, _: RunId, started: &Started<'_>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(started.call.clone());
+    }
+}
+
+/// With `alone` only the provider is ours: what it answers is judged as the bare client does it, so that the figure is of
+/// the way over HTTP without the run around it.
+pub(crate) async fn measure(
+    stream: bool,
+    alone: bool,
+    in_flight: usize,
+    calls: usize,
+    rounds: usize,
+) -> Result<Value, Failure> {
     let server = Server::start()?;
     let base_url = format!("{}/v1", server.address);
     let extractor = ours::extractor(&base_url, stream)?;
 
     // Equal work first: the same request, the same value.
-    let value = extractor.extract(INPUT).await?.value;
+    let last = Last::default();
+    let value = extractor.extraction(INPUT).with_observer(last.clone()).run().await?.value;
+    let call = last.0.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or("there was no call")?;
     let body = server.ask("/last").await?;
     let request: Value = serde_json::from_str(&body)?;
     let bare = Bare::new(&base_url, &request)?;
@@ -28,7 +51,14 @@ pub(crate) async fn measure(stream: bool, in_flight: usize, calls: usize, rounds
         return Err(format!("the sides do not send the same request: {body} and {other}").into());
     }
 
-    let ours = async || extractor.extract(INPUT).await.map(|outcome| outcome.value).map_err(Failure::from);
+    let provider = ours::provider(&base_url, stream, 64 << 20)?;
+    let ours = async || {
+        if !alone {
+            return Ok(extractor.extract(INPUT).await?.value);
+        }
+        let completion = provider.call(&call.clone()).await?.collect().await?;
+        bare.judge(&completion.text)
+    };
     let peer = async || bare.call(INPUT).await;
     // Warm: connections, branch predictors, the allocator.
     turn(&ours, in_flight, calls).await?;

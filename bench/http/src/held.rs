@@ -46,14 +46,20 @@ pub(crate) async fn measure(is_ours: bool, calls: usize) -> Result<Value, Failur
     } else {
         let bare = Bare::new(&held, &request)?;
         let call = async || {
-            let count = |piece: &str| _ = pieces.0.fetch_add(usize::from(!piece.is_empty()), Ordering::Relaxed);
+            let count =
+                |piece: &str| _ = pieces.0.fetch_add(usize::from(!piece.is_empty()), Ordering::Relaxed);
             bare::read(bare.send(INPUT).await?, count).await.map(|_| ())
         };
         all(&server, &pieces, calls, call).await
     }
 }
 
-async fn all<F>(server: &Server, pieces: &Pieces, calls: usize, call: impl Fn() -> F) -> Result<Value, Failure>
+async fn all<F>(
+    server: &Server,
+    pieces: &Pieces,
+    calls: usize,
+    call: impl Fn() -> F,
+) -> Result<Value, Failure>
 where
     F: Future<Output = Result<(), Failure>>,
 {

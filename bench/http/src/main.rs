@@ -1,6 +1,7 @@
 //! What `cargo xtask bench http` asks of formwork's way over HTTP: each prints one line of JSON.
 //!
-//! - `http-side calls (document | stream) IN_FLIGHT CALLS ROUNDS` takes turns with a bare client: CPU time of a call.
+//! - `http-side calls (document | stream) (extractor | provider) IN_FLIGHT CALLS ROUNDS` takes turns with a bare client:
+//!   CPU time of a call.
 //! - `http-side held (ours | bare) CALLS` holds so many answers open in their middle: memory of a call.
 //! - `http-side flood (stop | whole) BYTES` is offered so much of one answer: memory of a slow reader, and of a fast one.
 //! - `http-side serve` is the server of them all, which is started as a process of its own: its CPU time is not counted.
@@ -9,8 +10,8 @@ mod bare;
 mod calls;
 mod flood;
 mod held;
-mod ours;
 mod oracle;
+mod ours;
 mod process;
 mod server;
 
@@ -27,8 +28,16 @@ async fn main() -> Result<(), Failure> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let line = match arguments.as_slice() {
         ["serve"] => return server::serve().await,
-        ["calls", mode @ ("document" | "stream"), in_flight, calls, rounds] => {
-            calls::measure(*mode == "stream", in_flight.parse()?, calls.parse()?, rounds.parse()?).await?
+        [
+            "calls",
+            mode @ ("document" | "stream"),
+            part @ ("extractor" | "provider"),
+            in_flight,
+            calls,
+            rounds,
+        ] => {
+            let (stream, alone) = (*mode == "stream", *part == "provider");
+            calls::measure(stream, alone, in_flight.parse()?, calls.parse()?, rounds.parse()?).await?
         }
         ["held", side @ ("ours" | "bare"), calls] => held::measure(*side == "ours", calls.parse()?).await?,
         ["flood", how @ ("stop" | "whole"), bytes] => flood::measure(*how == "whole", bytes.parse()?).await?,

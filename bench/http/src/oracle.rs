@@ -81,9 +81,11 @@ pub(crate) fn document() -> String {
 pub(crate) fn events() -> Vec<String> {
     let letters: Vec<char> = ANSWER.chars().collect();
     let mut events = vec![event(&json!({"role": "assistant", "content": "", "refusal": null}), Value::Null)];
-    events.extend(letters.chunks(4).map(|piece| {
-        event(&json!({"content": piece.iter().collect::<String>()}), Value::Null)
-    }));
+    events.extend(
+        letters
+            .chunks(4)
+            .map(|piece| event(&json!({"content": piece.iter().collect::<String>()}), Value::Null)),
+    );
     events.push(event(&json!({}), json!("stop")));
     events.push(framed(&json!({"id": ID, "object": CHUNK, "choices": [], "usage": usage()}).to_string()));
     events.push(framed("[DONE]"));

@@ -8,8 +8,8 @@ use formwork_http::{HttpTransport, Key};
 use formwork_openai::OpenAi;
 use formwork_wire::{Auth, Http};
 
-use crate::oracle::{KEY, MODEL, SYSTEM, Score, schema};
 use crate::Failure;
+use crate::oracle::{KEY, MODEL, SYSTEM, Score, schema};
 
 pub(crate) fn extractor(base_url: &str, stream: bool) -> Result<Extractor<Score>, Failure> {
     let contract = formwork_schema::contract_for(Arc::new(Inline::new("ai_score", schema()?)));

@@ -56,7 +56,8 @@ impl Canned {
         let events: Vec<Vec<u8>> = oracle::events().iter().map(|event| chunk(event)).collect();
         let stream = [STREAM.as_bytes().to_vec(), events.concat(), END.to_vec()].concat();
         let drop = chunk(&oracle::event(&json!({"content": "x-y.".repeat(PIECE / 4)}), json!(null)));
-        let (document, last, sent) = (whole("application/json", oracle::document().as_bytes()), Mutex::default(), AtomicU64::new(0));
+        let (document, last, sent) =
+            (whole("application/json", oracle::document().as_bytes()), Mutex::default(), AtomicU64::new(0));
         Self { document, stream, events, drop, last, sent, released: watch::Sender::new(false) }
     }
 

@@ -51,7 +51,11 @@ pub(crate) async fn measure(tokens: u32, system: &str, user: &str) -> Result<Val
 fn weights() -> Result<String, Box<dyn Error>> {
     let known = KNOWN.first().ok_or("there is no default model")?;
     let file = Store::open()?.folder().join("q8_0").join(format!("{}.gguf", known.sha256));
-    if file.is_file() { Ok(file.display().to_string()) } else { Err(format!("{} is missing", file.display()).into()) }
+    if file.is_file() {
+        Ok(file.display().to_string())
+    } else {
+        Err(format!("{} is missing", file.display()).into())
+    }
 }
 
 /// CPU time of this process: fields 14 and 15 of proc(5)'s `stat`, in hundredths of a second.

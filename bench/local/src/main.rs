@@ -18,7 +18,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
         ["choosing", seeds, rounds, schema, text] => {
             choosing::measure(seeds.parse()?, rounds.parse()?, schema, text).await?
         }
-        _ => return Err("usage: formwork-side (decode TOKENS SYSTEM USER | choosing SEEDS ROUNDS SCHEMA TEXT)".into()),
+        _ => {
+            return Err(
+                "usage: formwork-side (decode TOKENS SYSTEM USER | choosing SEEDS ROUNDS SCHEMA TEXT)".into(),
+            );
+        }
     };
     println!("{line}");
     Ok(())

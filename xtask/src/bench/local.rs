@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::measure::median;
+use super::programs::{built, last_line, peers};
 use super::report::{Goal, Row};
 use crate::workspace;
 
@@ -113,10 +114,10 @@ fn beside_the_peer() -> Result<Vec<Row>, String> {
     let tokens = TOKENS.to_string();
     let (mut our_speeds, mut peer_speeds) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let line = last_line(Command::new(&ours).args(["decode", &tokens, SYSTEM, STORY]))?;
+        let line = one_thread(Command::new(&ours).args(["decode", &tokens, SYSTEM, STORY]))?;
         our_speeds.push(speed(&line)?);
         let weights = line["weights"].as_str().ok_or("formwork-side names no weights")?;
-        let line = last_line(Command::new(&peer).args([weights, &tokens, SYSTEM, STORY]))?;
+        let line = one_thread(Command::new(&peer).args([weights, &tokens, SYSTEM, STORY]))?;
         peer_speeds.push(speed(&line)?);
     }
     let ratio = median(our_speeds.iter().zip(&peer_speeds).map(|(ours, peer)| ours / peer));
@@ -128,7 +129,7 @@ fn beside_the_peer() -> Result<Vec<Row>, String> {
     for question in &QUESTIONS {
         let schema = workspace::root().join("examples").join(question.schema);
         let line =
-            last_line(Command::new(&ours).args(["choosing", "3", "5"]).arg(schema).arg(question.text))?;
+            one_thread(Command::new(&ours).args(["choosing", "3", "5"]).arg(schema).arg(question.text))?;
         let share = line["share"].as_f64().ok_or("formwork-side names no share")?;
         let milliseconds = |part: &str| 1000.0 * line[part]["median"].as_f64().unwrap_or(f64::NAN);
         let from = format!("{:.3} / {:.1} ms a step", milliseconds("choosing"), milliseconds("decode"));
@@ -138,28 +139,9 @@ fn beside_the_peer() -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// Builds a program of `bench/`.
-fn peers(package: &str) -> Command {
-    let mut cargo = workspace::cargo();
-    let manifest = workspace::root().join("bench").join("Cargo.toml");
-    cargo.args(["build", "--release", "--package", package, "--manifest-path"]).arg(manifest);
-    cargo.env("CARGO_TARGET_DIR", workspace::target());
-    cargo
-}
-
-/// Runs a release build, whose words the user sees, and says where the program is.
-fn built(cargo: &mut Command, program: &str) -> Result<PathBuf, String> {
-    let status = cargo.status().map_err(|error| format!("cannot start cargo: {error}"))?;
-    if !status.success() {
-        return Err(format!("{program} cannot be built, see above"));
-    }
-    Ok(workspace::target().join("release").join(program).with_extension(std::env::consts::EXE_EXTENSION))
-}
-
-/// The line of JSON that a program of `bench/` prints. The engine decodes on one thread on both sides.
-fn last_line(command: &mut Command) -> Result<Value, String> {
-    let text = workspace::stdout(command.env("CANDLE_NUM_THREADS", "1"))?;
-    serde_json::from_str(text.trim()).map_err(|error| format!("{text}: {error}"))
+/// What a program of `bench/` says. The engine decodes on one thread on both sides.
+fn one_thread(command: &mut Command) -> Result<Value, String> {
+    last_line(command.env("CANDLE_NUM_THREADS", "1"))
 }
 
 /// Tokens per CPU-second.

@@ -1,11 +1,13 @@
 //! `cargo xtask bench`: what things cost beside plain code with the same crates, as ratios within one run.
 
 mod build;
+mod http;
 mod judging;
 mod local;
 mod machine;
 mod measure;
 mod oracle;
+mod programs;
 mod report;
 
 use report::Row;
@@ -33,6 +35,7 @@ const BENCHES: &[(&str, Bench)] = &[
     ("machine", machine::measure),
     ("judging", judging::measure),
     ("build", build::measure),
+    ("http", http::measure),
     ("local", local::measure),
 ];
 
