@@ -6,6 +6,8 @@
 mod commands;
 mod exit;
 mod files;
+#[cfg(feature = "local")]
+mod hub;
 mod interrupt;
 mod jsonl;
 mod model;

@@ -12,7 +12,10 @@ pub(crate) async fn open(model: &str) -> Result<SharedProvider, Failed> {
     use formwork_local::{Local, LocalOptions};
 
     known(model).map_err(Failed::unavailable)?;
-    let options = LocalOptions::new().with_model(model).with_progress(crate::progress::Bytes::default());
+    let options = LocalOptions::new()
+        .with_model(model)
+        .with_progress(crate::progress::Bytes::default())
+        .with_hub(crate::hub::hub());
     let opened = tokio::task::spawn_blocking(move || Local::open(options)).await;
     match opened {
         Ok(Ok(local)) => Ok(Arc::new(local)),
@@ -31,11 +34,14 @@ pub(crate) async fn open(_: &str) -> Result<SharedProvider, Failed> {
 pub(crate) fn known(model: &str) -> Result<(), String> {
     use std::path::Path;
 
-    use formwork_local::{KNOWN, Known};
+    use formwork_local::{HubFile, KNOWN, Known};
 
     /// Between 0 and 1; a first half of a name is above it, a word with nothing in common far below.
     const ALIKE: f64 = 0.8;
 
+    if HubFile::is_meant(model) {
+        return model.parse::<HubFile>().map(|_| ()).map_err(|error| error.to_string());
+    }
     let path = Path::new(model);
     if Known::find(model).is_some() || path.extension().is_some() || path.exists() {
         return Ok(());
@@ -50,7 +56,7 @@ pub(crate) fn known(model: &str) -> Result<(), String> {
         None => {
             let names: Vec<_> = names().collect();
             format!(
-                "there is no model `{model}`: give the path of a .gguf file, or a name: {}",
+                "there is no model `{model}`: give the path of a .gguf file, one of a hub (hf:OWNER/REPOSITORY/FILE.gguf), or a name: {}",
                 names.join(", ")
             )
         }

@@ -172,6 +172,9 @@ pub struct ModelOutput {
     pub path: Option<String>,
 }
 
+/// A line of `formwork models --provider NAME --json`, and what `formwork models show` prints with `--provider`.
+pub use formwork::ollama::{Model as ServerModelOutput, ModelDetails as ServerModelDetails};
+
 /// A line of `formwork doctor --json`: one provider.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DoctorOutput {

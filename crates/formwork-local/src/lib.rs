@@ -41,4 +41,4 @@ pub use error::LocalError;
 pub use local::Local;
 pub use options::LocalOptions;
 pub use timing::{Step, Timing};
-pub use weights::{Cached, KNOWN, Known, Progress, Store};
+pub use weights::{Cached, Hub, HubFile, KNOWN, Known, Progress, Store};

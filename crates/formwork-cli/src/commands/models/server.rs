@@ -1,0 +1,110 @@
+//! The models of an Ollama server: listed, shown and fetched.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use formwork::ollama::{Admin, DEFAULT_URL, Model, ModelDetails, PullProgress};
+use formwork_core::{Fault, FaultKind};
+use formwork_extract::CancellationToken;
+use formwork_local::Progress as _;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Action, Args};
+use crate::exit::{Done, Failed};
+use crate::interrupt;
+use crate::progress::Bytes;
+use crate::targets::Targets;
+
+pub(super) fn run(config: Option<&Path>, provider: &str, args: &Args) -> Result<Done, Failed> {
+    let address = address(config, provider)?;
+    let admin = Admin::new(&address).map_err(|fault| Failed::usage(fault.message))?;
+    let failed = |fault: Fault| match fault.kind {
+        FaultKind::Unsupported => Failed::no_answer(format!("{address}: {}", fault.message)),
+        _ => Failed::unavailable(format!("{address}: {}", fault.message)),
+    };
+    interrupt::run(&CancellationToken::new(), async {
+        let mut out = io::stdout();
+        match &args.action {
+            None => {
+                let models = admin.models().await.map_err(failed)?;
+                models.iter().try_for_each(|model| print(&mut out, model, args.json, || line(model)))?;
+            }
+            Some(Action::List { json }) => {
+                let models = admin.models().await.map_err(failed)?;
+                models
+                    .iter()
+                    .try_for_each(|model| print(&mut out, model, args.json || *json, || line(model)))?;
+            }
+            Some(Action::Show { model, json }) => {
+                let details = admin.show(model).await.map_err(failed)?;
+                print(&mut out, &details, args.json || *json, || words(&details))?;
+            }
+            Some(Action::Fetch { model }) => {
+                let bar = Bytes::default();
+                admin.pull(model, |progress| show_progress(&bar, progress)).await.map_err(failed)?;
+                writeln!(out, "{model}")?;
+            }
+            Some(Action::Path { .. } | Action::Remove { .. }) => {
+                let message = "the files of a server are its own: use its own command where it runs";
+                return Err(Failed::usage(message));
+            }
+        }
+        Ok(Done::Fine)
+    })
+}
+
+/// Where the server of a provider is.
+fn address(config: Option<&Path>, provider: &str) -> Result<String, Failed> {
+    let (sections, _) = Targets::named(config, provider).sections()?;
+    let Some(section) = sections.first() else { return Err(Failed::usage("there is no such provider")) };
+    if section.common.kind != "ollama" {
+        let message = format!(
+            "{provider} is of the kind `{}`: only the models of an Ollama server can be administered",
+            section.common.kind
+        );
+        return Err(Failed::usage(message));
+    }
+    let said: Value = section.read().map_err(Failed::usage)?;
+    Ok(said["base_url"].as_str().unwrap_or(DEFAULT_URL).to_owned())
+}
+
+fn print<T: Serialize>(
+    out: &mut impl Write,
+    row: &T,
+    json: bool,
+    words: impl FnOnce() -> String,
+) -> Result<(), Failed> {
+    let text = if json { serde_json::to_string(row).map_err(io::Error::from)? } else { words() };
+    writeln!(out, "{text}")?;
+    Ok(())
+}
+
+fn line(model: &Model) -> String {
+    format!("{}  {} MB, {}", model.name, model.size / 1_000_000, model.modified_at)
+}
+
+fn words(details: &ModelDetails) -> String {
+    let ModelDetails { architecture, context_tokens, capabilities, parameters, licence, .. } = details;
+    let context = context_tokens.map_or_else(|| "-".to_owned(), |tokens| tokens.to_string());
+    let mut lines = vec![
+        format!("architecture  {}", architecture.as_deref().unwrap_or("-")),
+        format!("context       {context} tokens"),
+        format!("capabilities  {}", capabilities.join(", ")),
+    ];
+    lines.extend(parameters.lines().map(|line| format!("parameter     {line}")));
+    lines.extend(
+        licence
+            .lines()
+            .find(|line| !line.trim().is_empty())
+            .map(|line| format!("licence       {}", line.trim())),
+    );
+    lines.join("\n")
+}
+
+/// A model has several layers; each has a bar of its own, one after the other.
+fn show_progress(bar: &Bytes, progress: &PullProgress) {
+    if let (Some(done), Some(total)) = (progress.completed, progress.total) {
+        bar.report(&progress.status, done, total);
+    }
+}
