@@ -1,6 +1,6 @@
 //! Which models a command asks: what the command line says, the configuration, or the model in this process.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use formwork::config::{Config, Defaults, Section};
 use formwork::providers::{Made, Providers};
@@ -35,8 +35,9 @@ pub(crate) struct Opened {
 
 impl Targets {
     /// One provider by its name or kind.
-    pub(crate) fn named(config: Option<&Path>, provider: &str) -> Self {
-        Self { config: config.map(Path::to_owned), provider: Some(provider.to_owned()), model: None }
+    #[cfg(feature = "local")]
+    pub(crate) fn named(config: Option<&std::path::Path>, provider: &str) -> Self {
+        Self { config: config.map(ToOwned::to_owned), provider: Some(provider.to_owned()), model: None }
     }
 
     /// Makes the providers, and asks their servers what they can do.

@@ -1,6 +1,8 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use formwork_dialect::registry::Registry;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -69,6 +71,7 @@ pub struct Section {
     document: Document,
     folder: PathBuf,
     span: Range<usize>,
+    registry: Arc<Registry>,
 }
 
 /// What stands beside the providers.
@@ -79,6 +82,8 @@ struct Rest {
     targets: Option<Vec<String>>,
     #[serde(default)]
     defaults: Defaults,
+    #[serde(default)]
+    registry: Option<PathBuf>,
 }
 
 impl Config {
@@ -115,11 +120,13 @@ impl Config {
     pub(super) fn new(document: Document, folder: &Path) -> Result<Self, ConfigError> {
         let mut table = document.table()?;
         table.remove("providers");
-        let Rest { targets, defaults } = document.read(table, 0..document.text.len(), &["providers"])?;
+        let Rest { targets, defaults, registry } =
+            document.read(table, 0..document.text.len(), &["providers"])?;
+        let registry = Arc::new(known_models(&document, folder, registry.as_deref())?);
         let sections = document
             .providers()?
             .into_iter()
-            .map(|(name, span, table)| Section::new(&document, folder, name, span, table))
+            .map(|(name, span, table)| Section::new(&document, folder, &registry, name, span, table))
             .collect::<Result<Vec<_>, _>>()?;
         if sections.is_empty() {
             return Err(document.error(None, "there is no provider: add one, such as [providers.primary]"));
@@ -170,12 +177,20 @@ impl Section {
     fn new(
         document: &Document,
         folder: &Path,
+        registry: &Arc<Registry>,
         name: String,
         span: Range<usize>,
         table: DeTable<'_>,
     ) -> Result<Self, ConfigError> {
         let common: Common = document.read(parted(table).0, span.clone(), &[])?;
-        let section = Self { name, common, document: document.clone(), folder: folder.to_owned(), span };
+        let section = Self {
+            name,
+            common,
+            document: document.clone(),
+            folder: folder.to_owned(),
+            span,
+            registry: Arc::clone(registry),
+        };
         let seconds = section.common.seconds();
         match seconds.into_iter().find(|(_, seconds)| !(0.001..=86_400.0).contains(seconds)) {
             Some((name, _)) => {
@@ -212,6 +227,11 @@ impl Section {
         self
     }
 
+    /// What is known of models by their names: the rows of the file that `registry` names, then those of this build.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
     /// An error at the place of this section.
     pub fn error(&self, message: impl AsRef<str>) -> ConfigError {
         let message = format!("provider `{}`: {}", self.name, message.as_ref());
@@ -223,6 +243,18 @@ impl Section {
     pub fn path(&self, path: &Path) -> PathBuf {
         self.folder.join(path)
     }
+}
+
+fn known_models(document: &Document, folder: &Path, file: Option<&Path>) -> Result<Registry, ConfigError> {
+    let Some(file) = file else { return Ok(Registry::embedded().clone()) };
+    let path = folder.join(file);
+    let refused = |reason: String| {
+        let span = document.quoted(&file.to_string_lossy());
+        document.error(span, &format!("the registry {}: {reason}", path.display()))
+    };
+    let text = std::fs::read_to_string(&path).map_err(|error| refused(error.to_string()))?;
+    let own = Registry::from_toml(&text).map_err(|error| refused(error.to_string()))?;
+    Ok(Registry::embedded().overlaid_with(own))
 }
 
 /// What every kind may be told, and what is the kind's own.

@@ -46,6 +46,10 @@ pub fn schema(providers: &Providers) -> Value {
                 "minItems": 1,
             },
             "defaults": defaults,
+            "registry": {
+                "description": "A file with rows about models, in the form of schemas/registry.json, that go before those that are known. A path below the folder of the configuration.",
+                "type": "string",
+            },
             "providers": {
                 "description": "Providers by name.",
                 "type": "object",

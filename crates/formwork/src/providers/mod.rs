@@ -7,6 +7,8 @@ mod local;
 mod ollama;
 #[cfg(feature = "openai")]
 mod openai;
+#[cfg(feature = "openai")]
+mod promises;
 #[cfg(feature = "http")]
 mod tape;
 

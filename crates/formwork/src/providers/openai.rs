@@ -5,6 +5,7 @@ use formwork_wire::Http;
 use schemars::SchemaGenerator;
 
 use super::http::{Server, transport};
+use super::promises::promised;
 use super::{Kind, Made};
 use crate::config::{ConfigError, Section};
 
@@ -28,7 +29,18 @@ fn make(section: &Section, preset: &str) -> Result<Made, ConfigError> {
     let section =
         if preset == "openai" { section.clone() } else { section.clone().with_default("preset", preset) };
     let config: Config = section.read()?;
-    let resolved = config.resolve().map_err(|error| section.error(error.to_string()))?;
+    let resolve = |config: &Config| config.resolve().map_err(|error| section.error(error.to_string()));
+    let resolved = resolve(&config)?;
+    let name = config.preset.as_deref().unwrap_or(preset);
+    let resolved = match promised(&config, name, &resolved, section.registry()) {
+        Some(config) => resolve(&config)?,
+        None => resolved,
+    };
+    let unknown = |name: &&String| formwork_dialect::dialect(name).is_none();
+    if let Some(name) = config.dialects.iter().flatten().find(unknown) {
+        let there_are = formwork_dialect::DIALECTS.join(", ");
+        return Err(section.error(format!("there is no dialect `{name}`; there are {there_are}")));
+    }
     let server = Server {
         base_url: &resolved.base_url,
         auth: resolved.auth,

@@ -3,4 +3,5 @@
 
 mod bad_config;
 mod config;
+mod promises;
 mod swap;

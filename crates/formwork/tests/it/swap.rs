@@ -1,5 +1,7 @@
 //! The same program against whatever the file names.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use formwork::config::Config;
 use formwork::providers::Providers;
 use formwork::{Error, Setup};
@@ -19,8 +21,9 @@ async fn program(config: &Config) -> Result<Person, Error> {
 
 /// A cassette of one exchange with a server of a kind, whose body is this.
 fn cassette(path: &str, request: &serde_json::Value, media_type: &str, body: &str) -> String {
-    let file = std::env::temp_dir()
-        .join(format!("formwork-swap-{}{path}.json", std::process::id()).replace('/', "-"));
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let file = std::env::temp_dir().join(format!("formwork-swap-{}-{count}.json", std::process::id()));
     let cassette = serde_json::json!({"formwork_cassette": 1, "exchanges": [{
         "request": {"method": "POST", "path": path, "body": request},
         "response": {"status": 200, "headers": {"content-type": media_type}},

@@ -1,0 +1,44 @@
+//! What a model promises of what its protocol could do: by its row in the registry.
+
+use formwork_core::Enforcement;
+use formwork_dialect::registry::{Entry, Registry};
+use formwork_openai::{Config, Resolved};
+
+/// The same configuration with what a model's row says, where the configuration says nothing; `None` if no row is about
+/// it: then the vendor's values hold, and a schema that is refused costs one call.
+///
+/// A row is about the model at its own vendor. Behind another host it takes away what the model cannot do, and adds
+/// nothing.
+pub(super) fn promised(config: &Config, preset: &str, now: &Resolved, models: &Registry) -> Option<Config> {
+    let row = models.lookup(&format!("{preset}/{}", config.model))?;
+    let is_own = row.provider == preset;
+    let known = row.capabilities();
+    let dialects = &formwork_wire::Wire::capabilities(&now.wire).dialects;
+    let mut config = config.clone();
+    if config.dialects.is_none() {
+        config.dialects = Some(dialects.iter().filter(|name| is_possible(name, row)).cloned().collect());
+    }
+    if is_own && row.native.enforcement() == Enforcement::Schema && row.dialect.as_deref() == Some("openai") {
+        config.strict = config.strict.or(Some(row.strict));
+    }
+    let refused = |promised: bool| if promised { None } else { Some(false) };
+    let own = &mut config.capabilities;
+    own.temperature = own.temperature.or_else(|| refused(known.temperature));
+    own.top_p = own.top_p.or_else(|| refused(known.top_p));
+    if is_own {
+        own.seed = own.seed.or_else(|| refused(known.seed));
+    }
+    own.context_tokens = own.context_tokens.or(known.context_tokens);
+    own.output_tokens = own.output_tokens.or(known.output_tokens);
+    Some(config)
+}
+
+/// Whether a model can be asked in a dialect that its host takes.
+fn is_possible(dialect: &str, row: &Entry) -> bool {
+    let Some(lower) = formwork_dialect::dialect(dialect) else { return true };
+    match lower.enforcement() {
+        Enforcement::None => true,
+        Enforcement::JsonObject => row.json_object || row.native.enforcement() != Enforcement::None,
+        asked => row.native.enforcement() == asked,
+    }
+}

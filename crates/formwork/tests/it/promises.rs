@@ -1,0 +1,71 @@
+//! What is known of a model decides how it is asked.
+
+use formwork::config::Config;
+use formwork::core::{Capabilities, Enforcement};
+use formwork::providers::Providers;
+
+fn capabilities(section: &str) -> Capabilities {
+    let text = format!("[providers.it]\nkind = \"openai\"\napi_key_env = \"\"\n{section}");
+    let config = Config::from_toml(&text).unwrap();
+    let made = Providers::builtin().make(&config.sections()[0]).unwrap();
+    made.provider.capabilities().clone()
+}
+
+#[test]
+fn a_model_with_strict_schemas_is_asked_with_one() {
+    let gpt = capabilities("model = \"gpt-4o\"");
+    assert_eq!(gpt.dialects, ["openai", "json-object", "prompt"]);
+    assert!(gpt.temperature && gpt.seed);
+    assert_eq!(gpt.output_tokens, Some(16384));
+}
+
+#[test]
+fn a_model_without_a_native_mode_is_asked_in_the_prompt() {
+    let gemini = capabilities("model = \"gemini-1.5-pro\"");
+    assert_eq!((gemini.dialects, gemini.temperature), (vec!["prompt".to_owned()], true));
+}
+
+#[test]
+fn a_model_that_refuses_a_temperature_is_sent_none() {
+    assert!(!capabilities("model = \"gpt-5.5\"").temperature);
+    assert!(capabilities("model = \"gpt-5.5\"\ncapabilities = { temperature = true }").temperature);
+}
+
+#[test]
+fn what_nobody_knows_is_asked_as_its_vendor_takes_it() {
+    let unknown = capabilities("model = \"ours-7b\"");
+    assert_eq!((unknown.enforcement, unknown.dialects.len()), (Enforcement::Schema, 3));
+}
+
+#[test]
+fn what_is_said_wins_over_what_is_known() {
+    let said = capabilities("model = \"gemini-1.5-pro\"\ndialects = [\"json-object\", \"prompt\"]");
+    assert_eq!(said.dialects, ["json-object", "prompt"]);
+}
+
+#[test]
+fn rows_of_a_file_go_before_what_is_known() {
+    let folder = std::env::temp_dir().join(format!("formwork-promises-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let row = "[[model]]\nmatch = \"ours-*\"\nfamily = \"Ours\"\nprovider = \"openai\"\nnative = \"object\"\n\
+               source = \"we run it\"\nchecked = \"2026-11-21\"\n";
+    let config = "registry = \"models.toml\"\n[providers.it]\nkind = \"openai\"\nmodel = \"ours-7b\"\napi_key_env = \"\"\n";
+    std::fs::write(folder.join("models.toml"), row).unwrap();
+    std::fs::write(folder.join("formwork.toml"), config).unwrap();
+    let load = || Config::load(&folder.join("formwork.toml"));
+    let made = Providers::builtin().make(&load().unwrap().sections()[0]).unwrap();
+    assert_eq!(made.provider.capabilities().dialects, ["json-object", "prompt"]);
+    std::fs::write(folder.join("models.toml"), row.replace("native", "natve")).unwrap();
+    let error = load().unwrap_err().to_string();
+    assert!(error.contains("formwork.toml:1:12: the registry") && error.contains("natve"), "{error}");
+    std::fs::remove_file(folder.join("models.toml")).unwrap();
+    assert!(load().unwrap_err().to_string().contains("models.toml"), "a file that is not there");
+}
+
+#[test]
+fn an_unknown_dialect_is_refused_with_those_that_there_are() {
+    let text = "[providers.it]\nkind = \"openai\"\nmodel = \"x\"\napi_key_env = \"\"\ndialects = [\"opnai\"]";
+    let config = Config::from_toml(text).unwrap();
+    let error = Providers::builtin().make(&config.sections()[0]).unwrap_err().to_string();
+    assert!(error.contains("no dialect `opnai`; there are openai,"), "{error}");
+}
