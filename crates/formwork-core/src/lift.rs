@@ -183,8 +183,10 @@ impl Lifter<'_> {
         let constant = variant.get("const").is_none_or(|constant| constant == value);
         let listed = variant["enum"].as_array().is_none_or(|values| values.contains(value));
         let typed = match &variant["type"] {
-            Value::String(name) => is_type(value, name),
-            Value::Array(names) => names.iter().filter_map(Value::as_str).any(|name| is_type(value, name)),
+            Value::String(name) => is_type(value, name) == Some(true),
+            Value::Array(names) => {
+                names.iter().filter_map(Value::as_str).any(|name| is_type(value, name) == Some(true))
+            }
             _ => true,
         };
         constant
@@ -220,8 +222,9 @@ const MAX_JUMPS: usize = 32;
 /// How many nodes are compared to choose a variant; what is left counts as fitting.
 const MAX_STEPS: usize = 10_000;
 
-fn is_type(value: &Value, name: &str) -> bool {
-    match name {
+/// Whether a value has the type of this name; `None` if there is no such type.
+pub(crate) fn is_type(value: &Value, name: &str) -> Option<bool> {
+    Some(match name {
         "null" => value.is_null(),
         "boolean" => value.is_boolean(),
         "string" => value.is_string(),
@@ -231,8 +234,8 @@ fn is_type(value: &Value, name: &str) -> bool {
         "integer" => {
             value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
         }
-        _ => false,
-    }
+        _ => return None,
+    })
 }
 
 fn escape(name: &str) -> String {

@@ -6,6 +6,7 @@
 use formwork_json::{JsonPath, Segment};
 use serde_json::Value;
 
+use crate::lift::is_type;
 use crate::{Lift, LiftOp, Loss, LossKind, Lowered};
 
 /// A keyword of the sent schema, and where in the answer, as it was written, it is broken.
@@ -99,8 +100,10 @@ impl<'a> Search<'a> {
 
     fn scalar(&self, value: &Value, node: &Value) -> Option<Breach> {
         let is_typed = match &node["type"] {
-            Value::String(name) => has_type(value, name),
-            Value::Array(names) => names.iter().filter_map(Value::as_str).any(|name| has_type(value, name)),
+            Value::String(name) => is_type(value, name) != Some(false),
+            Value::Array(names) => {
+                names.iter().filter_map(Value::as_str).any(|name| is_type(value, name) != Some(false))
+            }
             _ => true,
         };
         let broken = [
@@ -284,21 +287,5 @@ fn same(one: &Value, other: &Value) -> bool {
                 && one.iter().all(|(name, one)| other.get(name).is_some_and(|other| same(one, other)))
         }
         _ => one == other,
-    }
-}
-
-fn has_type(value: &Value, name: &str) -> bool {
-    match name {
-        "null" => value.is_null(),
-        "boolean" => value.is_boolean(),
-        "string" => value.is_string(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        "number" => value.is_number(),
-        "integer" => {
-            value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
-        }
-        // A name that is not known here.
-        _ => true,
     }
 }
