@@ -1,4 +1,5 @@
-//! Chat Completions against the suite that every provider runs; with `FORMWORK_LIVE=llama-server` against llama.cpp's.
+//! Chat Completions against the suite that every provider runs; with `FORMWORK_LIVE=llama-server,litellm` against llama.cpp's
+//! server, and against LiteLLM's proxy in front of it.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,16 +13,24 @@ use formwork_wire::{Bytes, Http, SharedTransport};
 use serde_json::{Value, json};
 
 fn main() -> ExitCode {
-    Suite::new().protocol(Chat).live(Live::new("llama-server", START, llama_server)).run()
+    Suite::new()
+        .protocol(Chat)
+        .live(Live::new("llama-server", "cargo xtask servers up llama-server", llama_server))
+        .live(Live::new("litellm", "cargo xtask servers up llama-server litellm", litellm))
+        .run()
 }
 
-const START: &str = "cargo xtask servers up llama-server";
-
-/// Where `cargo xtask servers` starts it.
-const DEFAULT_URL: &str = "http://127.0.0.1:28411";
-
 async fn llama_server() -> Result<SharedProvider, String> {
-    let url = std::env::var("FORMWORK_LLAMA_SERVER").unwrap_or_else(|_| DEFAULT_URL.to_owned());
+    served("FORMWORK_LLAMA_SERVER", "http://127.0.0.1:28411")
+}
+
+async fn litellm() -> Result<SharedProvider, String> {
+    served("FORMWORK_LITELLM", "http://127.0.0.1:28440")
+}
+
+/// The server at the address of a variable, or else where `cargo xtask servers` starts it.
+fn served(variable: &str, default: &str) -> Result<SharedProvider, String> {
+    let url = std::env::var(variable).unwrap_or_else(|_| default.to_owned());
     let transport = HttpTransport::new(&format!("{url}/v1")).map_err(|error| error.to_string())?;
     let wire = OpenAi::new("smollm2")
         .with_dialects(["llama-cpp", "json-object", "prompt"])

@@ -21,7 +21,9 @@ pub(super) fn get(address: &Address, path: &str) -> Option<Value> {
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
     stream.set_write_timeout(Some(PATIENCE)).ok()?;
     // HTTP/1.0: the body ends where the connection does, and comes in no chunks.
-    write!(stream, "GET {path} HTTP/1.0\r\nhost: {}\r\n\r\n", address.authority()).ok()?;
+    let request = format!("GET {path} HTTP/1.0\r\nhost: {}\r\n\r\n", address.authority());
+    // In one piece: a server may answer and close after the first.
+    stream.write_all(request.as_bytes()).ok()?;
     let mut bytes = Vec::new();
     stream.take(MOST).read_to_end(&mut bytes).ok()?;
     body(&bytes)

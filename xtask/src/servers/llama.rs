@@ -14,7 +14,7 @@ const SCRIPT: &str = include_str!("llama_server.py");
 pub(super) fn command(place: &Place, weights: &Path, address: &Address) -> Result<Command, String> {
     let modules = place.folder().join("xllamacpp");
     if !python::is_installed(PACKAGE, &modules) {
-        Server::LlamaServer.say(&format!("needs {PACKAGE}"));
+        Server::Llama.say(&format!("needs {PACKAGE}"));
         python::install(PACKAGE, &modules)?;
     }
     let script = place.folder().join("llama_server.py");

@@ -3,6 +3,7 @@
 mod address;
 mod headers;
 mod http;
+mod litellm;
 mod llama;
 mod ollama;
 mod place;
@@ -40,45 +41,51 @@ enum What {
 
 #[derive(clap::Args)]
 struct Names {
-    /// Which servers: all of them if none is named
+    /// Which servers: all of them if none is named. litellm is a proxy in front of llama-server
     #[arg(value_enum)]
     names: Vec<Server>,
 }
 
 impl Names {
     fn servers(&self) -> Vec<Server> {
-        let all = [Server::LlamaServer, Server::Ollama];
+        // The proxy comes after what it stands in front of.
+        let all = [Server::Llama, Server::Ollama, Server::Litellm];
         all.into_iter().filter(|server| self.names.is_empty() || self.names.contains(server)).collect()
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Server {
-    LlamaServer,
+    #[value(name = "llama-server")]
+    Llama,
     Ollama,
+    Litellm,
 }
 
 impl Server {
     fn name(self) -> &'static str {
         match self {
-            Self::LlamaServer => "llama-server",
+            Self::Llama => "llama-server",
             Self::Ollama => "ollama",
+            Self::Litellm => "litellm",
         }
     }
 
     /// The environment variable with the base URL, here and in the live tests.
     fn variable(self) -> &'static str {
         match self {
-            Self::LlamaServer => "FORMWORK_LLAMA_SERVER",
+            Self::Llama => "FORMWORK_LLAMA_SERVER",
             Self::Ollama => "FORMWORK_OLLAMA",
+            Self::Litellm => "FORMWORK_LITELLM",
         }
     }
 
     /// The base URL, as the environment says, else one that collides with no other server's habit.
     fn address(self) -> Result<Address, String> {
         let port = match self {
-            Self::LlamaServer => 28411,
+            Self::Llama => 28411,
             Self::Ollama => 28434,
+            Self::Litellm => 28440,
         };
         match std::env::var(self.variable()) {
             Ok(url) if !url.is_empty() => url.parse().map_err(|why| format!("{}: {why}", self.variable())),
@@ -89,15 +96,16 @@ impl Server {
     /// What the server that answers at an address calls itself; none if no server of this kind does.
     fn version(self, address: &Address) -> Option<String> {
         match self {
-            Self::LlamaServer => llama::version(address),
+            Self::Llama => llama::version(address),
             Self::Ollama => ollama::version(address),
+            Self::Litellm => litellm::version(address),
         }
     }
 
     /// Whether the server at an address has the model.
     fn has_model(self, address: &Address) -> bool {
         match self {
-            Self::LlamaServer => llama::has_model(address),
+            Self::Llama | Self::Litellm => llama::has_model(address),
             Self::Ollama => ollama::has_model(address),
         }
     }
@@ -112,7 +120,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     if !cfg!(unix) {
         return Err(
             "servers are started in process groups, which only Unix has: start them yourself and set \
-                    FORMWORK_LLAMA_SERVER and FORMWORK_OLLAMA"
+                    FORMWORK_LLAMA_SERVER, FORMWORK_OLLAMA and FORMWORK_LITELLM"
                 .to_owned(),
         );
     }
@@ -179,14 +187,22 @@ fn bring_up(place: &Place, server: Server, address: &Address) -> Result<(), Stri
         server.say("starting anew");
         ours.stop(place)?;
     }
-    let weights = weights::file(place, server)?;
     let begun = Instant::now();
     match server {
-        Server::LlamaServer => {
+        Server::Litellm => {
+            let behind = Server::Llama.address()?;
+            if Server::Llama.version(&behind).is_none() {
+                return Err("it stands in front of llama-server, which is not up: name both".to_owned());
+            }
+            started(place, server, address, litellm::command(place, &behind, address)?)?;
+        }
+        Server::Llama => {
+            let weights = weights::file(place, server)?;
             let command = llama::command(place, &weights, address)?;
             started(place, server, address, command)?;
         }
         Server::Ollama => {
+            let weights = weights::file(place, server)?;
             let program = ollama::program(place)?;
             started(place, server, address, ollama::command(place, &program, address))?;
             // A server without the model is of no use: the next `up` would have to tell the two apart.
@@ -296,7 +312,7 @@ mod tests {
 
     #[test]
     fn the_live_tests_are_told_where_the_servers_are() {
-        let up = [(Server::LlamaServer, Address::loopback(1)), (Server::Ollama, Address::loopback(2))];
+        let up = [(Server::Llama, Address::loopback(1)), (Server::Ollama, Address::loopback(2))];
         assert_eq!(
             live_tests(&up),
             "FORMWORK_LIVE=llama-server,ollama FORMWORK_LLAMA_SERVER=http://127.0.0.1:1 \
