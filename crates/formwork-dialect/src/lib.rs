@@ -7,6 +7,7 @@
 //! - [`Native`] is a dialect that is enforced: OpenAI's, llama.cpp's, Ollama's, llguidance's.
 //! - [`JsonObject`] is for providers that enforce some JSON object.
 //! - [`Prompt`] puts the schema into words.
+//! - [`Silent`] is any of them for a prompt that shows the schema in words of its own.
 //! - [`rungs`] picks the dialects of a provider by what it declares.
 //! - [`registry`] says what is known of a model by its name.
 //! - [`lint`] says what a dialect would make of a schema as it stands.
@@ -37,6 +38,7 @@ pub mod registry;
 mod reshape;
 mod rungs;
 mod scalars;
+mod silent;
 mod union;
 mod write;
 
@@ -45,3 +47,4 @@ pub use lint::{Finding, Verdict, lint};
 pub use native::Native;
 pub use prompt::Prompt;
 pub use rungs::{DIALECTS, dialect, rungs};
+pub use silent::Silent;

@@ -44,6 +44,28 @@ impl Backend {
         self
     }
 
+    /// And these dialects instead of all others, the strictest first: for who decides how a model is asked, whatever
+    /// it would take. Without any, the default ones are used.
+    #[must_use]
+    pub fn with_rungs(mut self, rungs: impl IntoIterator<Item = Arc<dyn Lower>>) -> Self {
+        self.rungs = rungs.into_iter().collect();
+        self
+    }
+
+    /// The provider.
+    pub const fn provider(&self) -> &SharedProvider {
+        &self.provider
+    }
+
+    /// The dialects that it is asked in, the strictest first.
+    pub fn rungs(&self) -> Vec<Arc<dyn Lower>> {
+        if self.rungs.is_empty() {
+            formwork_dialect::rungs(self.provider.capabilities())
+        } else {
+            self.rungs.clone()
+        }
+    }
+
     /// And what its tokens cost.
     #[must_use]
     pub const fn with_price(mut self, price: Price) -> Self {
@@ -54,10 +76,8 @@ impl Backend {
     pub(crate) fn target(&self) -> Target {
         let capabilities = self.provider.capabilities();
         let name = self.name.as_deref().unwrap_or(self.provider.name());
-        let rungs =
-            if self.rungs.is_empty() { formwork_dialect::rungs(capabilities) } else { self.rungs.clone() };
         let target = Target::new(name, capabilities.clone()).with_price(self.price);
-        rungs.into_iter().fold(target, Target::with_rung)
+        self.rungs().into_iter().fold(target, Target::with_rung)
     }
 }
 

@@ -1,0 +1,347 @@
+//! JSON Schema as a shape, with what got lost on the way.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use formwork_core::normalise_with_origins;
+use formwork_schema::SchemaError;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::to_schema::MARKDOWN;
+use crate::{Field, Kind, MAX_DEPTH, Node};
+
+/// One thing that a JSON Schema says and a shape cannot say.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Unsaid {
+    /// RFC 6901 JSON Pointer into the schema.
+    pub pointer: String,
+    /// The keyword.
+    pub keyword: String,
+    /// What the shape says instead.
+    pub instead: String,
+}
+
+impl fmt::Display for Unsaid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pointer, keyword, instead } = self;
+        write!(f, "#{pointer}: a shape cannot say `{keyword}`: {instead}")
+    }
+}
+
+/// The most places that a schema may come to once its references are written out.
+const MAX_NODES: usize = 20_000;
+
+/// How many schemas may lead to one another before they are given up.
+const MAX_LEVEL: usize = 200;
+
+/// What says nothing about values.
+const NOTES: &[&str] = &[
+    "$schema",
+    "$id",
+    "$comment",
+    "$defs",
+    "$anchor",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+];
+
+/// The shape that says what a schema says, as far as shapes go.
+pub(crate) fn shape(document: &Value) -> Result<(Node, Vec<Unsaid>), SchemaError> {
+    formwork_schema::compile(document)?;
+    let (normal, origins) = normalise_with_origins(document);
+    let mut walk = Walk {
+        normal: &normal,
+        origins: &origins,
+        within: Vec::new(),
+        nodes: 0,
+        level: 0,
+        unsaid: Vec::new(),
+    };
+    let node = walk.node(&normal, "", 0);
+    if walk.nodes > MAX_NODES {
+        let message =
+            format!("the schema comes to more than {MAX_NODES} places once its references are written out");
+        return Err(SchemaError { pointer: String::new(), message });
+    }
+    Ok((node, walk.unsaid))
+}
+
+struct Walk<'s> {
+    normal: &'s Value,
+    /// Where each definition came from.
+    origins: &'s BTreeMap<String, String>,
+    /// The definitions that are being written out.
+    within: Vec<&'s str>,
+    nodes: usize,
+    /// How deep the walk is: in the schema, whatever the shape's own depth.
+    level: usize,
+    unsaid: Vec<Unsaid>,
+}
+
+impl<'s> Walk<'s> {
+    fn unsaid(&mut self, pointer: &str, keyword: &str, instead: &str) {
+        let pointer = self.original(pointer);
+        let unsaid = Unsaid { pointer, keyword: keyword.to_owned(), instead: instead.to_owned() };
+        // What is referred to twice is lost once.
+        if !self.unsaid.contains(&unsaid) {
+            self.unsaid.push(unsaid);
+        }
+    }
+
+    /// The pointer into the document as it was given.
+    fn original(&self, pointer: &str) -> String {
+        let definition =
+            pointer.strip_prefix("/$defs/").map(|rest| rest.split_once('/').unwrap_or((rest, "")));
+        match definition.and_then(|(name, rest)| Some((self.origins.get(name)?, rest))) {
+            Some((origin, "")) => origin.clone(),
+            Some((origin, rest)) => format!("{origin}/{rest}"),
+            None => pointer.to_owned(),
+        }
+    }
+
+    fn node(&mut self, schema: &'s Value, at: &str, depth: usize) -> Node {
+        self.nodes += 1;
+        let any = Node::new(Kind::Any);
+        let Value::Object(keywords) = schema else {
+            if schema == &Value::Bool(false) {
+                self.unsaid(at, "false", "anything may stand here");
+            }
+            return any;
+        };
+        if self.nodes > MAX_NODES {
+            return any;
+        }
+        if depth > MAX_DEPTH || self.level > MAX_LEVEL {
+            self.unsaid(at, "depth", "below this depth anything may stand");
+            return any;
+        }
+        let mut said = vec![];
+        self.level += 1;
+        let node = self.kind(keywords, at, depth, &mut said);
+        self.level -= 1;
+        for keyword in keywords.keys() {
+            if !said.contains(&keyword.as_str()) && !NOTES.contains(&keyword.as_str()) {
+                let instead = match keyword.as_str() {
+                    "additionalProperties"
+                    | "unevaluatedProperties"
+                    | "patternProperties"
+                    | "propertyNames" => "further fields may have any name and value",
+                    _ => "it is left out",
+                };
+                if keywords.get(keyword) != Some(&Value::Bool(true)) {
+                    self.unsaid(at, keyword, instead);
+                }
+            }
+        }
+        match keywords.get("description").and_then(Value::as_str) {
+            Some(text) => node.with_description(text),
+            None => node,
+        }
+    }
+
+    /// What a schema says with the keywords that end up in `said`.
+    fn kind(
+        &mut self,
+        keywords: &'s Map<String, Value>,
+        at: &str,
+        depth: usize,
+        said: &mut Vec<&'static str>,
+    ) -> Node {
+        let any = Node::new(Kind::Any);
+        if let Some(reference) = keywords.get("$ref").and_then(Value::as_str) {
+            said.push("$ref");
+            return self.referred(reference, at, depth);
+        }
+        if let Some(literals) = literals(keywords) {
+            said.extend(["const", "enum", "type"]);
+            return match literals {
+                Some(values) => Node::new(Kind::OneOf(values)),
+                None => {
+                    self.unsaid(at, "enum", "anything may stand here");
+                    any
+                }
+            };
+        }
+        if let Some((keyword, variants)) = ["anyOf", "oneOf", "allOf"].into_iter().find_map(|keyword| {
+            let variants = keywords.get(keyword)?.as_array()?;
+            (!keywords.contains_key("properties") && !keywords.contains_key("items"))
+                .then_some((keyword, variants))
+        }) {
+            said.extend([keyword, "type"]);
+            return self.variants(keyword, variants, at, depth);
+        }
+        let (names, nullable) = types(keywords);
+        said.push("type");
+        let kind = match names.as_slice() {
+            ["string"] if keywords.get("contentMediaType").and_then(Value::as_str) == Some(MARKDOWN) => {
+                said.push("contentMediaType");
+                Kind::Markdown
+            }
+            ["string"] => Kind::String,
+            ["integer"] => Kind::Integer,
+            ["number"] | ["number", "integer"] | ["integer", "number"] => Kind::Number,
+            ["boolean"] => Kind::Boolean,
+            ["array"] => {
+                said.push("items");
+                let item = match keywords.get("items") {
+                    Some(items) if !keywords.contains_key("prefixItems") => {
+                        self.node(items, &format!("{at}/items"), depth + 1)
+                    }
+                    _ => any,
+                };
+                Kind::Array(Box::new(item))
+            }
+            ["object"] => {
+                said.extend(["properties", "required"]);
+                Kind::Object(self.fields(keywords, at, depth))
+            }
+            [] if nullable => Kind::OneOf(vec![Value::Null]),
+            [] => Kind::Any,
+            _ => {
+                self.unsaid(at, "type", "anything may stand here");
+                Kind::Any
+            }
+        };
+        let node = Node::new(kind);
+        if nullable { node.or_null() } else { node }
+    }
+
+    fn referred(&mut self, reference: &'s str, at: &str, depth: usize) -> Node {
+        let pointer = reference.strip_prefix('#').unwrap_or(reference);
+        let name = pointer.strip_prefix("/$defs/").unwrap_or(pointer);
+        let target = self.normal.pointer(pointer);
+        match target {
+            Some(target) if !self.within.contains(&name) => {
+                self.within.push(name);
+                let node = self.node(target, pointer, depth);
+                self.within.pop();
+                node
+            }
+            _ => {
+                self.unsaid(at, "$ref", "what refers to itself may be anything");
+                Node::new(Kind::Any)
+            }
+        }
+    }
+
+    /// Alternatives: `null` beside one other, literals, or one alone; more than that has no shape.
+    fn variants(&mut self, keyword: &str, variants: &'s [Value], at: &str, depth: usize) -> Node {
+        let is_null =
+            |variant: &Value| literals_of(variant) == Some(vec![Value::Null]) || variant["type"] == "null";
+        let step = |index: usize| format!("{at}/{keyword}/{index}");
+        let others: Vec<(usize, &Value)> =
+            variants.iter().enumerate().filter(|(_, one)| !is_null(one)).collect();
+        let nullable = keyword != "allOf" && others.len() < variants.len();
+        if let [(index, one)] = others.as_slice()
+            && (keyword != "allOf" || variants.len() == 1)
+        {
+            let node = self.node(one, &step(*index), depth);
+            return if nullable { node.or_null() } else { node };
+        }
+        let listed: Option<Vec<Value>> = others
+            .iter()
+            .map(|(_, one)| literals_of(one))
+            .collect::<Option<Vec<_>>>()
+            .map(|all| all.concat());
+        match listed {
+            Some(values) if keyword != "allOf" && !values.is_empty() => {
+                let mut once: Vec<Value> = Vec::with_capacity(values.len());
+                for value in values {
+                    if !once.contains(&value) {
+                        once.push(value);
+                    }
+                }
+                let node = Node::new(Kind::OneOf(once));
+                if nullable { node.or_null() } else { node }
+            }
+            _ => {
+                self.unsaid(at, keyword, "anything may stand here");
+                Node::new(Kind::Any)
+            }
+        }
+    }
+
+    fn fields(&mut self, keywords: &'s Map<String, Value>, at: &str, depth: usize) -> Vec<Field> {
+        let required: Vec<&str> = keywords
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let mut fields = Vec::new();
+        for (name, schema) in keywords.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            let step = name.replace('~', "~0").replace('/', "~1");
+            let node = self.node(schema, &format!("{at}/properties/{step}"), depth + 1);
+            let field = Field::new(name, node);
+            fields.push(if required.contains(&name.as_str()) { field } else { field.optional() });
+        }
+        for name in required {
+            if !fields.iter().any(|field| field.name == name) {
+                fields.push(Field::new(name, Node::new(Kind::Any)));
+            }
+        }
+        fields
+    }
+}
+
+/// The types that a schema allows beside `null`, and whether it allows `null`. Where it names none, what its other
+/// keywords are about counts.
+fn types(keywords: &Map<String, Value>) -> (Vec<&str>, bool) {
+    let named: Vec<&str> = match keywords.get("type") {
+        Some(Value::String(name)) => vec![name],
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ if keywords.contains_key("properties") || keywords.contains_key("required") => vec!["object"],
+        _ if keywords.contains_key("items") => vec!["array"],
+        _ => Vec::new(),
+    };
+    let nullable = named.contains(&"null");
+    (named.into_iter().filter(|name| *name != "null").collect(), nullable)
+}
+
+/// The values of a schema that lists them: `Some(None)` if one of them is an array or an object, or none is left.
+fn literals(keywords: &Map<String, Value>) -> Option<Option<Vec<Value>>> {
+    let listed: Vec<Value> = match (keywords.get("const"), keywords.get("enum")) {
+        (Some(only), _) => vec![only.clone()],
+        (None, Some(Value::Array(values))) => values.clone(),
+        _ => return None,
+    };
+    let (names, nullable) = types(keywords);
+    let fits = |value: &Value| match value {
+        _ if !keywords.contains_key("type") => true,
+        Value::Null => nullable,
+        Value::Bool(_) => names.contains(&"boolean"),
+        Value::Number(number) => {
+            names.contains(&"number")
+                || names.contains(&"integer") && number.as_f64().is_some_and(|number| number.fract() == 0.0)
+        }
+        Value::String(_) => names.contains(&"string"),
+        Value::Array(_) => names.contains(&"array"),
+        Value::Object(_) => names.contains(&"object"),
+    };
+    let mut values: Vec<Value> = Vec::new();
+    for value in listed {
+        if fits(&value) && !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    let scalar = |value: &Value| !value.is_array() && !value.is_object();
+    Some((!values.is_empty() && values.iter().all(scalar)).then_some(values))
+}
+
+/// The values of a schema that lists scalars and says nothing else.
+fn literals_of(schema: &Value) -> Option<Vec<Value>> {
+    let keywords = schema.as_object()?;
+    let known = |keyword: &str| matches!(keyword, "const" | "enum" | "type") || NOTES.contains(&keyword);
+    if !keywords.keys().all(|keyword| known(keyword)) {
+        return None;
+    }
+    literals(keywords).flatten()
+}

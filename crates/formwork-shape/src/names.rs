@@ -1,0 +1,69 @@
+//! Names of types, and the nearest right one to a wrong one.
+
+use crate::Kind;
+
+/// Every type that has a name.
+pub(crate) const TYPES: [&str; 6] = ["string", "markdown", "number", "integer", "boolean", "any"];
+
+/// The type of this name.
+pub(crate) fn named(word: &str) -> Option<Kind> {
+    Some(match word {
+        "string" => Kind::String,
+        "markdown" => Kind::Markdown,
+        "number" => Kind::Number,
+        "integer" => Kind::Integer,
+        "boolean" => Kind::Boolean,
+        "any" => Kind::Any,
+        _ => return None,
+    })
+}
+
+/// What to write instead of a word that is no type.
+pub(crate) fn advice(word: &str) -> String {
+    let lower = word.to_lowercase();
+    let other = match lower.as_str() {
+        "str" | "text" | "char" | "varchar" | "date" | "datetime" | "uuid" | "url" | "email" => "string",
+        "md" => "markdown",
+        "int" | "int32" | "int64" | "i32" | "i64" | "u32" | "u64" | "long" | "uint" => "integer",
+        "float" | "double" | "decimal" | "f32" | "f64" | "num" | "real" => "number",
+        "bool" | "flag" => "boolean",
+        "json" | "unknown" | "map" | "dict" | "record" => "any",
+        "object" => return "an object is written with its fields: `{\"name\": string}`".to_owned(),
+        "array" | "list" | "vec" | "set" | "tuple" => return "an array is written `[string]`".to_owned(),
+        "enum" | "oneof" | "union" => return "alternatives are written `\"low\" | \"high\"`".to_owned(),
+        "optional" | "option" | "nullable" | "maybe" | "required" => {
+            return "a field that may be left out is written `\"name\"?: string`, one that may be null \
+                    `string | null`"
+                .to_owned();
+        }
+        _ => match TYPES
+            .into_iter()
+            .filter(|name| is_near(&lower, name))
+            .min_by_key(|name| distance(&lower, name))
+        {
+            Some(near) => near,
+            None => {
+                return format!(
+                    "expected {}, a list of alternatives, `{{` or `[` (the text itself is written {})",
+                    TYPES.map(|name| format!("`{name}`")).join(", "),
+                    serde_json::Value::from(crate::lex::cut(word)),
+                );
+            }
+        },
+    };
+    format!("did you mean `{other}`?")
+}
+
+/// The type that a bare alternative was most likely meant to be.
+pub(crate) fn near_type(word: &str) -> Option<&'static str> {
+    TYPES.into_iter().find(|name| name.len() > 3 && distance(&word.to_lowercase(), name) <= 1)
+}
+
+fn is_near(word: &str, name: &str) -> bool {
+    name.len() > 3 && distance(word, name) <= 2 || word.len() > 2 && name.starts_with(word)
+}
+
+fn distance(word: &str, name: &str) -> usize {
+    // Long words are near to nothing, and would take their time.
+    if word.len() > 2 * name.len() { usize::MAX } else { strsim::damerau_levenshtein(word, name) }
+}

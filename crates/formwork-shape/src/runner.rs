@@ -1,0 +1,201 @@
+//! Asking models for values of a shape.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_core::{Error, ErrorKind, Input, Lower, Message, Outcome, Policy, spaced};
+use formwork_dialect::Silent;
+use formwork_extract::{Backend, Extraction, Extractor, ExtractorBuilder, Observer};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::Shape;
+
+/// Gets values of one shape out of models: built once, used for any number of inputs.
+///
+/// Each attempt is one fresh prompt: the input, the shape as people read it, how to answer, and everything that was wrong
+/// with the last answer. There are three attempts, and answers are read through fences and prose
+/// ([`Level::Clean`](formwork_core::Level)).
+///
+/// ```
+/// use formwork_shape::{Shape, ShapeRunner};
+/// use formwork_testkit::Scripted;
+/// use serde_json::json;
+/// use std::sync::Arc;
+///
+/// let model = Arc::new(Scripted::new([r#"{"risks": []}"#, r#"{"name": "MyApp", "risks": []}"#]));
+/// let shape = Shape::parse(r#"{"name": string, "risks": [string]}"#)?;
+/// let runner = ShapeRunner::builder(shape).with_target(Arc::clone(&model)).build()?;
+/// let outcome = runner.run_blocking(&json!({"repo_summary": "A web application for managing tasks"}))?;
+/// assert_eq!((&outcome.value["name"], outcome.attempts.len()), (&json!("MyApp"), 2));
+/// assert!(model.calls()[1].messages[0].text().contains("- Missing required field at path $.name"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ShapeRunner<T = Value> {
+    extractor: Extractor<T>,
+    prompt: Arc<Prompt>,
+}
+
+/// Builds a [`ShapeRunner`].
+#[must_use]
+pub struct ShapeRunnerBuilder<T = Value> {
+    shape: Shape,
+    task: Option<String>,
+    extractor: Result<ExtractorBuilder<T>, Error>,
+}
+
+impl ShapeRunner<Value> {
+    /// A runner whose answers stay JSON.
+    pub fn builder(shape: Shape) -> ShapeRunnerBuilder<Value> {
+        Self::typed(shape)
+    }
+}
+
+impl<T: DeserializeOwned + Send + 'static> ShapeRunner<T> {
+    /// A runner whose answers are a Rust type as well; one that does not deserialise is asked for again.
+    pub fn typed(shape: Shape) -> ShapeRunnerBuilder<T> {
+        let contract = shape
+            .contract()
+            .map_err(|error| Error::new(ErrorKind::Schema, format!("the shape cannot be used: {error}")));
+        let extractor =
+            contract.map(|contract| Extractor::for_contract(contract).with_policy(Policy::shape()));
+        ShapeRunnerBuilder { shape, task: None, extractor }
+    }
+
+    /// Asks for one value.
+    ///
+    /// # Errors
+    /// [`Error`] with every attempt, if none of the three brought an answer of the shape.
+    pub async fn run(&self, input: &Value) -> Result<Outcome<T>, Error> {
+        self.extraction(input).run().await
+    }
+
+    /// Asks for one value and blocks the thread meanwhile.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and [`ErrorKind::Config`] inside of an async runtime.
+    pub fn run_blocking(&self, input: &Value) -> Result<Outcome<T>, Error> {
+        self.extraction(input).run_blocking()
+    }
+
+    /// One run that is not started yet: to give it a way to cancel it, or an observer of its own. A text is shown as it is,
+    /// everything else as JSON.
+    pub fn extraction(&self, input: &Value) -> Extraction<T> {
+        let source = match input {
+            Value::String(text) => text.clone(),
+            other => spaced(other),
+        };
+        let message = Message::user(self.prompt.words(input));
+        self.extractor.extraction(Input::new([message]).with_source(source).with_data(input.clone()))
+    }
+}
+
+impl<T: DeserializeOwned + Send + 'static> ShapeRunnerBuilder<T> {
+    /// And asks this provider. The first one is asked first; the next ones where that one cannot be reached.
+    pub fn with_target(self, backend: impl Into<Backend>) -> Self {
+        let backend: Backend = backend.into();
+        // The prompt shows the shape itself: no dialect has to show it once more.
+        let silent = |lower| Arc::new(Silent::new(lower)) as Arc<dyn Lower>;
+        let rungs: Vec<_> = backend.rungs().into_iter().map(silent).collect();
+        self.settings(|extractor| extractor.with_target(backend.with_rungs(rungs)))
+    }
+
+    /// With what is to be done with the input, before it; nothing is said otherwise.
+    pub fn with_task(mut self, task: impl Into<String>) -> Self {
+        self.task = Some(task.into());
+        self
+    }
+
+    /// With a limit on the time of each run, waits included.
+    pub fn with_deadline(self, deadline: Duration) -> Self {
+        self.settings(|extractor| extractor.with_deadline(deadline))
+    }
+
+    /// With a limit on the tokens of each answer.
+    pub fn with_max_tokens(self, max_tokens: u32) -> Self {
+        self.settings(|extractor| extractor.with_max_tokens(max_tokens))
+    }
+
+    /// And tells this observer about every run.
+    pub fn with_observer(self, observer: impl Observer + 'static) -> Self {
+        self.settings(|extractor| extractor.with_observer(observer))
+    }
+
+    /// With any other setting of the extractor below: a seed, a clock, a budget, a check. Targets belong into
+    /// [`with_target`](Self::with_target), and the policy is the document's as long as nobody changes it here.
+    pub fn settings(mut self, change: impl FnOnce(ExtractorBuilder<T>) -> ExtractorBuilder<T>) -> Self {
+        self.extractor = self.extractor.map(change);
+        self
+    }
+
+    /// Compiles it all.
+    ///
+    /// # Errors
+    /// As [`ExtractorBuilder::build`].
+    pub fn build(self) -> Result<ShapeRunner<T>, Error> {
+        let extractor = self.extractor?.build()?;
+        Ok(ShapeRunner { extractor, prompt: Arc::new(Prompt::new(&self.shape, self.task)) })
+    }
+}
+
+impl<T> Clone for ShapeRunner<T> {
+    fn clone(&self) -> Self {
+        Self { extractor: self.extractor.clone(), prompt: Arc::clone(&self.prompt) }
+    }
+}
+
+impl<T> fmt::Debug for ShapeRunner<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShapeRunner").field("extractor", &self.extractor).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for ShapeRunnerBuilder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of: PhantomData<fn() -> T> = PhantomData;
+        f.debug_struct("ShapeRunnerBuilder")
+            .field("shape", &self.shape)
+            .field("of", &of)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The words around an input.
+#[derive(Debug)]
+struct Prompt {
+    before: String,
+    after: String,
+}
+
+impl Prompt {
+    fn new(shape: &Shape, task: Option<String>) -> Self {
+        let task = task.map_or(String::new(), |task| format!("{}\n\n", task.trim_end()));
+        let kind = match shape.root().kind {
+            crate::Kind::Object(_) => "object",
+            crate::Kind::Array(_) => "array",
+            _ => "value",
+        };
+        let mut after = format!(
+            "\n\nThe output has this shape:\n{shape}\n\nOutput one valid JSON {kind} only, no prose, no markdown fence."
+        );
+        if shape.has_optional_fields() {
+            after.push_str(" Every field is required but those with a `?`.");
+        } else if kind != "value" {
+            after.push_str(" Every field is required.");
+        }
+        if shape.has_markdown() {
+            after.push_str(" `markdown` stands for a string of Markdown.");
+        }
+        Self { before: format!("{task}Input:\n"), after }
+    }
+
+    fn words(&self, input: &Value) -> String {
+        let shown = match input {
+            Value::String(text) => text.clone(),
+            other => format!("{other:#}"),
+        };
+        format!("{}{shown}{}", self.before, self.after)
+    }
+}

@@ -1,0 +1,158 @@
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use formwork_core::{Context, Contract, Report, Schema, Validator as _, Violation};
+use formwork_schema::SchemaError;
+use serde_json::Value;
+
+use crate::{Field, Kind, Node, ShapeError, Unsaid, from_schema, parse, to_schema, write};
+
+/// What JSON is to look like, as people write it down: a [`Schema`] that reads like its own values.
+///
+/// The [grammar](crate#grammar) is in the crate's documentation. `Display` writes it with one field a line, which is what
+/// models are shown; parsing that gives the same shape again.
+///
+/// ```
+/// use formwork_core::Schema;
+/// use formwork_shape::Shape;
+///
+/// let shape = Shape::parse(r#"{
+///   "name": string,            // as on the passport
+///   "mood"?: "calm" | "cross",
+///   "risks": [string]
+/// }"#)?;
+/// assert_eq!(shape.document()["required"], serde_json::json!(["name", "risks"]));
+/// let wrong: Vec<_> = shape.validate(&serde_json::json!({"risks": [123]})).iter().map(ToString::to_string).collect();
+/// assert_eq!(wrong, [
+///     "Missing required field at path $.name",
+///     "Type mismatch at $.risks[0]: expected string, found number",
+/// ]);
+/// # Ok::<(), formwork_shape::ShapeError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    name: String,
+    root: Node,
+    document: Value,
+}
+
+impl Shape {
+    /// The shape that a text describes.
+    ///
+    /// # Errors
+    /// [`ShapeError`], with line and column, if it describes none.
+    pub fn parse(text: &str) -> Result<Self, ShapeError> {
+        parse::parse(text).map(Self::new)
+    }
+
+    /// The shape of this place. What the kinds promise ([`Kind::OneOf`] has scalars, each once) is the caller's.
+    pub fn new(root: Node) -> Self {
+        Self { name: "shape".to_owned(), document: to_schema::schema(&root), root }
+    }
+
+    /// Under a name of letters, digits, `_` and `-`; `shape` otherwise.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The shape that says what a JSON Schema says, and what it cannot say of that: bounds, patterns, closed objects, unions
+    /// of types. References are written out. A schema that names no type is taken to mean the one that its keywords are about;
+    /// apart from that the shape is never stricter: what satisfies the schema fits it.
+    ///
+    /// # Errors
+    /// [`SchemaError`] if the document is no JSON Schema, or comes to more than 20,000 places.
+    ///
+    /// ```
+    /// use formwork_shape::Shape;
+    ///
+    /// let schema = serde_json::json!({"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}});
+    /// let (shape, unsaid) = Shape::from_schema(&schema)?;
+    /// assert_eq!(shape.to_string(), "{\n  \"age\"?: integer\n}");
+    /// assert_eq!(unsaid[0].to_string(), "#/properties/age: a shape cannot say `minimum`: it is left out");
+    /// # Ok::<(), formwork_schema::SchemaError>(())
+    /// ```
+    pub fn from_schema(document: &Value) -> Result<(Self, Vec<Unsaid>), SchemaError> {
+        let (root, unsaid) = from_schema::shape(document)?;
+        Ok((Self::new(root), unsaid))
+    }
+
+    /// What may stand at its root.
+    pub const fn root(&self) -> &Node {
+        &self.root
+    }
+
+    /// What an answer of this shape satisfies.
+    ///
+    /// # Errors
+    /// [`SchemaError`] for a shape that was put together by hand and breaks the promises of its kinds.
+    pub fn contract(&self) -> Result<Contract, SchemaError> {
+        formwork_schema::contract_for(Arc::new(self.clone()))
+    }
+
+    /// Everything that is wrong with a value; nothing if it has this shape.
+    pub fn validate(&self, value: &Value) -> Vec<Violation> {
+        let mut report = Report::default();
+        match formwork_schema::compile(&self.document) {
+            Ok(compiled) => compiled.validate(value, &Context::EMPTY, &mut report),
+            Err(error) => report.push(
+                Violation::new(formwork_core::JsonPath::root(), "falseSchema", formwork_core::Stage::Schema)
+                    .with_expected(error.to_string()),
+            ),
+        }
+        report.violations().to_vec()
+    }
+
+    /// Whether a field anywhere may be left out.
+    pub(crate) fn has_optional_fields(&self) -> bool {
+        any_field(&self.root, &|field| field.optional)
+    }
+
+    /// Whether a field anywhere holds Markdown.
+    pub(crate) fn has_markdown(&self) -> bool {
+        self.root.kind == Kind::Markdown || any_field(&self.root, &|field| is_markdown(&field.node))
+    }
+}
+
+fn is_markdown(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Array(item) => is_markdown(item),
+        kind => *kind == Kind::Markdown,
+    }
+}
+
+fn any_field(node: &Node, is_wanted: &dyn Fn(&Field) -> bool) -> bool {
+    match &node.kind {
+        Kind::Array(item) => any_field(item, is_wanted),
+        Kind::Object(fields) => {
+            fields.iter().any(|field| is_wanted(field) || any_field(&field.node, is_wanted))
+        }
+        _ => false,
+    }
+}
+
+impl Schema for Shape {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn document(&self) -> &Value {
+        &self.document
+    }
+}
+
+impl FromStr for Shape {
+    type Err = ShapeError;
+
+    fn from_str(text: &str) -> Result<Self, ShapeError> {
+        Self::parse(text)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write::write(&self.root, f)
+    }
+}
