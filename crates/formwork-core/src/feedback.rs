@@ -47,7 +47,8 @@ impl Template {
     /// not depend on how wrong the answer was.
     pub(crate) fn render(&self, violations: &[Violation]) -> String {
         let code = match violations {
-            [only] if only.rule == "json" => "INVALID_JSON",
+            // What was cut off is no JSON either.
+            [only] if matches!(only.rule.as_str(), "json" | "truncated") => "INVALID_JSON",
             _ => "SCHEMA_VALIDATION_FAILED",
         };
         let mut lines = String::new();
@@ -223,6 +224,22 @@ mod tests {
             messages[0]
                 .text()
                 .starts_with("input and shape\n\nYour last answer had these errors:\n- Type mismatch at $.a")
+        );
+    }
+
+    #[test]
+    fn what_is_no_json_and_what_was_cut_off_have_the_same_code() {
+        let code = |rule: &str| {
+            let text = Feedback::corrective().template.render(&[Violation::new(
+                JsonPath::root(),
+                rule,
+                Stage::Read,
+            )]);
+            text.split_once(':').unwrap().0.to_owned()
+        };
+        assert_eq!(
+            [code("json"), code("truncated"), code("type")],
+            ["INVALID_JSON", "INVALID_JSON", "SCHEMA_VALIDATION_FAILED"]
         );
     }
 

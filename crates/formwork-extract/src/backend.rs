@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use formwork_core::{Lower, Price, Provider, SharedProvider, Target};
+use formwork_core::{Layer, Lower, Price, Provider, SharedProvider, Target};
 
 /// A provider as an extractor asks it: in which dialects, and at what price.
 ///
@@ -49,6 +49,13 @@ impl Backend {
     #[must_use]
     pub fn with_rungs(mut self, rungs: impl IntoIterator<Item = Arc<dyn Lower>>) -> Self {
         self.rungs = rungs.into_iter().collect();
+        self
+    }
+
+    /// With its provider wrapped in this layer.
+    #[must_use]
+    pub fn with_layer(mut self, layer: &dyn Layer) -> Self {
+        self.provider = layer.wrap(self.provider);
         self
     }
 

@@ -8,7 +8,10 @@ use tokio::runtime::{Builder, Handle, Runtime};
 ///
 /// All blocking calls of the process share one runtime, on the threads that wait: connections that a provider keeps open
 /// belong to the runtime they were opened on, so a runtime for each call would break them.
-pub(crate) fn block_on<F: Future>(future: F) -> Result<F::Output, Error> {
+///
+/// # Errors
+/// [`ErrorKind::Config`] inside of an async runtime.
+pub fn block_on<F: Future>(future: F) -> Result<F::Output, Error> {
     if Handle::try_current().is_ok() {
         let message =
             "a blocking call inside of an async runtime would stop it: use the async one and `.await` it";

@@ -41,6 +41,7 @@ mod trace;
 mod updates;
 
 pub use backend::Backend;
+pub use blocking::block_on;
 pub use budget::{Budget, Reservation};
 pub use builder::ExtractorBuilder;
 pub use cancel::CancellationToken;

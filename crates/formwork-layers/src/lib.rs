@@ -20,9 +20,11 @@
 
 mod concurrency;
 pub mod names;
+mod rate;
 mod timeout;
 mod trace;
 
 pub use concurrency::Concurrency;
+pub use rate::Rate;
 pub use timeout::Timeout;
 pub use trace::Trace;

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod concurrency;
+mod rate;
 mod slow;
 mod timeout;
 mod trace;

@@ -1,0 +1,192 @@
+//! What a model answers: the contract's types.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+
+/// StructuredAnswerLite 1.0: the contract of every answer.
+///
+/// All fields are required and no others are allowed, at every level. `schemas/structured-answer-lite.v1.json` is its schema.
+///
+/// ```
+/// use formwork_chat::{StructuredAnswerLite, TaskKind};
+///
+/// let answer: StructuredAnswerLite = serde_json::from_str(r#"{
+///   "task": {"type": "qa", "user_intent": "learn what JSON is"},
+///   "answer": {"text": "A text format for data."},
+///   "quality": {"confidence": 0.95, "assumptions": [], "risks": []},
+///   "debug": {"schema_version": "1.0", "model": "m"}
+/// }"#)?;
+/// assert_eq!(answer.task.kind, TaskKind::Qa);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StructuredAnswerLite {
+    /// What was asked.
+    pub task: Task,
+    /// The answer.
+    pub answer: TextAnswer,
+    /// How good it is, as the model sees it.
+    pub quality: Quality,
+    /// Where it comes from.
+    pub debug: Source<V1_0>,
+}
+
+/// StructuredAnswer 1.1: StructuredAnswerLite with a payload of your own type in `answer.data`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StructuredAnswer<T> {
+    /// What was asked.
+    pub task: Task,
+    /// The answer.
+    pub answer: DataAnswer<T>,
+    /// How good it is, as the model sees it.
+    pub quality: Quality,
+    /// Where it comes from.
+    pub debug: Source<V1_1>,
+}
+
+/// What was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Task {
+    /// The kind of task.
+    #[serde(rename = "type")]
+    pub kind: TaskKind,
+    /// What the user wants, in the model's words.
+    pub user_intent: String,
+}
+
+/// A kind of task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskKind {
+    /// A question.
+    Qa,
+    /// Finding something in a text.
+    Extraction,
+    /// Sorting something into classes.
+    Classification,
+    /// Making something shorter.
+    Summarization,
+    /// Anything else.
+    Other,
+}
+
+impl TaskKind {
+    /// Every kind, as the contract writes them.
+    pub const NAMES: [&str; 5] = ["qa", "extraction", "classification", "summarization", "other"];
+}
+
+/// By hand, because a derived schema would say each kind with its description as a schema of its own.
+impl JsonSchema for TaskKind {
+    fn schema_name() -> Cow<'static, str> {
+        "TaskKind".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"enum": Self::NAMES})
+    }
+}
+
+/// An answer of text alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct TextAnswer {
+    /// The text.
+    pub text: String,
+}
+
+/// An answer of text and data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct DataAnswer<T> {
+    /// The text.
+    pub text: String,
+    /// The payload.
+    pub data: T,
+}
+
+/// How good an answer is, as the model sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Quality {
+    /// How sure the model is, from 0.0 to 1.0.
+    #[schemars(schema_with = "confidence")]
+    pub confidence: f64,
+    /// What it took for granted.
+    pub assumptions: Vec<String>,
+    /// What may be wrong with it.
+    pub risks: Vec<String>,
+}
+
+/// Where an answer comes from; `V` is the version of its contract.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct Source<V> {
+    /// The contract's version.
+    pub schema_version: V,
+    /// The model, as it calls itself.
+    pub model: String,
+}
+
+fn confidence(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "number", "minimum": 0.0, "maximum": 1.0})
+}
+
+/// A version of the contract: a type whose only value is its own text.
+macro_rules! version {
+    ($name:ident, $text:literal) => {
+        #[doc = concat!("Version ", $text, " of the contract: no other text deserialises as it.")]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+        pub struct $name;
+
+        impl $name {
+            /// As it is written.
+            pub const TEXT: &str = $text;
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(Self::TEXT)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                match String::deserialize(deserializer)?.as_str() {
+                    Self::TEXT => Ok(Self),
+                    other => Err(D::Error::custom(format_args!("version {other:?} is not {:?}", Self::TEXT))),
+                }
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({"const": Self::TEXT})
+            }
+        }
+    };
+}
+
+version!(V1_0, "1.0");
+version!(V1_1, "1.1");

@@ -1,0 +1,294 @@
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_core::{
+    Backoff, Clock, Contract, Cost, Error, ErrorKind, Inline, Level, Lower, Policy, Schema, Temperature,
+    Typed, Validator,
+};
+use formwork_dialect::{JsonObject, Prompt, Silent};
+use formwork_extract::{Backend, Extractor, ExtractorBuilder, Observer, TokioClock};
+use formwork_layers::Rate;
+use formwork_schema::SchemaError;
+use serde::de::DeserializeOwned;
+
+use crate::client::{Asker, Shared, Toolbox};
+use crate::contract::governance;
+use crate::debug::{Debug, Sink};
+use crate::turn::{self, Judge, Turn};
+use crate::validator::{BySchema, TopLevel};
+use crate::{AnswerContract, ChatTool, JsonModeChatClient};
+
+/// Builds a [`JsonModeChatClient`]. What is wrong with any part is reported by [`build`](Self::build).
+#[must_use]
+pub struct ChatBuilder<A> {
+    backends: Vec<Backend>,
+    policy: Policy,
+    additions: Vec<String>,
+    tools: Vec<ChatTool>,
+    max_tool_calls: u32,
+    by_schema: bool,
+    debug: Option<Sink>,
+    timeout: Option<Duration>,
+    max_tokens: Option<u32>,
+    seed: Option<u64>,
+    budget: Option<Cost>,
+    rate: Option<Rate>,
+    clock: Option<Arc<dyn Clock>>,
+    observers: Vec<Arc<dyn Observer>>,
+    of: PhantomData<fn() -> A>,
+}
+
+/// How many tools may be called for one question, unless somebody says otherwise.
+const TOOL_CALLS: u32 = 8;
+
+impl<A: AnswerContract> ChatBuilder<A> {
+    pub(crate) fn new() -> Self {
+        Self {
+            backends: Vec::new(),
+            policy: Policy::chat(1),
+            additions: Vec::new(),
+            tools: Vec::new(),
+            max_tool_calls: TOOL_CALLS,
+            by_schema: false,
+            debug: None,
+            timeout: None,
+            max_tokens: None,
+            seed: None,
+            budget: None,
+            rate: None,
+            clock: None,
+            observers: Vec::new(),
+            of: PhantomData,
+        }
+    }
+
+    /// And asks this provider. The first one is asked first; the next ones where that one cannot be reached.
+    ///
+    /// Whatever else it can do, a provider with a JSON mode is asked in JSON mode, `{"type": "json_object"}`; the prompt
+    /// alone comes after that. One without, as a model in this process, is asked in its own ways.
+    pub fn with_target(mut self, backend: impl Into<Backend>) -> Self {
+        self.backends.push(backend.into());
+        self
+    }
+
+    /// With so many corrections of an answer; 1 otherwise.
+    pub const fn with_max_retries(mut self, retries: u32) -> Self {
+        self.policy.attempts = retries.saturating_add(1);
+        self
+    }
+
+    /// With another policy in all respects: attempts, course of the temperature, waits, the words of the correction.
+    pub fn with_policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// With this temperature; the client sends none of its own.
+    pub fn with_temperature(mut self, temperature: f64) -> Self {
+        self.policy = self.policy.with_temperature(Temperature::Steps(vec![temperature]));
+        self
+    }
+
+    /// With these waits after calls that failed; 2, 4 and 8 seconds otherwise, and never less than the server asks for.
+    pub fn with_backoff(mut self, backoff: Backoff) -> Self {
+        self.policy = self.policy.with_backoff(backoff);
+        self
+    }
+
+    /// And says this in the system message, below the contract. The contract itself cannot be replaced.
+    pub fn with_system(mut self, addition: impl Into<String>) -> Self {
+        self.additions.push(addition.into());
+        self
+    }
+
+    /// And offers this tool.
+    pub fn with_tool(mut self, tool: ChatTool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// With so many calls of tools for one question at most; 8 otherwise.
+    pub const fn with_max_tool_calls(mut self, calls: u32) -> Self {
+        self.max_tool_calls = calls;
+        self
+    }
+
+    /// Judging answers by their compiled JSON Schema, in the place of the validator that is written by hand. Both come to
+    /// the same verdicts.
+    pub const fn with_schema_validation(mut self) -> Self {
+        self.by_schema = true;
+        self
+    }
+
+    /// With or without lines on standard error about attempts, failures and convergence. They change nothing.
+    pub fn with_debug(self, debug: bool) -> Self {
+        if debug { self.with_debug_log(|line| eprintln!("{line}")) } else { Self { debug: None, ..self } }
+    }
+
+    /// With the same lines, given to this function.
+    pub fn with_debug_log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.debug = Some(Arc::new(log));
+        self
+    }
+
+    /// With a limit on the time of each question, corrections, waits and tools included.
+    pub const fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// With at most so many calls within this time, over all questions and targets; further ones wait for their turn.
+    pub fn with_rate_limit(mut self, calls: usize, per: Duration) -> Self {
+        self.rate = Some(Rate::new(calls, per));
+        self
+    }
+
+    /// With a limit on the tokens of each answer.
+    pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
+        self.max_tokens = Some(max_tokens);
+        self
+    }
+
+    /// With a seed, for providers that take one.
+    pub const fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// With a limit on what each question may cost; with tools, each turn.
+    pub const fn with_budget(mut self, budget: Cost) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// With another clock; [`TokioClock`] otherwise.
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// And tells this observer about every turn.
+    pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observers.push(Arc::new(observer));
+        self
+    }
+
+    /// Compiles it all, once for every question.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] without targets, for a tool whose name is not `[A-Za-z0-9_-]{1,64}` or stands twice;
+    /// [`ErrorKind::Schema`] if the schema of the payload's type cannot be used.
+    pub fn build(mut self) -> Result<JsonModeChatClient<A>, Error> {
+        named(&self.tools)?;
+        let schema = Typed::<A>::new();
+        let judge: Arc<dyn Validator> = if self.by_schema {
+            Arc::new(BySchema(formwork_schema::compile(schema.document()).map_err(unusable)?))
+        } else {
+            A::validator().map_err(unusable)?
+        };
+        let clock = self.clock.clone().unwrap_or_else(|| Arc::new(TokioClock::new()));
+        let most = self.policy.attempts;
+        let debug = self.debug.take().map(|sink| Arc::new(Debug { sink, most }));
+        let (timeout, tools) = (self.timeout, Arc::<[ChatTool]>::from(std::mem::take(&mut self.tools)));
+        let asker = if tools.is_empty() {
+            Asker::Plain(self.extractor(
+                Arc::new(schema),
+                judge,
+                governance::<A>(),
+                &clock,
+                debug.as_ref(),
+            )?)
+        } else {
+            let inline = Inline::new(schema.name(), turn::schema::<A>(&tools));
+            let system = format!("{}\n\n{}", governance::<A>(), turn::told(&tools));
+            let toolbox = Toolbox { tools: Arc::clone(&tools), most: self.max_tool_calls };
+            let judge = Arc::new(Judge { answer: judge, tools });
+            let extractor: Extractor<Turn<A>> =
+                self.extractor(Arc::new(inline), judge, system, &clock, debug.as_ref())?;
+            Asker::Tools(extractor, toolbox)
+        };
+        Ok(JsonModeChatClient::new(Shared { asker, timeout, clock, debug }))
+    }
+
+    fn extractor<X: DeserializeOwned + Send + 'static>(
+        self,
+        schema: Arc<dyn Schema>,
+        judge: Arc<dyn Validator>,
+        governing: String,
+        clock: &Arc<dyn Clock>,
+        debug: Option<&Arc<Debug>>,
+    ) -> Result<Extractor<X>, Error> {
+        let contract = Contract::new(schema, Arc::new(TopLevel(judge)));
+        let system = std::iter::once(governing).chain(self.additions).collect::<Vec<_>>().join("\n\n");
+        let mut extractor = Extractor::for_contract(contract)
+            .with_policy(self.policy)
+            .with_level(Level::Strict)
+            .with_system(system)
+            .with_clock(Arc::clone(clock));
+        let rate = self.rate.as_ref();
+        let asked = |backend| match rate {
+            Some(rate) => mode(backend).with_layer(rate),
+            None => mode(backend),
+        };
+        extractor = self.backends.into_iter().map(asked).fold(extractor, ExtractorBuilder::with_target);
+        if let Some(timeout) = self.timeout {
+            extractor = extractor.with_deadline(timeout);
+        }
+        if let Some(max_tokens) = self.max_tokens {
+            extractor = extractor.with_max_tokens(max_tokens);
+        }
+        if let Some(seed) = self.seed {
+            extractor = extractor.with_seed(seed);
+        }
+        if let Some(budget) = self.budget {
+            extractor = extractor.with_budget(budget);
+        }
+        if let Some(debug) = debug {
+            extractor = extractor.with_observer(Arc::clone(debug));
+        }
+        self.observers.into_iter().fold(extractor, ExtractorBuilder::with_observer).build()
+    }
+}
+
+/// The mode is the client's, not the provider's: JSON mode where there is one, then the prompt alone. The prompt says the
+/// contract in its own words, so no dialect has to show its schema.
+fn mode(backend: Backend) -> Backend {
+    let has_json_mode = backend.provider().capabilities().dialects.iter().any(|name| name == "json-object");
+    let rungs: Vec<Arc<dyn Lower>> =
+        if has_json_mode { vec![Arc::new(JsonObject), Arc::new(Prompt::new())] } else { backend.rungs() };
+    backend.with_rungs(rungs.into_iter().map(|lower| Arc::new(Silent::new(lower)) as Arc<dyn Lower>))
+}
+
+fn named(tools: &[ChatTool]) -> Result<(), Error> {
+    for (index, tool) in tools.iter().enumerate() {
+        let name = tool.name();
+        let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if name.is_empty() || name.len() > 64 || !name.chars().all(safe) {
+            let message =
+                format!("the name of the tool {name:?} is not made of 1 to 64 letters, digits, `_` and `-`");
+            return Err(Error::new(ErrorKind::Config, message));
+        }
+        if tools.iter().take(index).any(|other| other.name() == name) {
+            return Err(Error::new(
+                ErrorKind::Config,
+                format!("there are two tools called `{name}`: rename one"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn unusable(error: SchemaError) -> Error {
+    Error::new(ErrorKind::Schema, format!("#{}: {}", error.pointer, error.message))
+}
+
+impl<A> fmt::Debug for ChatBuilder<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatBuilder")
+            .field("backends", &self.backends)
+            .field("tools", &self.tools)
+            .finish_non_exhaustive()
+    }
+}

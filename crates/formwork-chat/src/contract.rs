@@ -1,0 +1,120 @@
+//! The contract as the model reads it, and as its answers are judged by it.
+
+use std::sync::Arc;
+
+use formwork_core::{Schema as _, Typed, Validator, spaced};
+use formwork_schema::SchemaError;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+use crate::validator::{Data, Envelope};
+use crate::{StructuredAnswer, StructuredAnswerLite, V1_0, V1_1};
+
+/// The contract StructuredAnswerLite 1.0, as every first system message has it, byte for byte.
+pub const CONTRACT_1_0: &str = r#"{
+  "task": {
+    "type": "qa | extraction | classification | summarization | other",
+    "user_intent": "string"
+  },
+  "answer": {
+    "text": "string"
+  },
+  "quality": {
+    "confidence": "number between 0.0 and 1.0",
+    "assumptions": ["string"],
+    "risks": ["string"]
+  },
+  "debug": {
+    "schema_version": "1.0",
+    "model": "string"
+  }
+}"#;
+
+/// The contract StructuredAnswer 1.1; the schema of `answer.data` stands below it.
+pub const CONTRACT_1_1: &str = r#"{
+  "task": {
+    "type": "qa | extraction | classification | summarization | other",
+    "user_intent": "string"
+  },
+  "answer": {
+    "text": "string",
+    "data": "value that matches the JSON Schema of answer.data"
+  },
+  "quality": {
+    "confidence": "number between 0.0 and 1.0",
+    "assumptions": ["string"],
+    "risks": ["string"]
+  },
+  "debug": {
+    "schema_version": "1.1",
+    "model": "string"
+  }
+}"#;
+
+/// A contract that answers keep to: [`StructuredAnswerLite`] and [`StructuredAnswer`]. No others: the contract governs.
+pub trait AnswerContract: sealed::Sealed + DeserializeOwned + JsonSchema + Send + Sync + 'static {
+    /// Its version.
+    const VERSION: &'static str;
+
+    /// What the model is told about it.
+    fn told() -> String;
+
+    /// The validator that is written by hand.
+    ///
+    /// # Errors
+    /// [`SchemaError`] if the schema of the payload's type cannot be used.
+    fn validator() -> Result<Arc<dyn Validator>, SchemaError>;
+}
+
+impl AnswerContract for StructuredAnswerLite {
+    const VERSION: &'static str = V1_0::TEXT;
+
+    fn told() -> String {
+        format!("StructuredAnswerLite 1.0:\n\n{CONTRACT_1_0}")
+    }
+
+    fn validator() -> Result<Arc<dyn Validator>, SchemaError> {
+        Ok(Arc::new(Envelope::new(Self::VERSION, Data::None)))
+    }
+}
+
+impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> AnswerContract for StructuredAnswer<T> {
+    const VERSION: &'static str = V1_1::TEXT;
+
+    fn told() -> String {
+        let data = spaced(&identified(Typed::<T>::new().document().clone()));
+        format!("StructuredAnswer 1.1:\n\n{CONTRACT_1_1}\n\nThe JSON Schema of answer.data:\n{data}")
+    }
+
+    fn validator() -> Result<Arc<dyn Validator>, SchemaError> {
+        let data = formwork_schema::compile(Typed::<T>::new().document())?;
+        Ok(Arc::new(Envelope::new(Self::VERSION, Data::Compiled(data))))
+    }
+}
+
+/// Without what names a schema for machines.
+pub(crate) fn identified(mut schema: serde_json::Value) -> serde_json::Value {
+    if let Some(keywords) = schema.as_object_mut() {
+        keywords.retain(|keyword, _| !matches!(keyword.as_str(), "$schema" | "$id" | "$comment"));
+    }
+    schema
+}
+
+/// The system prompt that governs: nobody replaces it.
+pub(crate) fn governance<A: AnswerContract>() -> String {
+    let (told, version) = (A::told(), A::VERSION);
+    format!(
+        "You answer with exactly one JSON object and with nothing else: no prose, no explanations, no markdown fence. It \
+         conforms exactly to the contract {told}\n\n\
+         All fields are required; arrays may be empty, but must be there. Extra keys and renamed keys are forbidden at every \
+         level. \"type\" is one of the five words. \"schema_version\" is exactly \"{version}\". \"model\" is your name."
+    )
+}
+
+mod sealed {
+    /// Keeps the contracts to those of this crate.
+    pub trait Sealed {}
+
+    impl Sealed for crate::StructuredAnswerLite {}
+    impl<T> Sealed for crate::StructuredAnswer<T> {}
+}

@@ -1,0 +1,76 @@
+//! The debug mode: says what happens, and changes nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_core::{Attempt, Error, Failure, Outcome, Verdict};
+use formwork_extract::{Next, Observer, RunId, Started};
+use serde_json::Value;
+
+use crate::result::content_code;
+
+/// Where the lines of the debug mode go.
+pub(crate) type Sink = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Writes a line for every attempt, every failure, and the end.
+pub(crate) struct Debug {
+    pub(crate) sink: Sink,
+    /// How many answers may be asked for.
+    pub(crate) most: u32,
+}
+
+impl Debug {
+    pub(crate) fn line(&self, line: &str) {
+        // Texts of models may hold what a terminal would act on.
+        let line: String = line.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        (self.sink)(&format!("[chat] {line}"));
+    }
+}
+
+impl Observer for Debug {
+    fn attempt_started(&self, _: RunId, started: &Started<'_>) {
+        let Started { attempt, target, .. } = started;
+        self.line(&format!("attempt {attempt}/{}: asking {target}", self.most));
+    }
+
+    fn attempt_finished(&self, _: RunId, attempt: &Attempt) {
+        let place = format!("attempt {}/{}", attempt.attempt, self.most);
+        match &attempt.verdict {
+            Verdict::Accepted => self.line(&format!("{place}: valid")),
+            Verdict::Cancelled => self.line(&format!("{place}: cancelled")),
+            Verdict::Failed { failure: Failure::Fault(fault) } => {
+                self.line(&format!("{place}: the call failed: {fault}"))
+            }
+            Verdict::Failed { failure: Failure::Refused { reason } } => {
+                self.line(&format!("{place}: the model declined: {reason}"));
+            }
+            Verdict::Failed { failure } => {
+                let errors = failure.violations();
+                let plural = if errors.len() == 1 { "error" } else { "errors" };
+                self.line(&format!("{place}: {}, {} {plural}", content_code(failure), errors.len()));
+                for error in errors {
+                    self.line(&format!("  {error}"));
+                }
+            }
+        }
+    }
+
+    fn asking(&self, _: RunId, next: &Next<'_>) {
+        if next.wait == Duration::ZERO {
+            self.line(&format!("attempt {}/{} follows", next.attempt, self.most));
+        } else {
+            self.line(&format!("attempt {}/{} follows after {:?}", next.attempt, self.most, next.wait));
+        }
+    }
+
+    fn done(&self, _: RunId, result: &Result<Outcome<Value>, Error>) {
+        match result {
+            Ok(outcome) => {
+                let attempts = outcome.attempts.last().map_or(0, |last| last.attempt);
+                let plural = if attempts == 1 { "attempt" } else { "attempts" };
+                self.line(&format!("converged after {attempts} {plural}"));
+            }
+            Err(error) => self.line(&format!("did not converge: {error}")),
+        }
+    }
+}

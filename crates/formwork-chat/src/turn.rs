@@ -1,0 +1,153 @@
+//! What a model says when it has tools: its answer, or which tool it wants called.
+
+use std::sync::Arc;
+
+use formwork_core::{
+    Context, JsonPath, Report, Schema as _, Stage, Typed, Validator, Violation, normalise, spaced,
+};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value, json};
+
+use crate::contract::identified;
+use crate::validator::below;
+use crate::{AnswerContract, ChatTool};
+
+/// One turn of the model.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Turn<A> {
+    Answer(A),
+    Tool(Wanted),
+}
+
+/// The tool that it wants called.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct Wanted {
+    pub(crate) name: String,
+    pub(crate) arguments: Value,
+}
+
+impl<'de, A: DeserializeOwned> Deserialize<'de> for Turn<A> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        match value.get("tool") {
+            Some(tool) => Wanted::deserialize(tool).map(Self::Tool),
+            None => A::deserialize(&value).map(Self::Answer),
+        }
+        .map_err(D::Error::custom)
+    }
+}
+
+/// Judges a turn: an object with the field `tool` is judged as a call, everything else as an answer.
+pub(crate) struct Judge {
+    pub(crate) answer: Arc<dyn Validator>,
+    pub(crate) tools: Arc<[ChatTool]>,
+}
+
+impl Validator for Judge {
+    fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
+        let Some(wanted) = value.get("tool") else { return self.answer.validate(value, cx, out) };
+        closed(value, &JsonPath::root(), &["tool"], out);
+        let at = JsonPath::root().key("tool");
+        closed(wanted, &at, &["name", "arguments"], out);
+        let Some(name) = wanted.get("name") else { return };
+        let tool = self.tools.iter().find(|tool| name.as_str() == Some(tool.name()));
+        match (tool, wanted.get("arguments")) {
+            (Some(tool), Some(arguments)) => {
+                let judge =
+                    |value: &Value, cx: &Context<'_>, out: &mut Report| out.extend(tool.judge(value, cx));
+                below(&judge, arguments, &at.key("arguments"), cx, out);
+            }
+            (Some(_), None) => {}
+            (None, _) => {
+                let names: Vec<String> =
+                    self.tools.iter().map(|tool| format!("\"{}\"", tool.name())).collect();
+                let violation = Violation::new(at.key("name"), "enum", Stage::Schema);
+                out.push(violation.with_expected(names.join(" or ")).with_found(name.to_string()));
+            }
+        }
+    }
+}
+
+/// An object with exactly these fields.
+fn closed(value: &Value, at: &JsonPath, names: &[&str], out: &mut Report) {
+    let Some(members) = value.as_object() else {
+        return out.push(Violation::new(at.clone(), "type", Stage::Schema).with_expected("object"));
+    };
+    for name in names.iter().filter(|name| !members.contains_key(**name)) {
+        out.push(Violation::new(at.key(*name), "required", Stage::Schema));
+    }
+    for name in members.keys().filter(|name| !names.contains(&name.as_str())) {
+        out.push(Violation::new(at.key(name.as_str()), "additionalProperties", Stage::Schema));
+    }
+}
+
+/// The JSON Schema of a turn: for providers that enforce one.
+pub(crate) fn schema<A: AnswerContract>(tools: &[ChatTool]) -> Value {
+    let mut definitions = Map::new();
+    let mut variants = vec![hoisted(Typed::<A>::new().document(), "answer", &mut definitions)];
+    for (index, tool) in tools.iter().enumerate() {
+        let arguments = hoisted(tool.arguments(), &format!("tool{index}"), &mut definitions);
+        let call = object(json!({"name": {"const": tool.name()}, "arguments": arguments}));
+        variants.push(object(json!({"tool": call})));
+    }
+    let mut schema = json!({"anyOf": variants});
+    if !definitions.is_empty() {
+        schema["$defs"] = Value::Object(definitions);
+    }
+    schema
+}
+
+/// A closed object with these properties, all required.
+fn object(properties: Value) -> Value {
+    let required: Vec<String> =
+        properties.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+/// A schema whose definitions stand in the root of another document, each under a prefix of its own.
+fn hoisted(document: &Value, prefix: &str, definitions: &mut Map<String, Value>) -> Value {
+    let mut schema = normalise(document);
+    let own = schema.as_object_mut().and_then(|keywords| keywords.shift_remove("$defs"));
+    rename(&mut schema, prefix);
+    if let Some(Value::Object(own)) = own {
+        definitions.extend(own.into_iter().map(|(name, mut definition)| {
+            rename(&mut definition, prefix);
+            (format!("{prefix}_{name}"), definition)
+        }));
+    }
+    schema
+}
+
+fn rename(node: &mut Value, prefix: &str) {
+    match node {
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member {
+                    Value::String(reference) if name == "$ref" => {
+                        *reference = reference.replacen("#/$defs/", &format!("#/$defs/{prefix}_"), 1);
+                    }
+                    other => rename(other, prefix),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| rename(item, prefix)),
+        _ => {}
+    }
+}
+
+/// What the model is told of its tools, below the contract.
+pub(crate) fn told(tools: &[ChatTool]) -> String {
+    let mut words = "Before you answer you may call tools, one at a time. To call one, return in the place of the contract only \
+                     {\"tool\": {\"name\": \"...\", \"arguments\": {...}}}; its result comes back, and then you go on. The tools:"
+        .to_owned();
+    for tool in tools {
+        let arguments = spaced(&identified(tool.arguments().clone()));
+        words.push_str(&format!(
+            "\n- {}: {} The JSON Schema of its arguments: {arguments}",
+            tool.name(),
+            tool.description()
+        ));
+    }
+    words
+}

@@ -1,0 +1,252 @@
+//! The contract's validator, written by hand: no schema library sees the answer.
+//!
+//! It reports everything at once and in the words that a compiled schema would use, so that nobody has to know which of
+//! the two was asked.
+
+use std::sync::Arc;
+
+use formwork_core::{Context, JsonPath, Report, Stage, Structure, Validator, Violation};
+use formwork_schema::Compiled;
+use serde_json::{Map, Value};
+
+use crate::TaskKind;
+
+/// Judges the contract's envelope.
+pub(crate) struct Envelope {
+    version: &'static str,
+    data: Data,
+}
+
+/// What stands in `answer.data`.
+pub(crate) enum Data {
+    /// Nothing may.
+    None,
+    /// What this schema says.
+    Compiled(Arc<Compiled>),
+}
+
+impl Envelope {
+    pub(crate) const fn new(version: &'static str, data: Data) -> Self {
+        Self { version, data }
+    }
+}
+
+impl Validator for Envelope {
+    fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
+        let root = JsonPath::root();
+        let Some(members) = object(value, &root, out) else { return };
+        let mut whole = Members::new(members, &root, out);
+        if let Some((task, at)) = whole.take("task") {
+            self.task(task, &at, whole.out);
+        }
+        if let Some((answer, at)) = whole.take("answer") {
+            self.answer(answer, &at, cx, whole.out);
+        }
+        if let Some((quality, at)) = whole.take("quality") {
+            Self::quality(quality, &at, whole.out);
+        }
+        if let Some((debug, at)) = whole.take("debug") {
+            self.debug(debug, &at, whole.out);
+        }
+        whole.close();
+    }
+}
+
+impl Envelope {
+    fn task(&self, value: &Value, at: &JsonPath, out: &mut Report) {
+        let Some(members) = object(value, at, out) else { return };
+        let mut task = Members::new(members, at, out);
+        if let Some((kind, at)) = task.take("type")
+            && !kind.as_str().is_some_and(|kind| TaskKind::NAMES.contains(&kind))
+        {
+            let names = TaskKind::NAMES.map(|name| format!("\"{name}\""));
+            let [first @ .., last] = &names;
+            let violation = wrong(&at, "enum").with_expected(format!("{} or {last}", first.join(", ")));
+            task.out.push(violation.with_found(shown(kind)));
+        }
+        if let Some((intent, at)) = task.take("user_intent") {
+            string(intent, &at, task.out);
+        }
+        task.close();
+    }
+
+    fn answer(&self, value: &Value, at: &JsonPath, cx: &Context<'_>, out: &mut Report) {
+        let Some(members) = object(value, at, out) else { return };
+        let mut answer = Members::new(members, at, out);
+        if let Some((text, at)) = answer.take("text") {
+            string(text, &at, answer.out);
+        }
+        if let Data::Compiled(schema) = &self.data
+            && let Some((data, at)) = answer.take("data")
+        {
+            below(schema.as_ref(), data, &at, cx, answer.out);
+        }
+        answer.close();
+    }
+
+    fn quality(value: &Value, at: &JsonPath, out: &mut Report) {
+        let Some(members) = object(value, at, out) else { return };
+        let mut quality = Members::new(members, at, out);
+        if let Some((confidence, at)) = quality.take("confidence") {
+            match confidence.as_f64() {
+                None => quality.out.push(mismatch(confidence, &at, "number")),
+                Some(number) => {
+                    if number < 0.0 {
+                        let violation = wrong(&at, "minimum").with_expected("at least 0.0");
+                        quality.out.push(violation.with_found(shown(confidence)));
+                    }
+                    if number > 1.0 {
+                        let violation = wrong(&at, "maximum").with_expected("at most 1.0");
+                        quality.out.push(violation.with_found(shown(confidence)));
+                    }
+                }
+            }
+        }
+        for name in ["assumptions", "risks"] {
+            let Some((list, at)) = quality.take(name) else { continue };
+            match list.as_array() {
+                None => quality.out.push(mismatch(list, &at, "array")),
+                Some(items) => {
+                    for (index, item) in items.iter().enumerate() {
+                        string(item, &at.index(index), quality.out);
+                    }
+                }
+            }
+        }
+        quality.close();
+    }
+
+    fn debug(&self, value: &Value, at: &JsonPath, out: &mut Report) {
+        let Some(members) = object(value, at, out) else { return };
+        let mut debug = Members::new(members, at, out);
+        if let Some((version, at)) = debug.take("schema_version")
+            && version.as_str() != Some(self.version)
+        {
+            let violation = wrong(&at, "const").with_expected(format!("\"{}\"", self.version));
+            debug.out.push(violation.with_found(shown(version)));
+        }
+        if let Some((model, at)) = debug.take("model") {
+            string(model, &at, debug.out);
+        }
+        debug.close();
+    }
+}
+
+/// The members of one closed object, all of them required.
+struct Members<'v, 'r> {
+    members: &'v Map<String, Value>,
+    at: &'r JsonPath,
+    known: Vec<&'static str>,
+    out: &'r mut Report,
+}
+
+impl<'v, 'r> Members<'v, 'r> {
+    const fn new(members: &'v Map<String, Value>, at: &'r JsonPath, out: &'r mut Report) -> Self {
+        Self { members, at, known: Vec::new(), out }
+    }
+
+    /// A member with its path; one that is missing is a violation.
+    fn take(&mut self, name: &'static str) -> Option<(&'v Value, JsonPath)> {
+        self.known.push(name);
+        let at = self.at.key(name);
+        let member = self.members.get(name);
+        if member.is_none() {
+            self.out.push(wrong(&at, "required"));
+        }
+        member.map(|member| (member, at))
+    }
+
+    /// Every member that nobody took is one too many.
+    fn close(self) {
+        for name in self.members.keys().filter(|name| !self.known.contains(&name.as_str())) {
+            self.out.push(wrong(&self.at.key(name.as_str()), "additionalProperties"));
+        }
+    }
+}
+
+/// Judges a part of the document by a validator of its own.
+pub(crate) fn below(
+    validator: &dyn Validator,
+    part: &Value,
+    at: &JsonPath,
+    cx: &Context<'_>,
+    out: &mut Report,
+) {
+    let mut report = Report::default();
+    validator.validate(part, cx, &mut report);
+    let moved = report.violations().iter().cloned().map(|violation| {
+        let path = at.segments().iter().chain(violation.path.segments()).cloned().collect();
+        Violation { path, ..violation }
+    });
+    out.extend(moved);
+}
+
+fn wrong(at: &JsonPath, rule: &str) -> Violation {
+    Violation::new(at.clone(), rule, Stage::Schema)
+}
+
+fn object<'v>(value: &'v Value, at: &JsonPath, out: &mut Report) -> Option<&'v Map<String, Value>> {
+    if !value.is_object() {
+        out.push(mismatch(value, at, "object"));
+    }
+    value.as_object()
+}
+
+fn string(value: &Value, at: &JsonPath, out: &mut Report) {
+    if !value.is_string() {
+        out.push(mismatch(value, at, "string"));
+    }
+}
+
+fn mismatch(value: &Value, at: &JsonPath, expected: &str) -> Violation {
+    wrong(at, "type").with_expected(expected).with_found(type_name(value))
+}
+
+const fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// A value for a message: scalars as JSON, containers by their type.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Array(_) | Value::Object(_) => type_name(value).to_owned(),
+        scalar => scalar.to_string(),
+    }
+}
+
+/// The compiled schema in the place of the validator that is written by hand.
+pub(crate) struct BySchema(pub(crate) Arc<Compiled>);
+
+impl Validator for BySchema {
+    fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
+        self.0.validate(value, cx, out);
+    }
+}
+
+/// The contract's structure: JSON whose top is no object is no JSON for this client, and the rest is the validator's.
+pub(crate) struct TopLevel(pub(crate) Arc<dyn Validator>);
+
+impl Validator for TopLevel {
+    fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
+        if value.is_object() {
+            self.0.validate(value, cx, out);
+        } else {
+            let violation = Violation::new(JsonPath::root(), "json", Stage::Read);
+            out.push(violation.with_expected("one JSON object").with_found(type_name(value)));
+        }
+    }
+}
+
+impl Structure for TopLevel {
+    /// Answers are asked for whole, so nobody asks for a part.
+    fn subschema(&self, _: &JsonPath, _: &Value) -> Option<Value> {
+        None
+    }
+}
