@@ -1,0 +1,3 @@
+//! Scores wallets with a language model.
+
+pub mod event;
