@@ -1,3 +1,19 @@
-//! Scores wallets with a language model.
+//! Scores wallets with a language model, so that the score can be trusted.
+//!
+//! - [`Oracle`] asks for a score: schema enforced while decoding, every answer judged and cross-checked against its own
+//!   breakdown, at most three attempts at falling temperatures, then the [`fallback`]. There is always a score, and it
+//!   says where it comes from. Nothing is ever clamped.
+//! - [`AiScore`] is the answer, [`AI_RESPONSE_SCHEMA`] its schema, [`CrossCheck`] the formula as data.
+//! - [`Prompt`] is a version of the instructions, [`Examples`] a checked set of examples; both are in the hash that every
+//!   score carries.
+//! - [`ScoreEvent`] is what a score leaves behind, for metrics, ledgers and reports.
 
-pub mod event;
+mod check;
+mod event;
+mod score;
+mod scored;
+
+pub use check::{CROSS_CHECK, CrossCheck, Formula, TOLERANCE};
+pub use event::{CrossChecks, Rejection, ScoreEvent, ScoreFailure, ScoreObserver};
+pub use score::{AI_RESPONSE_SCHEMA, AiScore, SCHEMA_NAME, ScoreBreakdown};
+pub use scored::{PromptId, ScoreSource, Scored};

@@ -1,0 +1,175 @@
+use formwork_core::{JsonPath, Rule, Term};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ScoreBreakdown;
+
+/// The cross-check's name in violations.
+pub const CROSS_CHECK: &str = "weightedSum";
+
+/// The most that a score may differ from the weighted sum, by default: 2 % of 1000, inclusive, in points.
+pub const TOLERANCE: f64 = 20.0;
+
+/// The weights of the dimensions, in tenths, in the order of the contract. Together they are 10.
+const WEIGHTS: [f64; 5] = [2.0, 2.0, 2.0, 2.5, 1.5];
+
+/// How the score follows from the breakdown.
+///
+/// The oracle's specification writes `(activity × 2 + maturity × 2 + diversity × 2 + riskBehavior × 2.5 + surveyMatch ×
+/// 1.5) / 10` and compares it, within 20 points, with a score from 0 to 1000. But that formula gives 0 to 100: taken
+/// literally, a wallet that is perfect in every dimension would have to score from 80 to 120. The 20 points are explained
+/// as 2 % of 1000, so the sum is meant on the same scale as the score; that is the default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Formula {
+    /// The weighted sum on the scale of the score, 0 to 1000: without the division.
+    #[default]
+    Consistent,
+    /// The specification to the letter, 0 to 100: with the division.
+    Literal,
+}
+
+/// The check of a score against its breakdown, as data: it validates, it narrows, and it goes along in calls.
+///
+/// ```
+/// use formwork_oracle::{CrossCheck, Formula, ScoreBreakdown};
+///
+/// let breakdown = ScoreBreakdown { activity: 80, maturity: 70, diversity: 60, risk_behavior: 51, survey_match: 40 };
+/// let check = CrossCheck::default();
+/// assert_eq!(check.expected(&breakdown), 607.5);
+/// assert_eq!(check.range(&breakdown), (588, 627));
+/// assert!(check.passes(588, &breakdown) && !check.passes(587, &breakdown));
+/// let literal = CrossCheck { formula: Formula::Literal, ..check };
+/// assert!(literal.passes(60, &breakdown) && !literal.passes(605, &breakdown));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CrossCheck {
+    /// How the score follows from the breakdown.
+    pub formula: Formula,
+    /// The most points that the score may differ from the unrounded sum, inclusive; 20 by default.
+    pub tolerance: f64,
+}
+
+impl Default for CrossCheck {
+    fn default() -> Self {
+        Self { formula: Formula::Consistent, tolerance: TOLERANCE }
+    }
+}
+
+impl CrossCheck {
+    /// The weights of the dimensions, with their names on the wire.
+    pub fn weights(&self) -> [(&'static str, f64); 5] {
+        let divisor = match self.formula {
+            Formula::Consistent => 1.0,
+            Formula::Literal => 10.0,
+        };
+        let names = ScoreBreakdown::default().dimensions().map(|(name, _)| name);
+        let mut weights = names.map(|name| (name, 0.0));
+        for (weight, value) in weights.iter_mut().zip(WEIGHTS) {
+            weight.1 = value / divisor;
+        }
+        weights
+    }
+
+    /// The check as a rule of the contract.
+    pub fn rule(&self) -> Rule {
+        let breakdown = JsonPath::root().key("scoreBreakdown");
+        let terms = self.weights().map(|(name, weight)| Term { path: breakdown.clone().key(name), weight });
+        Rule::WeightedSum {
+            target: JsonPath::root().key("score"),
+            terms: terms.into(),
+            tolerance: self.tolerance,
+        }
+    }
+
+    /// The unrounded weighted sum.
+    pub fn expected(&self, breakdown: &ScoreBreakdown) -> f64 {
+        let values = breakdown.dimensions().map(|(_, value)| f64::from(value));
+        // In tenths first, where everything is exact: a half point must not depend on the order of the terms.
+        let tenths: f64 = values.iter().zip(WEIGHTS).map(|(value, weight)| value * weight).sum();
+        match self.formula {
+            Formula::Consistent => tenths,
+            Formula::Literal => tenths / 10.0,
+        }
+    }
+
+    /// The lowest and the highest score that pass, from 0 to 1000.
+    pub fn range(&self, breakdown: &ScoreBreakdown) -> (u16, u16) {
+        let sum = self.expected(breakdown);
+        // Within 0 to 1000, where `as` is exact.
+        let whole = |bound: f64| bound.clamp(0.0, 1000.0) as u16;
+        (whole((sum - self.tolerance).ceil()), whole((sum + self.tolerance).floor()))
+    }
+
+    /// Whether a score passes.
+    pub fn passes(&self, score: u16, breakdown: &ScoreBreakdown) -> bool {
+        (f64::from(score) - self.expected(breakdown)).abs() <= self.tolerance
+    }
+
+    /// The formula in words, for prompts.
+    pub fn words(&self) -> String {
+        let terms = self.weights().map(|(name, weight)| format!("{name} * {}", tidy(weight)));
+        terms.join(" + ")
+    }
+}
+
+/// A weight without binary noise.
+fn tidy(weight: f64) -> f64 {
+    (weight * 1e6).round() / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use formwork_core::{Context, Report};
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn breakdown() -> impl Strategy<Value = ScoreBreakdown> {
+        proptest::array::uniform5(0_u8..=100).prop_map(
+            |[activity, maturity, diversity, risk_behavior, survey_match]| ScoreBreakdown {
+                activity,
+                maturity,
+                diversity,
+                risk_behavior,
+                survey_match,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn the_rule_and_the_range_say_the_same(
+            breakdown in breakdown(), score in 0_u16..=1000, literal: bool, tolerance in 0_u8..40
+        ) {
+            let formula = if literal { Formula::Literal } else { Formula::Consistent };
+            let check = CrossCheck { formula, tolerance: f64::from(tolerance) };
+            let (low, high) = check.range(&breakdown);
+            prop_assert_eq!(check.passes(score, &breakdown), (low..=high).contains(&score));
+            let mut report = Report::default();
+            let value = json!({"score": score, "scoreBreakdown": breakdown});
+            check.rule().validate(&value, &Context::EMPTY, &mut report);
+            prop_assert_eq!(report.is_empty(), check.passes(score, &breakdown));
+        }
+
+        #[test]
+        fn narrowing_leaves_a_score_and_only_right_ones(breakdown in breakdown()) {
+            let check = CrossCheck::default();
+            let (path, schema) = check.rule().narrow(&json!({"scoreBreakdown": breakdown})).unwrap();
+            prop_assert_eq!(path.to_string(), "$.score");
+            let (low, high) = check.range(&breakdown);
+            prop_assert!(low <= high);
+            prop_assert_eq!(schema["minimum"].as_f64().unwrap().ceil().max(0.0), f64::from(low));
+            prop_assert_eq!(schema["maximum"].as_f64().unwrap().floor().min(1000.0), f64::from(high));
+        }
+    }
+
+    #[test]
+    fn the_words_are_the_formula() {
+        let words = "activity * 2 + maturity * 2 + diversity * 2 + riskBehavior * 2.5 + surveyMatch * 1.5";
+        assert_eq!(CrossCheck::default().words(), words);
+        let literal = CrossCheck { formula: Formula::Literal, ..CrossCheck::default() };
+        assert!(literal.words().ends_with("riskBehavior * 0.25 + surveyMatch * 0.15"), "{}", literal.words());
+    }
+}
