@@ -170,6 +170,42 @@ impl Rule {
         Some((self.target().clone(), schema))
     }
 
+    /// Puts what [`narrow`](Self::narrow) gave into the schema of the target: what was tighter before stays, and an
+    /// `integer` gets whole bounds.
+    ///
+    /// ```
+    /// use formwork_core::Rule;
+    /// use serde_json::json;
+    ///
+    /// let mut schema = json!({"type": "integer", "minimum": 0, "maximum": 600});
+    /// Rule::tighten(&mut schema, &json!({"minimum": 587.5, "maximum": 627.5}));
+    /// assert_eq!(schema, json!({"type": "integer", "minimum": 588, "maximum": 600}));
+    /// ```
+    pub fn tighten(schema: &mut Value, narrowing: &Value) {
+        let whole = schema["type"] == "integer";
+        let bound = |value: &Value, up: bool| {
+            let bound = value.as_f64()?;
+            Some(number(match (whole, up) {
+                (true, true) => bound.ceil(),
+                (true, false) => bound.floor(),
+                (false, _) => bound,
+            }))
+        };
+        let tighter = |old: &Value, new: Value, up: bool| match (old.as_f64(), new.as_f64()) {
+            (Some(before), Some(after)) if (up && before > after) || (!up && before < after) => old.clone(),
+            _ => new,
+        };
+        if let Some(low) = narrowing.get("minimum").and_then(|low| bound(low, true)) {
+            schema["minimum"] = tighter(&schema["minimum"], low, true);
+        }
+        if let Some(high) = narrowing.get("maximum").and_then(|high| bound(high, false)) {
+            schema["maximum"] = tighter(&schema["maximum"], high, false);
+        }
+        if let Some(list) = narrowing.get("enum") {
+            schema["enum"] = list.clone();
+        }
+    }
+
     /// The range that a number must lie in, inclusive.
     fn range(&self, known: &Value) -> Option<(Option<f64>, Option<f64>)> {
         match self {

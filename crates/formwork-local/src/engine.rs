@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use formwork_core::{Call, Enforcement, Fault, FaultKind, Finish, Part, Time, Usage};
+use formwork_core::{Call, Enforcement, Fault, FaultKind, Finish, Part, Rule, Time, Usage};
 use serde_json::{Value, json};
 use toktrie::{TokEnv, TokenizerEnv};
 
@@ -114,7 +114,7 @@ impl Engine {
         let Self { model, cache, held, grammar, timer, .. } = self;
         let guide = match &schema {
             None => None,
-            Some(schema) => match Guide::new(grammar, schema, room, cache.capacity()) {
+            Some(schema) => match Guide::new(grammar, schema, rules(call), room, cache.capacity()) {
                 Ok(guide) => Some(guide),
                 Err(Unguided::Schema(reason)) => return Err(Fault::new(FaultKind::SchemaRefused, reason)),
                 Err(Unguided::Short(tokens)) => return Err(bad(too_short(call, room, prompt.len(), tokens))),
@@ -269,6 +269,11 @@ fn schema(call: &Call) -> Result<Option<Value>, Fault> {
             Err(Fault::new(FaultKind::Unsupported, message))
         }
     }
+}
+
+/// The rules to keep to while decoding: their paths are those of the answer only where nothing of it is mapped back.
+fn rules(call: &Call) -> &[Rule] {
+    if call.lowered.lift.is_empty() { &call.rules } else { &[] }
 }
 
 fn bad(message: impl Into<String>) -> Fault {

@@ -20,6 +20,11 @@
 //! the tokens that are left, one that repeats itself is ended, and the model goes on with the next field. What is left
 //! over when there are no tokens any more is closed without the model, and `closed_at` says from where on.
 //!
+//! # Rules
+//! A [`Rule`](formwork_core::Rule) of a call is kept while decoding: once the values that it computes from are written,
+//! the rest of the document is held to a schema with its range in it. So a weighted sum cannot be wrong, as long as the
+//! answer has room for it.
+//!
 //! # Threads
 //! Matrix products run on candle's thread pool, of which a process has one. It takes a thread for each physical core;
 //! `CANDLE_NUM_THREADS` sets another number before the first model is opened. Its threads spin while they wait for each

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Run;
 use super::draft::label;
 use crate::feedback::cut_bytes;
-use crate::{Ask, Call, LowerRequest, Message, Plan, Role, Sampling, Shown, Target, spaced};
+use crate::{Ask, Call, LowerRequest, Message, Plan, Role, Rule, Sampling, Shown, Target, spaced};
 
 impl Run {
     /// The next call, and what the policy wanted to send and the target does not take.
@@ -105,7 +105,7 @@ impl Run {
             for rule in plan.contract.rules().filter(|rule| rule.target() == path) {
                 let known = !rule.inputs().iter().any(|input| paths.iter().any(|path| input.is_within(path)));
                 if let Some((_, narrowing)) = rule.narrow(&draft.value).filter(|_| known) {
-                    narrow(&mut schema, &narrowing);
+                    Rule::tighten(&mut schema, &narrowing);
                 }
             }
             properties.insert(label(path), schema);
@@ -143,30 +143,3 @@ const MAX_SHOWN: usize = 300;
 
 /// The most reasons that a patch gives for one value.
 const MAX_REASONS: usize = 4;
-
-/// Puts a rule's range or list into a schema, whole numbers where the schema asks for integers.
-fn narrow(schema: &mut Value, narrowing: &Value) {
-    let whole = schema["type"] == "integer";
-    let bound = |value: &Value, up: bool| {
-        let number = value.as_f64()?;
-        let number = match (whole, up) {
-            (true, true) => number.ceil(),
-            (true, false) => number.floor(),
-            (false, _) => number,
-        };
-        Some(if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) })
-    };
-    let tighter = |old: &Value, new: Value, up: bool| match (old.as_f64(), new.as_f64()) {
-        (Some(before), Some(after)) if (up && before > after) || (!up && before < after) => old.clone(),
-        _ => new,
-    };
-    if let Some(low) = narrowing.get("minimum").and_then(|low| bound(low, true)) {
-        schema["minimum"] = tighter(&schema["minimum"], low, true);
-    }
-    if let Some(high) = narrowing.get("maximum").and_then(|high| bound(high, false)) {
-        schema["maximum"] = tighter(&schema["maximum"], high, false);
-    }
-    if let Some(list) = narrowing.get("enum") {
-        schema["enum"] = list.clone();
-    }
-}

@@ -1,3 +1,4 @@
+use formwork_core::Rule;
 use llguidance::Matcher;
 use serde_json::Value;
 use toktrie::{SimpleVob, TokenId};
@@ -6,6 +7,7 @@ use super::bounds::growth;
 use super::closing::is_complete;
 use super::cursor::Cursor;
 use super::grammar::Grammar;
+use super::narrowing::Narrowing;
 use super::restraint::{Restraint, Wanted};
 use crate::error::one_line;
 
@@ -26,6 +28,10 @@ pub(crate) struct Guide<'g> {
     path: Vec<TokenId>,
     /// Whether that one starts here.
     is_current: bool,
+    /// What rules make of the schema on the way.
+    narrowing: Option<Narrowing>,
+    /// The tokens so far, where a rule may yet ask for them.
+    taken: Vec<TokenId>,
 }
 
 /// Why there is no [`Guide`].
@@ -47,10 +53,12 @@ pub(crate) enum Taken {
 }
 
 impl<'g> Guide<'g> {
-    /// At the beginning of a document that may have `room` tokens, of at most `most` that any answer may have.
+    /// At the beginning of a document that keeps to these rules and may have `room` tokens, of at most `most` that any
+    /// answer may have.
     pub(crate) fn new(
         grammar: &'g Grammar,
         schema: &Value,
+        rules: &[Rule],
         room: usize,
         most: usize,
     ) -> Result<Self, Unguided> {
@@ -72,6 +80,8 @@ impl<'g> Guide<'g> {
             bound: path.len(),
             path,
             is_current: true,
+            narrowing: Narrowing::new(schema, rules),
+            taken: Vec::new(),
         })
     }
 
@@ -160,7 +170,26 @@ impl<'g> Guide<'g> {
             }
         }
         self.follow(&tokens);
+        self.narrow(room.saturating_sub(tokens.len()));
         Ok(Taken::Tokens(tokens))
+    }
+
+    /// Goes on with a tighter schema where what was written decides about what comes, if the rest of that fits into the
+    /// `room` tokens. Where it does not, the document stays one of the schema, and its judge will find the rule broken.
+    fn narrow(&mut self, room: usize) {
+        let Some(schema) = self.narrowing.as_mut().and_then(Narrowing::due) else { return };
+        let Ok(mut matcher) = self.grammar.matcher(schema) else { return };
+        if matcher.consume_tokens(&self.taken).is_err() {
+            return;
+        }
+        let Some(path) = self.grammar.closer().close(self.grammar.trie(), &matcher, self.cursor, room) else {
+            return;
+        };
+        self.growth = self.growth.max(growth(schema));
+        self.matcher = matcher;
+        self.bound = path.len();
+        self.path = path;
+        self.is_current = true;
     }
 
     /// A way to the end from a state after `taken`, of at most `room` tokens.
@@ -198,6 +227,12 @@ impl<'g> Guide<'g> {
             let (before, bytes) = (self.cursor, self.grammar.trie().token(*token));
             self.cursor.advance(bytes);
             self.restraint.push(*token, bytes, before, self.cursor);
+            if let Some(narrowing) = &mut self.narrowing {
+                narrowing.push(bytes);
+            }
+        }
+        if self.narrowing.is_some() {
+            self.taken.extend(tokens);
         }
     }
 }

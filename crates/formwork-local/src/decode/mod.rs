@@ -6,6 +6,7 @@ mod cursor;
 mod entries;
 mod grammar;
 mod guide;
+mod narrowing;
 mod repetition;
 mod restraint;
 mod sampler;

@@ -1,7 +1,7 @@
 //! Whatever the weights say, an answer keeps to its schema and is whole.
 
 use candle_core::quantized::GgmlDType;
-use formwork_core::{FaultKind, Finish};
+use formwork_core::{Context, FaultKind, Finish, Report, Rule, Term};
 use formwork_local::{Local, LocalOptions};
 use serde_json::{Value, json};
 
@@ -128,4 +128,47 @@ async fn slow_types_are_converted_once_and_say_the_same() {
     let local = Local::open(options().with_cache(path.join("cache"))).unwrap();
     texts.push(answer(&local, &request).await.unwrap().text);
     assert_eq!((&texts[0], &texts[0]), (&texts[1], &texts[2]));
+}
+
+#[tokio::test]
+async fn a_rule_is_kept_while_decoding() {
+    let part = json!({"type": "integer", "minimum": 0, "maximum": 100});
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "parts": {
+                "type": "object", "properties": {"a": part, "b": part}, "required": ["a", "b"],
+                "additionalProperties": false,
+            },
+            "score": {"type": "integer", "minimum": 0, "maximum": 1000},
+            "note": {"type": "string", "maxLength": 20},
+        },
+        "required": ["parts", "score", "note"],
+        "additionalProperties": false,
+    });
+    let term = |path: &str, weight| Term { path: path.parse().unwrap(), weight };
+    let rule = Rule::WeightedSum {
+        target: "$.score".parse().unwrap(),
+        terms: vec![term("$.parts.a", 7.5), term("$.parts.b", 2.5)],
+        tolerance: 3.0,
+    };
+    let local = tiny("llama");
+    let mut broken = 0;
+    for seed in 0..40 {
+        for kept in [true, false] {
+            let mut request = drawn(call(Some(schema.clone()), "x"), seed, 200);
+            request.rules.extend(kept.then(|| rule.clone()));
+            let answer = answer(&local, &request).await.unwrap();
+            let value: Value = serde_json::from_str(&answer.text).unwrap();
+            let mut report = Report::default();
+            rule.validate(&value, &Context::EMPTY, &mut report);
+            if kept {
+                assert!(report.is_empty(), "seed {seed}: {}", answer.text);
+                assert_eq!(answer.closed_at, None, "{}", answer.text);
+            } else {
+                broken += usize::from(!report.is_empty());
+            }
+        }
+    }
+    assert!(broken > 20, "a model of random weights broke the rule {broken} of 40 times without it");
 }

@@ -1,0 +1,151 @@
+use formwork_core::{JsonPath, Rule, Segment};
+use formwork_json::Incremental;
+use serde_json::Value;
+
+use super::utf8::Utf8;
+
+/// What rules make of a schema once the values that they compute from are written: a tighter schema for the rest of the
+/// document.
+#[derive(Debug)]
+pub(crate) struct Narrowing {
+    schema: Value,
+    waiting: Vec<Waiting>,
+    text: Utf8,
+    reader: Incremental,
+}
+
+/// A rule, and those of its inputs that are not written yet.
+#[derive(Debug)]
+struct Waiting {
+    rule: Rule,
+    inputs: Vec<JsonPath>,
+}
+
+impl Narrowing {
+    /// The narrowing of a document of this schema; `None` where no rule ever narrows.
+    pub(crate) fn new(schema: &Value, rules: &[Rule]) -> Option<Self> {
+        let waiting: Vec<Waiting> = rules
+            .iter()
+            .map(|rule| Waiting { rule: rule.clone(), inputs: rule.inputs() })
+            .filter(|waiting| !waiting.inputs.is_empty())
+            .collect();
+        let (text, reader) = (Utf8::default(), Incremental::new());
+        (!waiting.is_empty()).then(|| Self { schema: schema.clone(), waiting, text, reader })
+    }
+
+    /// Takes in bytes of the document.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let waiting = &mut self.waiting;
+        self.reader.push(&self.text.push(bytes), |closed| {
+            let path = closed.path();
+            waiting.iter_mut().for_each(|waiting| waiting.inputs.retain(|input| *input != path));
+        });
+    }
+
+    /// The schema with the ranges of all rules whose inputs have been written since the last time; `None` if there is
+    /// no such rule. Each rule narrows once.
+    pub(crate) fn due(&mut self) -> Option<&Value> {
+        if self.waiting.iter().all(|waiting| !waiting.inputs.is_empty()) {
+            return None;
+        }
+        let known = self.reader.snapshot()?;
+        let mut narrowed = false;
+        self.waiting.retain(|waiting| {
+            if !waiting.inputs.is_empty() {
+                return true;
+            }
+            if let Some((path, narrowing)) = waiting.rule.narrow(&known)
+                && let Some(part) = part_of(&mut self.schema, path.segments())
+            {
+                Rule::tighten(part, &narrowing);
+                narrowed = true;
+            }
+            false
+        });
+        narrowed.then_some(&self.schema)
+    }
+}
+
+/// The schema of the value at a path. References on the way are replaced by what they refer to, so that the rest of the
+/// document keeps what it shares with it; alternatives on the way have no one schema.
+fn part_of<'s>(schema: &'s mut Value, path: &[Segment]) -> Option<&'s mut Value> {
+    /// How many references may lead to one part.
+    const HOPS: usize = 16;
+
+    let root = schema.clone();
+    let mut part = schema;
+    let mut steps = path.iter();
+    loop {
+        for _ in 0..HOPS {
+            let Some(uri) = part.get("$ref").and_then(Value::as_str) else { break };
+            *part = root.pointer(uri.strip_prefix('#')?)?.clone();
+        }
+        if ["$ref", "anyOf", "oneOf", "allOf"].iter().any(|keyword| part.get(keyword).is_some()) {
+            return None;
+        }
+        part = match steps.next() {
+            None => return Some(part),
+            Some(Segment::Key(name)) => part.get_mut("properties")?.get_mut(name)?,
+            // What all items share is not narrowed for one of them.
+            Some(Segment::Index(index)) => part.get_mut("prefixItems")?.get_mut(*index)?,
+        };
+        if !part.is_object() {
+            return None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use formwork_core::Term;
+    use serde_json::json;
+
+    fn sum() -> Rule {
+        let term = |path: &str, weight| Term { path: path.parse().unwrap(), weight };
+        Rule::WeightedSum {
+            target: "$.score".parse().unwrap(),
+            terms: vec![term("$.parts.a", 2.0), term("$.parts.b", 2.5)],
+            tolerance: 1.0,
+        }
+    }
+
+    #[test]
+    fn a_rule_narrows_once_its_inputs_are_written() {
+        let schema = json!({
+            "type": "object",
+            "properties": {"parts": {"type": "object"}, "score": {"$ref": "#/$defs/n"}, "other": {"$ref": "#/$defs/n"}},
+            "$defs": {"n": {"type": "integer", "minimum": 0, "maximum": 30}},
+        });
+        let mut narrowing = Narrowing::new(&schema, &[sum()]).unwrap();
+        for piece in [r#"{"parts": {"a": 1"#, r#"2, "b": 3"#] {
+            narrowing.push(piece.as_bytes());
+            assert!(narrowing.due().is_none(), "{piece}: the last number may go on");
+        }
+        narrowing.push(b"}");
+        let narrowed = narrowing.due().unwrap();
+        assert_eq!(
+            narrowed["properties"]["score"],
+            json!({"type": "integer", "minimum": 31, "maximum": 30}),
+            "24 + 7.5 within 1, and what the schema says itself"
+        );
+        assert_eq!(narrowed["properties"]["other"], json!({"$ref": "#/$defs/n"}));
+        narrowing.push(br#", "score""#);
+        assert!(narrowing.due().is_none());
+    }
+
+    #[test]
+    fn what_has_no_one_schema_is_left_alone() {
+        for score in
+            [json!({"anyOf": [{"type": "integer"}]}), json!({"$ref": "#/properties/score"}), json!(true)]
+        {
+            let mut narrowing = Narrowing::new(&json!({"properties": {"score": score}}), &[sum()]).unwrap();
+            narrowing.push(br#"{"parts": {"a": 1, "b": 3}"#);
+            assert!(narrowing.due().is_none(), "{score}");
+        }
+        assert!(Narrowing::new(&json!({}), &[Rule::Quoted { target: JsonPath::root() }]).is_none());
+    }
+}
