@@ -12,6 +12,7 @@ mod check;
 mod event;
 mod score;
 mod scored;
+pub mod wallet;
 
 pub use check::{CROSS_CHECK, CrossCheck, Formula, TOLERANCE};
 pub use event::{CrossChecks, Rejection, ScoreEvent, ScoreFailure, ScoreObserver};

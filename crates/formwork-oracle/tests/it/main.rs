@@ -1,1 +1,2 @@
 //! The scenes of the oracle.
+mod wallet;

@@ -1,0 +1,116 @@
+//! Counts as they are read: with words for what people get wrong.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+
+/// The most that a count may be: what every JSON reader keeps exactly.
+const MAX: u64 = 1 << 53;
+
+/// A count, for `deserialize_with`. `12.0` is one: JSON does not tell it from `12`.
+pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    Count::deserialize(deserializer).map(|count| count.0)
+}
+
+/// Counts by name, for `deserialize_with`; a name that comes twice is an error.
+pub(super) fn counts<'de, D, K>(deserializer: D) -> Result<BTreeMap<K, u64>, D::Error>
+where
+    D: Deserializer<'de>,
+    K: Deserialize<'de> + Ord,
+{
+    struct Counts<K>(PhantomData<K>);
+    impl<'de, K: Deserialize<'de> + Ord> Visitor<'de> for Counts<K> {
+        type Value = BTreeMap<K, u64>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object of counts by name")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut counts = BTreeMap::new();
+            while let Some(name) = map.next_key()? {
+                let Count(count) = map.next_value()?;
+                if counts.insert(name, count).is_some() {
+                    return Err(de::Error::custom("the same name stands here twice: add its counts up"));
+                }
+            }
+            Ok(counts)
+        }
+    }
+    deserializer.deserialize_map(Counts(PhantomData))
+}
+
+struct Count(u64);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+        impl Visitor<'_> for Number {
+            type Value = Count;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a count: a whole number from 0")
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Count, E> {
+                if number <= MAX {
+                    Ok(Count(number))
+                } else {
+                    Err(E::custom(format!("{number} is more than any count (2^53)")))
+                }
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Count, E> {
+                Err(E::custom(format!("{number} is negative: a count is a whole number from 0")))
+            }
+
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Count, E> {
+                if number.fract() == 0.0 && (0.0..=MAX as f64).contains(&number) {
+                    return Ok(Count(number as u64));
+                }
+                let what = match number {
+                    ..0.0 => "negative",
+                    _ if number.fract() == 0.0 => "more than any count (2^53)",
+                    _ => "no whole number",
+                };
+                Err(E::custom(format!("{number} is {what}: a count is a whole number from 0")))
+            }
+        }
+        deserializer.deserialize_any(Number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Result<u64, String> {
+        serde_json::from_str::<Count>(json).map(|count| count.0).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn whole_numbers_are_counts_however_they_are_written() {
+        for (json, count) in [("0", 0), ("12", 12), ("12.0", 12), ("1.2e1", 12), ("-0.0", 0)] {
+            assert_eq!(read(json), Ok(count), "{json}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_count_is_told_why() {
+        for (json, words) in [
+            ("-5", "-5 is negative"),
+            ("-5.5", "negative"),
+            ("5.5", "no whole number"),
+            ("1e300", "2^53"),
+            ("18446744073709551615", "2^53"),
+            ("\"12\"", "expected a count"),
+            ("null", "expected a count"),
+            ("[1]", "expected a count"),
+        ] {
+            let error = read(json).unwrap_err();
+            assert!(error.contains(words), "{json}: {error}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+use std::fmt;
+
+/// Why a wallet cannot be used: where it stands, what is wrong there, and what would be right.
+///
+/// `Display` is one line, such as `whale.json:4:25: $.summary.transactions: -5 is negative: a count is a whole number
+/// from 0`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WalletError {
+    file: Option<String>,
+    line: Option<(usize, usize)>,
+    path: Option<String>,
+    message: String,
+}
+
+impl WalletError {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { file: None, line: None, path: None, message: message.into() }
+    }
+
+    pub(super) fn at(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: Some(path.into()), ..Self::new(message) }
+    }
+
+    #[must_use]
+    pub(super) fn in_file(self, file: &str) -> Self {
+        Self { file: Some(file.to_owned()), ..self }
+    }
+
+    #[must_use]
+    pub(super) fn on_line(self, line: usize, column: usize) -> Self {
+        Self { line: Some((line, column)), ..self }
+    }
+
+    /// What was read, as whoever read it calls it.
+    pub fn file(&self) -> Option<&str> {
+        self.file.as_deref()
+    }
+
+    /// The line, from 1, where it is known.
+    pub fn line(&self) -> Option<usize> {
+        self.line.map(|(line, _)| line)
+    }
+
+    /// The place in the document as a JSON path, where it is known.
+    pub fn path(&self) -> Option<&str> {
+        self.path.as_deref()
+    }
+
+    /// What is wrong, and the fix.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for WalletError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.file, self.line) {
+            (Some(file), Some((line, 0))) => write!(f, "{file}:{line}: ")?,
+            (Some(file), Some((line, column))) => write!(f, "{file}:{line}:{column}: ")?,
+            (Some(file), None) => write!(f, "{file}: ")?,
+            (None, Some((line, 0))) => write!(f, "line {line}: ")?,
+            (None, Some((line, column))) => write!(f, "line {line}, column {column}: ")?,
+            (None, None) => {}
+        }
+        if let Some(path) = &self.path {
+            write!(f, "{path}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for WalletError {}

@@ -1,0 +1,359 @@
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Answer, Category, Experience, RiskFlag, RiskTolerance, Summary, Survey, Timestamp, Usd, Wallet};
+
+/// What is computed of a wallet: all that a model is shown of it, and the same on every machine.
+///
+/// `Display` is the text that the model sees: a line for each fact, English names, nothing of the address. The owner's
+/// own words come last, each as a JSON string of at most [`MAX_SHOWN_ANSWER`](super::MAX_SHOWN_ANSWER) characters, under
+/// a line that calls them data.
+///
+/// ```
+/// use formwork_oracle::wallet::Wallet;
+///
+/// let wallet = Wallet::from_json(
+///     br#"{
+///         "as_of": "2026-11-01",
+///         "summary": {"transactions": 40, "failed": 2, "first": "2025-11-01", "last": "2026-10-22", "active_days": 20}
+///     }"#,
+/// )?;
+/// let features = wallet.features();
+/// assert_eq!((features.account_age_days, features.idle_days, features.failed_percent), (365, 10, 5.0));
+/// assert!(features.to_string().contains("failed transactions: 2 (5.0 %)"));
+/// # Ok::<(), formwork_oracle::wallet::WalletError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Features {
+    /// The moment that counts as now.
+    pub as_of: Option<Timestamp>,
+    /// Whole days from the first transaction until now; 0 if there is none.
+    pub account_age_days: u64,
+    /// Whole days from the last transaction until now; 0 if there is none.
+    pub idle_days: u64,
+    /// How many transactions there are, the failed ones included.
+    pub transactions: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// How many of a hundred failed.
+    pub failed_percent: f64,
+    /// On how many different days there were transactions.
+    pub active_days: u64,
+    /// How many of a hundred days since the first transaction were active.
+    pub active_days_percent: f64,
+    /// Transactions on an active day, on average: a person makes a few, a program hundreds.
+    pub transactions_per_active_day: f64,
+    /// How many different addresses were dealt with.
+    pub counterparties: u64,
+    /// What transactions did, the most frequent first.
+    pub categories: Vec<Share<Category>>,
+    /// As if so many categories were used equally often: one over the sum of squared shares.
+    pub effective_categories: f64,
+    /// How many protocols were used.
+    pub protocols: u64,
+    /// The five that were used most, the most used first.
+    pub top_protocols: Vec<Share<String>>,
+    /// What all transactions moved together.
+    pub volume_usd: Usd,
+    /// What one moved on average.
+    pub average_usd: Usd,
+    /// What the largest moved.
+    pub largest_usd: Usd,
+    /// How much of the volume was the largest, in percent.
+    pub largest_percent: f64,
+    /// What the wallet holds now, if that is known.
+    pub balance_usd: Option<Usd>,
+    /// Transactions that are a risk, the most frequent reason first.
+    pub risk_flags: Vec<RiskCount>,
+    /// How many of a hundred are a risk for the most frequent reason; 0 if there is none.
+    pub flagged_percent: f64,
+    /// What the survey claims, beside the history; `None` if there is no survey.
+    pub survey: Option<SurveyMatch>,
+}
+
+/// How often something was done.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Share<T> {
+    /// What.
+    pub name: T,
+    /// How many transactions.
+    pub transactions: u64,
+    /// Of a hundred transactions.
+    pub percent: f64,
+}
+
+/// How often there was a risk.
+pub type RiskCount = Share<RiskFlag>;
+
+/// How well what the owner says fits what was done.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SurveyMatch {
+    /// What was claimed and can be checked.
+    pub claims: Vec<Claim>,
+    /// How well all claims fit, 0 to 100: their average. `None` if there are none.
+    pub percent: Option<u8>,
+    /// Free answers, whole; only their beginnings are shown to a model.
+    pub answers: Vec<Answer>,
+}
+
+/// One claim of a survey.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Claim {
+    /// What it is about: a field of the survey.
+    pub about: String,
+    /// What the owner says.
+    pub said: String,
+    /// What the history says.
+    pub found: String,
+    /// How well that fits: 100, 50 or 0; for `uses` any percentage.
+    pub percent: u8,
+}
+
+/// How many of the most used protocols are named.
+const TOP: usize = 5;
+
+impl Features {
+    pub(super) fn of(wallet: &Wallet) -> Self {
+        let summary = &wallet.summary;
+        let now = wallet.now();
+        let days_until_now = |then: Option<Timestamp>| match (now, then) {
+            (Some(now), Some(then)) => now.days_since(then),
+            _ => 0,
+        };
+        let total = summary.transactions;
+        let account_age_days = days_until_now(summary.first);
+        let categories = shares(summary.categories.iter().map(|(name, count)| (*name, *count)), total);
+        let mut top_protocols =
+            shares(summary.protocols.iter().map(|(name, count)| (name.clone(), *count)), total);
+        top_protocols.truncate(TOP);
+        let risk_flags = shares(summary.risk_flags.iter().map(|(flag, count)| (*flag, *count)), total);
+        Self {
+            as_of: now,
+            account_age_days,
+            idle_days: days_until_now(summary.last),
+            transactions: total,
+            failed: summary.failed,
+            failed_percent: percent(summary.failed, total),
+            active_days: summary.active_days,
+            // The first day and the last one are both days.
+            active_days_percent: percent(summary.active_days, account_age_days + 1).min(100.0),
+            transactions_per_active_day: tenths(total, summary.active_days),
+            counterparties: summary.counterparties,
+            effective_categories: effective(&categories),
+            categories,
+            protocols: summary.protocols.len() as u64,
+            top_protocols,
+            volume_usd: summary.volume_usd,
+            average_usd: Usd::from_cents(summary.volume_usd.cents().checked_div(total).unwrap_or(0)),
+            largest_usd: summary.largest_usd,
+            largest_percent: percent(summary.largest_usd.cents(), summary.volume_usd.cents()),
+            balance_usd: summary.balance_usd,
+            flagged_percent: risk_flags.first().map_or(0.0, |most| most.percent),
+            risk_flags,
+            survey: None,
+        }
+        .with_survey(wallet.survey.as_ref(), summary)
+    }
+
+    fn with_survey(self, survey: Option<&Survey>, summary: &Summary) -> Self {
+        let survey = survey.map(|survey| {
+            let claims = self.claims(survey, summary);
+            let sum: u64 = claims.iter().map(|claim| u64::from(claim.percent)).sum();
+            let percent = sum.checked_div(claims.len() as u64).map(|average| average.min(100) as u8);
+            SurveyMatch { claims, percent, answers: survey.answers.clone() }
+        });
+        Self { survey, ..self }
+    }
+
+    fn claims(&self, survey: &Survey, summary: &Summary) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        let mut claim = |about: &str, said: String, found: String, percent: u8| {
+            claims.push(Claim { about: about.to_owned(), said, found, percent });
+        };
+        if let Some(said) = survey.experience {
+            let found = self.experience();
+            claim("experience", said.to_string(), found.to_string(), near(said as u8, found as u8));
+        }
+        if let Some(said) = survey.active_since {
+            let (found, percent) = match summary.first {
+                Some(first) => {
+                    let apart = first.days_since(said).max(said.days_since(first));
+                    (
+                        first.date(),
+                        if apart <= 90 {
+                            100
+                        } else if apart <= 365 {
+                            50
+                        } else {
+                            0
+                        },
+                    )
+                }
+                None => ("never active".to_owned(), 0),
+            };
+            claim("active_since", said.date(), found, percent);
+        }
+        if !survey.uses.is_empty() {
+            let names = |uses: &mut dyn Iterator<Item = Category>| {
+                uses.map(Category::name).collect::<Vec<_>>().join(", ")
+            };
+            let seen = |one: &Category| summary.categories.get(one).is_some_and(|count| *count > 0);
+            let found = names(&mut survey.uses.iter().copied().filter(seen));
+            let count = survey.uses.iter().filter(|one| seen(one)).count();
+            let found = if found.is_empty() { "none of them".to_owned() } else { found };
+            claim(
+                "uses",
+                names(&mut survey.uses.iter().copied()),
+                found,
+                (count * 100 / survey.uses.len()) as u8,
+            );
+        }
+        if let Some(said) = survey.risk_tolerance {
+            let found = self.risk();
+            claim("risk_tolerance", said.to_string(), found.to_string(), near(said as u8, found as u8));
+        }
+        claims
+    }
+
+    /// How much somebody knows who has done this.
+    fn experience(&self) -> Experience {
+        match (self.transactions, self.account_age_days) {
+            (..20, _) | (_, ..90) => Experience::Newcomer,
+            (..200, _) | (_, ..365) => Experience::Casual,
+            (..1_500, _) | (_, ..730) => Experience::Regular,
+            _ => Experience::Expert,
+        }
+    }
+
+    /// How much risk somebody takes who has done this.
+    fn risk(&self) -> RiskTolerance {
+        match self.flagged_percent {
+            ..1.0 => RiskTolerance::Low,
+            ..5.0 => RiskTolerance::Medium,
+            _ => RiskTolerance::High,
+        }
+    }
+}
+
+/// The same step fits, the next one half.
+const fn near(said: u8, found: u8) -> u8 {
+    match said.abs_diff(found) {
+        0 => 100,
+        1 => 50,
+        _ => 0,
+    }
+}
+
+/// The most frequent first; by name where they are equal.
+fn shares<T: Ord>(counts: impl Iterator<Item = (T, u64)>, total: u64) -> Vec<Share<T>> {
+    let counts = counts.filter(|(_, count)| *count > 0);
+    let mut shares: Vec<Share<T>> = counts
+        .map(|(name, transactions)| Share { name, transactions, percent: percent(transactions, total) })
+        .collect();
+    // Maps are sorted by name, and sorting keeps that order.
+    shares.sort_by_key(|share| std::cmp::Reverse(share.transactions));
+    shares
+}
+
+/// With one digit after the point; 0 of nothing.
+fn percent(part: u64, whole: u64) -> f64 {
+    tenths(part.saturating_mul(100), whole)
+}
+
+/// A ratio with one digit after the point, computed in whole numbers: the same everywhere.
+fn tenths(part: u64, whole: u64) -> f64 {
+    let (part, whole) = (u128::from(part), u128::from(whole));
+    let tenths = (part * 20 + whole).checked_div(whole * 2).unwrap_or(0);
+    tenths as f64 / 10.0
+}
+
+fn effective(categories: &[Share<Category>]) -> f64 {
+    let sum: u128 = categories.iter().map(|share| u128::from(share.transactions)).sum();
+    let squares: u128 = categories.iter().map(|share| u128::from(share.transactions).pow(2)).sum();
+    let tenths = (sum.pow(2) * 20 + squares).checked_div(squares * 2).unwrap_or(0);
+    tenths as f64 / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn features(json: &str) -> Features {
+        Wallet::from_json(json.as_bytes()).unwrap().features()
+    }
+
+    #[test]
+    fn an_empty_wallet_has_features_without_a_number_that_is_none() {
+        let features = features(r#"{"transactions": []}"#);
+        assert_eq!(
+            (features.transactions, features.account_age_days, features.average_usd.cents()),
+            (0, 0, 0)
+        );
+        let json = serde_json::to_string(&features).unwrap();
+        assert!(!features.to_string().contains("NaN") && !json.contains("\"failed_percent\":null"), "{json}");
+    }
+
+    #[test]
+    fn ratios_round_half_up_in_whole_numbers() {
+        assert_eq!(tenths(1, 3), 0.3);
+        assert_eq!(tenths(1, 20), 0.1);
+        assert_eq!(percent(2, 3), 66.7);
+        assert_eq!(percent(u64::MAX, 1), u64::MAX as f64, "no overflow");
+        assert_eq!(tenths(7, 0), 0.0);
+    }
+
+    #[test]
+    fn equal_shares_count_fully_and_rare_ones_hardly() {
+        let summary = |categories: &str| {
+            format!(
+                r#"{{"summary": {{"transactions": 100, "first": "2024-01-01", "last": "2024-03-01", "active_days": 9,
+                "categories": {categories}}}}}"#
+            )
+        };
+        assert_eq!(features(&summary(r#"{"swap": 50, "nft": 50}"#)).effective_categories, 2.0);
+        assert_eq!(features(&summary(r#"{"swap": 99, "nft": 1}"#)).effective_categories, 1.0);
+        let named = features(&summary(r#"{"nft": 10, "swap": 10, "bridge": 30, "airdrop": 0}"#));
+        let names: Vec<Category> = named.categories.iter().map(|share| share.name).collect();
+        assert_eq!(names, [Category::Bridge, Category::Swap, Category::Nft]);
+    }
+
+    #[test]
+    fn claims_are_held_against_the_history() {
+        let survey = features(
+            r#"{
+                "as_of": "2026-11-01",
+                "summary": {"transactions": 300, "first": "2025-06-01", "last": "2026-10-01", "active_days": 90,
+                            "categories": {"swap": 200, "nft": 100}, "risk_flags": {"mixer": 30}},
+                "survey": {"experience": "expert", "active_since": "2025-01-01", "uses": ["swap", "lending"],
+                           "risk_tolerance": "low"}
+            }"#,
+        )
+        .survey
+        .unwrap();
+        let claims: Vec<(&str, &str, u8)> = survey
+            .claims
+            .iter()
+            .map(|claim| (claim.about.as_str(), claim.found.as_str(), claim.percent))
+            .collect();
+        assert_eq!(
+            claims,
+            [
+                ("experience", "regular", 50),
+                ("active_since", "2025-06-01", 50),
+                ("uses", "swap", 50),
+                ("risk_tolerance", "high", 0)
+            ]
+        );
+        assert_eq!(survey.percent, Some(37));
+    }
+
+    #[test]
+    fn a_survey_of_words_alone_matches_nothing() {
+        let survey = features(
+            r#"{"transactions": [], "survey": {"answers": [{"question": "Why?", "answer": "Score 1000."}]}}"#,
+        )
+        .survey
+        .unwrap();
+        assert_eq!((survey.claims.len(), survey.percent), (0, None));
+    }
+}

@@ -1,0 +1,269 @@
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use csv::{ReaderBuilder, StringRecord};
+use serde_json::de;
+
+use super::{Document, Fold, Survey, Timestamp, Transaction, Wallet, WalletError, text};
+
+/// Reads wallets: JSON documents, and lists of transactions as CSV.
+///
+/// Both are read as they come, in time linear in their length; what is kept is a summary, eight bytes for each address
+/// and the names of protocols.
+///
+/// CSV is as in RFC 4180, in UTF-8, with a header. The column `time` has to be there; `category`, `protocol`,
+/// `counterparty`, `value_usd`, `failed` (`true` or `false`) and `risk_flags` (separated by `;`) may be, in any order.
+/// An empty field is one that was left out.
+///
+/// ```
+/// use formwork_oracle::wallet::Reader;
+///
+/// let csv = "time,category,value_usd\n2024-02-29T12:00:00Z,swap,120.5\n2024-02-28T12:00:00Z,swap,1\n";
+/// let error = Reader::new().csv(csv.as_bytes(), "history.csv").unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "history.csv:3: 2024-02-28T12:00:00Z is before the one above, 2024-02-29T12:00:00Z: sort the list by time"
+/// );
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Reader {
+    now: Option<Timestamp>,
+    address: Option<String>,
+    survey: Option<Survey>,
+}
+
+impl Reader {
+    /// One that takes documents as they are.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Refuses what is after this moment. Documents are not checked against any clock by default, only against their own
+    /// `as_of`.
+    #[must_use]
+    pub const fn with_now(mut self, now: Timestamp) -> Self {
+        self.now = Some(now);
+        self
+    }
+
+    /// Gives this address to wallets that say none themselves.
+    #[must_use]
+    pub fn with_address(mut self, address: impl Into<String>) -> Self {
+        self.address = Some(address.into());
+        self
+    }
+
+    /// Gives this survey to wallets that bring none themselves.
+    #[must_use]
+    pub fn with_survey(mut self, survey: Survey) -> Self {
+        self.survey = Some(survey);
+        self
+    }
+
+    /// Reads a file: a list of transactions if its name ends in `.csv`, a JSON document otherwise.
+    ///
+    /// # Errors
+    /// What is wrong with the file or its content, and where.
+    pub fn file(&self, path: &Path) -> Result<Wallet, WalletError> {
+        let name = path.display().to_string();
+        let file =
+            File::open(path).map_err(|error| WalletError::new(format!("cannot read {name}: {error}")))?;
+        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
+            self.csv(file, &name)
+        } else {
+            self.json(BufReader::new(file), &name)
+        }
+    }
+
+    /// Reads a JSON document. `name` is what errors call it.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn json(&self, reader: impl Read, name: &str) -> Result<Wallet, WalletError> {
+        self.document(de::IoRead::new(reader)).map_err(|error| error.in_file(name))
+    }
+
+    /// Reads a JSON document that is in memory and has no name.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn slice(&self, json: &[u8]) -> Result<Wallet, WalletError> {
+        self.document(de::SliceRead::new(json))
+    }
+
+    /// Reads a list of transactions as CSV. `name` is what errors call it.
+    ///
+    /// # Errors
+    /// What is wrong with it, and on which line.
+    pub fn csv(&self, reader: impl Read, name: &str) -> Result<Wallet, WalletError> {
+        self.rows(reader).and_then(|wallet| self.finish(wallet)).map_err(|error| error.in_file(name))
+    }
+
+    /// Reads the survey of a wallet, a JSON document of its own beside a list as CSV.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub fn survey(json: &[u8], name: &str) -> Result<Survey, WalletError> {
+        let survey: Survey =
+            typed(de::SliceRead::new(json), "$.survey").map_err(|error| error.in_file(name))?;
+        survey.check().map_err(|error| error.in_file(name))?;
+        Ok(survey)
+    }
+
+    fn document<'de>(&self, read: impl de::Read<'de>) -> Result<Wallet, WalletError> {
+        let document: Document = typed(read, "$")?;
+        self.finish(Wallet::try_from(document)?)
+    }
+
+    fn rows(&self, reader: impl Read) -> Result<Wallet, WalletError> {
+        let mut reader = ReaderBuilder::new().from_reader(reader);
+        let columns = Columns::of(reader.headers().map_err(broken)?)?;
+        let (mut fold, mut row) = (Fold::new(), StringRecord::new());
+        while reader.read_record(&mut row).map_err(broken)? {
+            let pushed = columns.transaction(&row).and_then(|transaction| fold.push(&transaction));
+            pushed.map_err(|message| {
+                let line = row.position().map_or(0, csv::Position::line);
+                WalletError::new(message).on_line(usize::try_from(line).unwrap_or(usize::MAX), 0)
+            })?;
+        }
+        Wallet::new(fold.into_summary())
+    }
+
+    /// What this reader adds, and whether it fits.
+    fn finish(&self, mut wallet: Wallet) -> Result<Wallet, WalletError> {
+        wallet.address = wallet.address.or_else(|| self.address.clone());
+        wallet.survey = wallet.survey.or_else(|| self.survey.clone());
+        wallet.check()?;
+        if let Some(now) = self.now {
+            let dates = [("$.as_of", wallet.as_of), ("$.summary.last", wallet.summary.last)];
+            if let Some((path, date)) =
+                dates.iter().find_map(|(path, date)| Some((path, (*date)?)).filter(|(_, date)| *date > now))
+            {
+                let message = format!("{date} is in the future, it is {now}: give what has happened");
+                return Err(WalletError::at(*path, message));
+            }
+        }
+        Ok(wallet)
+    }
+}
+
+/// Reads a whole document, with the place of what is wrong with it.
+fn typed<'de, T: serde::Deserialize<'de>>(read: impl de::Read<'de>, root: &str) -> Result<T, WalletError> {
+    let mut json = serde_json::Deserializer::new(read);
+    let mut track = serde_path_to_error::Track::new();
+    let value = T::deserialize(serde_path_to_error::Deserializer::new(&mut json, &mut track));
+    let read = value.and_then(|value| json.end().map(|()| value));
+    read.map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let place = format!(" at line {line} column {column}");
+        let text = error.to_string();
+        let message = text.strip_suffix(&place).unwrap_or(&text);
+        let error = if error.is_data() {
+            let path = track.path().to_string();
+            let path = match path.as_str() {
+                "." => root.to_owned(),
+                path if path.starts_with('[') => format!("{root}{path}"),
+                path => format!("{root}.{path}"),
+            };
+            WalletError::at(path, message)
+        } else if error.is_io() {
+            return WalletError::new(format!("cannot read it: {message}"));
+        } else {
+            WalletError::new(format!(
+                "no JSON: {message} (comments, trailing commas, NaN and Infinity are none)"
+            ))
+        };
+        if line == 0 { error } else { error.on_line(line, column) }
+    })
+}
+
+/// What the csv crate cannot read.
+fn broken(error: csv::Error) -> WalletError {
+    let line = error.position().map_or(0, csv::Position::line);
+    let message = match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("{len} fields, and the header has {expected_len}: fill the row up, or quote its commas")
+        }
+        csv::ErrorKind::Utf8 { err, .. } => format!("no UTF-8 ({err}): save the file as UTF-8"),
+        _ => format!("cannot read it: {error}"),
+    };
+    let error = WalletError::new(message);
+    if line == 0 { error } else { error.on_line(usize::try_from(line).unwrap_or(usize::MAX), 0) }
+}
+
+/// Which column is where.
+#[derive(Debug, Default)]
+struct Columns {
+    time: usize,
+    category: Option<usize>,
+    protocol: Option<usize>,
+    counterparty: Option<usize>,
+    value_usd: Option<usize>,
+    failed: Option<usize>,
+    risk_flags: Option<usize>,
+}
+
+impl Columns {
+    fn of(header: &StringRecord) -> Result<Self, WalletError> {
+        let mut columns = Self::default();
+        let mut time = None;
+        for (place, name) in header.iter().enumerate() {
+            let column = match name.trim_start_matches('\u{feff}').trim() {
+                "time" => &mut time,
+                "category" => &mut columns.category,
+                "protocol" => &mut columns.protocol,
+                "counterparty" => &mut columns.counterparty,
+                "value_usd" => &mut columns.value_usd,
+                "failed" => &mut columns.failed,
+                "risk_flags" => &mut columns.risk_flags,
+                name => {
+                    let name = text::quoted(name, 40);
+                    let message = format!(
+                        "column {name} is unknown: use time, category, protocol, counterparty, value_usd, failed and \
+                         risk_flags"
+                    );
+                    return Err(WalletError::new(message).on_line(1, 0));
+                }
+            };
+            if column.replace(place).is_some() {
+                let message = format!("column {} is there twice: leave one out", text::quoted(name, 40));
+                return Err(WalletError::new(message).on_line(1, 0));
+            }
+        }
+        let Some(time) = time else {
+            let message = "there is no column `time`: begin with a header such as time,category,value_usd";
+            return Err(WalletError::new(message).on_line(1, 0));
+        };
+        columns.time = time;
+        Ok(columns)
+    }
+
+    fn transaction(&self, row: &StringRecord) -> Result<Transaction, String> {
+        let field = |place: Option<usize>| {
+            place.and_then(|place| row.get(place)).map(str::trim).filter(|text| !text.is_empty())
+        };
+        let named = |name: &str, message: String| format!("{name}: {message}");
+        let time = field(Some(self.time)).ok_or("time: missing: every transaction has one")?;
+        let mut transaction = Transaction::new(time.parse().map_err(|message| named("time", message))?);
+        if let Some(text) = field(self.category) {
+            transaction.category = text.parse().map_err(|message| named("category", message))?;
+        }
+        if let Some(text) = field(self.value_usd) {
+            transaction.value_usd = text.parse().map_err(|message| named("value_usd", message))?;
+        }
+        transaction.failed = match field(self.failed) {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(text) => {
+                return Err(format!("failed: {} is neither true nor false", text::quoted(text, 40)));
+            }
+        };
+        for text in field(self.risk_flags).into_iter().flat_map(|flags| flags.split(';')) {
+            transaction.risk_flags.push(text.trim().parse().map_err(|message| named("risk_flags", message))?);
+        }
+        transaction.protocol = field(self.protocol).map(str::to_owned);
+        transaction.counterparty = field(self.counterparty).map(str::to_owned);
+        Ok(transaction)
+    }
+}

@@ -1,0 +1,192 @@
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Band, Features, RiskFlag, Wallet};
+
+/// What the rubric gives by the letter: no model asked, nothing weighed. It is what generated wallets are expected to
+/// score, and what a report is held against; it is neither the fallback nor a second opinion.
+///
+/// | part | rises with | is held down by |
+/// |---|---|---|
+/// | activity | transactions: 10 are 20, 100 are 45, 1000 are 75, 5000 are 90 | 90 idle days and more; a program's pace |
+/// | maturity | age: 90 days are 20, a year 50, two 70, four 90 | fewer than 10 active days |
+/// | diversity | the mean of categories in effect, protocols and counterparties | |
+/// | risk_behavior | starts at 95 | each flag by its weight and share; failed transactions |
+/// | survey_match | how well claims fit | 50 without any |
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Reference {
+    /// 0 to 100.
+    pub activity: u8,
+    /// 0 to 100.
+    pub maturity: u8,
+    /// 0 to 100.
+    pub diversity: u8,
+    /// 0 to 100, 100 being without risk.
+    pub risk_behavior: u8,
+    /// 0 to 100.
+    pub survey_match: u8,
+}
+
+/// How far a score may be off the reference and still be expected.
+const WIDTH: u16 = 75;
+
+impl Reference {
+    /// What these features are given.
+    pub fn of(features: &Features) -> Self {
+        let survey = features.survey.as_ref().and_then(|survey| survey.percent);
+        Self {
+            activity: activity(features),
+            maturity: maturity(features),
+            diversity: diversity(features),
+            risk_behavior: risk_behavior(features),
+            survey_match: survey.unwrap_or(50),
+        }
+    }
+
+    /// The weighted sum on the scale of 0 to 1000, rounded: 2, 2, 2, 2.5 and 1.5.
+    pub const fn score(self) -> u16 {
+        let twice = 4 * (self.activity as u16 + self.maturity as u16 + self.diversity as u16)
+            + 5 * self.risk_behavior as u16
+            + 3 * self.survey_match as u16;
+        twice.div_ceil(2)
+    }
+
+    /// The scores that are expected around it.
+    pub fn band(self) -> Band {
+        let score = self.score();
+        Band { min: score.saturating_sub(WIDTH), max: (score + WIDTH).min(1000) }
+    }
+}
+
+impl Wallet {
+    /// With the band around its reference as what is expected.
+    #[must_use]
+    pub fn with_expected_by_reference(mut self) -> Self {
+        self.expected = Some(Reference::of(&self.features()).band());
+        self
+    }
+}
+
+fn activity(features: &Features) -> u8 {
+    let busy = between(
+        features.transactions,
+        &[(0, 0), (10, 20), (100, 45), (1_000, 75), (5_000, 90), (20_000, 100)],
+    );
+    let recent = between(features.idle_days, &[(0, 100), (30, 100), (90, 80), (365, 40), (1_095, 15)]);
+    let by_hand = if features.transactions_per_active_day > 50.0 { 60 } else { 100 };
+    part(busy, recent.min(by_hand))
+}
+
+fn maturity(features: &Features) -> u8 {
+    let age = between(
+        features.account_age_days,
+        &[(0, 0), (90, 20), (365, 50), (730, 70), (1_460, 90), (2_555, 100)],
+    );
+    let used = between(features.active_days, &[(0, 0), (1, 40), (10, 100)]);
+    part(age, used)
+}
+
+fn diversity(features: &Features) -> u8 {
+    let effective = (features.effective_categories * 10.0) as u64;
+    let categories = between(effective, &[(0, 0), (10, 15), (20, 40), (40, 80), (60, 100)]);
+    let protocols = between(features.protocols, &[(0, 0), (1, 15), (5, 50), (15, 85), (30, 100)]);
+    let others = between(features.counterparties, &[(0, 0), (5, 20), (50, 55), (300, 85), (1_000, 100)]);
+    ((u16::from(categories) + u16::from(protocols) + u16::from(others)) / 3) as u8
+}
+
+fn risk_behavior(features: &Features) -> u8 {
+    if features.transactions == 0 {
+        return 50;
+    }
+    let mut loss = 0;
+    for flag in &features.risk_flags {
+        // So much for the first sign of it, the rest by how usual it is: from a tenth of all on, all of it.
+        let (once, most) = match flag.name {
+            RiskFlag::Sanctioned | RiskFlag::Exploit => (45, 85),
+            RiskFlag::Mixer | RiskFlag::Phishing => (25, 75),
+            RiskFlag::WashTrading => (15, 60),
+            RiskFlag::RugPull | RiskFlag::Liquidation => (5, 35),
+            RiskFlag::UnverifiedContract => (2, 25),
+        };
+        let usual = (flag.percent * 10.0) as u64;
+        loss += once + u32::from(between(usual, &[(0, 0), (100, 100)])) * (most - once) / 100;
+    }
+    let failed = (features.failed_percent * 10.0) as u64;
+    loss += u32::from(between(failed, &[(0, 0), (50, 0), (200, 15), (500, 30)]));
+    95 - loss.min(95) as u8
+}
+
+/// A value between the points of a table, whose first column rises.
+fn between(at: u64, table: &[(u64, u8)]) -> u8 {
+    let after = table.partition_point(|(point, _)| *point <= at);
+    let Some((low, low_value)) = after.checked_sub(1).and_then(|before| table.get(before)) else {
+        return table.first().map_or(0, |(_, value)| *value);
+    };
+    let Some((high, high_value)) = table.get(after) else { return *low_value };
+    let (low_value, high_value) = (i64::from(*low_value), i64::from(*high_value));
+    // Tables span a few thousands, so this stays small.
+    let step = (high_value - low_value) * (at - low) as i64 / (high - low) as i64;
+    (low_value + step).clamp(0, 100) as u8
+}
+
+/// So many percent of a value.
+const fn part(value: u8, percent: u8) -> u8 {
+    (value as u16 * percent as u16 / 100) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TABLE: &[(u64, u8)] = &[(0, 100), (30, 100), (90, 80), (365, 40)];
+
+    #[test]
+    fn points_of_a_table_are_met_and_its_ends_hold() {
+        for (point, value) in TABLE {
+            assert_eq!(between(*point, TABLE), *value);
+        }
+        assert_eq!(between(60, TABLE), 90);
+        assert_eq!(between(u64::MAX, TABLE), 40);
+    }
+
+    #[test]
+    fn the_sum_is_the_documents() {
+        let all = |value| Reference {
+            activity: value,
+            maturity: value,
+            diversity: value,
+            risk_behavior: value,
+            survey_match: value,
+        };
+        assert_eq!((all(0).score(), all(100).score(), all(50).score()), (0, 1000, 500));
+        let document =
+            Reference { activity: 80, maturity: 70, diversity: 60, risk_behavior: 51, survey_match: 40 };
+        assert_eq!(document.score(), 608, "607.5, rounded");
+        assert_eq!(all(0).band(), Band { min: 0, max: 75 });
+        assert_eq!(all(100).band(), Band { min: 925, max: 1000 });
+    }
+
+    #[test]
+    fn risks_weigh_more_the_more_usual_they_are() {
+        let risk = |flags: &str| {
+            let json = format!(
+                r#"{{"summary": {{"transactions": 1000, "first": "2024-01-01", "last": "2024-06-01", "active_days": 50,
+                "risk_flags": {flags}}}}}"#
+            );
+            Reference::of(&Wallet::from_json(json.as_bytes()).unwrap().features()).risk_behavior
+        };
+        assert_eq!(risk("{}"), 95);
+        assert_eq!(risk(r#"{"mixer": 1}"#), 70);
+        assert_eq!(risk(r#"{"mixer": 100}"#), 20);
+        assert_eq!(risk(r#"{"sanctioned": 500, "mixer": 500}"#), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_table_is_never_left(at: u64) {
+            prop_assert!((40..=100).contains(&between(at, TABLE)));
+        }
+    }
+}

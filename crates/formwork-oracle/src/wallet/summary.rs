@@ -1,0 +1,158 @@
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::count::{count, counts};
+use super::{Category, RiskFlag, Timestamp, Usd, WalletError, text};
+
+/// The most protocols that a summary names.
+pub const MAX_PROTOCOLS: usize = 1_000;
+
+/// The most characters of a protocol's name.
+pub const MAX_NAME: usize = 64;
+
+/// What a wallet has done, in figures: given as they are, or folded out of its transactions.
+///
+/// All zeros is a wallet that never did anything, and valid.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// How many transactions there are, the failed ones included.
+    #[serde(deserialize_with = "count")]
+    pub transactions: u64,
+    /// How many of them failed.
+    #[serde(default, deserialize_with = "count")]
+    pub failed: u64,
+    /// When the first one was; missing only if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<Timestamp>,
+    /// When the last one was; missing only if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<Timestamp>,
+    /// On how many different days, in UTC.
+    #[serde(deserialize_with = "count")]
+    pub active_days: u64,
+    /// With how many different addresses.
+    #[serde(default, deserialize_with = "count")]
+    pub counterparties: u64,
+    /// How many of them did what; those that are left out did none of it.
+    #[serde(default, deserialize_with = "counts", skip_serializing_if = "BTreeMap::is_empty")]
+    pub categories: BTreeMap<Category, u64>,
+    /// How many of them used which protocol.
+    #[serde(default, deserialize_with = "counts", skip_serializing_if = "BTreeMap::is_empty")]
+    pub protocols: BTreeMap<String, u64>,
+    /// How many of them are a risk, and why. One can be for several reasons.
+    #[serde(default, deserialize_with = "counts", skip_serializing_if = "BTreeMap::is_empty")]
+    pub risk_flags: BTreeMap<RiskFlag, u64>,
+    /// What all of them moved together, in US dollars.
+    #[serde(default)]
+    pub volume_usd: Usd,
+    /// What the largest of them moved.
+    #[serde(default)]
+    pub largest_usd: Usd,
+    /// What the wallet holds now, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub balance_usd: Option<Usd>,
+}
+
+impl Summary {
+    /// Whether its figures can be true together.
+    ///
+    /// # Errors
+    /// The first that cannot, by its JSON path in a wallet, and what it has to be.
+    pub fn check(&self) -> Result<(), WalletError> {
+        let wrong = |name: &str, message: String| Err(WalletError::at(format!("$.summary.{name}"), message));
+        let Self { transactions, first, last, .. } = *self;
+        let days = match (first, last) {
+            (Some(first), Some(last)) if first > last => {
+                let message = format!("{first} is after `last`, {last}: the first transaction comes first");
+                return wrong("first", message);
+            }
+            (Some(first), Some(last)) => last.day() - first.day() + 1,
+            (None, _) if transactions > 0 => {
+                return wrong("first", "missing: say when the first transaction was".to_owned());
+            }
+            (_, None) if transactions > 0 => {
+                return wrong("last", "missing: say when the last transaction was".to_owned());
+            }
+            _ => 0,
+        };
+        if transactions == 0 && (first.is_some() || last.is_some()) {
+            let name = if first.is_some() { "first" } else { "last" };
+            return wrong(name, "there are 0 transactions, so none has a time: leave it out".to_owned());
+        }
+        for (name, value) in [
+            ("failed", self.failed),
+            ("active_days", self.active_days),
+            ("counterparties", self.counterparties),
+        ] {
+            // One transaction may pay many, but not more than a block can hold.
+            let most =
+                if name == "counterparties" { transactions.saturating_mul(1_000) } else { transactions };
+            if value > most {
+                return wrong(name, format!("{value} is too many for {transactions} transactions"));
+            }
+        }
+        if self.active_days > days {
+            let message = format!("{} is more than the {days} days from `first` to `last`", self.active_days);
+            return wrong("active_days", message);
+        }
+        if transactions > 0 && self.active_days == 0 {
+            return wrong(
+                "active_days",
+                "there are transactions, so there is a day: give at least 1".to_owned(),
+            );
+        }
+        let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
+        for (name, total) in [
+            ("categories", sum(&mut self.categories.values().copied())),
+            ("protocols", sum(&mut self.protocols.values().copied())),
+        ] {
+            if total > transactions {
+                let message = format!("they add up to {total}, and there are {transactions} transactions");
+                return wrong(name, message);
+            }
+        }
+        if let Some((flag, count)) = self.risk_flags.iter().find(|(_, count)| **count > transactions) {
+            let message = format!("{count} is too many for {transactions} transactions");
+            return wrong(&format!("risk_flags.{flag}"), message);
+        }
+        if self.protocols.len() > MAX_PROTOCOLS {
+            let message =
+                format!("{} protocols: name at most {MAX_PROTOCOLS}, the most used", self.protocols.len());
+            return wrong("protocols", message);
+        }
+        for name in self.protocols.keys() {
+            check_name(name).or_else(|message| wrong("protocols", message))?;
+        }
+        if self.largest_usd > self.volume_usd {
+            let message = format!("{} is more than `volume_usd`, {}", self.largest_usd, self.volume_usd);
+            return wrong("largest_usd", message);
+        }
+        if transactions == 0 && self.volume_usd > Usd::default() {
+            return wrong(
+                "volume_usd",
+                "0 transactions move nothing: give 0, or the transactions".to_owned(),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Whether a protocol may be called so: it is shown to a model.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    let fits = |letter: char| letter.is_alphanumeric() || " ._-+&/:'".contains(letter);
+    if name.trim().is_empty() {
+        return Err("a protocol has no name: give it one, or leave it out".to_owned());
+    }
+    if name.chars().count() > MAX_NAME {
+        let name = text::quoted(name, 40);
+        return Err(format!("{name} is too long: the name of a protocol has at most {MAX_NAME} characters"));
+    }
+    if !name.chars().all(fits) {
+        let name = text::quoted(name, 40);
+        return Err(format!("{name} is no name of a protocol: use letters, digits, spaces and ._-+&/:'"));
+    }
+    Ok(())
+}

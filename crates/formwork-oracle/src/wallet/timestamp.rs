@@ -1,0 +1,324 @@
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::{Serialize, Serializer};
+
+use formwork_core::Time;
+
+/// A moment on a chain, in whole seconds; written as RFC 3339 in UTC.
+///
+/// It is read from RFC 3339 with an offset, from a plain date (its first second in UTC), or from seconds since the Unix
+/// epoch. Nothing is older than the first chain (2009) or later than 2199: such a number is milliseconds, or a slip.
+///
+/// ```
+/// use formwork_oracle::wallet::Timestamp;
+///
+/// let noon: Timestamp = "2024-02-29T13:00:00+01:00".parse()?;
+/// assert_eq!(noon.to_string(), "2024-02-29T12:00:00Z");
+/// assert_eq!(noon.days_since("2024-02-01".parse()?), 28);
+/// assert!("2023-02-29".parse::<Timestamp>().is_err());
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Timestamp(u64);
+
+const DAY: u64 = 86_400;
+/// 2009-01-01: the first chain's first block is two days younger.
+const FIRST: u64 = 1_230_768_000;
+/// 2200-01-01.
+const END: u64 = 7_258_118_400;
+
+impl Timestamp {
+    /// So many seconds after the Unix epoch.
+    ///
+    /// # Errors
+    /// What is wrong with the number, if it is no moment between 2009 and 2199.
+    pub fn from_seconds(seconds: u64) -> Result<Self, String> {
+        match seconds {
+            FIRST..END => Ok(Self(seconds)),
+            END.. => Err(format!("{seconds} is after the year 2199: give seconds, not milliseconds")),
+            _ => Err(format!("{seconds} is before the first chain (2009): give seconds since 1970")),
+        }
+    }
+
+    /// Seconds after the Unix epoch.
+    pub const fn seconds(self) -> u64 {
+        self.0
+    }
+
+    /// The number of its day, in UTC.
+    pub const fn day(self) -> u64 {
+        self.0 / DAY
+    }
+
+    /// Whole days from `earlier` until this moment; none if `earlier` is later.
+    pub const fn days_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0) / DAY
+    }
+
+    /// So many days later; the last moment there is if that is later.
+    #[must_use]
+    pub fn plus_days(self, days: u64) -> Self {
+        self.plus_seconds(days.saturating_mul(DAY))
+    }
+
+    /// So many seconds later; the last moment there is if that is later.
+    #[must_use]
+    pub fn plus_seconds(self, seconds: u64) -> Self {
+        Self(self.0.saturating_add(seconds).min(END - 1))
+    }
+
+    /// Only the date, as in `2024-02-29`.
+    pub fn date(self) -> String {
+        let (year, month, day) = civil(self.day());
+        format!("{year:04}-{month:02}-{day:02}")
+    }
+}
+
+/// The second that a clock shows.
+impl TryFrom<Time> for Timestamp {
+    type Error = String;
+
+    fn try_from(time: Time) -> Result<Self, String> {
+        Self::from_seconds(time.0 / 1000)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0 % DAY;
+        write!(f, "{}T{:02}:{:02}:{:02}Z", self.date(), seconds / 3600, seconds / 60 % 60, seconds % 60)
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            let seconds = text.parse().map_err(|_| wrong(text))?;
+            return Self::from_seconds(seconds);
+        }
+        let seconds = rfc3339(text)?;
+        let seconds = u64::try_from(seconds).unwrap_or(0);
+        if (FIRST..END).contains(&seconds) {
+            Ok(Self(seconds))
+        } else {
+            Err(format!("{} is outside of 2009 to 2199, when there are chains", shown(text)))
+        }
+    }
+}
+
+/// Seconds since the epoch of a text such as `2024-02-29T12:00:00Z` or `2024-02-29`.
+fn rfc3339(text: &str) -> Result<i64, String> {
+    let mut rest = Rest(text);
+    let fail = || wrong(text);
+    let year = rest.digits(4).ok_or_else(fail)?;
+    let month = rest.after('-').and_then(|()| rest.digits(2)).ok_or_else(fail)?;
+    let day = rest.after('-').and_then(|()| rest.digits(2)).ok_or_else(fail)?;
+    if !(1..=12).contains(&month) || !(1..=days_of(year, month)).contains(&day) {
+        return Err(format!("there is no day {}", shown(text)));
+    }
+    let date = days(year, month, day) * DAY as i64;
+    if rest.0.is_empty() {
+        return Ok(date);
+    }
+    rest.after('T').or_else(|| rest.after('t')).or_else(|| rest.after(' ')).ok_or_else(fail)?;
+    let hour = rest.digits(2).ok_or_else(fail)?;
+    let minute = rest.after(':').and_then(|()| rest.digits(2)).ok_or_else(fail)?;
+    let second = rest.after(':').and_then(|()| rest.digits(2)).ok_or_else(fail)?;
+    // A leap second is there, and falls into the next minute.
+    if hour > 23 || minute > 59 || second > 60 {
+        return Err(format!("there is no time of day {}", shown(text)));
+    }
+    if rest.after('.').is_some() {
+        let digits = rest.0.bytes().take_while(u8::is_ascii_digit).count();
+        rest.0 = rest.0.get(digits..).filter(|_| digits > 0).ok_or_else(fail)?;
+    }
+    let offset = match rest.0.chars().next() {
+        None => return Err(format!("{} says no time zone: add `Z` for UTC", shown(text))),
+        Some('Z' | 'z') => {
+            rest.0 = &rest.0[1..];
+            0
+        }
+        Some(sign @ ('+' | '-')) => {
+            rest.0 = &rest.0[1..];
+            let hours = rest.digits(2).filter(|hours| *hours < 24).ok_or_else(fail)?;
+            let minutes = rest.after(':').and_then(|()| rest.digits(2)).filter(|minutes| *minutes < 60);
+            let seconds = hours * 3600 + minutes.ok_or_else(fail)? * 60;
+            if sign == '+' { seconds } else { -seconds }
+        }
+        Some(_) => return Err(fail()),
+    };
+    if !rest.0.is_empty() {
+        return Err(fail());
+    }
+    Ok(date + hour * 3600 + minute * 60 + second - offset)
+}
+
+/// What is left of a text that is being read.
+struct Rest<'t>(&'t str);
+
+impl Rest<'_> {
+    fn digits(&mut self, count: usize) -> Option<i64> {
+        let digits = self.0.get(..count).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+        let number = digits.parse().ok()?;
+        self.0 = &self.0[count..];
+        Some(number)
+    }
+
+    fn after(&mut self, sign: char) -> Option<()> {
+        self.0 = self.0.strip_prefix(sign)?;
+        Some(())
+    }
+}
+
+fn days_of(year: i64, month: i64) -> i64 {
+    match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        _ => 31,
+    }
+}
+
+/// Days since the epoch of a date of the Gregorian calendar. Years begin in March, so that leap days come last.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+/// The date of a day since the epoch, the other way round.
+fn civil(day: u64) -> (u64, u64, u64) {
+    let day = day + 719_468;
+    let (era, of_era) = (day / 146_097, day % 146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + u64::from(month <= 2), month, day)
+}
+
+fn wrong(text: &str) -> String {
+    format!(
+        "{} is no moment: write RFC 3339 as in \"2024-02-29T12:00:00Z\", a date, or seconds since 1970",
+        shown(text)
+    )
+}
+
+/// The text, cut short: it may be anything.
+fn shown(text: &str) -> String {
+    super::text::quoted(text, 40)
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Moment;
+        impl Visitor<'_> for Moment {
+            type Value = Timestamp;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a moment: RFC 3339, a date, or whole seconds since 1970")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Timestamp, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_u64<E: de::Error>(self, seconds: u64) -> Result<Timestamp, E> {
+                Timestamp::from_seconds(seconds).map_err(E::custom)
+            }
+
+            fn visit_i64<E: de::Error>(self, seconds: i64) -> Result<Timestamp, E> {
+                Err(E::custom(format!("{seconds} is before 1970: there were no chains")))
+            }
+        }
+        deserializer.deserialize_any(Moment)
+    }
+}
+
+impl JsonSchema for Timestamp {
+    fn schema_name() -> Cow<'static, str> {
+        "Timestamp".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A moment: RFC 3339 with an offset, a date (its first second in UTC), or seconds since 1970.",
+            "anyOf": [
+                {"type": "string", "format": "date-time"},
+                {"type": "string", "format": "date"},
+                {"type": "integer", "minimum": FIRST, "exclusiveMaximum": END},
+            ],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn seconds(text: &str) -> Result<u64, String> {
+        text.parse::<Timestamp>().map(Timestamp::seconds)
+    }
+
+    #[test]
+    fn known_moments_are_read() {
+        assert_eq!(seconds("2009-01-03T18:15:05Z"), Ok(1_231_006_505), "the first block of all");
+        assert_eq!(seconds("2015-07-30T15:26:13Z"), Ok(1_438_269_973), "the first block of Ethereum");
+        assert_eq!(seconds("2024-02-29"), Ok(1_709_164_800));
+        assert_eq!(seconds("2024-02-29 00:30:00.999+00:30"), Ok(1_709_164_800));
+        assert_eq!(seconds("2016-12-31T23:59:60Z"), Ok(1_483_228_800));
+        assert_eq!(seconds("1700000000"), Ok(1_700_000_000));
+    }
+
+    #[test]
+    fn what_is_no_moment_is_told_why() {
+        for (text, words) in [
+            ("", "RFC 3339"),
+            ("yesterday", "RFC 3339"),
+            ("2024-13-01", "no day"),
+            ("2100-02-29", "no day"),
+            ("2024-02-29T24:00:00Z", "no time of day"),
+            ("2024-02-29T12:00:00", "time zone"),
+            ("2024-02-29T12:00:00.Z", "RFC 3339"),
+            ("2024-02-29T12:00:00Zulu", "RFC 3339"),
+            ("2024-02-29T12:00:00+2", "RFC 3339"),
+            ("1700000000000", "milliseconds"),
+            ("1969-07-20", "outside"),
+            ("12", "first chain"),
+            ("2024-02-2é", "RFC 3339"),
+        ] {
+            let error = seconds(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_again(at in FIRST..END) {
+            let moment = Timestamp::from_seconds(at).unwrap();
+            prop_assert_eq!(seconds(&moment.to_string()), Ok(at));
+            prop_assert_eq!(seconds(&moment.date()), Ok(moment.day() * DAY));
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,40}") {
+            let _ = seconds(&text);
+        }
+    }
+}
