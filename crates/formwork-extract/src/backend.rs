@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use formwork_core::{Layer, Lower, Price, Provider, SharedProvider, Target};
+use formwork_core::{Capabilities, Layer, Lower, Price, Provider, SharedProvider, Target};
 
 /// A provider as an extractor asks it: in which dialects, and at what price.
 ///
@@ -14,6 +14,8 @@ use formwork_core::{Layer, Lower, Price, Provider, SharedProvider, Target};
 ///
 /// // 0.15 and 0.60 US dollars for a million tokens.
 /// let backend = Backend::from(Arc::new(Scripted::new(["{}"]))).with_price(Price { input: 150_000, output: 600_000 });
+/// assert_eq!(backend.name(), "scripted");
+/// assert!(backend.capabilities().temperature);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Backend {
@@ -80,9 +82,18 @@ impl Backend {
         self
     }
 
+    /// Its name in the ledger.
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.provider.name())
+    }
+
+    /// What its provider promises.
+    pub fn capabilities(&self) -> &Capabilities {
+        self.provider.capabilities()
+    }
+
     pub(crate) fn target(&self) -> Target {
-        let capabilities = self.provider.capabilities();
-        let name = self.name.as_deref().unwrap_or(self.provider.name());
+        let (name, capabilities) = (self.name(), self.capabilities());
         let target = Target::new(name, capabilities.clone()).with_price(self.price);
         self.rungs().into_iter().fold(target, Target::with_rung)
     }

@@ -9,12 +9,23 @@
 //! - [`ScoreEvent`] is what a score leaves behind, for metrics, ledgers and reports.
 
 mod check;
+mod contract;
 mod event;
+mod examples;
+pub mod fallback;
+mod log;
+mod oracle;
+mod prompt;
 mod score;
 mod scored;
+mod seed;
 pub mod wallet;
 
 pub use check::{CROSS_CHECK, CrossCheck, Formula, TOLERANCE};
+pub use contract::contract;
 pub use event::{CrossChecks, Rejection, ScoreEvent, ScoreFailure, ScoreObserver};
+pub use examples::{Example, Examples, ExamplesError, MAX_EXAMPLES};
+pub use oracle::{DEFAULT_DEADLINE, DEFAULT_MAX_TOKENS, Oracle, OracleBuilder, ScoreRequest};
+pub use prompt::{MAX_PROMPT, Prompt, PromptError};
 pub use score::{AI_RESPONSE_SCHEMA, AiScore, SCHEMA_NAME, ScoreBreakdown};
 pub use scored::{PromptId, ScoreSource, Scored};

@@ -1,2 +1,9 @@
-//! The scenes of the oracle.
+//! The oracle, asked by a scripted model.
+
+#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
+
+mod flow;
+mod judging;
+mod support;
+mod trouble;
 mod wallet;

@@ -1,0 +1,32 @@
+use std::sync::Arc;
+
+use formwork_core::{Contract, Error, ErrorKind, Inline, Schema};
+
+use crate::{AI_RESPONSE_SCHEMA, AiScore, CrossCheck, SCHEMA_NAME};
+
+/// What every answer has to satisfy, a model's, the fallback's and an example's: the schema, the type, the cross-check.
+///
+/// ```
+/// use formwork_core::Context;
+/// use formwork_oracle::{CrossCheck, contract};
+/// use serde_json::json;
+///
+/// let answer = json!({
+///     "score": 1001,
+///     "scoreBreakdown": {"activity": 80, "maturity": 70, "diversity": 60, "riskBehavior": 51, "surveyMatch": 40},
+///     "reasoning": "short", "risk_factors": [], "strengths": ["age"]
+/// });
+/// let judgement = contract(&CrossCheck::default())?.judge(&answer, &Context::EMPTY);
+/// let paths: Vec<_> = judgement.violations.iter().map(|violation| violation.path.to_string()).collect();
+/// assert_eq!(paths, ["$.score", "$.reasoning"]);
+/// # Ok::<(), formwork_core::Error>(())
+/// ```
+///
+/// # Errors
+/// None that is known: the schema is this crate's own.
+pub fn contract(check: &CrossCheck) -> Result<Contract, Error> {
+    let schema: Arc<dyn Schema> = Arc::new(Inline::new(SCHEMA_NAME, AI_RESPONSE_SCHEMA.clone()));
+    let contract = formwork_schema::contract_for(schema)
+        .map_err(|error| Error::new(ErrorKind::Schema, error.to_string()))?;
+    Ok(contract.with_type::<AiScore>().with_rule(check.rule()))
+}

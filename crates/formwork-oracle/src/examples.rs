@@ -1,0 +1,250 @@
+use std::path::Path;
+use std::slice;
+
+use formwork_core::{Context, JsonPath};
+use formwork_json::{Level, line_column, locate, read_bytes};
+use serde_json::Value;
+
+use crate::wallet::Wallet;
+use crate::{AiScore, CrossCheck, contract};
+
+/// The most examples of a set: each is read by the model for every wallet.
+pub const MAX_EXAMPLES: usize = 32;
+
+/// A set of examples that models are shown: wallets with right answers.
+///
+/// A file of them is a JSON array of `{"wallet": …, "answer": …}`. Every wallet is read like any other, and every answer has
+/// to satisfy the schema and the cross-check: a model learns mistakes from examples as well.
+///
+/// ```
+/// use formwork_oracle::{CrossCheck, Examples};
+///
+/// let text = r#"[{
+///     "wallet": {"transactions": []},
+///     "answer": {
+///         "score": 900,
+///         "scoreBreakdown": {"activity": 0, "maturity": 0, "diversity": 0, "riskBehavior": 40, "surveyMatch": 0},
+///         "reasoning": "It never did anything.", "risk_factors": ["no history"], "strengths": []
+///     }
+/// }]"#;
+/// let error = Examples::from_json("few.json", text.as_bytes(), &CrossCheck::default()).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "few.json:4:18: $[0].answer.score: weightedSum: expected from 80 to 120, found 900"
+/// );
+/// # Ok::<(), formwork_oracle::ExamplesError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Examples(Vec<Example>);
+
+/// One example, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    /// The wallet as a model is shown it.
+    pub words: String,
+    /// The right answer.
+    pub answer: AiScore,
+}
+
+/// A set of examples that cannot be used: in one line where, what is wrong, and what would be right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExamplesError {
+    /// The file cannot be read, or is no JSON, or not what a set of examples is.
+    #[error("{place}: {message}")]
+    File {
+        /// The file, with line and column where they are known.
+        place: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// A wallet cannot be used.
+    #[error("{place}: $[{nth}].wallet: {message}")]
+    Wallet {
+        /// The file, with line and column.
+        place: String,
+        /// Which example, from 0.
+        nth: usize,
+        /// What is wrong, with the path inside of the wallet.
+        message: String,
+    },
+    /// An answer breaks the schema or the cross-check.
+    #[error("{place}: {path}: {rule}: {detail}")]
+    Answer {
+        /// The file, with line and column.
+        place: String,
+        /// The path in the file.
+        path: JsonPath,
+        /// The keyword, or the name of the check.
+        rule: String,
+        /// What was expected and found.
+        detail: String,
+    },
+}
+
+impl Examples {
+    /// No examples.
+    pub const fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// A set out of a file.
+    ///
+    /// # Errors
+    /// [`ExamplesError`], for the first thing that is wrong.
+    pub fn read(path: &Path, check: &CrossCheck) -> Result<Self, ExamplesError> {
+        let file = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| ExamplesError::File {
+            place: file.clone(),
+            message: format!("it cannot be read: {error}"),
+        })?;
+        Self::from_json(&file, &bytes, check)
+    }
+
+    /// A set out of JSON; `file` is what errors call it.
+    ///
+    /// # Errors
+    /// [`ExamplesError`], for the first thing that is wrong.
+    pub fn from_json(file: &str, json: &[u8], check: &CrossCheck) -> Result<Self, ExamplesError> {
+        let text = String::from_utf8_lossy(json);
+        let place = |at: usize| {
+            let (line, column) = line_column(&text, at);
+            format!("{file}:{line}:{column}")
+        };
+        let wrong = |at: usize, message: String| ExamplesError::File { place: place(at), message };
+        let reading = read_bytes(json, Level::Strict)
+            .map_err(|error| wrong(error.at().unwrap_or_default(), error.to_string()))?;
+        let document = reading.into_candidates().swap_remove(0).value;
+        let at = |path: &JsonPath| locate(&text, path).map_or(0, |span| span.start);
+        let Value::Array(items) = document else {
+            return Err(wrong(
+                0,
+                "a set of examples is an array: [{\"wallet\": …, \"answer\": …}]".to_owned(),
+            ));
+        };
+        if items.len() > MAX_EXAMPLES {
+            return Err(wrong(0, format!("{} examples: at most {MAX_EXAMPLES} are taken", items.len())));
+        }
+        let contract = contract(check).map_err(|error| wrong(0, error.to_string()))?;
+        let mut examples = Vec::with_capacity(items.len());
+        for (nth, item) in items.iter().enumerate() {
+            let path = JsonPath::root().index(nth);
+            let names = item.as_object().map(|item| item.keys().map(String::as_str).collect::<Vec<_>>());
+            if names.is_none_or(|names| {
+                names.len() != 2 || !names.contains(&"wallet") || !names.contains(&"answer")
+            }) {
+                let message = format!("{path}: an example has `wallet` and `answer`, and nothing else");
+                return Err(wrong(at(&path), message));
+            }
+            let own = path.key("wallet");
+            let span = locate(&text, &own).map_or("", |span| span.of(&text));
+            let wallet = Wallet::from_json(span.as_bytes()).map_err(|error| {
+                let within = error.path().map(|path| format!("{path}: ")).unwrap_or_default();
+                ExamplesError::Wallet {
+                    place: place(at(&own)),
+                    nth,
+                    message: format!("{within}{}", error.message()),
+                }
+            })?;
+            let own = path.key("answer");
+            let answer = item.get("answer").unwrap_or(&Value::Null);
+            let judgement = contract.judge(answer, &Context::EMPTY);
+            if let Some(violation) = judgement.violations.first() {
+                let inner = violation.path.segments().iter().cloned();
+                let path = inner.fold(own.clone(), |path, segment| path.child(segment));
+                // A value that is missing stands nowhere: what it is missing in does.
+                let known = locate(&text, &path).or_else(|| locate(&text, &path.parent()?));
+                let place = place(known.map_or(0, |span| span.start));
+                let (rule, detail) = (violation.rule.clone(), violation.detail());
+                return Err(ExamplesError::Answer { place, path, rule, detail });
+            }
+            let undecoded = || wrong(at(&own), format!("{own}: it does not decode"));
+            let answer = judgement.into_decoded::<AiScore>().ok_or_else(undecoded)?;
+            examples.push(Example { words: wallet.features().to_string(), answer });
+        }
+        Ok(Self(examples))
+    }
+
+    /// The examples in order.
+    pub fn iter(&self) -> slice::Iter<'_, Example> {
+        self.0.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'e> IntoIterator for &'e Examples {
+    type Item = &'e Example;
+    type IntoIter = slice::Iter<'e, Example>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(answer: &str) -> Result<Examples, ExamplesError> {
+        let text = format!("[\n  {{\"wallet\": {{\"transactions\": []}}, \"answer\": {answer}}}\n]");
+        Examples::from_json("few.json", text.as_bytes(), &CrossCheck::default())
+    }
+
+    fn answer(score: &str, reasoning: &str) -> String {
+        format!(
+            r#"{{"score": {score}, "scoreBreakdown": {{"activity": 0, "maturity": 0, "diversity": 0, "riskBehavior": 40,
+            "surveyMatch": 0}}, "reasoning": "{reasoning}", "risk_factors": [], "strengths": []}}"#
+        )
+    }
+
+    #[test]
+    fn a_right_set_is_read() {
+        let examples = set(&answer("100", "It never did anything.")).unwrap();
+        assert_eq!((examples.len(), examples.iter().next().unwrap().answer.score), (1, 100));
+        assert!(examples.iter().next().unwrap().words.contains("transactions: 0"));
+        assert!(Examples::from_json("x", b"[]", &CrossCheck::default()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        let whole = "It never did anything.";
+        for (given, expected) in [
+            (
+                answer("79", whole),
+                "few.json:2:56: $[0].answer.score: weightedSum: expected from 80 to 120, found 79",
+            ),
+            (
+                answer("1001", whole),
+                "few.json:2:56: $[0].answer.score: maximum: expected at most 1000, found 1001",
+            ),
+            ("{}".to_owned(), "few.json:2:46: $[0].answer.score: required: required field is missing"),
+            ("[".to_owned(), "few.json:"),
+        ] {
+            let error = set(&given).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+        let error = set(&answer("100", "short")).unwrap_err().to_string();
+        assert!(error.contains("$[0].answer.reasoning: minLength"), "{error}");
+        for (text, expected) in [
+            ("{}", "few.json:1:1: a set of examples is an array"),
+            ("[{\"wallet\": {}}]", "few.json:1:2: $[0]: an example has `wallet` and `answer`"),
+            ("[{\"wallet\": {\"summary\": 3}, \"answer\": {}}]", "few.json:1:13: $[0].wallet: $.summary: "),
+        ] {
+            let error = Examples::from_json("few.json", text.as_bytes(), &CrossCheck::default()).unwrap_err();
+            assert!(error.to_string().starts_with(expected), "{error}");
+        }
+        let many = format!("[{}]", vec!["1"; MAX_EXAMPLES + 1].join(","));
+        let error = Examples::from_json("few.json", many.as_bytes(), &CrossCheck::default()).unwrap_err();
+        assert!(error.to_string().contains("at most 32"), "{error}");
+        let error = Examples::read(Path::new("no/such.json"), &CrossCheck::default()).unwrap_err();
+        assert!(error.to_string().starts_with("no/such.json: it cannot be read: "), "{error}");
+    }
+}

@@ -1,0 +1,154 @@
+//! The score without a model: a rule that counts.
+//!
+//! It is used when no model gave an acceptable answer, and knows nothing but counts, so it never says that a wallet is
+//! prudent, only that it is used. With `t` transactions, of them `f` failed, over `d` days with `p` counterparties:
+//!
+//! | dimension | points, at most 100 |
+//! |---|---|
+//! | activity | one for every 5 transactions: `t / 5` |
+//! | maturity | one for every 10 days from the first transaction to the last: `d / 10` |
+//! | diversity | two for each counterparty: `2 * p` |
+//! | riskBehavior | 50, less half the share of failed transactions: `50 - 50 * f / t`; 0 without any transaction |
+//! | surveyMatch | 50 if the owner answered anything, else 0: answers are not read |
+//!
+//! All divisions round down. The score is the weighted sum of the [`CrossCheck`], rounded half up, so the answer passes
+//! the schema and the cross-check like any other. The same counts give the same answer.
+
+use crate::wallet::Features;
+use crate::{AiScore, CrossCheck, ScoreBreakdown};
+
+/// What the rule counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Transactions, the failed ones included.
+    pub transactions: u64,
+    /// Transactions that failed.
+    pub failed: u64,
+    /// Days from the first transaction to the last.
+    pub days: u64,
+    /// Different addresses that the wallet had to do with.
+    pub counterparties: u64,
+    /// Answers to the survey.
+    pub answers: u64,
+}
+
+impl From<&Features> for Counts {
+    fn from(features: &Features) -> Self {
+        let answers = features.survey.as_ref().map_or(0, |survey| survey.claims.len() + survey.answers.len());
+        Self {
+            transactions: features.transactions,
+            failed: features.failed,
+            days: features.account_age_days.saturating_sub(features.idle_days),
+            counterparties: features.counterparties,
+            answers: answers as u64,
+        }
+    }
+}
+
+/// The score of these counts.
+///
+/// ```
+/// use formwork_oracle::CrossCheck;
+/// use formwork_oracle::fallback::{Counts, score};
+///
+/// let counts = Counts { transactions: 200, failed: 10, days: 365, counterparties: 12, answers: 0 };
+/// let answer = score(&counts, &CrossCheck::default());
+/// assert_eq!((answer.breakdown.activity, answer.breakdown.maturity, answer.score), (40, 36, 320));
+/// ```
+pub fn score(counts: &Counts, check: &CrossCheck) -> AiScore {
+    let Counts { transactions, failed, days, counterparties, answers } = *counts;
+    let breakdown = ScoreBreakdown {
+        activity: points(transactions / 5),
+        maturity: points(days / 10),
+        diversity: points(counterparties.saturating_mul(2)),
+        risk_behavior: prudence(transactions, failed),
+        survey_match: if answers > 0 { 50 } else { 0 },
+    };
+    AiScore {
+        // From 0 to 1000 by what it is the sum of, so `as` keeps it.
+        score: (check.expected(&breakdown) + 0.5).floor() as u16,
+        breakdown,
+        reasoning: format!(
+            "Scored by counting, without a model: {transactions} transactions, {failed} of them failed, over {days} \
+             days with {counterparties} counterparties."
+        ),
+        risk_factors: risks(counts),
+        strengths: strengths(counts),
+    }
+}
+
+fn points(counted: u64) -> u8 {
+    u8::try_from(counted.min(100)).unwrap_or(100)
+}
+
+fn prudence(transactions: u64, failed: u64) -> u8 {
+    match transactions {
+        0 => 0,
+        // Wide, because counts may be anything.
+        all => points(50 - (50 * u128::from(failed.min(all)) / u128::from(all)) as u64),
+    }
+}
+
+fn risks(counts: &Counts) -> Vec<String> {
+    let found = [
+        (counts.transactions == 0, "no transactions"),
+        (counts.transactions > 0 && counts.days < 30, "less than a month of history"),
+        (counts.failed > counts.transactions / 10, "more than a tenth of the transactions failed"),
+    ];
+    found.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_owned()).collect()
+}
+
+fn strengths(counts: &Counts) -> Vec<String> {
+    let found = [
+        (counts.days >= 730, "two years or more of history"),
+        (counts.transactions >= 250, "regular use"),
+        (counts.counterparties >= 25, "many counterparties"),
+    ];
+    found.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AI_RESPONSE_SCHEMA, Formula};
+    use formwork_core::{Context, Report, Validator as _};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_is_always_valid(
+            transactions: u64, failed: u64, days: u64, counterparties: u64, answers: u64, literal: bool
+        ) {
+            let counts = Counts { transactions, failed, days, counterparties, answers };
+            let formula = if literal { Formula::Literal } else { Formula::Consistent };
+            let check = CrossCheck { formula, tolerance: 0.5 };
+            let value = serde_json::to_value(score(&counts, &check)).unwrap();
+            let mut report = Report::default();
+            formwork_schema::compile(&AI_RESPONSE_SCHEMA).unwrap().validate(&value, &Context::EMPTY, &mut report);
+            check.rule().validate(&value, &Context::EMPTY, &mut report);
+            prop_assert!(report.is_empty(), "{:?}", report.violations());
+            prop_assert_eq!(score(&counts, &check), score(&counts, &check));
+        }
+
+        #[test]
+        fn more_is_never_less(transactions in 0_u64..1000, more in 0_u64..1000) {
+            let of = |transactions| {
+                score(&Counts { transactions, days: 100, ..Counts::default() }, &CrossCheck::default()).score
+            };
+            prop_assert!(of(transactions + more) >= of(transactions));
+        }
+    }
+
+    #[test]
+    fn a_wallet_without_history_has_nothing() {
+        let answer = score(&Counts::default(), &CrossCheck::default());
+        assert_eq!((answer.score, answer.breakdown), (0, ScoreBreakdown::default()));
+        assert_eq!(answer.risk_factors, ["no transactions"]);
+        let best = Counts { transactions: 5000, failed: 0, days: 4000, counterparties: 90, answers: 5 };
+        assert_eq!(
+            score(&best, &CrossCheck::default()).score,
+            800,
+            "600 for its counts, 125 for no fault, 75 for answers"
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! What a score's run says while it goes on: to `tracing`, target `formwork_oracle`, without values of the answers.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use formwork_core::{Attempt, Consult, Delta, Enforcement, Failure, LessonKind, Verdict, Violation};
+use formwork_extract::{Observer, RunId, Started};
+use serde_json::Value;
+use tracing::{info, warn};
+
+/// The log of one request.
+#[derive(Debug, Clone)]
+pub(crate) struct Log {
+    request_id: Arc<str>,
+    max_attempts: u32,
+    /// What the model that answered last calls itself.
+    model: Arc<Mutex<Option<String>>>,
+}
+
+impl Log {
+    pub(crate) fn new(request_id: &str, max_attempts: u32) -> Self {
+        Self { request_id: request_id.into(), max_attempts, model: Arc::default() }
+    }
+
+    /// What the model that answered last calls itself, if it says.
+    pub(crate) fn model(&self) -> Option<String> {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn rejected(&self, attempt: &Attempt, failure: &Failure) {
+        let Self { request_id, max_attempts, .. } = self;
+        let temperature = attempt.sampling.temperature;
+        let at = temperature.map(|temperature| format!(" at {temperature}")).unwrap_or_default();
+        let violations = failure.violations().iter().map(in_log).collect::<Vec<_>>().join("; ");
+        warn!(
+            target: "formwork_oracle",
+            request_id = &**request_id,
+            target_name = attempt.target,
+            attempt = attempt.attempt,
+            max_attempts,
+            temperature,
+            class = failure.class(),
+            violations,
+            "attempt {}/{max_attempts}{at} rejected", attempt.attempt
+        );
+    }
+
+    fn failed(&self, attempt: &Attempt, fault: &formwork_core::Fault) {
+        let request_id = &*self.request_id;
+        match &attempt.lesson {
+            Some(lesson) => warn!(
+                target: "formwork_oracle",
+                request_id,
+                target_name = attempt.target,
+                attempt = attempt.attempt,
+                dialect = lesson.dialect,
+                reason = lesson.reason,
+                "the target refused {}: the next way of asking is taken, the attempt is not used up",
+                match attempt.enforcement {
+                    Enforcement::Schema | Enforcement::Tool => "the schema",
+                    Enforcement::JsonObject | Enforcement::None => "to enforce JSON",
+                }
+            ),
+            None => warn!(
+                target: "formwork_oracle",
+                request_id,
+                target_name = attempt.target,
+                attempt = attempt.attempt,
+                reason = fault.to_string(),
+                "attempt {}/{} got no answer", attempt.attempt, self.max_attempts
+            ),
+        }
+    }
+}
+
+/// What is wrong, where, by which keyword, and what was expected; what was found is the user's data.
+fn in_log(violation: &Violation) -> String {
+    let Violation { path, rule, expected, .. } = violation;
+    if expected.is_empty() {
+        format!("{path}: {rule}")
+    } else {
+        format!("{path}: {rule}: expected {expected}")
+    }
+}
+
+impl Observer for Log {
+    fn attempt_started(&self, _: RunId, started: &Started<'_>) {
+        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        info!(
+            target: "formwork_oracle",
+            request_id = &*self.request_id,
+            target_name = started.target,
+            attempt = started.attempt,
+            temperature = started.call.sampling.temperature,
+            seed = started.call.sampling.seed,
+            "asking, attempt {}/{}", started.attempt, self.max_attempts
+        );
+    }
+
+    fn delta(&self, _: RunId, delta: &Delta) {
+        if let Delta::End { model: Some(model), .. } = delta {
+            *self.model.lock().unwrap_or_else(PoisonError::into_inner) = Some(model.clone());
+        }
+    }
+
+    fn attempt_finished(&self, _: RunId, attempt: &Attempt) {
+        if !attempt.skipped.is_empty() {
+            info!(
+                target: "formwork_oracle",
+                request_id = &*self.request_id,
+                target_name = attempt.target,
+                attempt = attempt.attempt,
+                "the target does not take {}: left out", attempt.skipped.join(", ")
+            );
+        }
+        match &attempt.verdict {
+            Verdict::Failed { failure: Failure::Fault(fault) } => self.failed(attempt, fault),
+            Verdict::Failed { failure } => self.rejected(attempt, failure),
+            Verdict::Accepted | Verdict::Cancelled => {}
+        }
+        if let Some(lesson) = attempt.lesson.as_ref().filter(|lesson| lesson.kind == LessonKind::Ignored) {
+            warn!(
+                target: "formwork_oracle",
+                request_id = &*self.request_id,
+                target_name = attempt.target,
+                reason = lesson.reason,
+                "the target ignores the schema"
+            );
+        }
+    }
+
+    fn consulted(&self, _: RunId, who: Consult, _: &[Violation], value: Option<&Value>) {
+        if who == Consult::Fallback && value.is_some() {
+            warn!(
+                target: "formwork_oracle",
+                request_id = &*self.request_id,
+                "no model gave an acceptable score: the fallback's is used"
+            );
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Where all chance comes from.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::PromptId;
+
+/// The seed of a score: of what a model is told about the wallet, and of the version of the prompt. The machine adds the
+/// number of the attempt.
+///
+/// So the same wallet, prompt and model give the same answer wherever the model keeps to its seed, and another attempt
+/// gives another one.
+pub(crate) fn seed(words: &str, prompt: &PromptId) -> u64 {
+    let mut hash = Sha256::new();
+    hash.update(words);
+    hash.update([0]);
+    hash.update(&prompt.hash);
+    hash.finalize().iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_of_the_wallet_and_of_the_version() {
+        let version = |hash: &str| PromptId { name: "v".into(), hash: hash.into() };
+        let first = seed("a", &version("1"));
+        assert_eq!(first, seed("a", &version("1")));
+        assert_ne!(first, seed("b", &version("1")));
+        assert_ne!(first, seed("a", &version("2")));
+        let renamed = PromptId { name: "other".into(), ..version("1") };
+        assert_eq!(first, seed("a", &renamed));
+    }
+}
