@@ -4,6 +4,7 @@ use formwork_core::{Attempt, Cost, ErrorKind, Failure, JsonPath, Stage, Time, Us
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::wallet::Band;
 use crate::{AiScore, CROSS_CHECK, PromptId, ScoreSource};
 
 /// Everything that is known of one score when it is done: a row of the ledger.
@@ -28,6 +29,9 @@ pub struct ScoreEvent {
     /// Why there is no score, or why it is the fallback's; absent where a model gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ScoreFailure>,
+    /// The scores that a person would find right, where the wallet says so: for evaluation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Band>,
     /// The prompt that was used.
     pub prompt: PromptId,
     /// The model that gave the score, or was asked last: as it calls itself, else the name of its provider.

@@ -364,6 +364,7 @@ impl ScoreRequest<'_> {
             source: None,
             answer: None,
             error: None,
+            expected: wallet.expected,
             prompt: shared.prompt.clone(),
             model: String::new(),
             max_attempts: shared.max_attempts,

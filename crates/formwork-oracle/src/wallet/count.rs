@@ -1,8 +1,9 @@
 //! Counts as they are read: with words for what people get wrong.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Display};
 use std::marker::PhantomData;
+use std::str::FromStr;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
@@ -18,10 +19,10 @@ pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D
 pub(super) fn counts<'de, D, K>(deserializer: D) -> Result<BTreeMap<K, u64>, D::Error>
 where
     D: Deserializer<'de>,
-    K: Deserialize<'de> + Ord,
+    K: FromStr<Err: Display> + Ord,
 {
     struct Counts<K>(PhantomData<K>);
-    impl<'de, K: Deserialize<'de> + Ord> Visitor<'de> for Counts<K> {
+    impl<'de, K: FromStr<Err: Display> + Ord> Visitor<'de> for Counts<K> {
         type Value = BTreeMap<K, u64>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -30,7 +31,9 @@ where
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut counts = BTreeMap::new();
-            while let Some(name) = map.next_key()? {
+            // Keys are read as texts: what watches over the path of an error knows them then.
+            while let Some(name) = map.next_key::<String>()? {
+                let name = name.parse().map_err(de::Error::custom)?;
                 let Count(count) = map.next_value()?;
                 if counts.insert(name, count).is_some() {
                     return Err(de::Error::custom("the same name stands here twice: add its counts up"));

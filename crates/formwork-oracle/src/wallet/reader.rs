@@ -80,8 +80,17 @@ impl Reader {
     ///
     /// # Errors
     /// What is wrong with it, and where.
-    pub fn json(&self, reader: impl Read, name: &str) -> Result<Wallet, WalletError> {
-        self.document(de::IoRead::new(reader)).map_err(|error| error.in_file(name))
+    pub fn json(&self, mut reader: impl Read, name: &str) -> Result<Wallet, WalletError> {
+        // Whole if it is short: places are exact then, where a stream is always one character ahead.
+        let mut head = Vec::new();
+        let read = reader.by_ref().take(SHORT).read_to_end(&mut head);
+        read.map_err(|error| WalletError::new(format!("cannot read {name}: {error}")))?;
+        let wallet = if (head.len() as u64) < SHORT {
+            self.slice(&head)
+        } else {
+            self.document(de::IoRead::new(head.chain(reader)))
+        };
+        wallet.map_err(|error| error.in_file(name))
     }
 
     /// Reads a JSON document that is in memory and has no name.
@@ -147,6 +156,9 @@ impl Reader {
         Ok(wallet)
     }
 }
+
+/// How many bytes a document has that is read as a whole.
+const SHORT: u64 = 1 << 20;
 
 /// Reads a whole document, with the place of what is wrong with it.
 fn typed<'de, T: serde::Deserialize<'de>>(read: impl de::Read<'de>, root: &str) -> Result<T, WalletError> {
