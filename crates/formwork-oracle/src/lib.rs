@@ -13,12 +13,17 @@ mod contract;
 mod event;
 mod examples;
 pub mod fallback;
+pub mod ledger;
 mod log;
+pub mod metrics;
 mod oracle;
 mod prompt;
+pub mod report;
 mod score;
 mod scored;
 mod seed;
+#[cfg(feature = "serve")]
+pub mod service;
 pub mod wallet;
 
 pub use check::{CROSS_CHECK, CrossCheck, Formula, TOLERANCE};

@@ -4,6 +4,10 @@
 
 mod flow;
 mod judging;
+mod ledger;
+mod metrics;
+#[cfg(feature = "serve")]
+mod service;
 mod support;
 mod trouble;
 mod wallet;

@@ -1,0 +1,118 @@
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::path::Path;
+
+use crate::ScoreEvent;
+
+/// The most bytes of a line. An event with three long answers has some ten thousand.
+pub const MAX_LINE: usize = 16 << 20;
+
+/// Reads a ledger, line by line: scores, and lines that are damaged. One of those does not end it; a read error does.
+///
+/// ```
+/// use formwork_oracle::ledger::Entries;
+///
+/// let mut entries = Entries::new("{\"request_id\": \"1\", \"wal".as_bytes());
+/// let damaged = entries.next().unwrap()?.unwrap_err();
+/// assert_eq!(damaged.line, 1);
+/// assert!(entries.next().is_none());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Entries<R> {
+    reader: R,
+    line: u64,
+    bytes: Vec<u8>,
+    is_done: bool,
+}
+
+/// A line of a ledger that is no score.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damaged {
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl fmt::Display for Damaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {} is skipped: {}", self.line, self.message)
+    }
+}
+
+impl Entries<BufReader<File>> {
+    /// Opens a ledger.
+    ///
+    /// # Errors
+    /// As the file system says, with the file's name.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path).map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot read the ledger {}: {error}", path.display()))
+        })?;
+        Ok(Self::new(BufReader::new(file)))
+    }
+}
+
+impl<R: BufRead> Entries<R> {
+    /// Reads from anywhere.
+    pub const fn new(reader: R) -> Self {
+        Self { reader, line: 0, bytes: Vec::new(), is_done: false }
+    }
+
+    /// The next line that is not empty.
+    fn line(&mut self) -> io::Result<Option<Result<ScoreEvent, Damaged>>> {
+        loop {
+            self.bytes.clear();
+            let most = MAX_LINE as u64 + 1;
+            if self.reader.by_ref().take(most).read_until(b'\n', &mut self.bytes)? == 0 {
+                return Ok(None);
+            }
+            self.line += 1;
+            let is_whole = self.bytes.ends_with(b"\n");
+            if !is_whole && self.bytes.len() > MAX_LINE {
+                self.skip_line()?;
+                let message = format!("it has more than {MAX_LINE} bytes");
+                return Ok(Some(Err(Damaged { line: self.line, message })));
+            }
+            if self.bytes.trim_ascii().is_empty() {
+                continue;
+            }
+            return Ok(Some(serde_json::from_slice(&self.bytes).map_err(|error| {
+                // serde_json counts lines of what it is given, which is one.
+                let error = error.to_string().replace(" at line 1 column ", " at column ");
+                let message = if is_whole { error } else { format!("it is not finished: {error}") };
+                Damaged { line: self.line, message }
+            })));
+        }
+    }
+
+    fn skip_line(&mut self) -> io::Result<()> {
+        loop {
+            let buffer = self.reader.fill_buf()?;
+            if buffer.is_empty() {
+                return Ok(());
+            }
+            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let length = end.map_or(buffer.len(), |end| end + 1);
+            self.reader.consume(length);
+            if end.is_some() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for Entries<R> {
+    type Item = io::Result<Result<ScoreEvent, Damaged>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_done {
+            return None;
+        }
+        let next = self.line().transpose();
+        self.is_done = !matches!(next, Some(Ok(_)));
+        next
+    }
+}

@@ -1,0 +1,91 @@
+//! What is counted of scores: [`Metrics`] for Prometheus to fetch, [`Tally`] for whoever has events to count.
+//!
+//! Names and units:
+//!
+//! | metric | labels | what |
+//! |---|---|---|
+//! | `formwork_oracle_scores_total` | `source`: `ai`, `fallback`, `none` | scores, by where they come from |
+//! | `formwork_oracle_first_try_compliant_total` | | scores whose first answer was valid, without an edit |
+//! | `formwork_oracle_retried_total` | | scores whose model had to be asked again for its content |
+//! | `formwork_oracle_validation_failures_total` | | answers that were not accepted, the last before a fallback too |
+//! | `formwork_oracle_rejections_total` | `class`, `path` | violations of those answers: why they were not |
+//! | `formwork_oracle_faults_total` | `kind` | calls that brought no answer |
+//! | `formwork_oracle_cross_checks_total` | `result`: `passed`, `failed` | answers that came as far as the cross-check |
+//! | `formwork_oracle_attempts` | | histogram: attempts of a score |
+//! | `formwork_oracle_duration_seconds` | `source` | histogram: a score, waits between calls included |
+//! | `formwork_oracle_cost_usd_total` | | what all calls cost |
+//! | `formwork_oracle_{schema_compliance,retry,fallback,cross_check_pass}_ratio` | | the same as shares of 1, once there are any |
+//! | `gen_ai_client_operation_duration_seconds` | OpenTelemetry's | histogram: a call |
+//! | `gen_ai_client_token_usage` | OpenTelemetry's | histogram: tokens of a call, by `gen_ai_token_type` |
+//! | `http_server_request_duration_seconds` | OpenTelemetry's | histogram: a request to the service |
+//!
+//! The last three are `gen_ai.client.operation.duration`, `gen_ai.client.token.usage` and `http.server.request.duration`
+//! of OpenTelemetry's semantic conventions, with its buckets, written as its rules for Prometheus have it.
+//!
+//! The text format (version 0.0.4) is written by hand: it is five rules, where a client library brings a registry, macros
+//! and a global recorder.
+
+mod histogram;
+mod registry;
+mod tally;
+mod text;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use registry::Registry;
+pub use tally::{Rates, Tally};
+
+use crate::{ScoreEvent, ScoreObserver};
+
+/// The media type of [`Metrics::render`].
+pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Counts scores. Clones count together; it is an observer of an [`Oracle`](crate::Oracle).
+///
+/// ```
+/// use formwork_oracle::metrics::Metrics;
+///
+/// let metrics = Metrics::new();
+/// assert!(metrics.render().contains("# TYPE formwork_oracle_scores_total counter"));
+/// assert_eq!(metrics.rates().scores, 0);
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Metrics(Arc<Mutex<Registry>>);
+
+impl Metrics {
+    /// Nothing counted yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Everything, in the text format of Prometheus.
+    pub fn render(&self) -> String {
+        self.with(|registry| registry.render())
+    }
+
+    /// The shares that the oracle's document asks for.
+    pub fn rates(&self) -> Rates {
+        self.with(|registry| registry.tally.rates())
+    }
+
+    /// Counts a score.
+    pub fn count(&self, event: &ScoreEvent) {
+        self.with(|registry| registry.score(event));
+    }
+
+    /// Counts a request to the service. The route is the one that was meant, never the path as it was sent.
+    pub fn request(&self, method: &str, route: &str, status: u16, took: Duration) {
+        self.with(|registry| registry.request(method, route, status, took));
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Registry) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl ScoreObserver for Metrics {
+    fn scored(&self, event: &ScoreEvent) {
+        self.count(event);
+    }
+}

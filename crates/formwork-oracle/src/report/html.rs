@@ -1,0 +1,146 @@
+//! A report as a page of its own.
+
+use std::fmt::Write as _;
+
+use super::svg::escape;
+use super::{Report, Target, plot};
+
+/// Colours that are told apart by everybody, light and dark.
+const STYLE: &str = "\
+:root{color-scheme:light dark;--ink:#1c2330;--soft:#5c6675;--line:#d9dee6;--back:#fff;--ai:#2f6db5;--alt:#c26a1b;--good:#2b7a3d;--bad:#b3261e}\n\
+@media(prefers-color-scheme:dark){:root{--ink:#e8ebf0;--soft:#a3adbb;--line:#38404d;--back:#14181f;--ai:#7fb2ee;--alt:#eda35c;--good:#7cc98d;--bad:#f2877f}}\n\
+body{margin:2rem auto;max-width:74rem;padding:0 1rem;background:var(--back);color:var(--ink);font:16px/1.5 system-ui,sans-serif}\n\
+h1{font-size:1.5rem;overflow-wrap:anywhere}h2{font-size:1.1rem;margin:0 0 .5rem}p{color:var(--soft)}\n\
+table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.35rem .8rem .35rem 0;border-bottom:1px solid var(--line)}\n\
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.met{color:var(--good)}.missed{color:var(--bad);font-weight:600}\n\
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:2rem;margin:2rem 0}\n\
+figure{margin:0}figcaption{color:var(--soft);font-size:.9rem}svg{width:100%;height:auto}svg text{fill:var(--soft);font-size:11px}\n\
+.grid{stroke:var(--line)}.target{stroke:var(--soft);stroke-dasharray:5 4}rect.ai,circle.ai{fill:var(--ai)}circle.fallback{fill:var(--alt)}\n\
+.band{stroke-width:1;opacity:.35}.band.ai{stroke:var(--ai)}.band.fallback{stroke:var(--alt)}\n";
+
+pub(super) fn page(report: &Report, title: &str) -> String {
+    let title = escape(title);
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
+    );
+    // Writing to memory cannot fail.
+    _ = writeln!(
+        out,
+        "<p>{} scores by {}, prompt {}.</p>",
+        report.scores,
+        names(&report.models),
+        names(&report.prompts)
+    );
+    out.push_str(&targets(&report.targets));
+    out.push_str("<div class=\"plots\">\n");
+    figure(&mut out, "Latency", &plot::latency(report), &latency(report));
+    figure(
+        &mut out,
+        "Attempts",
+        &plot::attempts(report),
+        "Answers that count, over all targets; a call that brought no answer is none.",
+    );
+    figure(&mut out, "Score against expected", &plot::expected(report), &expected(report));
+    figure(&mut out, "Reasons of retries", &plot::reasons(report), &reasons(report));
+    out.push_str("</div>\n");
+    let usd = report.micro_usd as f64 / 1e6;
+    _ = writeln!(
+        out,
+        "<p>{} tokens of prompts, {} of answers, ${usd:.4}. {} answers were not accepted.{}</p>",
+        report.input_tokens,
+        report.output_tokens,
+        report.rates.validation_failures,
+        faults(report)
+    );
+    out.push_str("</body>\n</html>\n");
+    out
+}
+
+fn targets(targets: &[Target]) -> String {
+    let mut out =
+        "<table>\n<thead><tr><th>Success metric</th><th class=\"n\">Target</th><th class=\"n\">Measured</th>\
+                   <th class=\"n\">n</th><th></th></tr></thead>\n<tbody>\n"
+            .to_owned();
+    for Target { metric, target, shown, n, is_met, .. } in targets {
+        let verdict = match is_met {
+            Some(true) => "met",
+            Some(false) => "missed",
+            None => "",
+        };
+        _ = writeln!(
+            out,
+            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{n}</td>\
+             <td class=\"{verdict}\">{verdict}</td></tr>",
+            escape(metric),
+            escape(target),
+            escape(shown)
+        );
+    }
+    out.push_str("</tbody>\n</table>\n");
+    out
+}
+
+fn figure(out: &mut String, title: &str, plot: &str, caption: &str) {
+    _ = writeln!(out, "<figure>\n<h2>{title}</h2>\n{plot}<figcaption>{caption}</figcaption>\n</figure>");
+}
+
+fn latency(report: &Report) -> String {
+    report.latency_ms.map_or_else(
+        || "There are no scores.".to_owned(),
+        |spread| {
+            let seconds = |milliseconds: u64| milliseconds as f64 / 1000.0;
+            format!(
+                "p50 {:.2} s, p95 {:.2} s, p99 {:.2} s, most {:.2} s.",
+                seconds(spread.p50),
+                seconds(spread.p95),
+                seconds(spread.p99),
+                seconds(spread.max)
+            )
+        },
+    )
+}
+
+fn expected(report: &Report) -> String {
+    report.expected.map_or_else(
+        || "No wallet says what is expected of it.".to_owned(),
+        |expected| {
+            let line = expected.correlation.map(|it| format!(", correlation {it:.2}")).unwrap_or_default();
+            format!(
+                "{} of {} within the band, off its middle by {:.0} points on average{line}. Blue: the model; orange: the \
+                 fallback.",
+                expected.within, expected.n, expected.mean_error
+            )
+        },
+    )
+}
+
+fn reasons(report: &Report) -> String {
+    let count: u64 = report.reasons.iter().map(|reason| reason.count).sum();
+    if count == 0 {
+        return "Every answer was accepted.".to_owned();
+    }
+    format!(
+        "{count} violations of {} rejected answers, by class and place.",
+        report.rates.validation_failures
+    )
+}
+
+fn faults(report: &Report) -> String {
+    if report.faults.is_empty() {
+        return String::new();
+    }
+    format!(" Calls without an answer: {}.", names(&report.faults))
+}
+
+/// As in `a (3), b (1)`, at most eight of them.
+fn names(counts: &std::collections::BTreeMap<String, u64>) -> String {
+    let mut names: Vec<String> =
+        counts.iter().take(8).map(|(name, count)| format!("{} ({count})", escape(name))).collect();
+    if counts.len() > names.len() {
+        names.push(format!("{} more", counts.len() - names.len()));
+    }
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}

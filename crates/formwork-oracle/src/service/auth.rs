@@ -1,0 +1,104 @@
+use std::fmt;
+
+use axum::http::{HeaderMap, header};
+use sha2::{Digest as _, Sha256};
+
+/// The key that requests have to bring. Only its digest is kept.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey([u8; 32]);
+
+/// Why there is no key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApiKeyError {
+    /// The variable is not set.
+    #[error("the environment variable {0} is not set: it holds the key that requests have to bring")]
+    Missing(String),
+    /// It cannot stand in a header, or it is too short.
+    #[error("the environment variable {0} holds no key: use at least {MIN_KEY} visible ASCII characters")]
+    Unusable(String),
+}
+
+/// The fewest characters of a key: shorter ones are guessed.
+const MIN_KEY: usize = 16;
+
+impl ApiKey {
+    /// The key that this environment variable holds.
+    ///
+    /// # Errors
+    /// If it is not set, shorter than 16 characters, or cannot stand in a header.
+    pub fn from_env(name: &str) -> Result<Self, ApiKeyError> {
+        match std::env::var_os(name) {
+            None => Err(ApiKeyError::Missing(name.to_owned())),
+            Some(key) => {
+                key.to_str().and_then(Self::new).ok_or_else(|| ApiKeyError::Unusable(name.to_owned()))
+            }
+        }
+    }
+
+    /// This key; `None` if it is shorter than 16 characters or cannot stand in a header.
+    pub fn new(key: &str) -> Option<Self> {
+        let is_usable = key.len() >= MIN_KEY && key.bytes().all(|byte| byte.is_ascii_graphic());
+        is_usable.then(|| Self(Sha256::digest(key).into()))
+    }
+
+    /// Whether a request brings it, as `Authorization: Bearer` or as `x-api-key`.
+    pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
+        let bearer = headers.get(header::AUTHORIZATION).and_then(|value| {
+            let (scheme, key) = value.as_bytes().split_at_checked(b"Bearer ".len())?;
+            scheme.eq_ignore_ascii_case(b"Bearer ").then_some(key)
+        });
+        let key = bearer.or_else(|| headers.get("x-api-key").map(|value| value.as_bytes()));
+        key.is_some_and(|key| self.is(key))
+    }
+
+    /// Digests are compared, and all of them: how long it takes tells nothing about the key.
+    fn is(&self, key: &[u8]) -> bool {
+        let other: [u8; 32] = Sha256::digest(key).into();
+        let differences = self.0.iter().zip(other).fold(0, |all, (one, other)| all | (one ^ other));
+        std::hint::black_box(differences) == 0
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey([REDACTED])")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: &'static str, value: &str) -> HeaderMap {
+        HeaderMap::from_iter([(header::HeaderName::from_static(name), value.parse().unwrap())])
+    }
+
+    #[test]
+    fn a_key_is_taken_from_either_header_and_only_whole() {
+        let key = ApiKey::new("correct-horse-battery").unwrap();
+        assert!(key.is_in(&headers("authorization", "Bearer correct-horse-battery")));
+        assert!(key.is_in(&headers("authorization", "bearer correct-horse-battery")));
+        assert!(key.is_in(&headers("x-api-key", "correct-horse-battery")));
+        for (name, value) in [
+            ("authorization", "correct-horse-battery"),
+            ("authorization", "Basic correct-horse-battery"),
+            ("authorization", "Bearer correct-horse-batter"),
+            ("authorization", "Bearer correct-horse-battery "),
+            ("authorization", "Bearer"),
+            ("x-api-key", ""),
+            ("x-api-key", "Correct-horse-battery"),
+        ] {
+            assert!(!key.is_in(&headers(name, value)), "{name}: {value}");
+        }
+        assert!(!key.is_in(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_and_never_shown() {
+        assert!(ApiKey::new("short").is_none());
+        assert!(ApiKey::new("with a space in it").is_none());
+        assert_eq!(format!("{:?}", ApiKey::new("correct-horse-battery").unwrap()), "ApiKey([REDACTED])");
+        let error = ApiKey::from_env("FORMWORK_NO_SUCH_KEY").unwrap_err();
+        assert!(error.to_string().contains("FORMWORK_NO_SUCH_KEY is not set"));
+    }
+}

@@ -1,0 +1,103 @@
+//! What a request brings: within limits, as a wallet.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, header};
+use futures_util::StreamExt as _;
+
+use super::problem::{Kind, Problem};
+use super::request_id::RequestId;
+use crate::wallet::{Reader, Wallet};
+
+/// Bodies above this are read on a thread of their own: they take longer than others should wait.
+const LONG: usize = 128 << 10;
+
+/// What a body is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Media {
+    Json,
+    Csv,
+}
+
+impl Media {
+    pub(super) fn of(headers: &HeaderMap, id: &RequestId) -> Result<Self, Problem> {
+        let unsupported = |what: &str| {
+            let detail =
+                format!("{what}: send a wallet as application/json, or its transactions as text/csv");
+            Problem::new(Kind::UnsupportedMediaType, id, detail)
+        };
+        if headers.get(header::CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
+            return Err(unsupported("the body is compressed, which is not supported"));
+        }
+        let Some(media) = headers.get(header::CONTENT_TYPE) else {
+            return Err(unsupported("there is no Content-Type"));
+        };
+        let media = media.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        let media = media.to_ascii_lowercase();
+        match media.as_str() {
+            "application/json" => Ok(Self::Json),
+            "text/csv" => Ok(Self::Csv),
+            media if media.starts_with("application/") && media.ends_with("+json") => Ok(Self::Json),
+            _ => Err(unsupported("the Content-Type is another one")),
+        }
+    }
+
+    /// Reads a wallet.
+    pub(super) async fn wallet(self, bytes: Vec<u8>, id: &RequestId) -> Result<Wallet, Problem> {
+        let is_long = bytes.len() > LONG;
+        let read = move || match self {
+            Self::Json => Reader::new().slice(&bytes),
+            Self::Csv => Reader::new().csv(bytes.as_slice(), "the body"),
+        };
+        let wallet = if is_long {
+            let read = tokio::task::spawn_blocking(read).await;
+            read.map_err(|error| {
+                Problem::new(Kind::BrokenBody, id, format!("the body cannot be read: {error}"))
+            })?
+        } else {
+            read()
+        };
+        let is_json = self == Self::Json;
+        wallet.map_err(|error| Problem::wallet(id, &error, is_json))
+    }
+}
+
+/// Reads a body of at most so many bytes within so much time.
+pub(super) async fn read(
+    headers: &HeaderMap,
+    body: Body,
+    most: usize,
+    timeout: Duration,
+    id: &RequestId,
+) -> Result<Vec<u8>, Problem> {
+    let too_long = || {
+        let detail = format!("a body has at most {most} bytes: send a summary in place of the transactions");
+        Problem::new(Kind::BodyTooLong, id, detail)
+    };
+    let length =
+        headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > most) {
+        return Err(too_long());
+    }
+    let whole = async {
+        // What is promised is not believed beyond what is usual.
+        let mut bytes = Vec::with_capacity(length.unwrap_or(0).min(LONG));
+        let mut pieces = body.into_data_stream();
+        while let Some(piece) = pieces.next().await {
+            let piece = piece.map_err(|error| {
+                Problem::new(Kind::BrokenBody, id, format!("the body broke off: {error}"))
+            })?;
+            if bytes.len() + piece.len() > most {
+                return Err(too_long());
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(bytes)
+    };
+    tokio::time::timeout(timeout, whole).await.unwrap_or_else(|_| {
+        let detail =
+            format!("the body was not there after {} seconds: send it at once", timeout.as_secs_f64());
+        Err(Problem::new(Kind::ReadTimeout, id, detail))
+    })
+}

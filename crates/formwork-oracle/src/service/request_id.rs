@@ -1,0 +1,63 @@
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+/// The name of a request's header, and of its answer's.
+pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The most characters of a name that is taken over.
+const MAX: usize = 128;
+
+/// What a request is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RequestId(Arc<str>);
+
+impl RequestId {
+    /// The request's own name, or a new one.
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let own = headers.get(X_REQUEST_ID).and_then(|value| value.to_str().ok());
+        let own = own
+            .filter(|own| (1..=MAX).contains(&own.len()) && own.bytes().all(|byte| byte.is_ascii_graphic()));
+        own.map_or_else(Self::new, |own| Self(own.into()))
+    }
+
+    /// One that no other request of this process has, and hardly one of another: keys of a process are random.
+    fn new() -> Self {
+        static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self(format!("req-{:016x}", KEYS.hash_one(number)).into())
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(super) fn header(&self) -> Option<HeaderValue> {
+        HeaderValue::from_str(&self.0).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(value: &[u8]) -> RequestId {
+        RequestId::of(&HeaderMap::from_iter([(X_REQUEST_ID, HeaderValue::from_bytes(value).unwrap())]))
+    }
+
+    #[test]
+    fn a_name_is_taken_over_if_it_is_one() {
+        assert_eq!(of(b"order-7").as_str(), "order-7");
+        for bad in [b"".as_slice(), b"a b", &[b'x'; 129], "é".as_bytes(), b"a\tb"] {
+            assert!(of(bad).as_str().starts_with("req-"), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn new_names_differ() {
+        assert_ne!(RequestId::new(), RequestId::new());
+    }
+}

@@ -1,0 +1,188 @@
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use formwork_core::{Error, ErrorKind};
+use formwork_extract::CancellationToken;
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use super::problem::{Kind, Problem};
+use super::request_id::{RequestId, X_REQUEST_ID};
+use super::{Limits, Service, body};
+use crate::Scored;
+use crate::metrics;
+use crate::wallet::Wallet;
+
+/// The paths there are.
+const SCORE: &str = "/v1/score";
+const HEALTH: &str = "/health";
+const METRICS: &str = "/metrics";
+
+pub(super) fn router(service: Service) -> Router {
+    let Limits { max_concurrent, max_waiting, .. } = service.limits;
+    let shared = Arc::new(Shared {
+        turns: Semaphore::new(max_concurrent.clamp(1, Semaphore::MAX_PERMITS)),
+        // Those that have their turn are among them.
+        places: Semaphore::new(max_concurrent.saturating_add(max_waiting).clamp(1, Semaphore::MAX_PERMITS)),
+        service,
+    });
+    Router::new()
+        .route(SCORE, post(score))
+        .route(HEALTH, get(health))
+        .route(METRICS, get(fetch))
+        .fallback(nowhere)
+        .method_not_allowed_fallback(no_method)
+        .layer(middleware::from_fn_with_state(Arc::clone(&shared), around))
+        .with_state(shared)
+}
+
+struct Shared {
+    service: Service,
+    turns: Semaphore,
+    places: Semaphore,
+}
+
+/// Around every request: its name, what is counted, what is logged.
+async fn around(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
+    let start = Instant::now();
+    let id = RequestId::of(request.headers());
+    let method = known(request.method());
+    let route =
+        [SCORE, HEALTH, METRICS].into_iter().find(|route| *route == request.uri().path()).unwrap_or("other");
+    request.extensions_mut().insert(id.clone());
+    let mut response = next.run(request).await;
+    if let Some(value) = id.header() {
+        response.headers_mut().insert(X_REQUEST_ID, value);
+    }
+    let (status, took) = (response.status().as_u16(), start.elapsed());
+    shared.service.metrics.request(method, route, status, took);
+    tracing::info!(
+        target: "formwork_oracle",
+        request_id = id.as_str(),
+        method,
+        route,
+        status,
+        took_ms = took.as_secs_f64() * 1000.0,
+        "answered"
+    );
+    response
+}
+
+/// The method as metrics name it: clients may make up others.
+fn known(method: &Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "HEAD" => "HEAD",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "DELETE" => "DELETE",
+        "OPTIONS" => "OPTIONS",
+        "PATCH" => "PATCH",
+        _ => "_OTHER",
+    }
+}
+
+async fn score(
+    State(shared): State<Arc<Shared>>,
+    Extension(id): Extension<RequestId>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    authorize(&shared.service, &parts.headers, &id)?;
+    let Limits { max_body, read_timeout, timeout, max_waiting, .. } = shared.service.limits;
+    let media = body::Media::of(&parts.headers, &id)?;
+    let bytes = body::read(&parts.headers, body, max_body, read_timeout, &id).await?;
+    let wallet = media.wallet(bytes, &id).await?;
+    let Ok(_place) = shared.places.try_acquire() else {
+        let detail = format!("{max_waiting} requests wait already: come back in a second");
+        return Err(Problem::new(Kind::Busy, &id, detail));
+    };
+    let done = tokio::time::timeout(timeout, run(&shared, wallet, &id)).await;
+    let scored = done.unwrap_or_else(|_| {
+        let detail =
+            format!("there was no score after {} seconds, and the call is broken off", timeout.as_secs_f64());
+        Err(Problem::new(Kind::Timeout, &id, detail))
+    })?;
+    Ok(([(header::CACHE_CONTROL, "no-store")], Json(scored)).into_response())
+}
+
+/// Scores in its turn. When nobody waits for it any longer the run is cancelled rather than dropped, so that what it has
+/// cost is in the ledger and in the metrics.
+async fn run(shared: &Shared, wallet: Wallet, id: &RequestId) -> Result<Scored, Problem> {
+    let Ok(_turn) = shared.turns.acquire().await else {
+        return Err(Problem::new(Kind::ShuttingDown, id, "come back in a second"));
+    };
+    let cancel = CancellationToken::new();
+    let _leaving = Leaving(cancel.clone());
+    let (oracle, name) = (shared.service.oracle.clone(), id.as_str().to_owned());
+    let run =
+        tokio::spawn(async move { oracle.request(&wallet).with_id(name).with_cancel(cancel).run().await });
+    match run.await {
+        Ok(scored) => scored.map_err(|error| no_score(id, &error)),
+        Err(error) if error.is_cancelled() => {
+            Err(Problem::new(Kind::ShuttingDown, id, "come back in a second"))
+        }
+        Err(_) => Err(Problem::new(Kind::NoScore, id, "the score failed for a reason of the service's own")),
+    }
+}
+
+/// Cancels when it is dropped.
+struct Leaving(CancellationToken);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+fn no_score(id: &RequestId, error: &Error) -> Problem {
+    let kind = match error.kind() {
+        ErrorKind::Deadline => Kind::Timeout,
+        ErrorKind::Cancelled => Kind::ShuttingDown,
+        _ => Kind::NoScore,
+    };
+    Problem::new(kind, id, error.to_string())
+}
+
+async fn health(State(shared): State<Arc<Shared>>) -> Response {
+    let body = json!({"status": "ok", "prompt": shared.service.oracle.prompt()});
+    ([(header::CACHE_CONTROL, "no-store")], Json(body)).into_response()
+}
+
+async fn fetch(
+    State(shared): State<Arc<Shared>>,
+    Extension(id): Extension<RequestId>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    authorize(&shared.service, &headers, &id)?;
+    Ok(([(header::CONTENT_TYPE, metrics::MEDIA_TYPE)], shared.service.metrics.render()).into_response())
+}
+
+fn authorize(service: &Service, headers: &HeaderMap, id: &RequestId) -> Result<(), Problem> {
+    match &service.key {
+        Some(key) if !key.is_in(headers) => {
+            let detail = "send the key as `Authorization: Bearer …` or as `x-api-key`";
+            Err(Problem::new(Kind::Unauthorized, id, detail))
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn nowhere(Extension(id): Extension<RequestId>) -> Problem {
+    Problem::new(Kind::NotFound, &id, format!("there are POST {SCORE}, GET {HEALTH} and GET {METRICS}"))
+}
+
+async fn no_method(Extension(id): Extension<RequestId>, request: Request) -> Response {
+    let method = if request.uri().path() == SCORE { "POST" } else { "GET" };
+    let mut response = Problem::new(Kind::MethodNotAllowed, &id, format!("use {method}")).into_response();
+    debug_assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
+    let allow = if method == "POST" { "POST" } else { "GET, HEAD" };
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
+    response
+}
