@@ -40,9 +40,13 @@ pub(crate) fn name(path: &Path) -> String {
 
 /// A JSON document out of a file that has to be one.
 pub(crate) fn json(path: &Path) -> Result<Value, Failed> {
-    let bytes = bytes(path)?;
-    let reading = read_bytes(&bytes, Level::Strict).map_err(|error| {
-        let text = String::from_utf8_lossy(&bytes);
+    json_of(path, &bytes(path)?)
+}
+
+/// A JSON document out of the bytes of a file that has to be one.
+pub(crate) fn json_of(path: &Path, bytes: &[u8]) -> Result<Value, Failed> {
+    let reading = read_bytes(bytes, Level::Strict).map_err(|error| {
+        let text = String::from_utf8_lossy(bytes);
         let (line, column) = line_column(&text, error.at().unwrap_or(0));
         Failed::usage(format!("{}:{line}:{column}: {error}", name(path)))
     })?;

@@ -25,6 +25,8 @@ const AFTER_HELP: &str = "\
 Examples:
   formwork extract --schema person.schema.json \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
   formwork check --schema person.schema.json people/*.json
+  formwork chat \"What is JSON?\"
+  formwork shape run --shape feature-design.shape --input feature-design-input.json
   formwork read answer.txt
   formwork doctor
   echo 'Sure: {\"age\": 34,}' | formwork read --json
@@ -47,6 +49,9 @@ struct Args {
 enum Command {
     Extract(commands::extract::Args),
     Check(commands::check::Args),
+    Chat(commands::chat::Args),
+    #[command(subcommand)]
+    Shape(commands::shape::Command),
     Read(commands::read::Args),
     Doctor(commands::doctor::Args),
     Lower(commands::lower::Args),
@@ -59,6 +64,8 @@ pub fn run() -> ExitCode {
     let done = match Args::parse().command {
         Command::Extract(args) => commands::extract::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        Command::Chat(args) => commands::chat::run(&args),
+        Command::Shape(command) => commands::shape::run(&command),
         Command::Read(args) => commands::read::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Lower(args) => commands::lower::run(&args),
@@ -66,4 +73,9 @@ pub fn run() -> ExitCode {
         Command::Models(args) => commands::models::run(&args),
     };
     exit::code(done)
+}
+
+/// Runs `shape-runner-cli`, which is `formwork shape run` with the shape of the ShapeRunner document as its default.
+pub fn run_shapes() -> ExitCode {
+    exit::code(commands::shape::runner())
 }

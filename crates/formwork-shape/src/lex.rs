@@ -143,6 +143,14 @@ impl<'t> Lexer<'t> {
     }
 
     fn quoted(&mut self, rest: &'t str) -> Result<Kind<'t>, ShapeError> {
+        let body = rest.get(1..).unwrap_or_default();
+        // Most texts are plain, and need no reader of escapes.
+        let special = |byte: u8| byte == b'"' || byte == b'\\' || byte < 0x20;
+        let plain = body.bytes().position(special).unwrap_or(body.len());
+        if body.as_bytes().get(plain) == Some(&b'"') {
+            self.at += plain + 2;
+            return Ok(Kind::Text(body.get(..plain).unwrap_or_default().to_owned()));
+        }
         let mut is_escaped = false;
         for (at, c) in rest.char_indices().skip(1) {
             match c {

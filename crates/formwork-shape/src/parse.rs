@@ -1,7 +1,5 @@
 //! Tokens into a shape.
 
-use std::collections::HashMap;
-
 use formwork_json::{Span, line_column};
 use serde_json::Value;
 
@@ -190,19 +188,11 @@ impl<'t> Parser<'t> {
 
     fn object(&mut self) -> Result<Node, ShapeError> {
         let open = self.take()?;
-        let (mut fields, mut known) = (Vec::new(), HashMap::new());
+        let (mut fields, mut spans) = (Vec::new(), Vec::new());
         while !self.is_at('}') {
-            let span = self.ahead.span;
+            spans.push(self.ahead.span);
             let outer = std::mem::take(&mut self.notes);
             let field = self.field(open.span)?;
-            if let Some(first) = known.insert(field.name.clone(), span) {
-                let (line, _) = line_column(self.text, first.start);
-                let message = format!(
-                    "the field `{}` is there already, on line {line}: take one of them out",
-                    cut(&field.name)
-                );
-                return Err(self.wrong_at(span, message));
-            }
             let more = self.is_at(',');
             if more {
                 self.take()?;
@@ -218,7 +208,18 @@ impl<'t> Parser<'t> {
             }
         }
         self.close('}', open.span)?;
-        Ok(Node::new(Kind::Object(fields)))
+        match twins(&fields) {
+            Some((first, second)) => Err(self.twice(&fields, &spans, first, second)),
+            None => Ok(Node::new(Kind::Object(fields))),
+        }
+    }
+
+    fn twice(&self, fields: &[Field], spans: &[Span], first: usize, second: usize) -> ShapeError {
+        let at = |index: usize| spans.get(index).copied().unwrap_or_default();
+        let name = fields.get(second).map(|field| cut(&field.name)).unwrap_or_default();
+        let (line, _) = line_column(self.text, at(first).start);
+        let message = format!("the field `{name}` is there already, on line {line}: take one of them out");
+        self.wrong_at(at(second), message)
     }
 
     fn field(&mut self, open: Span) -> Result<Field, ShapeError> {
@@ -265,12 +266,27 @@ impl<'t> Parser<'t> {
     }
 }
 
+/// The first field whose name was there before, with the one that had it.
+fn twins(fields: &[Field]) -> Option<(usize, usize)> {
+    let mut names: Vec<(&str, usize)> =
+        fields.iter().enumerate().map(|(index, field)| (field.name.as_str(), index)).collect();
+    names.sort_unstable();
+    let pairs = names.windows(2).filter_map(|pair| match pair {
+        [(one, first), (other, second)] if one == other => Some((*first, *second)),
+        _ => None,
+    });
+    pairs.min_by_key(|(_, second)| *second)
+}
+
 /// A place with its comments.
-fn described<'t>(node: Node, notes: impl IntoIterator<Item = &'t str>) -> Node {
+fn described<'t>(mut node: Node, notes: impl IntoIterator<Item = &'t str>) -> Node {
     let mut text = String::new();
-    for note in notes {
-        text.push_str(note);
-        text.push(' ');
+    for word in notes.into_iter().flat_map(str::split_whitespace) {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(word);
     }
-    node.with_description(&text)
+    node.description = (!text.is_empty()).then_some(text);
+    node
 }

@@ -1,6 +1,6 @@
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use formwork_core::{Context, Contract, Report, Schema, Validator as _, Violation};
 use formwork_schema::SchemaError;
@@ -30,11 +30,18 @@ use crate::{Field, Kind, Node, ShapeError, Unsaid, from_schema, parse, to_schema
 /// ]);
 /// # Ok::<(), formwork_shape::ShapeError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Shape {
     name: String,
     root: Node,
-    document: Value,
+    /// The JSON Schema, once somebody asks for it.
+    document: OnceLock<Value>,
+}
+
+impl PartialEq for Shape {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.root == other.root
+    }
 }
 
 impl Shape {
@@ -48,7 +55,7 @@ impl Shape {
 
     /// The shape of this place. What the kinds promise ([`Kind::OneOf`] has scalars, each once) is the caller's.
     pub fn new(root: Node) -> Self {
-        Self { name: "shape".to_owned(), document: to_schema::schema(&root), root }
+        Self { name: "shape".to_owned(), root, document: OnceLock::new() }
     }
 
     /// Under a name of letters, digits, `_` and `-`; `shape` otherwise.
@@ -95,7 +102,7 @@ impl Shape {
     /// Everything that is wrong with a value; nothing if it has this shape.
     pub fn validate(&self, value: &Value) -> Vec<Violation> {
         let mut report = Report::default();
-        match formwork_schema::compile(&self.document) {
+        match formwork_schema::compile(self.document()) {
             Ok(compiled) => compiled.validate(value, &Context::EMPTY, &mut report),
             Err(error) => report.push(
                 Violation::new(formwork_core::JsonPath::root(), "falseSchema", formwork_core::Stage::Schema)
@@ -139,7 +146,7 @@ impl Schema for Shape {
     }
 
     fn document(&self) -> &Value {
-        &self.document
+        self.document.get_or_init(|| to_schema::schema(&self.root))
     }
 }
 

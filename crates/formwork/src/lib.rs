@@ -34,6 +34,7 @@
 //! Everything stands in a crate of its own, and here under one name:
 //!
 //! - [`extract`]: extractors and drivers, async, blocking and streaming.
+//! - [`chat`]: a client whose every answer keeps to a contract. [`shape`]: JSON as people write it down.
 //! - [`core`]: contracts, violations, policies, providers, and the machine that decides.
 //! - [`dialect`]: schemas in the dialects of providers.
 //! - [`schema`]: JSON Schema; every violation in words, and a lint for the schema itself.
@@ -62,6 +63,7 @@ pub mod providers;
 
 mod setup;
 
+pub use formwork_chat as chat;
 pub use formwork_core as core;
 pub use formwork_dialect as dialect;
 pub use formwork_extract as extract;
@@ -77,6 +79,7 @@ pub use formwork_ollama as ollama;
 pub use formwork_openai as openai;
 pub use formwork_prompt as prompt;
 pub use formwork_schema as schema;
+pub use formwork_shape as shape;
 #[cfg(feature = "http")]
 pub use formwork_wire as wire;
 

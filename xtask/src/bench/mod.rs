@@ -9,6 +9,7 @@ mod measure;
 mod oracle;
 mod programs;
 mod report;
+mod shape;
 
 use report::Row;
 
@@ -34,6 +35,7 @@ type Bench = fn() -> Result<Vec<Row>, String>;
 const BENCHES: &[(&str, Bench)] = &[
     ("machine", machine::measure),
     ("judging", judging::measure),
+    ("shape", shape::measure),
     ("build", build::measure),
     ("http", http::measure),
     ("local", local::measure),

@@ -1,5 +1,6 @@
 //! Which types have a schema file. One line each: the file's name, and the side from which the type is described.
 
+use formwork_chat::{ChatResult, StructuredAnswerLite};
 use formwork_cli::rows;
 use formwork_core::{
     Attempt, Edit, ErrorKind, Failure, Fault, LiftOp, Loss, Lowered, Outcome, Rule, Violation,
@@ -34,6 +35,9 @@ pub(super) fn all() -> Vec<(&'static str, String)> {
         ("registry-error", written::<RegistryError>()),
         // formwork-schema
         ("schema-error", written::<SchemaError>()),
+        // formwork-chat
+        ("chat-result", written::<ChatResult<StructuredAnswerLite>>()),
+        ("structured-answer-lite.v1", written::<StructuredAnswerLite>()),
         // formwork
         ("formwork.toml", config()),
         // formwork-cli

@@ -1,5 +1,6 @@
 //! One module for each command.
 
+pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod extract;
@@ -7,3 +8,4 @@ pub(crate) mod lower;
 #[cfg(feature = "local")]
 pub(crate) mod models;
 pub(crate) mod read;
+pub(crate) mod shape;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::{Ran, against_schema, command, example, formwork, refused, run, temporary};
 
 /// A server that speaks like OpenAI and gives these answers.
-fn chat(answers: &[&str]) -> Server {
+pub(crate) fn chat(answers: &[&str]) -> Server {
     let replies = answers.iter().map(|text| {
         let message = json!({"role": "assistant", "content": text});
         let usage = json!({"prompt_tokens": 9, "completion_tokens": 5});
@@ -18,7 +18,7 @@ fn config(name: &str, text: &str) -> String {
     temporary(name, text)
 }
 
-fn of(server: &Server) -> String {
+pub(crate) fn of(server: &Server) -> String {
     format!(
         "[providers.primary]\nkind = \"llama-server\"\nmodel = \"m\"\nstream = false\nbase_url = \"{}/v1\"\n",
         server.url()

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
+mod chat;
 mod check;
 mod config;
 #[cfg(feature = "local")]
@@ -12,6 +13,7 @@ mod lower;
 #[cfg(feature = "local")]
 mod models;
 mod read;
+mod shape;
 // The models of a few kilobytes that formwork-local is tested with.
 #[cfg(feature = "local")]
 #[path = "../../../formwork-local/tests/it/tiny.rs"]

@@ -1,6 +1,6 @@
 //! `formwork extract`: a schema and a text in, valid JSON out.
 
-mod report;
+pub(crate) mod report;
 mod rows;
 mod schema;
 
@@ -92,14 +92,14 @@ pub(crate) struct Args {
     verbose: bool,
 }
 
-fn temperature(text: &str) -> Result<f64, String> {
+pub(crate) fn temperature(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .filter(|value| (0.0..=2.0).contains(value))
         .ok_or_else(|| "expected a number from 0 to 2".to_owned())
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .filter(|value| (0.001..=86_400.0).contains(value))

@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 const SHOWN: usize = 2000;
 
 /// Says everything, for `-v`.
-pub(super) struct Report;
+pub(crate) struct Report;
 
 impl Observer for Report {
     fn attempt_started(&self, _: RunId, started: &Started<'_>) {
@@ -82,7 +82,7 @@ fn sampling(call: &Call) -> String {
 }
 
 /// Text of a model or for it: cut, and without what a terminal would act on.
-fn indented(text: &str) -> String {
+pub(crate) fn indented(text: &str) -> String {
     let mut shown: String =
         text.chars().take(SHOWN).map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
     if text.chars().count() > SHOWN {
@@ -92,10 +92,10 @@ fn indented(text: &str) -> String {
 }
 
 /// Shows on a terminal that something is going on.
-pub(super) struct Spinner(Mutex<Option<ProgressBar>>);
+pub(crate) struct Spinner(Mutex<Option<ProgressBar>>);
 
 impl Spinner {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Mutex::new(None))
     }
 }

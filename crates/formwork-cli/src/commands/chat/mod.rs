@@ -1,0 +1,209 @@
+//! `formwork chat`: questions, and answers that keep to a contract.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use formwork_chat::{
+    ChatBuilder, ChatCode, ChatFailure, ChatResult, Conversation, JsonModeChatClient, StructuredAnswerLite,
+};
+use formwork_core::spaced;
+use formwork_extract::CancellationToken;
+
+use super::extract::report::{Spinner, indented};
+use super::extract::{seconds, temperature};
+use crate::exit::{Done, Failed};
+use crate::interrupt;
+use crate::targets::Targets;
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork chat \"What is JSON?\"
+  formwork chat --debug --model qwen2.5-0.5b-instruct-q8_0.gguf \"What is JSON?\"
+  formwork chat --provider openai --model gpt-4o-mini --text
+      without a question each line of standard input is one, and knows of the ones before;
+      /new forgets them, /quit ends
+
+Every answer keeps to StructuredAnswerLite 1.0 (schemas/structured-answer-lite.v1.json):
+  {\"task\": {\"type\", \"user_intent\"}, \"answer\": {\"text\"}, \"quality\": {\"confidence\", \"assumptions\", \"risks\"},
+   \"debug\": {\"schema_version\": \"1.0\", \"model\"}}
+
+Exit codes:
+  0    answered
+  1    no valid answer
+  2    wrong usage or configuration
+  3    the model is not available
+  130  interrupted";
+
+/// Ask a model, and get answers that keep to a contract
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The question; without it a conversation on standard input
+    question: Option<String>,
+    /// Say on standard error what is attempted, what fails, and when it converges
+    #[arg(long)]
+    debug: bool,
+    #[command(flatten)]
+    targets: Targets,
+    /// What the model is told below the contract
+    #[arg(long)]
+    system: Option<String>,
+    /// How often an answer is corrected
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=20))]
+    max_retries: u32,
+    /// How freely tokens are chosen: 0 takes the likeliest [default: the model's own]
+    #[arg(long, short, value_parser = temperature)]
+    temperature: Option<f64>,
+    /// Makes the answer repeatable; another seed, another answer
+    #[arg(long)]
+    seed: Option<u64>,
+    /// The most tokens of an answer [default: 512]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: Option<u32>,
+    /// Seconds for each question, corrections included [default: 120]
+    #[arg(long, value_parser = seconds)]
+    timeout: Option<f64>,
+    /// At most so many calls a minute
+    #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
+    /// Print the text of the answer alone
+    #[arg(long)]
+    text: bool,
+    /// Print the result with its history, failures too, as one JSON object
+    #[arg(long, conflicts_with = "text")]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
+    if args.question.as_ref().is_some_and(|question| question.trim().is_empty()) {
+        return Err(Failed::usage("the question is empty"));
+    }
+    let cancel = CancellationToken::new();
+    interrupt::run(&cancel, async {
+        let mut conversation = client(args).await?.conversation();
+        match &args.question {
+            Some(question) => ask(args, &mut conversation, question, &cancel).await,
+            None => converse(args, &mut conversation, &cancel).await,
+        }
+    })
+}
+
+async fn client(args: &Args) -> Result<JsonModeChatClient, Failed> {
+    let opened = args.targets.open().await?;
+    let timeout = args.timeout.or(opened.defaults.timeout_seconds).unwrap_or(120.0);
+    let mut builder = JsonModeChatClient::builder()
+        .with_max_retries(args.max_retries)
+        .with_max_tokens(args.max_tokens.or(opened.defaults.max_tokens).unwrap_or(512))
+        .with_timeout(Duration::try_from_secs_f64(timeout).unwrap_or(Duration::MAX))
+        .with_debug(args.debug);
+    if !args.debug {
+        builder = builder.with_observer(Spinner::new());
+    }
+    if let Some(system) = &args.system {
+        builder = builder.with_system(system);
+    }
+    if let Some(temperature) = args.temperature {
+        builder = builder.with_temperature(temperature);
+    }
+    if let Some(seed) = args.seed {
+        builder = builder.with_seed(seed);
+    }
+    if let Some(calls) = args.rate {
+        builder = builder.with_rate_limit(calls as usize, Duration::from_secs(60));
+    }
+    let builder = opened.backends.into_iter().fold(builder, ChatBuilder::with_target);
+    builder.build().map_err(Failed::usage)
+}
+
+/// One question; a failure is the command's.
+async fn ask(
+    args: &Args,
+    conversation: &mut Conversation<StructuredAnswerLite>,
+    question: &str,
+    cancel: &CancellationToken,
+) -> Result<Done, Failed> {
+    let result = conversation.ask_with(question, cancel).await;
+    print(args, &result)?;
+    match result.failure() {
+        None => Ok(Done::Fine),
+        Some(failure) => Err(failed(failure)),
+    }
+}
+
+/// A question a line, until there are no more. A failure is told, and the conversation goes on.
+async fn converse(
+    args: &Args,
+    conversation: &mut Conversation<StructuredAnswerLite>,
+    cancel: &CancellationToken,
+) -> Result<Done, Failed> {
+    let mut done = Done::Fine;
+    loop {
+        if io::stdin().is_terminal() {
+            eprint!("> ");
+        }
+        // On a thread of its own: Ctrl-C is heard while somebody thinks about the next question.
+        let line = tokio::task::spawn_blocking(next_line).await.map_err(Failed::usage)?;
+        let Some(line) =
+            line.map_err(|error| Failed::usage(format!("cannot read standard input: {error}")))?
+        else {
+            return Ok(done);
+        };
+        match line.trim() {
+            "" => {}
+            "/quit" => return Ok(done),
+            "/new" => conversation.clear(),
+            question => {
+                let result = conversation.ask_with(question, cancel).await;
+                print(args, &result)?;
+                if let Some(failure) = result.failure() {
+                    if failure.code == ChatCode::Cancelled {
+                        return Err(Failed::interrupted());
+                    }
+                    eprintln!("error: {}", failed(failure));
+                    done = Done::No;
+                }
+            }
+        }
+    }
+}
+
+fn next_line() -> io::Result<Option<String>> {
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line)?;
+    Ok((read > 0).then_some(line))
+}
+
+fn print(args: &Args, result: &ChatResult<StructuredAnswerLite>) -> Result<(), Failed> {
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer(&mut out, result).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else if let Some(answer) = result.answer() {
+        if args.text {
+            writeln!(out, "{}", answer.answer.text)?;
+        } else {
+            writeln!(out, "{}", spaced(&serde_json::to_value(answer).map_err(io::Error::from)?))?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// A failure with the exit code of its class, and all that was wrong.
+fn failed(failure: &ChatFailure) -> Failed {
+    let mut message = failure.to_string();
+    for error in &failure.errors {
+        message.push_str(&format!("\n  {}", indented(&error.to_string())));
+    }
+    match failure.code {
+        ChatCode::Configuration => Failed::usage(message),
+        ChatCode::Cancelled => Failed::interrupted(),
+        ChatCode::Timeout
+        | ChatCode::RateLimited
+        | ChatCode::AuthenticationFailed
+        | ChatCode::NoCredit
+        | ChatCode::BadRequest
+        | ChatCode::Unavailable => Failed::unavailable(message),
+        _ => Failed::no_answer(message),
+    }
+}

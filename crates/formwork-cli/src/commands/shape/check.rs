@@ -1,0 +1,54 @@
+//! `formwork shape check`: shapes, and documents against one.
+
+use std::path::{Path, PathBuf};
+
+use crate::exit::{Done, Failed};
+use crate::{files, snippet};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork shape check *.shape
+  formwork shape check feature-design.shape --document answer.json
+
+Exit codes: 0 all is well, 1 a document does not have the shape, 2 a shape or a file cannot be used.";
+
+/// Check shapes, and JSON documents against one
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The shapes; `-` is standard input
+    #[arg(required = true)]
+    shapes: Vec<PathBuf>,
+    /// A document that should have the shape; may be given more than once
+    #[arg(long, short)]
+    document: Vec<PathBuf>,
+}
+
+pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+    let inputs: Vec<&Path> = args.shapes.iter().chain(&args.document).map(PathBuf::as_path).collect();
+    files::one_standard_input(&inputs)?;
+    let [path] = args.shapes.as_slice() else {
+        if !args.document.is_empty() {
+            return Err(Failed::usage("--document is checked against one shape: name one"));
+        }
+        return each(&args.shapes);
+    };
+    let shape = super::shape(path)?;
+    let mut done = Done::Fine;
+    for document in &args.document {
+        let text = files::text(document)?;
+        let value = files::json_of(document, text.as_bytes())?;
+        for violation in shape.validate(&value) {
+            print!("{}", snippet::violation(&files::name(document), &text, &violation));
+            done = Done::No;
+        }
+    }
+    Ok(done)
+}
+
+/// All of the shapes, whatever is wrong with the first of them.
+fn each(shapes: &[PathBuf]) -> Result<Done, Failed> {
+    let mistakes: Vec<String> =
+        shapes.iter().filter_map(|path| super::shape(path).err()).map(|error| error.to_string()).collect();
+    if mistakes.is_empty() { Ok(Done::Fine) } else { Err(Failed::usage(mistakes.join("\n"))) }
+}

@@ -1,0 +1,48 @@
+//! `formwork shape to-schema` and `from-schema`.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use formwork_core::Schema as _;
+use formwork_shape::Shape;
+use serde_json::{Map, Value};
+
+use crate::exit::{Done, Failed};
+use crate::files;
+
+/// Write a shape as JSON Schema
+#[derive(clap::Args)]
+pub(crate) struct ToSchema {
+    /// The shape; `-` or nothing is standard input
+    #[arg(default_value = "-")]
+    shape: PathBuf,
+}
+
+/// Write a JSON Schema as a shape, and say on standard error what a shape cannot say
+#[derive(clap::Args)]
+pub(crate) struct FromSchema {
+    /// The JSON Schema; `-` or nothing is standard input
+    #[arg(default_value = "-")]
+    schema: PathBuf,
+}
+
+pub(super) fn to_schema(args: &ToSchema) -> Result<Done, Failed> {
+    let shape = super::shape(&args.shape)?;
+    let draft = ("$schema".to_owned(), Value::from("https://json-schema.org/draft/2020-12/schema"));
+    let keywords = shape.document().as_object().into_iter().flatten();
+    let keywords = keywords.map(|(keyword, value)| (keyword.clone(), value.clone()));
+    let schema: Map<String, Value> = std::iter::once(draft).chain(keywords).collect();
+    writeln!(io::stdout().lock(), "{:#}", Value::Object(schema))?;
+    Ok(Done::Fine)
+}
+
+pub(super) fn from_schema(args: &FromSchema) -> Result<Done, Failed> {
+    let path = &args.schema;
+    let (shape, unsaid) = Shape::from_schema(&files::json(path)?)
+        .map_err(|error| Failed::usage(format!("{}: {error}", files::name(path))))?;
+    writeln!(io::stdout().lock(), "{shape}")?;
+    for one in unsaid {
+        eprintln!("{}: {one}", files::name(path));
+    }
+    Ok(Done::Fine)
+}

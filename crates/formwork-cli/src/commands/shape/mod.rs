@@ -1,0 +1,100 @@
+//! `formwork shape`: JSON as people write it down.
+
+mod attempts;
+mod check;
+mod convert;
+mod run;
+
+use std::path::Path;
+
+use clap::Parser as _;
+use formwork_shape::Shape;
+
+use crate::exit::{Done, Failed};
+use crate::files;
+
+const AFTER_HELP: &str = "\
+A shape is JSON with types in the places of values:
+
+  {
+    \"name\": string,                    // a comment is told to the model
+    \"rationale\": markdown,
+    \"stage\"?: \"draft\" | \"final\",       // ? : it may be left out
+    \"components\": [{\"id\": string, \"weight\": number | null}],
+    \"risks\": [string]
+  }
+
+Types: string, markdown, number, integer, boolean, any.";
+
+/// Work with shapes: JSON as people write it down
+#[derive(clap::Subcommand)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) enum Command {
+    Run(run::Args),
+    Check(check::Args),
+    ToSchema(convert::ToSchema),
+    FromSchema(convert::FromSchema),
+}
+
+pub(crate) fn run(command: &Command) -> Result<Done, Failed> {
+    match command {
+        Command::Run(args) => match &args.shape {
+            Some(path) => run::run(args, shape(path)?),
+            None => Err(Failed::usage("--shape is missing: name a file with the shape of the output")),
+        },
+        Command::Check(args) => check::run(args),
+        Command::ToSchema(args) => convert::to_schema(args),
+        Command::FromSchema(args) => convert::from_schema(args),
+    }
+}
+
+/// The arguments of `shape-runner-cli`.
+#[derive(clap::Parser)]
+#[command(name = "shape-runner-cli", version, about = "Ask a model for JSON of one shape, up to three times")]
+struct Runner {
+    #[command(flatten)]
+    args: run::Args,
+}
+
+/// `shape-runner-cli`: without `--shape` the output has the shape of its document.
+pub(crate) fn runner() -> Result<Done, Failed> {
+    let Runner { args } = Runner::parse();
+    let shape = match &args.shape {
+        Some(path) => shape(path)?,
+        None => Shape::parse(FEATURE_DESIGN).map_err(|error| Failed::usage(error.pointed("built in")))?,
+    };
+    run::run(&args, shape)
+}
+
+/// The shape of the document's example, a feature design. `examples/feature-design.shape` is the same as a file.
+pub(crate) const FEATURE_DESIGN: &str = r#"{
+  "name": string,           // Required field
+  "rationale": markdown,     // Required field
+  "components": [           // Required array
+    {
+      "id": string,
+      "responsibility": string,
+      "api": markdown
+    }
+  ],
+  "risks": [string]         // Required array of strings
+}
+"#;
+
+/// The shape in a file; a mistake is shown with its line.
+fn shape(path: &Path) -> Result<Shape, Failed> {
+    let text = files::text(path)?;
+    Shape::parse(&text).map_err(|error| Failed::usage(error.pointed(&files::name(path)).trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_shape_is_the_example() {
+        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/feature-design.shape");
+        assert_eq!(std::fs::read_to_string(example).unwrap(), FEATURE_DESIGN);
+        assert!(Shape::parse(FEATURE_DESIGN).is_ok());
+    }
+}

@@ -1,0 +1,147 @@
+//! `formwork shape run`: a shape and an input in, JSON of that shape out.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use formwork_core::{Error, ErrorKind, spaced};
+use formwork_extract::CancellationToken;
+use formwork_json::{Level, read};
+use formwork_shape::{Shape, ShapeRunner, ShapeRunnerBuilder};
+use serde_json::Value;
+
+use super::attempts::Attempts;
+use crate::commands::extract::{report, seconds, temperature};
+use crate::exit::{Done, Failed};
+use crate::rows::ExtractOutput;
+use crate::targets::Targets;
+use crate::{files, interrupt};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork shape run --shape feature-design.shape --input feature-design-input.json
+  formwork shape run --shape plan.shape --input notes.txt --task \"Plan the next week.\" -v
+  formwork shape run --shape plan.shape --input - --provider ollama --model qwen3:8b < notes.txt
+
+The model has three attempts. Each one is told everything that was wrong with the last; all of it is logged on standard
+error.
+
+Exit codes:
+  0    the value is printed
+  1    no answer had the shape
+  2    wrong usage, or a shape or file that cannot be used
+  3    the model is not available
+  130  interrupted";
+
+/// Ask a model for JSON of a shape
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The shape of the output
+    #[arg(long, short)]
+    pub(super) shape: Option<PathBuf>,
+    /// What the output is made from: a .json file is read as JSON, any other as text; `-` is standard input
+    #[arg(long, short)]
+    input: PathBuf,
+    /// What to do with the input
+    #[arg(long)]
+    task: Option<String>,
+    #[command(flatten)]
+    targets: Targets,
+    /// How freely tokens are chosen: 0 takes the likeliest [default: the model's own]
+    #[arg(long, short, value_parser = temperature)]
+    temperature: Option<f64>,
+    /// Makes the answer repeatable; another seed, another answer
+    #[arg(long)]
+    seed: Option<u64>,
+    /// The most tokens of an answer [default: 512]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: Option<u32>,
+    /// Seconds for all attempts together [default: 300]
+    #[arg(long, value_parser = seconds)]
+    timeout: Option<f64>,
+    /// Print the value with its history as one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Say what was asked, what came back, and how it was read
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+/// How many answers the shape runner asks for.
+const ATTEMPTS: u32 = 3;
+
+pub(super) fn run(args: &Args, shape: Shape) -> Result<Done, Failed> {
+    if let Some(path) = &args.shape {
+        files::one_standard_input(&[path, &args.input])?;
+    }
+    let input = input(&args.input)?;
+    let cancel = CancellationToken::new();
+    interrupt::run(&cancel, ask(args, shape, &input, &cancel))
+}
+
+async fn ask(args: &Args, shape: Shape, input: &Value, cancel: &CancellationToken) -> Result<Done, Failed> {
+    let opened = args.targets.open().await?;
+    let timeout = args.timeout.or(opened.defaults.timeout_seconds).unwrap_or(300.0);
+    let builder = ShapeRunner::builder(shape)
+        .with_max_tokens(args.max_tokens.or(opened.defaults.max_tokens).unwrap_or(512))
+        .with_deadline(Duration::try_from_secs_f64(timeout).unwrap_or(Duration::MAX))
+        .with_observer(Attempts { most: ATTEMPTS });
+    let mut builder = opened.backends.into_iter().fold(builder, ShapeRunnerBuilder::with_target);
+    if let Some(task) = &args.task {
+        builder = builder.with_task(task);
+    }
+    builder = builder.settings(|mut extractor| {
+        if let Some(temperature) = args.temperature {
+            extractor = extractor.with_temperature(temperature);
+        }
+        if let Some(seed) = args.seed {
+            extractor = extractor.with_seed(seed);
+        }
+        extractor
+    });
+    let runner = builder.build().map_err(|error| failed(&error))?;
+    let mut extraction = runner.extraction(input).with_cancel(cancel.clone());
+    if args.verbose {
+        extraction = extraction.with_observer(report::Report);
+    } else {
+        extraction = extraction.with_observer(report::Spinner::new());
+    }
+    let result = extraction.run().await;
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer(&mut out, &ExtractOutput::new(Value::Null, &result))
+            .map_err(io::Error::from)?;
+        writeln!(out)?;
+    }
+    match result {
+        Ok(outcome) if !args.json => writeln!(out, "{}", spaced(&outcome.value))?,
+        Ok(_) => {}
+        Err(error) => return Err(failed(&error)),
+    }
+    Ok(Done::Fine)
+}
+
+/// The input: JSON where its name or its text says so, else a text.
+fn input(path: &Path) -> Result<Value, Failed> {
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
+        return files::json(path);
+    }
+    let text = files::text(path)?;
+    if text.trim().is_empty() {
+        return Err(Failed::usage(format!("{}: the input is empty", files::name(path))));
+    }
+    let whole =
+        read(&text, Level::Strict).ok().and_then(|reading| reading.into_candidates().into_iter().next());
+    Ok(whole.map_or(Value::String(text), |candidate| candidate.value))
+}
+
+/// An error with the exit code of its kind. Every attempt was logged as it ended.
+fn failed(error: &Error) -> Failed {
+    match error.kind() {
+        ErrorKind::Schema | ErrorKind::Config => Failed::usage(error),
+        ErrorKind::Unavailable => Failed::unavailable(error),
+        ErrorKind::Cancelled => Failed::interrupted(),
+        _ => Failed::no_answer(error),
+    }
+}

@@ -1,0 +1,131 @@
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
+
+use super::{Ran, against_schema, formwork, refused, temporary};
+use crate::config::{chat as server, of};
+
+fn good() -> Value {
+    json!({
+        "task": {"type": "qa", "user_intent": "learn what JSON is"},
+        "answer": {"text": "A text format for data."},
+        "quality": {"confidence": 0.95, "assumptions": [], "risks": []},
+        "debug": {"schema_version": "1.0", "model": "m"},
+    })
+}
+
+/// `formwork chat` with this server.
+fn chat(name: &str, server: &Server, args: &[&str], stdin: &str) -> Ran {
+    let config = temporary(&format!("chat-{name}.toml"), of(server));
+    formwork(&[&["chat", "--config", &config], args].concat(), stdin)
+}
+
+fn bodies(server: &Server) -> Vec<Value> {
+    server.received().iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
+}
+
+#[test]
+fn one_question_one_answer() {
+    let server = server(&[&good().to_string()]);
+    let ran = chat("one", &server, &["--system", "Be brief.", "What is JSON?"], "");
+    let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, printed, ran.stderr.as_str()), (0, good(), ""));
+    let sent = bodies(&server);
+    assert_eq!((sent.len(), &sent[0]["response_format"]), (1, &json!({"type": "json_object"})));
+    assert_eq!(server.received()[0].path, "/v1/chat/completions");
+    let system = sent[0]["messages"][0]["content"].as_str().unwrap();
+    assert!(system.contains(formwork_chat::CONTRACT_1_0) && system.ends_with("Be brief."), "{system}");
+    let ran = chat("text", &server, &["--text", "What is JSON?"], "");
+    assert_eq!(ran.stdout, "A text format for data.\n");
+}
+
+#[test]
+fn debug_is_on_standard_error_and_changes_nothing() {
+    let asked = |name: &str, debug: &[&str]| {
+        let server = server(&[&format!("```json\n{}\n```", good()), &good().to_string()]);
+        let ran = chat(name, &server, &[debug, &["What is JSON?"]].concat(), "");
+        let sent: Vec<Vec<u8>> = server.received().into_iter().map(|request| request.body).collect();
+        (ran.code, ran.stdout, sent, ran.stderr)
+    };
+    let (quiet, loud) = (asked("quiet", &[]), asked("loud", &["--debug"]));
+    assert_eq!((quiet.0, &quiet.1, &quiet.2), (loud.0, &loud.1, &loud.2));
+    assert_eq!((quiet.0, quiet.2.len(), quiet.3.as_str()), (0, 2, ""));
+    for line in [
+        "[chat] attempt 1/2: asking primary",
+        "[chat] attempt 1/2: INVALID_JSON, 1 error",
+        "[chat] converged after 2 attempts",
+    ] {
+        assert!(loud.3.lines().any(|found| found == line), "{line}: {}", loud.3);
+    }
+}
+
+#[test]
+fn a_failure_is_structured() {
+    for (retries, requests) in [(None, 2), (Some("0"), 1), (Some("3"), 4)] {
+        let server = server(&["{}"]);
+        let mut args = vec!["--json", "What is JSON?"];
+        if let Some(retries) = retries {
+            args.extend(["--max-retries", retries]);
+        }
+        let ran = chat(&format!("bad-{requests}"), &server, &args, "");
+        assert_eq!((ran.code, server.received().len()), (1, requests), "{}", ran.stderr);
+        let row = ran.rows().remove(0);
+        assert_eq!(against_schema("chat-result.json", &row), Vec::<String>::new(), "{row}");
+        assert_eq!(
+            (&row["status"], &row["code"], &row["attempts"]),
+            (&json!("failed"), &json!("SCHEMA_VALIDATION_FAILED"), &json!(requests))
+        );
+        assert!(ran.stderr.starts_with("error: SCHEMA_VALIDATION_FAILED: the last answer has 4 errors\n  Missing required field at path $.task\n"), "{}", ran.stderr);
+    }
+    let unauthorised = Server::start([Reply::status(401)]).unwrap();
+    let ran = chat("401", &unauthorised, &["x"], "");
+    assert_eq!((ran.code, ran.stdout.as_str(), unauthorised.received().len()), (3, "", 1));
+    assert!(ran.stderr.contains("AUTHENTICATION_FAILED"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_answer_with_its_history_is_one_object() {
+    let server = server(&[&good().to_string()]);
+    let row = chat("json", &server, &["--json", "x"], "").rows().remove(0);
+    assert_eq!(against_schema("chat-result.json", &row), Vec::<String>::new(), "{row}");
+    assert_eq!((&row["status"], &row["answer"]), (&json!("answered"), &good()));
+    assert_eq!(against_schema("structured-answer-lite.v1.json", &row["answer"]), Vec::<String>::new());
+}
+
+#[test]
+fn without_a_question_it_is_a_conversation() {
+    let answer = good().to_string();
+    let server = server(&[&answer, "no", "no", &answer, &answer]);
+    let ran = chat("talk", &server, &["--text"], "one\n\ntwo\nthree\n/new\nfour\n/quit\nfive\n");
+    assert_eq!(
+        (ran.code, ran.stdout.lines().count()),
+        (1, 3),
+        "one of four was not answered: {}",
+        ran.stderr
+    );
+    assert!(ran.stderr.starts_with("error: INVALID_JSON: "), "{}", ran.stderr);
+    let sent = bodies(&server);
+    let said = |body: &Value| {
+        let messages = body["messages"].as_array().unwrap().iter().skip(1);
+        messages.map(|message| message["content"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&sent[3]), ["one", &answer, "three"]);
+    assert_eq!(said(&sent[4]), ["four"]);
+}
+
+#[test]
+fn wrong_usage() {
+    refused(&formwork(&["chat", " "], ""), 2, "the question is empty");
+    refused(&formwork(&["chat", "--provider", "olama", "x"], ""), 2, "did you mean `ollama`?");
+}
+
+/// A model that knows nothing still keeps to the contract.
+#[cfg(feature = "local")]
+#[test]
+fn the_model_in_this_process_needs_no_setup() {
+    // Longer than the context of the tiny model, which the contract alone fills.
+    let ran = formwork(&["chat", "--debug", "--seed", "1", "--temperature", "0", "What is JSON?"], "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(against_schema("structured-answer-lite.v1.json", &answer), Vec::<String>::new(), "{answer}");
+    assert!(ran.stderr.contains("[chat] converged after "), "{}", ran.stderr);
+}

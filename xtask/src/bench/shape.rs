@@ -1,0 +1,61 @@
+//! A shape of 200 lines, parsed.
+
+use std::fmt::Write as _;
+
+use formwork_shape::Shape;
+
+use super::measure::pair;
+use super::report::{Goal, Row};
+
+/// How many lines the shape has.
+const LINES: usize = 200;
+
+pub(super) fn measure() -> Result<Vec<Row>, String> {
+    let text = text();
+    let shape = Shape::parse(&text).map_err(|error| error.pointed("the benchmark's shape"))?;
+    let schema = serde_json::to_string_pretty(formwork_core::Schema::document(&shape))
+        .map_err(|error| error.to_string())?;
+    // Reading the same thing as a JSON Schema is what a shape saves.
+    let pair = pair(|| Shape::parse(&text), || serde_json::from_str::<serde_json::Value>(&schema));
+    let lines = text.lines().count();
+    let from = format!(
+        "{lines} lines, {} bytes; its JSON Schema by serde_json: {:.1} µs",
+        text.len(),
+        pair.peer / 1000.0
+    );
+    Ok(vec![Row::figure(
+        "a shape of 200 lines, parsed",
+        from,
+        pair.ours / 1000.0,
+        "µs",
+        Some(Goal::AtMost(200.0)),
+    )])
+}
+
+/// Objects of objects, with every kind of place and a comment a line.
+fn text() -> String {
+    let mut text = "{\n".to_owned();
+    for group in 0..(LINES - 2) / 6 {
+        // Writing to a string cannot fail.
+        _ = write!(
+            text,
+            "  \"group_{group}\": {{ // the group number {group}\n    \"name\": string, // as people call it\n    \
+             \"about\"?: markdown, // what it is for\n    \"state\": \"open\" | \"closed\" | \"unknown\", // as of today\n    \
+             \"weights\": [number | null] // one for each member\n  }},\n"
+        );
+    }
+    text.push_str("  \"count\": integer\n}\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_is_a_shape_of_so_many_lines() {
+        let text = text();
+        assert!(Shape::parse(&text).is_ok());
+        assert!((LINES - 5..=LINES + 5).contains(&text.lines().count()), "{}", text.lines().count());
+    }
+}
