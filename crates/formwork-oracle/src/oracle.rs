@@ -138,6 +138,11 @@ impl Oracle {
     pub fn max_attempts(&self) -> u32 {
         self.0.max_attempts
     }
+
+    /// The time that a score may take, waits between calls included.
+    pub fn deadline(&self) -> Duration {
+        self.0.deadline
+    }
 }
 
 impl OracleBuilder {
