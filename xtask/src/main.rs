@@ -6,6 +6,7 @@ mod registry;
 mod schema;
 mod servers;
 mod tidy;
+mod wallets;
 mod workspace;
 
 use std::process::ExitCode;
@@ -33,6 +34,8 @@ enum Chore {
     Servers(servers::Args),
     /// Check what the compiler does not: layers, documents, tracked files
     Tidy(tidy::Args),
+    /// Print wallets to evaluate the oracle with, as many as are wanted
+    Wallets(wallets::Args),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Chore::Schema(args) => schema::run(&args),
         Chore::Servers(args) => servers::run(&args),
         Chore::Tidy(args) => tidy::run(&args),
+        Chore::Wallets(args) => wallets::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,6 +9,7 @@ mod measure;
 mod oracle;
 mod programs;
 mod report;
+mod service;
 mod shape;
 
 use report::Row;
@@ -39,6 +40,7 @@ const BENCHES: &[(&str, Bench)] = &[
     ("build", build::measure),
     ("http", http::measure),
     ("local", local::measure),
+    ("oracle", service::measure),
 ];
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {

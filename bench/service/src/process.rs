@@ -1,0 +1,90 @@
+//! Servers as processes of their own, which say what they have used up.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+use crate::Failure;
+
+/// What a process has used up.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Used {
+    /// Microseconds of CPU.
+    pub(crate) cpu: f64,
+    /// Bytes in memory now.
+    pub(crate) resident: u64,
+    /// The most bytes that it ever had.
+    pub(crate) peak: u64,
+}
+
+/// A server, as long as it is kept.
+pub(crate) struct Server {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    /// `127.0.0.1:1234`
+    pub(crate) address: String,
+}
+
+impl Server {
+    pub(crate) fn start(arguments: &[&str]) -> Result<Self, Failure> {
+        let mut command = Command::new(std::env::current_exe()?);
+        let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let input = child.stdin.take().ok_or("the server has no input")?;
+        let mut output = BufReader::new(child.stdout.take().ok_or("the server has no output")?);
+        let mut address = String::new();
+        output.read_line(&mut address)?;
+        Ok(Self { child, input, output, address: address.trim().to_owned() })
+    }
+
+    pub(crate) fn used(&mut self) -> Result<Used, Failure> {
+        self.input.write_all(b"used\n")?;
+        self.input.flush()?;
+        let mut line = String::new();
+        self.output.read_line(&mut line)?;
+        Ok(serde_json::from_str(&line)?)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It is gone already, or it ends now.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The server's side: says its address, then on each line of input what it has used up. It ends when whoever started it is
+/// gone, however that ended.
+pub(crate) fn tell(address: std::net::SocketAddr) {
+    println!("{address}");
+    std::thread::spawn(|| {
+        for line in std::io::stdin().lines() {
+            let told = line.map_err(Failure::from).and_then(|_| Ok(serde_json::to_string(&used()?)?));
+            match told {
+                Ok(line) => println!("{line}"),
+                Err(error) => {
+                    eprintln!("{error}");
+                    break;
+                }
+            }
+        }
+        std::process::exit(0);
+    });
+}
+
+fn used() -> Result<Used, Failure> {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    let cpu = time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3;
+    Ok(Used { cpu, resident: status("VmRSS:")?, peak: status("VmHWM:")? })
+}
+
+/// proc(5): in units of 1024 bytes.
+fn status(name: &str) -> Result<u64, Failure> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).ok_or("proc(5) has no such line")?;
+    let number = line.split_whitespace().next().ok_or("proc(5) has no number there")?;
+    Ok(number.parse::<u64>()? * 1024)
+}
