@@ -29,6 +29,7 @@ Examples:
   formwork shape run --shape feature-design.shape --input feature-design-input.json
   formwork read answer.txt
   formwork doctor
+  formwork oracle score wallet.json
   echo 'Sure: {\"age\": 34,}' | formwork read --json
 
 Exit codes:
@@ -57,6 +58,7 @@ enum Command {
     Lower(commands::lower::Args),
     #[cfg(feature = "local")]
     Models(commands::models::Args),
+    Oracle(commands::oracle::Args),
 }
 
 /// Runs the command that the process was called with.
@@ -71,6 +73,7 @@ pub fn run() -> ExitCode {
         Command::Lower(args) => commands::lower::run(&args),
         #[cfg(feature = "local")]
         Command::Models(args) => commands::models::run(&args),
+        Command::Oracle(args) => commands::oracle::run(&args),
     };
     exit::code(done)
 }

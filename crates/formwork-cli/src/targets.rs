@@ -42,9 +42,14 @@ impl Targets {
 
     /// Makes the providers, and asks their servers what they can do.
     pub(crate) async fn open(&self) -> Result<Opened, Failed> {
+        self.open_as(|section| section).await
+    }
+
+    /// The same, where an application has a say in how providers are asked.
+    pub(crate) async fn open_as(&self, adapt: impl Fn(Section) -> Section) -> Result<Opened, Failed> {
         let (sections, defaults) = self.sections()?;
         let mut backends = Vec::new();
-        for section in sections {
+        for section in sections.into_iter().map(adapt) {
             let made = make(&section).await?.probed().await;
             backends.push(made.backend(&section).map_err(Failed::usage)?);
         }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use formwork_core::{Call, Enforcement, Fault, FaultKind, Finish, Part, Rule, Time, Usage};
+use formwork_core::{Call, Enforcement, Fault, FaultKind, Finish, Lift, LiftOp, Part, Rule, Time, Usage};
 use serde_json::{Value, json};
 use toktrie::{TokEnv, TokenizerEnv};
 
@@ -271,9 +271,11 @@ fn schema(call: &Call) -> Result<Option<Value>, Fault> {
     }
 }
 
-/// The rules to keep to while decoding: their paths are those of the answer only where nothing of it is mapped back.
+/// The rules to keep to while decoding. Their paths are those of the document itself, and so of what is decoded only where
+/// nothing of that is moved on the way back.
 fn rules(call: &Call) -> &[Rule] {
-    if call.lowered.lift.is_empty() { &call.rules } else { &[] }
+    let stays = |op: &LiftOp| matches!(op.lift, Lift::Reorder(_) | Lift::DropNull(_));
+    if call.lowered.lift.iter().all(stays) { &call.rules } else { &[] }
 }
 
 fn bad(message: impl Into<String>) -> Fault {

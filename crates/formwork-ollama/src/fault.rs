@@ -62,7 +62,13 @@ fn explained(asked: &Asked, mut fault: Fault, said: &str) -> Fault {
         fault.kind = kind;
         fault.message.push_str(hint);
     };
-    let of_format = ["invalid format", "invalid json schema", "does not support structured outputs"];
+    let of_format = [
+        "invalid format",
+        "invalid json schema",
+        "does not support structured outputs",
+        // Before 0.5 the format was a string.
+        "request.format of type string",
+    ];
     if asked.has_format && says(&of_format) {
         is(FaultKind::SchemaRefused, "");
     } else if said.contains("model") && says(&["not found", "try pulling it first"]) {

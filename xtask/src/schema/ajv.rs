@@ -4,11 +4,18 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use formwork_core::{Context, Report, Validator as _};
+use serde_json::Value;
+
 use crate::workspace;
 
 const AJV: &str = "ajv@8.17.1";
 const FORMATS: &str = "ajv-formats@3.0.1";
 const SCRIPT: &str = include_str!("ajv.mjs");
+const JUDGE: &str = include_str!("judge.mjs");
+
+/// The oracle's documents, with what is to be said of each.
+const DOCUMENTS: &str = include_str!("../../../crates/formwork-oracle/tests/documents.json");
 
 /// Compiles these files of a folder in Ajv's strict mode.
 pub(super) fn compile<'n>(folder: &Path, names: impl Iterator<Item = &'n String>) -> Result<(), String> {
@@ -20,6 +27,46 @@ pub(super) fn compile<'n>(folder: &Path, names: impl Iterator<Item = &'n String>
     node.arg(&script).args(names.map(|name| folder.join(name)));
     let status = node.status().map_err(|error| missing("node", &error))?;
     if status.success() { Ok(()) } else { Err("Ajv does not compile a schema, see above".to_owned()) }
+}
+
+/// Compares what Ajv says of the oracle's documents with what we say, and both with what is right.
+pub(super) fn agrees(folder: &Path) -> Result<(), String> {
+    let place = workspace::target().join("ajv");
+    install(&place)?;
+    let (script, documents) = (place.join("judge.mjs"), place.join("documents.json"));
+    for (path, text) in [(&script, JUDGE), (&documents, DOCUMENTS)] {
+        fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    let mut node = Command::new("node");
+    node.arg(&script).arg(folder.join("ai-score.v1.json")).arg(&documents);
+    let output = node.output().map_err(|error| missing("node", &error))?;
+    let theirs: Vec<bool> = serde_json::from_slice(&output.stdout)
+        .map_err(|error| format!("judge.mjs: {error}: {}", String::from_utf8_lossy(&output.stderr)))?;
+    compare(&theirs)?;
+    println!("Ajv: {} documents of the oracle judged as we judge them", theirs.len());
+    Ok(())
+}
+
+/// Both verdicts on every document, beside the right one.
+fn compare(theirs: &[bool]) -> Result<(), String> {
+    let documents: Vec<Value> = serde_json::from_str(DOCUMENTS).map_err(|error| error.to_string())?;
+    let schema =
+        formwork_schema::compile(&formwork_oracle::AI_RESPONSE_SCHEMA).map_err(|error| error.to_string())?;
+    if theirs.len() != documents.len() {
+        return Err(format!("Ajv judged {} of {} documents", theirs.len(), documents.len()));
+    }
+    for (row, theirs) in documents.iter().zip(theirs) {
+        let mut report = Report::default();
+        schema.validate(&row["document"], &Context::EMPTY, &mut report);
+        let ours = report.is_empty();
+        if row["valid"] != ours || row["valid"] != *theirs {
+            return Err(format!(
+                "{}: it is valid: {}; Ajv says {theirs}, we say {ours}",
+                row["why"], row["valid"]
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Puts Ajv into a folder of its own, once.
@@ -44,4 +91,19 @@ fn missing(program: &str, error: &std::io::Error) -> String {
     format!(
         "cannot run {program}: {error}; `cargo xtask schema --ajv` needs Node 18 or later with npm: install it, or leave `--ajv` out"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_verdict_is_told_by_its_reason() {
+        let documents: Vec<Value> = serde_json::from_str(DOCUMENTS).unwrap();
+        let mut right: Vec<bool> = documents.iter().map(|row| row["valid"] == true).collect();
+        assert_eq!((right.len(), compare(&right)), (20, Ok(())));
+        right[8] = true;
+        let error = compare(&right).unwrap_err();
+        assert_eq!(error, "\"below the least\": it is valid: false; Ajv says true, we say false");
+    }
 }

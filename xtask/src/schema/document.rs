@@ -1,8 +1,9 @@
 //! From a Rust type to the text of its schema file.
 
 use schemars::generate::SchemaSettings;
-use schemars::transform::RecursiveTransform;
+use schemars::transform::{RecursiveTransform, Transform as _};
 use schemars::{JsonSchema, Schema};
+use serde_json::Value;
 
 /// The schema of what we write: a field that is always written is required.
 pub(super) fn written<T: JsonSchema>() -> String {
@@ -17,6 +18,13 @@ pub(super) fn read<T: JsonSchema>() -> String {
 fn text<T: JsonSchema>(settings: SchemaSettings) -> String {
     let settings = settings.with_transform(RecursiveTransform(drop_foreign_format));
     let schema = settings.into_generator().into_root_schema_for::<T>();
+    format!("{:#}\n", schema.to_value())
+}
+
+/// A schema that was put together elsewhere, in the same way.
+pub(super) fn plain(document: Value) -> String {
+    let mut schema = Schema::try_from(document).unwrap_or_default();
+    RecursiveTransform(drop_foreign_format).transform(&mut schema);
     format!("{:#}\n", schema.to_value())
 }
 
@@ -56,7 +64,7 @@ const FORMATS: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 

@@ -2,6 +2,7 @@
 
 mod ajv;
 mod document;
+mod oracle;
 mod table;
 
 use std::collections::BTreeMap;
@@ -32,7 +33,11 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     } else {
         write(&folder, &made, &there)?;
     }
-    if args.ajv { ajv::compile(&folder, made.keys()) } else { Ok(()) }
+    if args.ajv {
+        ajv::compile(&folder, made.keys())?;
+        ajv::agrees(&folder)?;
+    }
+    Ok(())
 }
 
 /// The files of a folder, by name; a folder that is not there has none.

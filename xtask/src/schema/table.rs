@@ -7,10 +7,13 @@ use formwork_core::{
 };
 use formwork_dialect::registry::{Entry, Registry, RegistryError};
 use formwork_json::ReadError;
+use formwork_oracle::wallet::Wallet;
+use formwork_oracle::{ScoreEvent, Scored};
 use formwork_schema::SchemaError;
 use serde_json::Value;
 
-use super::document::{read, written};
+use super::document::{plain, read, written};
+use super::oracle;
 
 /// Every schema: the name of its file without `.json`, and its text.
 pub(super) fn all() -> Vec<(&'static str, String)> {
@@ -38,6 +41,15 @@ pub(super) fn all() -> Vec<(&'static str, String)> {
         // formwork-chat
         ("chat-result", written::<ChatResult<StructuredAnswerLite>>()),
         ("structured-answer-lite.v1", written::<StructuredAnswerLite>()),
+        // formwork-oracle
+        ("ai-score.v1", oracle::ai_score()),
+        ("ai-score.v1.llama-cpp", oracle::lowered("llama-cpp")),
+        ("ai-score.v1.llguidance", oracle::lowered("llguidance")),
+        ("ai-score.v1.ollama", oracle::lowered("ollama")),
+        ("ai-score.v1.openai", oracle::lowered("openai")),
+        ("score", written::<Scored>()),
+        ("score-event", written::<ScoreEvent>()),
+        ("wallet", read::<Wallet>()),
         // formwork
         ("formwork.toml", config()),
         // formwork-cli
@@ -49,6 +61,8 @@ pub(super) fn all() -> Vec<(&'static str, String)> {
         ("lower-input", read::<rows::LowerInput>()),
         ("lower-output", written::<rows::LowerOutput>()),
         ("model-output", written::<rows::ModelOutput>()),
+        ("oracle-compare-output", written::<rows::OracleCompareOutput>()),
+        ("oracle-output", written::<rows::OracleOutput>()),
         ("read-input", read::<rows::ReadInput>()),
         ("read-output", written::<rows::ReadOutput>()),
         ("server-model-details", written::<rows::ServerModelDetails>()),
@@ -58,7 +72,7 @@ pub(super) fn all() -> Vec<(&'static str, String)> {
 
 /// Of the configuration file, with every kind of provider that there is.
 fn config() -> String {
-    format!("{:#}\n", formwork::config::schema(&formwork::providers::Providers::builtin()))
+    plain(formwork::config::schema(&formwork::providers::Providers::builtin()))
 }
 
 #[cfg(test)]

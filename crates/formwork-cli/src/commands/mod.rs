@@ -7,5 +7,6 @@ pub(crate) mod extract;
 pub(crate) mod lower;
 #[cfg(feature = "local")]
 pub(crate) mod models;
+pub(crate) mod oracle;
 pub(crate) mod read;
 pub(crate) mod shape;

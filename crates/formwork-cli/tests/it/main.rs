@@ -12,6 +12,8 @@ mod interrupt;
 mod lower;
 #[cfg(feature = "local")]
 mod models;
+mod oracle;
+mod oracle_serve;
 mod read;
 mod shape;
 // The models of a few kilobytes that formwork-local is tested with.

@@ -1,7 +1,9 @@
 //! Whatever the weights say, an answer keeps to its schema and is whole.
 
+use std::sync::Arc;
+
 use candle_core::quantized::GgmlDType;
-use formwork_core::{Context, FaultKind, Finish, Report, Rule, Term};
+use formwork_core::{Context, FaultKind, Finish, Lift, LiftOp, Report, Rule, Term};
 use formwork_local::{Local, LocalOptions};
 use serde_json::{Value, json};
 
@@ -158,6 +160,9 @@ async fn a_rule_is_kept_while_decoding() {
         for kept in [true, false] {
             let mut request = drawn(call(Some(schema.clone()), "x"), seed, 200);
             request.rules.extend(kept.then(|| rule.clone()));
+            // As where the original schema has the score first.
+            let order = Lift::Reorder(["score", "parts", "note"].map(str::to_owned).into());
+            Arc::make_mut(&mut request.lowered).lift = vec![LiftOp { at: String::new(), lift: order }];
             let answer = answer(&local, &request).await.unwrap();
             let value: Value = serde_json::from_str(&answer.text).unwrap();
             let mut report = Report::default();

@@ -22,7 +22,10 @@ async fn every_class_is_told_by_its_words() {
     let stopped = "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error, check ollama server logs for details";
     let invalid = "invalid format: \"\\\"xml\\\"\"; expected \"json\" or a valid JSON Schema object";
     use FaultKind::{Auth, BadRequest, Overloaded, SchemaRefused, Unsupported};
-    let classes: [(&Call, u16, &str, FaultKind, &str); 17] = [
+    let too_old = "json: cannot unmarshal object into Go struct field GenerateRequest.format of type string";
+    let classes: [(&Call, u16, &str, FaultKind, &str); 19] = [
+        (&schema, 400, too_old, SchemaRefused, ""),
+        (&plain, 400, too_old, BadRequest, ""),
         (&schema, 404, "model 'nope' not found", Unsupported, "`ollama pull nope`"),
         (&schema, 500, "invalid JSON schema in format", SchemaRefused, ""),
         (&schema, 500, stopped, SchemaRefused, ""),

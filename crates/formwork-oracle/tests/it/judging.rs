@@ -104,3 +104,11 @@ fn the_schema_in_the_examples_is_this_one() {
     document.as_object_mut().unwrap().remove("$schema");
     assert_eq!(document, *AI_RESPONSE_SCHEMA);
 }
+
+#[test]
+fn the_examples_that_come_along_are_right() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/oracle-few-shot.json");
+    let examples = formwork_oracle::Examples::read(file.as_ref(), &CrossCheck::default()).unwrap();
+    assert_eq!(examples.len(), 2);
+    assert!(examples.iter().all(|example| example.words.contains("transactions: ")));
+}

@@ -1,0 +1,131 @@
+//! What all commands of the oracle are told: who is asked, and how.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use formwork_core::{Error, ErrorKind};
+use formwork_oracle::{CrossCheck, Examples, Formula, Oracle, OracleBuilder, Prompt};
+
+use crate::exit::Failed;
+use crate::targets::{Opened, Targets};
+
+/// Who is asked for scores, and how.
+#[derive(clap::Args)]
+pub(super) struct Asking {
+    #[command(flatten)]
+    targets: Targets,
+    /// A file with examples that the model is shown: a JSON array of {"wallet", "answer"}
+    #[arg(long, value_name = "FILE")]
+    examples: Option<PathBuf>,
+    /// How the score follows from its breakdown: on the scale of the score, or the specification's division by 10
+    #[arg(long, value_enum, default_value_t)]
+    formula: FormulaName,
+    /// How often wrong values alone are asked for again within each attempt
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10))]
+    patches: u32,
+    /// The most tokens of an answer [default: 512]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: Option<u32>,
+    /// Seconds for each wallet, all attempts together [default: 120]
+    #[arg(long, value_parser = crate::commands::extract::seconds)]
+    timeout: Option<f64>,
+    /// Fail where no model gives a score, instead of counting transactions
+    #[arg(long)]
+    no_fallback: bool,
+    /// Say every call, not only what goes wrong
+    #[arg(long, short)]
+    pub(super) verbose: bool,
+}
+
+/// Which version of the prompt is used.
+#[derive(clap::Args)]
+pub(super) struct Version {
+    /// The prompt: `v1`, `v2`, or a text file
+    #[arg(long, value_name = "NAME|FILE", default_value = Prompt::BUILTIN[0])]
+    prompt: String,
+}
+
+impl Version {
+    pub(super) fn find(&self) -> Result<Prompt, Failed> {
+        Prompt::find(&self.prompt).map_err(Failed::usage)
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum FormulaName {
+    #[default]
+    Consistent,
+    Literal,
+}
+
+impl Asking {
+    /// Everything that can be wrong before a model is opened.
+    pub(super) fn checked(&self) -> Result<Checked<'_>, Failed> {
+        let formula = match self.formula {
+            FormulaName::Consistent => Formula::Consistent,
+            FormulaName::Literal => Formula::Literal,
+        };
+        let check = CrossCheck { formula, ..CrossCheck::default() };
+        let examples = match &self.examples {
+            Some(path) => Examples::read(path, &check).map_err(Failed::usage)?,
+            None => Examples::none(),
+        };
+        Ok(Checked { asking: self, check, examples })
+    }
+}
+
+/// What can be asked once there are models.
+pub(super) struct Checked<'a> {
+    asking: &'a Asking,
+    check: CrossCheck,
+    examples: Examples,
+}
+
+impl Checked<'_> {
+    /// Opens the models. An Ollama is asked over its generate API, unless the configuration says otherwise.
+    pub(super) async fn open(&self) -> Result<Opened, Failed> {
+        let opened = self.asking.targets.open_as(|section| match section.common.kind.as_str() {
+            "ollama" => section.with_default("api", "generate"),
+            _ => section,
+        });
+        opened.await
+    }
+
+    /// An oracle that asks these models with this prompt.
+    pub(super) fn oracle(
+        &self,
+        opened: &Opened,
+        prompt: Prompt,
+        more: impl FnOnce(OracleBuilder) -> OracleBuilder,
+    ) -> Result<Oracle, Failed> {
+        let Asking { patches, max_tokens, timeout, no_fallback, .. } = self.asking;
+        let mut builder = Oracle::builder()
+            .with_prompt(prompt)
+            .with_examples(self.examples.clone())
+            .with_cross_check(self.check)
+            .with_patches(*patches);
+        if let Some(tokens) = max_tokens.or(opened.defaults.max_tokens) {
+            builder = builder.with_max_tokens(tokens);
+        }
+        let seconds = timeout.or(opened.defaults.timeout_seconds);
+        if let Some(deadline) = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
+            builder = builder.with_deadline(deadline);
+        }
+        if *no_fallback {
+            builder = builder.without_fallback();
+        }
+        let builder = opened.backends.iter().cloned().fold(builder, OracleBuilder::with_target);
+        more(builder).build().map_err(|error| failed(&error))
+    }
+}
+
+/// An error with the exit code of its kind; `{:#}` lists the attempts.
+pub(super) fn failed(error: &Error) -> Failed {
+    match error.kind() {
+        ErrorKind::Schema | ErrorKind::Config => Failed::usage(error),
+        ErrorKind::Unavailable => Failed::unavailable(format!("{error:#}")),
+        ErrorKind::Cancelled => Failed::interrupted(),
+        _ => Failed::no_answer(format!("{error:#}")),
+    }
+}

@@ -1,0 +1,84 @@
+//! `formwork oracle batch`: many wallets in, a row for each out, in order.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use formwork_core::{Error, ErrorKind};
+use formwork_extract::CancellationToken;
+use formwork_oracle::{Oracle, Scored};
+use futures_util::{StreamExt as _, stream};
+
+use super::asking::{Asking, Version};
+use super::log;
+use super::wallets::{self, Named};
+use crate::exit::{Done, Failed};
+use crate::rows::{OracleError, OracleOutput};
+use crate::{interrupt, jsonl};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork oracle batch wallets/ > scores.jsonl
+  formwork oracle batch one.json two.csv --prompt v2
+  cat wallets.jsonl | formwork oracle batch - --concurrency 8
+      rows: a wallet -> {\"id\", \"ok\", \"score\"?, \"error\"?}
+
+Exit codes:
+  0    every wallet was answered with a row, in order
+  2    wrong usage, or a file that cannot be used
+  3    the model is not available
+  130  interrupted";
+
+/// Score many wallets
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    /// Folders, .json, .csv and .jsonl files; `-` is standard input, a wallet a line
+    #[arg(required = true)]
+    wallets: Vec<PathBuf>,
+    /// How many wallets are asked about at a time
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    concurrency: u16,
+    #[command(flatten)]
+    version: Version,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+    let (checked, prompt) = (args.asking.checked()?, args.version.find()?);
+    let mut incoming = wallets::incoming(&args.wallets)?;
+    log::start(args.asking.verbose);
+    let cancel = CancellationToken::new();
+    interrupt::run(&cancel, async {
+        let opened = checked.open().await?;
+        let oracle = checked.oracle(&opened, prompt, |builder| builder)?;
+        // No wallet is begun after a cancel.
+        let named = stream::poll_fn(|cx| incoming.poll_recv(cx)).take_until(cancel.cancelled());
+        let rows = named.map(|named| answer(&oracle, named, &cancel));
+        let mut rows = std::pin::pin!(rows.buffered(usize::from(args.concurrency)));
+        let progress = jsonl::progress();
+        while let Some(row) = rows.next().await {
+            let mut out = io::stdout().lock();
+            serde_json::to_writer(&mut out, &row).map_err(io::Error::from)?;
+            out.write_all(b"\n")?;
+            // Whoever reads along gets each row when it is there.
+            out.flush()?;
+            progress.inc(1);
+        }
+        progress.finish_and_clear();
+        if cancel.is_cancelled() { Err(Failed::interrupted()) } else { Ok(Done::Fine) }
+    })
+}
+
+async fn answer(oracle: &Oracle, named: Named, cancel: &CancellationToken) -> OracleOutput {
+    let Named { id, wallet } = named;
+    let scored: Result<Scored, Error> = match wallet {
+        Ok(wallet) => oracle.request(&wallet).with_cancel(cancel.clone()).run().await,
+        Err(message) => Err(Error::new(ErrorKind::Config, message)),
+    };
+    let (score, error) = match scored {
+        Ok(scored) => (Some(scored), None),
+        Err(error) => (None, Some(OracleError { class: error.kind(), message: error.to_string() })),
+    };
+    OracleOutput { id, ok: score.is_some(), score, error }
+}

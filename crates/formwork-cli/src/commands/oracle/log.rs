@@ -1,0 +1,21 @@
+//! The oracle's log on standard error.
+
+use std::io;
+
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// What goes wrong, and with `verbose` every call.
+pub(super) fn start(verbose: bool) {
+    let level = if verbose { LevelFilter::INFO } else { LevelFilter::WARN };
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        .with_target(false)
+        .without_time();
+    let of_ours =
+        Targets::new().with_target("formwork_oracle", level).with_target("formwork", LevelFilter::WARN);
+    // Whoever has set a subscriber already has a log.
+    _ = tracing_subscriber::registry().with(lines).with(of_ours).try_init();
+}

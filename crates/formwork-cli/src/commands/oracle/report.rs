@@ -1,0 +1,82 @@
+//! `formwork oracle report`: what a ledger amounts to.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+
+use formwork_oracle::ScoreEvent;
+use formwork_oracle::ledger::Entries;
+use formwork_oracle::report::Report;
+
+use crate::exit::{Done, Failed};
+use crate::files;
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork oracle batch wallets/ --ledger scores.jsonl > answers.jsonl
+  formwork oracle report scores.jsonl
+  formwork oracle report scores.jsonl --html report.html --json
+
+Lines that are damaged, as by a loss of power, are named on standard error and skipped.
+
+Exit codes:
+  0    the report is there, whether targets are met or not
+  2    wrong usage, or a file that cannot be used";
+
+/// Hold a ledger of scores against the targets
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    /// What `--ledger` of the other commands has written; `-` is standard input
+    ledger: PathBuf,
+    /// Write a page with plots, which needs nothing else
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+    let name = files::name(&args.ledger);
+    let report = if args.ledger == Path::new("-") {
+        read(Entries::new(io::stdin().lock()), &name)?
+    } else {
+        let entries: Entries<BufReader<fs::File>> = Entries::open(&args.ledger).map_err(Failed::usage)?;
+        read(entries, &name)?
+    };
+    if let Some(path) = &args.html {
+        let title =
+            format!("Scores in {}", args.ledger.file_name().unwrap_or(args.ledger.as_os_str()).display());
+        fs::write(path, report.html(&title))
+            .map_err(|error| Failed::usage(format!("cannot write {}: {error}", path.display())))?;
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{report}")?;
+    }
+    Ok(Done::Fine)
+}
+
+fn read(entries: Entries<impl BufRead>, name: &str) -> Result<Report, Failed> {
+    let mut broken = None;
+    let events = entries.map_while(|entry| match entry {
+        Ok(entry) => Some(entry),
+        Err(error) => {
+            broken = Some(error);
+            None
+        }
+    });
+    // One by one: a ledger may be longer than the memory.
+    let events = events.filter_map(|entry: Result<ScoreEvent, _>| {
+        entry.inspect_err(|damaged| eprintln!("warning: {name}: {damaged}")).ok()
+    });
+    let report = Report::of(events);
+    match broken {
+        Some(error) => Err(Failed::usage(format!("cannot read {name}: {error}"))),
+        None => Ok(report),
+    }
+}

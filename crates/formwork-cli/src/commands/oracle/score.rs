@@ -1,0 +1,74 @@
+//! `formwork oracle score`: one wallet in, one score out.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use formwork_core::spaced;
+use formwork_extract::CancellationToken;
+use formwork_oracle::wallet::Reader;
+
+use super::asking::{Asking, Version, failed};
+use super::{log, wallets};
+use crate::exit::{Done, Failed};
+use crate::{files, interrupt};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork oracle score wallet.json
+  formwork oracle score history.csv --survey survey.json
+  formwork oracle score wallet.json --examples few-shot.json --prompt mine.md --json
+  formwork oracle score wallet.json --provider ollama --model qwen3:8b -v
+
+It prints the score as one line of JSON: score, scoreBreakdown, reasoning, risk_factors, strengths, and where it comes
+from: source (`ai` or `fallback`), prompt, model, attempts.
+
+Exit codes:
+  0    there is a score, a model's or the fallback's
+  1    with --no-fallback: no model gave a valid one
+  2    wrong usage, or a file that cannot be used
+  3    the model is not available
+  130  interrupted";
+
+/// Score one wallet
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    /// The wallet: a JSON document or a CSV file of transactions; `-` is JSON on standard input
+    wallet: PathBuf,
+    /// The owner's survey, for a wallet that brings none: a JSON document
+    #[arg(long, value_name = "FILE")]
+    survey: Option<PathBuf>,
+    #[command(flatten)]
+    version: Version,
+    #[command(flatten)]
+    asking: Asking,
+    /// Print the score with every call that was made for it
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+    let survey = args.survey.as_deref();
+    files::one_standard_input(&[args.wallet.as_path(), survey.unwrap_or(Path::new(""))])?;
+    let reader = wallets::reader(survey)?;
+    let wallet = if args.wallet == Path::new("-") {
+        Reader::json(&reader, io::stdin().lock(), "standard input")
+    } else {
+        reader.file(&args.wallet)
+    };
+    let wallet = wallet.map_err(Failed::usage)?;
+    let (checked, prompt) = (args.asking.checked()?, args.version.find()?);
+    log::start(args.asking.verbose);
+    let cancel = CancellationToken::new();
+    interrupt::run(&cancel, async {
+        let opened = checked.open().await?;
+        let oracle = checked.oracle(&opened, prompt, |builder| builder)?;
+        let scored = oracle.request(&wallet).with_cancel(cancel.clone()).run().await;
+        let scored = scored.map_err(|error| failed(&error))?;
+        let line =
+            if args.json { serde_json::to_value(&scored.event) } else { serde_json::to_value(&scored) };
+        let line = line.map_err(io::Error::from)?;
+        writeln!(io::stdout().lock(), "{}", spaced(&line))?;
+        Ok(Done::Fine)
+    })
+}

@@ -1,0 +1,118 @@
+//! `formwork oracle serve`: the oracle over HTTP.
+
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use formwork_oracle::metrics::Metrics;
+use formwork_oracle::service::{ApiKey, Limits, Service};
+
+use super::asking::{Asking, Version};
+use super::log;
+use crate::exit::{Done, Failed};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork oracle serve
+  formwork oracle serve --listen 0.0.0.0:8080 --api-key-env ORACLE_KEY --ledger scores.jsonl
+  curl -H 'content-type: application/json' -d @wallet.json http://127.0.0.1:8080/v1/score
+  curl -H 'content-type: text/csv' --data-binary @history.csv http://127.0.0.1:8080/v1/score
+
+POST /v1/score takes a wallet and gives its score: the same fields, whether a model gave it or it was counted; `source` says
+which. GET /health and GET /metrics (Prometheus) are there too. Errors are application/problem+json. SIGINT and SIGTERM end
+it when the requests that are open have their answers.
+
+Exit codes:
+  0    ended by a signal
+  2    wrong usage, or a file, a key or an address that cannot be used
+  3    the model is not available";
+
+/// How much longer a request may take than a score, whose fallback answers when its time is up.
+const MARGIN: Duration = Duration::from_secs(10);
+
+/// Score wallets over HTTP
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    /// The address to listen at; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// The environment variable with the key that requests have to bring: at least 16 characters
+    #[arg(long, value_name = "NAME")]
+    api_key_env: Option<String>,
+    /// The most bytes of a request's body
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..))]
+    max_body: u32,
+    /// How many wallets are scored at a time; others wait
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    concurrency: u16,
+    #[command(flatten)]
+    version: Version,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+    let (checked, prompt) = (args.asking.checked()?, args.version.find()?);
+    let key = args.api_key_env.as_deref().map(ApiKey::from_env).transpose().map_err(Failed::usage)?;
+    log::start(args.asking.verbose);
+    // Before the model is loaded, which takes longer than to learn that the port is taken.
+    let listener = TcpListener::bind(args.listen)
+        .map_err(|error| Failed::usage(format!("cannot listen at {}: {error}", args.listen)))?;
+    let address = listener.local_addr().map_err(Failed::usage)?;
+    if key.is_none() && !address.ip().is_loopback() {
+        eprintln!("warning: whoever reaches {address} can ask for scores: set --api-key-env");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failed::usage(format!("the runtime cannot be started: {error}")))?;
+    let served = runtime.block_on(async {
+        let opened = checked.open().await?;
+        let metrics = Metrics::new();
+        let oracle = checked.oracle(&opened, prompt, |builder| builder.with_observer(metrics.clone()))?;
+        let mut limits = Limits::default();
+        limits.max_body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
+        limits.max_concurrent = usize::from(args.concurrency);
+        limits.timeout = oracle.deadline().saturating_add(MARGIN);
+        let prompt = oracle.prompt();
+        let hash = prompt.hash.get(..12).unwrap_or(&prompt.hash);
+        eprintln!("listening at http://{address}, prompt {} ({hash})", prompt.name);
+        let service = Service::new(oracle, metrics).with_limits(limits);
+        let service = key.into_iter().fold(service, Service::with_api_key);
+        service
+            .serve(listener, ended())
+            .await
+            .map_err(|error| Failed::usage(format!("cannot serve: {error}")))
+    });
+    // What does not listen (a model that is still thinking) is left behind.
+    runtime.shutdown_background();
+    served.map(|()| Done::Fine)
+}
+
+/// Waits for the signal that ends the service; the second one ends the process at once.
+async fn ended() {
+    signal().await;
+    eprintln!("ending when open requests have their answers; once more ends at once");
+    tokio::spawn(async {
+        signal().await;
+        std::process::exit(130);
+    });
+}
+
+#[cfg(unix)]
+async fn signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let interrupt = tokio::signal::ctrl_c();
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => tokio::select! {
+            _ = interrupt => {}
+            _ = terminate.recv() => {}
+        },
+        Err(_) => _ = interrupt.await,
+    }
+}
+
+#[cfg(not(unix))]
+async fn signal() {
+    _ = tokio::signal::ctrl_c().await;
+}

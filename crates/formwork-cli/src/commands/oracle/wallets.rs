@@ -1,0 +1,114 @@
+//! Many wallets: out of folders, files, and rows.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use formwork_oracle::wallet::{Reader, Wallet};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::exit::Failed;
+use crate::files;
+
+/// One wallet, or why it is none, under the name that its row has.
+pub(super) struct Named {
+    pub(super) id: String,
+    pub(super) wallet: Result<Wallet, String>,
+}
+
+/// A reader that knows this survey.
+pub(super) fn reader(survey: Option<&Path>) -> Result<Reader, Failed> {
+    let Some(path) = survey else { return Ok(Reader::new()) };
+    let survey = Reader::survey(&files::bytes(path)?, &files::name(path)).map_err(Failed::usage)?;
+    Ok(Reader::new().with_survey(survey))
+}
+
+/// The wallets that these paths mean, in their order, read by another thread as they are asked for. A folder stands for its
+/// `.json` and `.csv` files, sorted by name; a `.jsonl` file, or `-` for standard input, for a wallet on each line.
+pub(super) fn incoming(paths: &[PathBuf]) -> Result<Receiver<Named>, Failed> {
+    let mut sources = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let inside = inside(path)?;
+            if inside.is_empty() {
+                let message = format!("there is no .json or .csv file in {}", path.display());
+                return Err(Failed::usage(message));
+            }
+            sources.extend(inside);
+        } else if path == Path::new("-") || path.is_file() {
+            sources.push(path.clone());
+        } else {
+            return Err(Failed::usage(format!(
+                "cannot read {}: there is no such file or folder",
+                path.display()
+            )));
+        }
+    }
+    files::one_standard_input(&sources.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
+    let (sender, receiver) = channel(1);
+    thread::Builder::new()
+        .name("wallets".to_owned())
+        .spawn(move || {
+            for source in sources {
+                if !send(&source, &sender) {
+                    return;
+                }
+            }
+        })
+        .map_err(|error| Failed::usage(format!("a thread to read the wallets cannot be started: {error}")))?;
+    Ok(receiver)
+}
+
+fn inside(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
+    let failed = |error: io::Error| Failed::usage(format!("cannot read {}: {error}", folder.display()));
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let is_wallet =
+            path.extension().and_then(OsStr::to_str).is_some_and(|end| matches!(end, "json" | "csv"));
+        if is_wallet && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Reads what a path means; `false` if nobody wants more.
+fn send(path: &Path, out: &Sender<Named>) -> bool {
+    let reader = Reader::new();
+    let name = files::name(path);
+    let is_rows = path == Path::new("-") || path.extension().is_some_and(|end| end == "jsonl");
+    if !is_rows {
+        let wallet = reader.file(path).map_err(|error| error.to_string());
+        return out.blocking_send(Named { id: name, wallet }).is_ok();
+    }
+    let input: Box<dyn BufRead> = if path == Path::new("-") {
+        Box::new(BufReader::new(io::stdin()))
+    } else {
+        match File::open(path) {
+            Ok(file) => Box::new(BufReader::new(file)),
+            Err(error) => {
+                let wallet = Err(format!("cannot read {name}: {error}"));
+                return out.blocking_send(Named { id: name, wallet }).is_ok();
+            }
+        }
+    };
+    for (index, line) in input.split(b'\n').enumerate() {
+        let id = format!("{name}:{}", index + 1);
+        let (wallet, is_over) = match line {
+            Ok(line) if line.trim_ascii().is_empty() => continue,
+            Ok(line) => (reader.slice(&line).map_err(|error| format!("{id}: {error}")), false),
+            Err(error) => (Err(format!("{id}: {error}")), true),
+        };
+        if out.blocking_send(Named { id, wallet }).is_err() {
+            return false;
+        }
+        if is_over {
+            break;
+        }
+    }
+    true
+}

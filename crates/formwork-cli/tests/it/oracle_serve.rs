@@ -1,0 +1,156 @@
+//! `formwork oracle serve` and `report`: a score asked for over a socket, found again in the ledger's report.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
+
+use super::{command, folder, formwork, refused, temporary};
+
+const WALLET: &str = r#"{"as_of": "2026-11-01", "summary": {"transactions": 40, "failed": 2, "first": "2025-11-01",
+    "last": "2026-10-22", "active_days": 20, "counterparties": 9}, "expected": {"min": 500, "max": 700}}"#;
+
+const KEY: &str = "correct-horse-battery";
+
+/// A server that speaks like Ollama's generate API: one score that does not follow from its breakdown, then good ones.
+fn ollama() -> Server {
+    let reply = |score: u32| {
+        let breakdown =
+            json!({"activity": 80, "maturity": 70, "diversity": 60, "riskBehavior": 51, "surveyMatch": 40});
+        let answer = json!({
+            "score": score, "scoreBreakdown": breakdown, "reasoning": "Two years of steady use.",
+            "risk_factors": [], "strengths": ["age"],
+        });
+        let body = json!({
+            "model": "m", "response": answer.to_string(), "done": true, "done_reason": "stop",
+            "prompt_eval_count": 700, "eval_count": 120,
+        });
+        Reply::json(body.to_string())
+    };
+    Server::start([reply(900), reply(610), reply(612)]).unwrap()
+}
+
+/// The service as a process, ended with the test.
+struct Serving {
+    child: Child,
+    address: String,
+}
+
+impl Serving {
+    fn start(config: &str, ledger: &str) -> Self {
+        let mut command = command(&[
+            "oracle", "serve", "--listen", "127.0.0.1:0", "--config", config, "--api-key-env", "ORACLE_TEST_KEY",
+            "--ledger", ledger, "--max-body", "2000",
+        ]);
+        let mut child = command.env("ORACLE_TEST_KEY", KEY).spawn().unwrap();
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        errors.read_line(&mut line).unwrap();
+        let address = line.strip_prefix("listening at http://").and_then(|rest| rest.split(',').next());
+        let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
+        // Read to its end, so that it never waits to be read.
+        std::thread::spawn(move || errors.read_to_string(&mut String::new()));
+        Self { child, address }
+    }
+
+    fn send(&self, request: &str) -> (u16, String) {
+        let mut socket = TcpStream::connect(&self.address).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        socket.write_all(request.as_bytes()).unwrap();
+        let mut text = String::new();
+        socket.read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    fn score(&self, key: &str, body: &str) -> (u16, Value) {
+        let (status, body) = self.send(&format!(
+            "POST /v1/score HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             authorization: Bearer {key}\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        ));
+        (status, serde_json::from_str(&body).unwrap())
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn config(server: &Server) -> String {
+    let text = format!(
+        "[providers.primary]\nkind = \"ollama\"\nmodel = \"m\"\nstream = false\nprobe = false\nbase_url = \"{}\"\n",
+        server.url()
+    );
+    temporary("serve.toml", text)
+}
+
+#[test]
+fn scores_asked_for_over_http_are_in_the_report() {
+    let server = ollama();
+    let ledger = folder().join("serve.jsonl").display().to_string();
+    let mut serving = Serving::start(&config(&server), &ledger);
+    let (status, score) = serving.score(KEY, WALLET);
+    assert_eq!((status, &score["score"], &score["source"], &score["attempts"]), (200, &json!(610), &json!("ai"), &json!(2)));
+    assert_eq!(serving.score(KEY, WALLET).0, 200);
+    assert_eq!(serving.score("wrong-horse-battery", WALLET).0, 401);
+    assert_eq!(serving.score(KEY, &" ".repeat(2_001)).0, 413);
+    assert_eq!(serving.score(KEY, "{").0, 400);
+    let (status, page) = serving.send(&format!(
+        "GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\nx-api-key: {KEY}\r\n\r\n"
+    ));
+    assert_eq!(status, 200);
+    assert!(page.contains("formwork_oracle_cross_checks_total{result=\"failed\"} 1\n"), "{page}");
+    #[cfg(unix)]
+    {
+        let id = serving.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        assert_eq!(serving.child.wait().unwrap().code(), Some(0), "ended in order");
+    }
+    drop(serving);
+
+    let mut lines = std::fs::read_to_string(&ledger).unwrap();
+    assert_eq!(lines.lines().count(), 2);
+    lines.push_str("{\"request_id\": \"torn\n");
+    std::fs::write(&ledger, lines).unwrap();
+    let page = folder().join("report.html").display().to_string();
+    let ran = formwork(&["oracle", "report", &ledger, "--html", &page], "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("schema compliance without retries      > 95 %     50.0 %        2  missed\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("rejected: invalid at $.score, 1 times\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("expected: 2 of 2 within"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("serve.jsonl: line 3 is skipped: "), "{}", ran.stderr);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("<title>Scores in serve.jsonl</title>") && page.matches("<svg").count() == 4);
+    let ran = formwork(&["oracle", "report", "-", "--json"], std::fs::read(&ledger).unwrap());
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&report["scores"], &report["attempts"]), (&json!(2), &json!({"1": 1, "2": 1})));
+}
+
+#[test]
+fn an_empty_ledger_meets_nothing_and_misses_nothing() {
+    let ran = formwork(&["oracle", "report", "-"], "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!ran.stdout.contains("met") && !ran.stdout.contains("missed"), "{}", ran.stdout);
+}
+
+#[test]
+fn what_cannot_be_served_is_said_before_anything_is_loaded() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    refused(&formwork(&["oracle", "serve", "--listen", &address], ""), 2, "cannot listen at 127.0.0.1:");
+    let ran = formwork(&["oracle", "serve", "--api-key-env", "FORMWORK_NO_SUCH_KEY"], "");
+    refused(&ran, 2, "FORMWORK_NO_SUCH_KEY is not set");
+    let mut short = command(&["oracle", "serve", "--api-key-env", "ORACLE_TEST_KEY"]);
+    short.env("ORACLE_TEST_KEY", "short");
+    let ran = super::run(short, "");
+    refused(&ran, 2, "ORACLE_TEST_KEY holds no key");
+    assert!(!ran.stderr.contains("short:"), "{}", ran.stderr);
+    refused(&formwork(&["oracle", "report", "no/such.jsonl"], ""), 2, "no/such.jsonl");
+}
