@@ -42,8 +42,18 @@ struct Serving {
 impl Serving {
     fn start(config: &str, ledger: &str) -> Self {
         let mut command = command(&[
-            "oracle", "serve", "--listen", "127.0.0.1:0", "--config", config, "--api-key-env", "ORACLE_TEST_KEY",
-            "--ledger", ledger, "--max-body", "2000",
+            "oracle",
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--config",
+            config,
+            "--api-key-env",
+            "ORACLE_TEST_KEY",
+            "--ledger",
+            ledger,
+            "--max-body",
+            "2000",
         ]);
         let mut child = command.env("ORACLE_TEST_KEY", KEY).spawn().unwrap();
         let mut errors = BufReader::new(child.stderr.take().unwrap());
@@ -97,14 +107,16 @@ fn scores_asked_for_over_http_are_in_the_report() {
     let ledger = folder().join("serve.jsonl").display().to_string();
     let mut serving = Serving::start(&config(&server), &ledger);
     let (status, score) = serving.score(KEY, WALLET);
-    assert_eq!((status, &score["score"], &score["source"], &score["attempts"]), (200, &json!(610), &json!("ai"), &json!(2)));
+    assert_eq!(
+        (status, &score["score"], &score["source"], &score["attempts"]),
+        (200, &json!(610), &json!("ai"), &json!(2))
+    );
     assert_eq!(serving.score(KEY, WALLET).0, 200);
     assert_eq!(serving.score("wrong-horse-battery", WALLET).0, 401);
     assert_eq!(serving.score(KEY, &" ".repeat(2_001)).0, 413);
     assert_eq!(serving.score(KEY, "{").0, 400);
-    let (status, page) = serving.send(&format!(
-        "GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\nx-api-key: {KEY}\r\n\r\n"
-    ));
+    let (status, page) = serving
+        .send(&format!("GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\nx-api-key: {KEY}\r\n\r\n"));
     assert_eq!(status, 200);
     assert!(page.contains("formwork_oracle_cross_checks_total{result=\"failed\"} 1\n"), "{page}");
     #[cfg(unix)]
@@ -122,7 +134,11 @@ fn scores_asked_for_over_http_are_in_the_report() {
     let page = folder().join("report.html").display().to_string();
     let ran = formwork(&["oracle", "report", &ledger, "--html", &page], "");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stdout.contains("schema compliance without retries      > 95 %     50.0 %        2  missed\n"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("schema compliance without retries      > 95 %     50.0 %        2  missed\n"),
+        "{}",
+        ran.stdout
+    );
     assert!(ran.stdout.contains("rejected: invalid at $.score, 1 times\n"), "{}", ran.stdout);
     assert!(ran.stdout.contains("expected: 2 of 2 within"), "{}", ran.stdout);
     assert!(ran.stderr.contains("serve.jsonl: line 3 is skipped: "), "{}", ran.stderr);

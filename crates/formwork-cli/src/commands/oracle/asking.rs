@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use formwork_core::{Error, ErrorKind};
+use formwork_oracle::ledger::Ledger;
+use formwork_oracle::ledger::Ledger;
 use formwork_oracle::{CrossCheck, Examples, Formula, Oracle, OracleBuilder, Prompt};
 
 use crate::exit::Failed;
@@ -33,6 +35,12 @@ pub(super) struct Asking {
     /// Fail where no model gives a score, instead of counting transactions
     #[arg(long)]
     no_fallback: bool,
+    /// Append every score to this file, for `formwork oracle report`
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+    /// Append every score with its calls to this file, for `formwork oracle report`
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
     /// Say every call, not only what goes wrong
     #[arg(long, short)]
     pub(super) verbose: bool,
@@ -71,7 +79,8 @@ impl Asking {
             Some(path) => Examples::read(path, &check).map_err(Failed::usage)?,
             None => Examples::none(),
         };
-        Ok(Checked { asking: self, check, examples })
+        let ledger = self.ledger.as_ref().map(Ledger::open).transpose().map_err(Failed::usage)?;
+        Ok(Checked { asking: self, check, examples, ledger })
     }
 }
 
@@ -80,6 +89,7 @@ pub(super) struct Checked<'a> {
     asking: &'a Asking,
     check: CrossCheck,
     examples: Examples,
+    ledger: Option<Ledger>,
 }
 
 impl Checked<'_> {
@@ -99,7 +109,7 @@ impl Checked<'_> {
         prompt: Prompt,
         more: impl FnOnce(OracleBuilder) -> OracleBuilder,
     ) -> Result<Oracle, Failed> {
-        let Asking { patches, max_tokens, timeout, no_fallback, .. } = self.asking;
+        let Asking { patches, max_tokens, timeout, no_fallback, ledger, .. } = self.asking;
         let mut builder = Oracle::builder()
             .with_prompt(prompt)
             .with_examples(self.examples.clone())
@@ -114,6 +124,12 @@ impl Checked<'_> {
         }
         if *no_fallback {
             builder = builder.without_fallback();
+        }
+        if let Some(path) = ledger {
+            builder = builder.with_observer(Ledger::open(path).map_err(Failed::usage)?);
+        }
+        if let Some(ledger) = &self.ledger {
+            builder = builder.with_observer(ledger.clone());
         }
         let builder = opened.backends.iter().cloned().fold(builder, OracleBuilder::with_target);
         more(builder).build().map_err(|error| failed(&error))
