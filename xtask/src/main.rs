@@ -3,6 +3,7 @@
 mod bench;
 mod corpora;
 mod registry;
+mod review;
 mod schema;
 mod servers;
 mod tidy;
@@ -28,6 +29,8 @@ enum Chore {
     Corpora(corpora::Args),
     /// Look after what is known of models, crates/formwork-dialect/registry/models.toml
     Registry(registry::Args),
+    /// Measure reviews: whether they are consistent, and whether judges agree with people
+    Review(review::Args),
     /// Write schemas/*.json from the Rust types
     Schema(schema::Args),
     /// Start and stop real model servers to test against
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Chore::Bench(args) => bench::run(&args),
         Chore::Corpora(args) => corpora::run(&args),
         Chore::Registry(args) => registry::run(&args),
+        Chore::Review(args) => review::run(&args),
         Chore::Schema(args) => schema::run(&args),
         Chore::Servers(args) => servers::run(&args),
         Chore::Tidy(args) => tidy::run(&args),

@@ -3,6 +3,7 @@
 //! It is a library so that its tests and the schemas of its output need no process. What other programs read is in
 //! [`rows`]; the rest is for people.
 
+mod agents;
 mod commands;
 mod exit;
 mod files;
@@ -28,6 +29,8 @@ Examples:
   formwork chat \"What is JSON?\"
   formwork shape run --shape feature-design.shape --input feature-design-input.json
   formwork read answer.txt
+  formwork review --rubric rubric.yaml answer.json
+  formwork skill run headline --dir examples/skills --input text=\"Maria moved to Lisbon.\"
   formwork doctor
   formwork oracle score wallet.json
   echo 'Sure: {\"age\": 34,}' | formwork read --json
@@ -56,6 +59,8 @@ enum Command {
     Read(commands::read::Args),
     Doctor(commands::doctor::Args),
     Lower(commands::lower::Args),
+    Review(commands::review::Args),
+    Skill(commands::skill::Args),
     #[cfg(feature = "local")]
     Models(commands::models::Args),
     Oracle(commands::oracle::Args),
@@ -71,6 +76,8 @@ pub fn run() -> ExitCode {
         Command::Read(args) => commands::read::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Lower(args) => commands::lower::run(&args),
+        Command::Review(args) => commands::review::run(&args),
+        Command::Skill(args) => commands::skill::run(&args),
         #[cfg(feature = "local")]
         Command::Models(args) => commands::models::run(&args),
         Command::Oracle(args) => commands::oracle::run(&args),

@@ -10,7 +10,9 @@ use formwork_dialect::Finding;
 use formwork_json::{Edit, ReadError};
 use formwork_oracle::wallet::Band;
 use formwork_oracle::{PromptId, ScoreSource, Scored};
+use formwork_review::GenerationResult;
 use formwork_schema::SchemaError;
+use formwork_skill::{Skill, SkillError, SkillOutcome, TemplateType};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -519,4 +521,76 @@ pub struct OracleVersionScore {
     pub score: u16,
     /// Where it comes from.
     pub source: ScoreSource,
+}
+
+/// A skill in `formwork skill list --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SkillRow {
+    /// What it is called.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// Who does the work; null is a handler.
+    pub template_type: Option<TemplateType>,
+    /// Its file.
+    pub file: String,
+    /// The JSON Schema of its inputs.
+    pub inputs: Value,
+    /// The JSON Schema of its output; null where it says none.
+    pub output: Option<Value>,
+}
+
+impl SkillRow {
+    pub(crate) fn new(skill: &Skill) -> Self {
+        Self {
+            name: skill.name().to_owned(),
+            description: skill.descriptor().description.clone(),
+            template_type: skill.descriptor().template_type,
+            file: skill.file().to_owned(),
+            inputs: skill.input_schema(),
+            output: skill.output_schema().cloned(),
+        }
+    }
+}
+
+/// The output of `formwork skill run --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SkillRunOutput {
+    /// The skill.
+    pub skill: String,
+    /// Whether it brought something.
+    pub ok: bool,
+    /// What it brought.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<SkillOutcome>,
+    /// Why it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<SkillRunError>,
+}
+
+/// Why a skill brought nothing.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SkillRunError {
+    /// The class, if a model was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<ErrorKind>,
+    /// In words.
+    pub message: String,
+    /// Every call, where something was to be generated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<GenerationResult>,
+}
+
+impl SkillRunOutput {
+    pub(crate) fn new(skill: &str, result: &Result<SkillOutcome, SkillError>) -> Self {
+        let error = result.as_ref().err().map(|error| SkillRunError {
+            class: error.kind(),
+            message: error.to_string(),
+            generation: match error {
+                SkillError::Generation { result, .. } => Some((**result).clone()),
+                _ => None,
+            },
+        });
+        Self { skill: skill.to_owned(), ok: result.is_ok(), outcome: result.as_ref().ok().cloned(), error }
+    }
 }

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     check::run(args)
 }
 
-fn rows(path: &Path) -> Result<Vec<Value>, String> {
+pub(crate) fn rows(path: &Path) -> Result<Vec<Value>, String> {
     let file = File::open(path).map_err(|error| {
         format!(
             "{}: {error} (the corpora lie beside the project; name their folder with --folder)",
@@ -50,7 +50,7 @@ fn rows(path: &Path) -> Result<Vec<Value>, String> {
         .collect()
 }
 
-fn text<'r>(row: &'r Value, field: &str) -> &'r str {
+pub(crate) fn text<'r>(row: &'r Value, field: &str) -> &'r str {
     row[field].as_str().unwrap_or_default()
 }
 

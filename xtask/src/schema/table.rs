@@ -9,7 +9,9 @@ use formwork_dialect::registry::{Entry, Registry, RegistryError};
 use formwork_json::ReadError;
 use formwork_oracle::wallet::Wallet;
 use formwork_oracle::{ScoreEvent, Scored};
+use formwork_review::{Comparison, GenerationResult, ReviewResult, ReviewRubric};
 use formwork_schema::SchemaError;
+use formwork_skill::{SkillDescriptor, SkillOutcome, SkillReport};
 use serde_json::Value;
 
 use super::document::{plain, read, written};
@@ -50,6 +52,15 @@ pub(super) fn all() -> Vec<(&'static str, String)> {
         ("score", written::<Scored>()),
         ("score-event", written::<ScoreEvent>()),
         ("wallet", read::<Wallet>()),
+        // formwork-review
+        ("comparison", written::<Comparison>()),
+        ("generation-result", written::<GenerationResult>()),
+        ("review-result", written::<ReviewResult>()),
+        ("rubric", read::<ReviewRubric>()),
+        // formwork-skill
+        ("skill", read::<SkillDescriptor>()),
+        ("skill-outcome", written::<SkillOutcome>()),
+        ("skill-report", written::<SkillReport>()),
         // formwork
         ("formwork.toml", config()),
         // formwork-cli
@@ -67,6 +78,8 @@ pub(super) fn all() -> Vec<(&'static str, String)> {
         ("read-output", written::<rows::ReadOutput>()),
         ("server-model-details", written::<rows::ServerModelDetails>()),
         ("server-model-output", written::<rows::ServerModelOutput>()),
+        ("skill-run-output", written::<rows::SkillRunOutput>()),
+        ("skill-row", written::<rows::SkillRow>()),
     ]
 }
 

@@ -9,4 +9,6 @@ pub(crate) mod lower;
 pub(crate) mod models;
 pub(crate) mod oracle;
 pub(crate) mod read;
+pub(crate) mod review;
 pub(crate) mod shape;
+pub(crate) mod skill;

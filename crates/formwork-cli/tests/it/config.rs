@@ -161,7 +161,7 @@ fn the_doctor_speaks_to_people() {
     assert!(ran.code == 0 && ran.stdout.contains("Examples:\n  formwork doctor"), "{}", ran.stdout);
 }
 
-fn answer(text: &str) -> Reply {
+pub(crate) fn answer(text: &str) -> Reply {
     let message = json!({"role": "assistant", "content": text});
     Reply::json(json!({"choices": [{"message": message, "finish_reason": "stop"}]}).to_string())
 }

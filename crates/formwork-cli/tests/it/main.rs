@@ -15,7 +15,9 @@ mod models;
 mod oracle;
 mod oracle_serve;
 mod read;
+mod review;
 mod shape;
+mod skill;
 // The models of a few kilobytes that formwork-local is tested with.
 #[cfg(feature = "local")]
 #[path = "../../../formwork-local/tests/it/tiny.rs"]

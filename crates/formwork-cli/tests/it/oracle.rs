@@ -198,8 +198,16 @@ fn a_batch_answers_every_wallet_in_order() {
     let config = config("batch.toml", &server);
     let one: Value = serde_json::from_slice(&std::fs::read(wallet("batch.json", 40)).unwrap()).unwrap();
     let rows = format!("{one}\n\n{{\"summary\": {{\"transactions\": -5}}}}\n{one}\n");
-    let ran = formwork(&["oracle", "batch", "--config", &config, "--concurrency", "3", "-"], rows);
+    let ledger = super::folder().join("batch.ledger.jsonl").display().to_string();
+    let ran = formwork(
+        &["oracle", "batch", "--config", &config, "--concurrency", "3", "--ledger", &ledger, "-"],
+        rows,
+    );
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let kept = std::fs::read_to_string(&ledger).unwrap();
+    let kept: Vec<Value> = kept.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(kept.len(), 2, "a wallet that cannot be read was not scored");
+    assert_eq!(against_schema("score-event.json", &kept[0]), [""; 0]);
     let rows = ran.rows();
     let told: Vec<_> = rows.iter().map(|row| (row["id"].as_str().unwrap(), row["ok"] == true)).collect();
     let expected = [("standard input:1", true), ("standard input:3", false), ("standard input:4", true)];

@@ -6,7 +6,6 @@ use std::time::Duration;
 use clap::ValueEnum;
 use formwork_core::{Error, ErrorKind};
 use formwork_oracle::ledger::Ledger;
-use formwork_oracle::ledger::Ledger;
 use formwork_oracle::{CrossCheck, Examples, Formula, Oracle, OracleBuilder, Prompt};
 
 use crate::exit::Failed;
@@ -35,9 +34,6 @@ pub(super) struct Asking {
     /// Fail where no model gives a score, instead of counting transactions
     #[arg(long)]
     no_fallback: bool,
-    /// Append every score to this file, for `formwork oracle report`
-    #[arg(long, value_name = "FILE")]
-    ledger: Option<PathBuf>,
     /// Append every score with its calls to this file, for `formwork oracle report`
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
@@ -109,7 +105,7 @@ impl Checked<'_> {
         prompt: Prompt,
         more: impl FnOnce(OracleBuilder) -> OracleBuilder,
     ) -> Result<Oracle, Failed> {
-        let Asking { patches, max_tokens, timeout, no_fallback, ledger, .. } = self.asking;
+        let Asking { patches, max_tokens, timeout, no_fallback, .. } = self.asking;
         let mut builder = Oracle::builder()
             .with_prompt(prompt)
             .with_examples(self.examples.clone())
@@ -124,9 +120,6 @@ impl Checked<'_> {
         }
         if *no_fallback {
             builder = builder.without_fallback();
-        }
-        if let Some(path) = ledger {
-            builder = builder.with_observer(Ledger::open(path).map_err(Failed::usage)?);
         }
         if let Some(ledger) = &self.ledger {
             builder = builder.with_observer(ledger.clone());

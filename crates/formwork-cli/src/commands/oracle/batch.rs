@@ -19,6 +19,7 @@ const AFTER_HELP: &str = "\
 Examples:
   formwork oracle batch wallets/ > scores.jsonl
   formwork oracle batch one.json two.csv --prompt v2
+  formwork oracle batch wallets/ --ledger scores.ledger.jsonl > /dev/null
   cat wallets.jsonl | formwork oracle batch - --concurrency 8
       rows: a wallet -> {\"id\", \"ok\", \"score\"?, \"error\"?}
 

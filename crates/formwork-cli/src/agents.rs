@@ -1,0 +1,132 @@
+//! What `review` and `skill` have in common: how models are asked, and how errors end the command.
+
+use std::path::Path;
+use std::time::Duration;
+
+use formwork_core::{Error, ErrorKind, Level};
+use formwork_extract::CancellationToken;
+use formwork_json::read;
+use formwork_review::Agent;
+use formwork_review::document::DocumentError;
+use formwork_skill::SkillError;
+use serde_json::Value;
+
+use crate::commands::extract::report;
+use crate::exit::Failed;
+use crate::files;
+
+/// How every call is made.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Asking {
+    /// Makes answers repeatable; another seed, other answers
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Seconds for everything together [default: 60]
+    #[arg(long, value_parser = seconds)]
+    timeout: Option<f64>,
+    /// The most tokens of an answer
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: Option<u32>,
+    /// Say what was asked, what came back, what was wrong with it and what is asked next
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|value| (0.001..=86_400.0).contains(value))
+        .ok_or_else(|| "expected seconds, from 0.001 to 86400".to_owned())
+}
+
+impl Asking {
+    /// The agent, asking so.
+    pub(crate) fn apply(&self, mut agent: Agent, cancel: &CancellationToken) -> Agent {
+        agent = agent.with_cancel(cancel.clone());
+        if let Some(seed) = self.seed {
+            agent = agent.with_seed(seed);
+        }
+        if let Some(limit) = self.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
+            agent = agent.with_time_limit(limit);
+        }
+        if let Some(tokens) = self.max_tokens {
+            agent = agent.with_max_tokens(tokens);
+        }
+        if self.verbose {
+            agent.with_observer(report::Report)
+        } else {
+            agent.with_observer(report::Spinner::new())
+        }
+    }
+
+    /// The same with another seed.
+    pub(crate) fn with_seed(&self, seed: u64) -> Self {
+        Self { seed: Some(seed), ..self.clone() }
+    }
+
+    /// The seed, if there is one.
+    pub(crate) const fn seed(&self) -> Option<u64> {
+        self.seed
+    }
+}
+
+/// JSON if the text is a JSON document, the text itself if not.
+pub(crate) fn output(path: &Path) -> Result<Value, Failed> {
+    let text = files::text(path)?;
+    if text.trim().is_empty() {
+        return Err(Failed::usage(format!("{}: there is nothing in it", files::name(path))));
+    }
+    let json = read(&text, Level::Strict).ok().map(|reading| reading.into_candidates().swap_remove(0).value);
+    // A number or a word alone is a text that happens to be JSON.
+    Ok(json.filter(|value| value.is_object() || value.is_array()).unwrap_or(Value::String(text)))
+}
+
+/// A pair `name=value` of the command line.
+pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or_else(|| "expected NAME=VALUE".to_owned())?;
+    if name.is_empty() {
+        return Err("expected a name before `=`".to_owned());
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// A value of the command line: `@file` is the text of a file.
+pub(crate) fn value(text: &str) -> Result<String, Failed> {
+    match text.strip_prefix('@') {
+        Some(path) => files::text(Path::new(path)),
+        None => Ok(text.to_owned()),
+    }
+}
+
+/// A file that cannot be used, with the places.
+pub(crate) fn document(error: &DocumentError) -> Failed {
+    Failed::usage(format!("{error:#}"))
+}
+
+/// The exit code of a run's error.
+pub(crate) fn run(error: &Error) -> Failed {
+    of_kind(error.kind(), format!("{error:#}"))
+}
+
+/// The exit code of a skill's error.
+pub(crate) fn skill(error: &SkillError) -> Failed {
+    match error {
+        SkillError::Document(error) => document(error),
+        SkillError::Review { error: reason, .. } => of_kind(reason.kind(), format!("{error}")),
+        SkillError::Generation { result, .. } => {
+            let kind = result.error.as_ref().map_or(ErrorKind::Rejected, |error| error.kind);
+            of_kind(kind, error.to_string())
+        }
+        SkillError::Failed { .. } | SkillError::Late { .. } => Failed::no_answer(error),
+        _ => Failed::usage(error),
+    }
+}
+
+fn of_kind(kind: ErrorKind, message: String) -> Failed {
+    match kind {
+        ErrorKind::Schema | ErrorKind::Config => Failed::usage(message),
+        ErrorKind::Unavailable => Failed::unavailable(message),
+        ErrorKind::Cancelled => Failed::interrupted(),
+        _ => Failed::no_answer(message),
+    }
+}

@@ -1,0 +1,231 @@
+//! `formwork review`: an output against a rubric, or two outputs against each other.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use formwork_extract::CancellationToken;
+use formwork_review::document::Format;
+use formwork_review::{
+    Agent, Comparison, CriterionResult, LlmReviewService, Material, Pair, Preferred, ReviewPrice,
+    ReviewResult, ReviewRubric, Verdict,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::agents::{self, Asking};
+use crate::exit::{Done, Failed};
+use crate::targets::Targets;
+use crate::{files, interrupt};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork review --rubric examples/skills/rubrics/reply.yaml reply.txt
+  formwork review --rubric rubric.yaml --task \"Answer the customer.\" --data price_list=@prices.json --json reply.txt
+  echo '{\"title\": \"Crash\"}' | formwork review --rubric rubric.yaml
+  formwork review --rubric rubric.yaml --check
+  formwork review --against other.txt --task \"Explain JSON.\" answer.txt
+  formwork review --rubric rubric.yaml --config production.toml answer.json
+
+A rubric is YAML or TOML:
+
+  name: reply
+  votes: {extra: 2, near: 10}      # optional: more votes where the judge is not sure
+  criteria:
+    - id: polite
+      description: The reply is polite.
+    - id: short                    # decided without a model; also `rule` and `pattern`
+      description: The reply has at most 400 characters.
+      schema: {maxLength: 400}
+
+Exit codes:
+  0    no criterion failed (with --against: one of the two is better)
+  1    one failed (with --against: neither is)
+  2    wrong usage, or a rubric or file that cannot be used
+  3    the model is not available
+  130  interrupted";
+
+/// Review an output against a rubric
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The output, JSON or text; `-` or nothing is standard input
+    #[arg(default_value = "-")]
+    output: PathBuf,
+    /// The rubric, YAML or TOML
+    #[arg(long, short, required_unless_present = "against")]
+    rubric: Option<PathBuf>,
+    /// Say which of the two outputs is better instead, asking in both orders
+    #[arg(long, value_name = "FILE", conflicts_with = "rubric")]
+    against: Option<PathBuf>,
+    /// What the output was made for; `@FILE` is the text of a file
+    #[arg(long)]
+    task: Option<String>,
+    /// Data that criteria need, JSON or text; `NAME=@FILE` is the content of a file
+    #[arg(long, value_name = "NAME=VALUE", value_parser = agents::pair, conflicts_with = "against")]
+    data: Vec<(String, String)>,
+    /// Only look whether the rubric can be used
+    #[arg(long, conflicts_with = "against")]
+    check: bool,
+    /// How freely the judge chooses its words: 0 takes the likeliest [default: 0.2]
+    #[arg(long, short, value_parser = temperature)]
+    temperature: Option<f64>,
+    /// How many criteria are judged at a time
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    concurrency: u16,
+    #[command(flatten)]
+    targets: Targets,
+    #[command(flatten)]
+    asking: Asking,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn temperature(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|value| (0.0..=2.0).contains(value))
+        .ok_or_else(|| "expected a number from 0 to 2".to_owned())
+}
+
+pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
+    let cancel = CancellationToken::new();
+    interrupt::run(&cancel, async {
+        match (&args.rubric, &args.against) {
+            (Some(path), _) => review(args, path, &cancel).await,
+            (None, Some(other)) => compare(args, other, &cancel).await,
+            (None, None) => Err(Failed::usage("--rubric is missing")),
+        }
+    })
+}
+
+async fn review(args: &Args, path: &Path, cancel: &CancellationToken) -> Result<Done, Failed> {
+    let rubric = rubric(path)?;
+    let mut out = io::stdout().lock();
+    if args.check {
+        writeln!(out, "{}: {} criteria", files::name(path), rubric.criteria.len())?;
+        return Ok(Done::Fine);
+    }
+    let mut material = Material::new(agents::output(&args.output)?);
+    if let Some(task) = &args.task {
+        material.task = agents::value(task)?;
+    }
+    for (name, text) in &args.data {
+        let text = agents::value(text)?;
+        material = material.with_data(name, serde_json::from_str(&text).unwrap_or(Value::String(text)));
+    }
+    // Where rules decide everything, nobody has to wait for a model.
+    let service = if rubric.asks_a_model() {
+        service(args, cancel).await?
+    } else {
+        LlmReviewService::new(Agent::new([]))
+    };
+    let review = service.review(material, &rubric).await.map_err(|error| agents::run(&error))?;
+    if args.json {
+        print(&mut out, &review)?;
+    } else {
+        write!(out, "{}", words(&review))?;
+    }
+    Ok(if review.pass { Done::Fine } else { Done::No })
+}
+
+async fn compare(args: &Args, other: &Path, cancel: &CancellationToken) -> Result<Done, Failed> {
+    files::one_standard_input(&[&args.output, other])?;
+    let task = args.task.as_ref().map(|task| agents::value(task)).transpose()?.unwrap_or_default();
+    let pair = Pair { task, a: files::text(&args.output)?, b: files::text(other)? };
+    let service = service(args, cancel).await?;
+    let comparison = service.compare(&pair).await.map_err(|error| agents::run(&error))?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        print(&mut out, &comparison)?;
+    } else {
+        write!(out, "{}", compared(&comparison, &files::name(&args.output), &files::name(other)))?;
+    }
+    Ok(if comparison.preferred == Preferred::Indeterminate { Done::No } else { Done::Fine })
+}
+
+async fn service(args: &Args, cancel: &CancellationToken) -> Result<LlmReviewService, Failed> {
+    let opened = args.targets.open_for_agents().await?;
+    let agent = args.asking.apply(Agent::new(opened.backends), cancel);
+    let service = LlmReviewService::new(agent).with_concurrency(usize::from(args.concurrency));
+    Ok(match args.temperature {
+        Some(temperature) => service.with_temperature(temperature),
+        None => service,
+    })
+}
+
+/// The rubric of a file.
+fn rubric(path: &Path) -> Result<ReviewRubric, Failed> {
+    let text = files::text(path)?;
+    ReviewRubric::parse(&files::name(path), &text, Format::of(path)).map_err(|error| agents::document(&error))
+}
+
+fn print(out: &mut impl Write, value: &impl Serialize) -> Result<(), Failed> {
+    serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// A review for people.
+pub(super) fn words(review: &ReviewResult) -> String {
+    let mut text = String::new();
+    for result in &review.criteria_results {
+        text.push_str(&format!("{}\n", line(result)));
+    }
+    let lists = [
+        ("issues", &review.issues),
+        ("suggested fixes", &review.suggested_fixes),
+        ("indeterminate", &review.indeterminate),
+    ];
+    for (title, points) in lists.into_iter().filter(|(_, points)| !points.is_empty()) {
+        text.push_str(&format!("{title}:\n"));
+        for point in points {
+            text.push_str(&format!("  - {}\n", plain(point)));
+        }
+    }
+    text.push_str(&format!("{} ({})\n", if review.pass { "pass" } else { "fail" }, price(&review.price)));
+    text
+}
+
+fn line(result: &CriterionResult) -> String {
+    let CriterionResult { criterion_id, verdict, reasoning, confidence, votes, .. } = result;
+    let verdict = match verdict {
+        Verdict::Pass => "pass",
+        Verdict::Fail => "FAIL",
+        Verdict::Indeterminate => "?   ",
+    };
+    let sure = match votes {
+        0 => String::new(),
+        1 => format!(" (confidence {confidence})"),
+        votes => format!(" (confidence {confidence}, {votes} votes)"),
+    };
+    format!("{verdict}  {criterion_id}: {}{sure}", plain(reasoning))
+}
+
+fn price(price: &ReviewPrice) -> String {
+    let ReviewPrice { calls, extra_calls, usage, .. } = price;
+    let extra = if *extra_calls > 0 { format!(", {extra_calls} of them for votes") } else { String::new() };
+    let calls = if *calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
+    format!("{calls}{extra}, {} tokens in, {} out", usage.input_tokens, usage.output_tokens)
+}
+
+fn compared(comparison: &Comparison, one: &str, other: &str) -> String {
+    let name = |preferred| match preferred {
+        Preferred::A => one,
+        Preferred::B => other,
+        Preferred::Indeterminate => "neither",
+    };
+    let mut text = String::new();
+    for (order, said) in [("first", &comparison.forward), ("second", &comparison.swapped)] {
+        let (preferred, why) = (name(said.preferred), plain(&said.reasoning));
+        text.push_str(&format!("{one} shown {order}: {preferred} (confidence {}): {why}\n", said.confidence));
+    }
+    let why = if comparison.consistent { "" } else { ", because the order decides" };
+    text.push_str(&format!("better: {}{why} ({})\n", name(comparison.preferred), price(&comparison.price)));
+    text
+}
+
+/// Text of a model on one line, without what a terminal would act on.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

@@ -1,0 +1,71 @@
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use formwork_skill::{Skill, TemplateType};
+
+use super::Folder;
+use crate::agents;
+use crate::exit::{Done, Failed};
+use crate::rows::SkillRow;
+
+/// Look whether skills can be used
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Files, or folders of skills
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+}
+
+/// List the skills of a folder
+#[derive(clap::Args)]
+pub(super) struct ListArgs {
+    #[command(flatten)]
+    folder: Folder,
+    /// Print one JSON object for each
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+    let mut out = io::stdout().lock();
+    let mut wrong = Vec::new();
+    for path in &args.paths {
+        let skills =
+            if path.is_dir() { Skill::load_all(path) } else { Skill::load(path).map(|skill| vec![skill]) };
+        match skills {
+            Ok(skills) => {
+                for skill in skills {
+                    writeln!(out, "{}: {} ({})", skill.file(), skill.name(), kind(&skill))?;
+                }
+            }
+            Err(error) => wrong.push(agents::skill(&error).to_string()),
+        }
+    }
+    if wrong.is_empty() { Ok(Done::Fine) } else { Err(Failed::usage(wrong.join("\n"))) }
+}
+
+pub(super) fn list(args: &ListArgs) -> Result<Done, Failed> {
+    let mut out = io::stdout().lock();
+    for skill in args.folder.all()? {
+        if args.json {
+            serde_json::to_writer(&mut out, &SkillRow::new(&skill)).map_err(io::Error::from)?;
+            writeln!(out)?;
+            continue;
+        }
+        writeln!(out, "{} ({})\n    {}", skill.name(), kind(&skill), skill.descriptor().description)?;
+        for (name, spec) in &skill.descriptor().inputs {
+            let optional = if spec.optional || spec.default.is_some() { ", optional" } else { "" };
+            let about =
+                if spec.description.is_empty() { String::new() } else { format!(": {}", spec.description) };
+            writeln!(out, "    --input {name}=<{}{optional}>{about}", spec.kind.as_str())?;
+        }
+    }
+    Ok(Done::Fine)
+}
+
+fn kind(skill: &Skill) -> String {
+    match skill.descriptor().template_type {
+        Some(kind) => TemplateType::as_str(kind).to_owned(),
+        None => format!("handler {}", skill.descriptor().handler.as_deref().unwrap_or(skill.name())),
+    }
+}

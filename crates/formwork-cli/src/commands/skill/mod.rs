@@ -1,0 +1,103 @@
+//! `formwork skill`: what models are asked for, as files.
+
+mod check;
+mod new;
+mod report;
+mod run;
+
+use std::path::{Path, PathBuf};
+
+use formwork_skill::Skill;
+
+use crate::agents;
+use crate::exit::{Done, Failed};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork skill list --dir examples/skills
+  formwork skill run headline --dir examples/skills --input text=\"Maria, 34, moved to Lisbon.\"
+  formwork skill run examples/skills/ticket.yaml --input title=\"Charged twice\" --json
+  formwork skill run review-reply --dir examples/skills --inputs inputs.json --provider ollama --model qwen3:8b
+  formwork skill check examples/skills
+  formwork skill new headline --type LLM_JSON_GENERATION
+  formwork skill report --dir examples/skills --runs 20
+
+A skill is a YAML file with typed inputs, a prompt, the schema of its output, and how it is asked for; schemas/skill.json
+describes it for editors.
+
+Exit codes:
+  0    done
+  1    no valid answer, a review that failed, or (report) a target that was missed
+  2    wrong usage, inputs, or a file that cannot be used
+  3    the model is not available
+  130  interrupted";
+
+/// Run, check and measure skills: prompts with typed inputs and checked outputs
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    Run(run::Args),
+    Check(check::Args),
+    List(check::ListArgs),
+    New(new::Args),
+    Report(report::Args),
+}
+
+pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
+    match &args.action {
+        Action::Run(args) => run::run(args),
+        Action::Check(args) => check::run(args),
+        Action::List(args) => check::list(args),
+        Action::New(args) => new::run(args),
+        Action::Report(args) => report::run(args),
+    }
+}
+
+/// Where skills lie.
+#[derive(clap::Args)]
+struct Folder {
+    /// The folder of the skills
+    #[arg(long, default_value = "skills", value_name = "FOLDER")]
+    dir: PathBuf,
+}
+
+impl Folder {
+    /// All skills of the folder.
+    fn all(&self) -> Result<Vec<Skill>, Failed> {
+        Skill::load_all(&self.dir).map_err(|error| agents::skill(&error))
+    }
+
+    /// The skill of a name or of a file.
+    fn one(&self, name: &str) -> Result<Skill, Failed> {
+        let path = Path::new(name);
+        if path.extension().is_some() {
+            return Skill::load(path).map_err(|error| agents::skill(&error));
+        }
+        // The usual place first: whoever asks for one skill need not have all others right.
+        let usual = self.dir.join(format!("{name}.yaml"));
+        if usual.is_file() {
+            let skill = Skill::load(&usual).map_err(|error| agents::skill(&error))?;
+            if skill.name() == name {
+                return Ok(skill);
+            }
+        }
+        let all = self.all()?;
+        let names: Vec<&str> = all.iter().map(Skill::name).collect();
+        let advice = match formwork_review::document::nearest(name, names.iter().copied()) {
+            Some(meant) => format!(": did you mean `{meant}`?"),
+            None if names.is_empty() => ": there is none (--dir names another folder)".to_owned(),
+            None => format!("; there are {}", names.join(", ")),
+        };
+        let folder = self.dir.display();
+        all.iter()
+            .find(|skill| skill.name() == name)
+            .cloned()
+            .ok_or_else(|| Failed::usage(format!("there is no skill `{name}` in {folder}{advice}")))
+    }
+}

@@ -1,0 +1,49 @@
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use formwork_skill::{Skill, TemplateType, draft};
+
+use super::Folder;
+use crate::exit::{Done, Failed};
+
+/// Begin a new skill: writes a file to start from
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Its name: small letters, digits and hyphens
+    name: String,
+    /// Who does the work: LLM_JSON_GENERATION, LLM_REVIEW, or handler
+    #[arg(long = "type", default_value = "LLM_JSON_GENERATION", value_parser = kind)]
+    kind: Kind,
+    #[command(flatten)]
+    folder: Folder,
+}
+
+#[derive(Clone, Copy)]
+struct Kind(Option<TemplateType>);
+
+fn kind(text: &str) -> Result<Kind, String> {
+    let all = [TemplateType::LlmJsonGeneration, TemplateType::LlmReview];
+    if text == "handler" {
+        return Ok(Kind(None));
+    }
+    let found = all.into_iter().find(|kind| kind.as_str() == text);
+    found
+        .map(|kind| Kind(Some(kind)))
+        .ok_or_else(|| "expected LLM_JSON_GENERATION, LLM_REVIEW or handler".to_owned())
+}
+
+pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+    let text = draft(&args.name, args.kind.0);
+    // A name that is none would make a file that is none.
+    if let Err(error) = Skill::parse("name", &text) {
+        return Err(Failed::usage(format!("`{}` is no name of a skill: {error}", args.name)));
+    }
+    let path: PathBuf = args.folder.dir.join(format!("{}.yaml", args.name));
+    let failed = |error: io::Error| Failed::usage(format!("{}: {error}", path.display()));
+    std::fs::create_dir_all(&args.folder.dir).map_err(failed)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    writeln!(io::stdout().lock(), "{}", path.display())?;
+    Ok(Done::Fine)
+}

@@ -1,0 +1,110 @@
+use std::io::{self, Write};
+
+use formwork_extract::CancellationToken;
+use formwork_skill::{Skill, SkillReport, Tally};
+use serde_json::Value;
+
+use super::Folder;
+use super::run::{opened, runner};
+use crate::agents::Asking;
+use crate::exit::{Done, Failed};
+use crate::interrupt;
+use crate::targets::Targets;
+
+/// Measure skills against the agent layer's five targets, on their own examples
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Their names or files; all of the folder without any
+    skills: Vec<String>,
+    /// How often each example is run, each time with another seed
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    runs: u64,
+    #[command(flatten)]
+    folder: Folder,
+    #[command(flatten)]
+    targets: Targets,
+    #[command(flatten)]
+    asking: Asking,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+    let skills = match args.skills.as_slice() {
+        [] => args.folder.all()?,
+        names => names.iter().map(|name| args.folder.one(name)).collect::<Result<_, _>>()?,
+    };
+    // Handlers are registered in programs, and this one has none.
+    let skills: Vec<Skill> =
+        skills.into_iter().filter(|skill| skill.descriptor().template_type.is_some()).collect();
+    if skills.iter().all(|skill| skill.descriptor().examples.is_empty()) {
+        return Err(Failed::usage("there is nothing to measure: no skill has `examples`"));
+    }
+    let cancel = CancellationToken::new();
+    let tally = interrupt::run(&cancel, measure(args, &skills, &cancel))?;
+    let report = tally.report();
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer(&mut out, &report).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{}", table(&report))?;
+    }
+    if report.targets.iter().all(|target| target.n == 0) && report.unavailable > 0 {
+        return Err(Failed::unavailable("no provider answered any of the runs"));
+    }
+    let missed = report.targets.iter().any(|target| target.met == Some(false));
+    Ok(if missed { Done::No } else { Done::Fine })
+}
+
+async fn measure(args: &Args, skills: &[Skill], cancel: &CancellationToken) -> Result<Tally, Failed> {
+    let mut tally = Tally::default();
+    let first = args.asking.seed().unwrap_or(1);
+    // One model for all of them: opening it once per skill would be what is measured. Seeds change with each run, so
+    // each has a runner of its own, on the same backends.
+    for skill in skills {
+        let models = opened(skill, &args.targets).await?;
+        for seed in first..first + args.runs {
+            let asking = args.asking.with_seed(seed);
+            let runner = runner(skill, &models, &asking, cancel);
+            for (n, example) in skill.descriptor().examples.iter().enumerate() {
+                let result = runner.execute(skill.name(), Value::Object(example.clone())).await;
+                if let Err(error) = &result {
+                    eprintln!("{}, example {}, seed {seed}: {error}", skill.name(), n + 1);
+                }
+                tally.add(&n.to_string(), &result);
+                if cancel.is_cancelled() {
+                    return Err(Failed::interrupted());
+                }
+            }
+        }
+    }
+    Ok(tally)
+}
+
+/// The document's table with what was measured.
+fn table(report: &SkillReport) -> String {
+    let mut text = format!("{:<27}{:<9}{:<12}{:<7}\n", "metric", "target", "measured", "n");
+    for row in &report.targets {
+        let measured = row.measured.map_or("-".to_owned(), |value| match row.unit.as_str() {
+            "%" => format!("{value:.1} %"),
+            unit => format!("{value:.3} {unit}"),
+        });
+        let met = match row.met {
+            Some(true) => "met",
+            Some(false) => "MISSED",
+            None => "",
+        };
+        let line = format!(
+            "{:<27}{:<9}{measured:<12}{:<7}{met:<8}{}",
+            row.metric, row.target, row.n, row.measurement
+        );
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    if report.unavailable > 0 {
+        text.push_str(&format!("{} runs got no answer and count nowhere\n", report.unavailable));
+    }
+    text
+}

@@ -1,0 +1,122 @@
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use formwork_core::spaced;
+use formwork_extract::CancellationToken;
+use formwork_skill::{NamedBackends, Skill, SkillRunnerService, TemplateType};
+use serde_json::{Map, Value};
+
+use super::Folder;
+use crate::agents::{self, Asking};
+use crate::commands::review::words;
+use crate::exit::{Done, Failed};
+use crate::rows::SkillRunOutput;
+use crate::targets::{Opened, Targets};
+use crate::{files, interrupt};
+
+/// Run a skill
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Its name, or its file
+    skill: String,
+    /// An input: a string as it is, all else as JSON; `NAME=@FILE` is the text of a file
+    #[arg(long = "input", short, value_name = "NAME=VALUE", value_parser = agents::pair)]
+    input: Vec<(String, String)>,
+    /// A file with all inputs as one JSON object; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    inputs: Option<PathBuf>,
+    #[command(flatten)]
+    folder: Folder,
+    #[command(flatten)]
+    targets: Targets,
+    #[command(flatten)]
+    asking: Asking,
+    /// Print the output with its history as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+    let skill = args.folder.one(&args.skill)?;
+    let inputs = inputs(args, &skill)?;
+    let cancel = CancellationToken::new();
+    interrupt::run(&cancel, async {
+        // What is wrong with the inputs is told before a model is opened.
+        skill.complete(inputs.clone()).map_err(|error| agents::skill(&error))?;
+        let opened = opened(&skill, &args.targets).await?;
+        let runner = runner(&skill, &opened, &args.asking, &cancel);
+        let result = runner.execute(skill.name(), inputs).await;
+        let mut out = io::stdout().lock();
+        if args.json {
+            serde_json::to_writer(&mut out, &SkillRunOutput::new(skill.name(), &result))
+                .map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+        let outcome = result.map_err(|error| agents::skill(&error))?;
+        let failed = outcome.review.as_ref().is_some_and(|review| !review.pass);
+        if !args.json {
+            match &outcome.review {
+                Some(review) if outcome.template_type == Some(TemplateType::LlmReview) => {
+                    write!(out, "{}", words(review))?;
+                }
+                Some(review) if failed => {
+                    writeln!(out, "{}", spaced(&outcome.output))?;
+                    eprint!("the review failed:\n{}", words(review));
+                }
+                _ => writeln!(out, "{}", spaced(&outcome.output))?,
+            }
+        }
+        Ok(if failed { Done::No } else { Done::Fine })
+    })
+}
+
+/// The models that a skill or the command line names.
+pub(super) async fn opened(skill: &Skill, targets: &Targets) -> Result<Opened, Failed> {
+    let provider = skill.descriptor().provider.as_deref();
+    targets.or_provider(provider).open_for_agents().await.map_err(|failed| match provider {
+        Some(_) if failed.is_usage() => agents::skill(&skill.at("provider", failed.to_string())),
+        _ => failed,
+    })
+}
+
+/// A runner of this skill, with these models under whatever name it has for them.
+pub(super) fn runner(
+    skill: &Skill,
+    opened: &Opened,
+    asking: &Asking,
+    cancel: &CancellationToken,
+) -> SkillRunnerService {
+    let mut backends = NamedBackends::new(opened.backends.clone());
+    if let Some(name) = &skill.descriptor().provider {
+        backends = backends.with(name, opened.backends.clone());
+    }
+    let tokens = opened.defaults.max_tokens;
+    let (asking, cancel) = (asking.clone(), cancel.clone());
+    SkillRunnerService::new(backends).with_skill(skill.clone()).with_agent(move |agent| {
+        let agent = match (agent.max_tokens(), tokens) {
+            (None, Some(tokens)) => agent.with_max_tokens(tokens),
+            _ => agent,
+        };
+        asking.apply(agent, &cancel)
+    })
+}
+
+fn inputs(args: &Args, skill: &Skill) -> Result<Value, Failed> {
+    let mut inputs = match &args.inputs {
+        None => Map::new(),
+        Some(path) => match files::json(path)? {
+            Value::Object(inputs) => inputs,
+            _ => {
+                return Err(Failed::usage(format!(
+                    "{}: expected one JSON object with all inputs",
+                    files::name(path)
+                )));
+            }
+        },
+    };
+    for (name, text) in &args.input {
+        let value = skill.parse_input(name, &agents::value(text)?).map_err(Failed::usage)?;
+        inputs.insert(name.clone(), value);
+    }
+    Ok(Value::Object(inputs))
+}

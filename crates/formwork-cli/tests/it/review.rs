@@ -1,0 +1,169 @@
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
+
+use super::config::{chat, of};
+use super::{Ran, against_schema, example, formwork, temporary};
+
+const RUBRIC: &str = "
+name: scene
+criteria:
+  - {id: names, description: It names the cause.}
+  - {id: short, description: It is short., fix: Cut it.}
+  - {id: kind, description: It is kind.}
+  - {id: prices, description: The prices are right., needs: [price_list]}
+";
+
+fn verdict(verdict: &str, confidence: u8) -> String {
+    json!({"reasoning": "So it is.", "verdict": verdict, "confidence": confidence}).to_string()
+}
+
+fn review(server: &Server, rubric: &str, more: &[&str]) -> Ran {
+    let rubric = temporary("scene.yaml", rubric);
+    let config = temporary(&format!("review-{}.toml", server.address().port()), of(server));
+    let asked = ["review", "--rubric", &rubric, "--config", &config, "--concurrency", "1"];
+    formwork(&[&asked, more].concat(), "The pump broke.")
+}
+
+#[test]
+fn a_review_is_printed_with_its_price() {
+    let answers = [verdict("pass", 90), verdict("fail", 80), verdict("pass", 40)];
+    let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
+    let ran = review(&chat(&answers), RUBRIC, &["--json"]);
+    let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, against_schema("review-result.json", &printed)), (1, vec![]), "{printed}");
+    assert_eq!(printed["pass"], false);
+    assert_eq!(printed["issues"].as_array().unwrap().len(), 1);
+    assert_eq!(printed["suggested_fixes"], json!(["Cut it."]));
+    assert_eq!(printed["indeterminate"].as_array().unwrap().len(), 2);
+    assert_eq!(printed["price"]["calls"], 3);
+
+    let ran = review(&chat(&answers), RUBRIC, &[]);
+    let expected = "\
+pass  names: So it is. (confidence 90)
+FAIL  short: So it is. (confidence 80)
+?     kind: So it is. (confidence 40)
+?     prices: not given: price_list
+issues:
+  - short: It is short. (So it is.)
+suggested fixes:
+  - Cut it.
+indeterminate:
+  - kind: It is kind. (the judge is not sure)
+  - prices: The prices are right. (data that it needs is missing)
+fail (3 calls, 27 tokens in, 15 out)
+";
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (1, expected, ""));
+}
+
+#[test]
+fn indeterminate_alone_passes_and_data_is_given_by_name() {
+    let rubric = RUBRIC.replace("  - {id: short, description: It is short., fix: Cut it.}\n", "");
+    let answers = [verdict("pass", 90), verdict("pass", 40), verdict("pass", 80)];
+    let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
+    let server = chat(&answers);
+    let prices = temporary("prices.json", "[3, 4]");
+    let given = format!("price_list=@{prices}");
+    let ran = review(
+        &server,
+        &rubric,
+        &["--data", &given, "--task", "Say why.", "--temperature", "0.7", "--seed", "3"],
+    );
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let sent: Vec<Value> =
+        server.received().iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect();
+    assert_eq!((sent.len(), &sent[0]["temperature"], &sent[0]["seed"]), (3, &json!(0.7), &json!(3)));
+    let last = |body: &Value| {
+        body["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned()
+    };
+    assert!(last(&sent[2]).contains("[3, 4]") && !last(&sent[1]).contains("[3, 4]"));
+    assert!(last(&sent[0]).contains("Say why.") && last(&sent[0]).contains("The pump broke."));
+}
+
+#[test]
+fn rules_alone_need_no_model() {
+    let rubric = temporary(
+        "rules.toml",
+        "name = \"r\"\n[[criteria]]\nid = \"a\"\ndescription = \"It has a title.\"\nschema = {required = [\"title\"]}\n",
+    );
+    // A model that is not there would be an error.
+    let asked = ["review", "--rubric", &rubric, "--model", "no-such-file.gguf"];
+    let ran = formwork(&asked, r#"{"title": "x"}"#);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (0, "pass  a: the rule holds\npass (0 calls, 0 tokens in, 0 out)\n")
+    );
+    let ran = formwork(&asked, "{}");
+    assert!(
+        ran.code == 1 && ran.stdout.starts_with("FAIL  a: Missing required field at path $.title\n"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn a_rubric_that_cannot_be_used_is_shown_with_its_place() {
+    let rubric = temporary("bad-rubric.yaml", "name: r\ncriteria:\n  - id: a\n    descripton: b\n");
+    let ran = formwork(&["review", "--rubric", &rubric, "--check"], "");
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    let expected = format!(
+        "error: {rubric}:3:5: required field `description` is missing\n  |\n3 |   - id: a\n  |     ^^\n\
+         {rubric}:4:5: there is no `descripton` here: did you mean `description`?\n  |\n4 |     descripton: b\n  |     ^^^^^^^^^^\n"
+    );
+    assert_eq!(ran.stderr, expected);
+    let good = example("skills/rubrics/reply.yaml");
+    let ran = formwork(&["review", "--rubric", &good, "--check"], "");
+    assert_eq!((ran.code, ran.stdout.ends_with("reply.yaml: 5 criteria\n")), (0, true));
+}
+
+#[test]
+fn two_outputs_are_compared_in_both_orders() {
+    let says =
+        |better: &str| json!({"reasoning": "It answers.", "better": better, "confidence": 90}).to_string();
+    let (one, other) = (temporary("one.txt", "Red."), temporary("other.txt", "Lovely weather."));
+    let compare = |answers: &[&str]| {
+        let server = chat(answers);
+        let config = temporary(&format!("compare-{}.toml", server.address().port()), of(&server));
+        formwork(
+            &["review", "--against", &other, "--config", &config, "--task", "A colour?", "--json", &one],
+            "",
+        )
+    };
+    let ran = compare(&[&says("first"), &says("second")]);
+    let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, against_schema("comparison.json", &printed)), (0, vec![]));
+    assert_eq!((&printed["preferred"], &printed["consistent"]), (&json!("a"), &json!(true)));
+    let ran = compare(&[&says("first"), &says("first")]);
+    let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, &printed["preferred"]), (1, &json!("indeterminate")));
+}
+
+#[test]
+fn a_wrong_key_and_a_server_that_stays_busy_are_exit_code_3() {
+    let server = Server::start([Reply::status(401)]).unwrap();
+    let ran = review(&server, RUBRIC, &[]);
+    assert_eq!((ran.code, server.received().len()), (3, 1), "{}", ran.stderr);
+
+    // In real time: 2, 4 and 8 seconds.
+    let server = Server::start([Reply::status(503)]).unwrap();
+    let began = std::time::Instant::now();
+    let one = "name: r\ncriteria: [{id: a, description: It is short.}]\n";
+    let ran = review(&server, one, &[]);
+    let seconds = began.elapsed().as_secs();
+    assert_eq!((ran.code, server.received().len()), (3, 4), "{}", ran.stderr);
+    assert!((14..40).contains(&seconds), "{seconds}");
+}
+
+#[test]
+fn wrong_usage_is_one_message() {
+    let rubric = temporary("usage.yaml", RUBRIC);
+    for (args, says) in [
+        (vec!["review"], "--rubric"),
+        (vec!["review", "--rubric", &rubric, "--data", "x"], "expected NAME=VALUE"),
+        (vec!["review", "--rubric", "none.yaml"], "cannot read none.yaml"),
+        (vec!["review", "--rubric", &rubric, "--temperature", "3"], "from 0 to 2"),
+        (vec!["review", "--rubric", &rubric, "-"], "there is nothing in it"),
+    ] {
+        let ran = formwork(&args, "");
+        assert!(ran.code == 2 && ran.stderr.contains(says), "{args:?}: {} {}", ran.code, ran.stderr);
+    }
+}

@@ -1,0 +1,236 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_core::{
+    Capabilities, Clock, Contract, Enforcement, Error, ErrorKind, Input, Lower, Outcome, Policy, Temperature,
+    Time,
+};
+use formwork_dialect::registry::Registry;
+use formwork_extract::{
+    Backend, CancellationToken, Extractor, ExtractorBuilder, Memory, Observer, TokioClock,
+};
+use serde_json::Value;
+use tracing::{Instrument as _, Span};
+
+/// How models are asked: by the rules of the agent layer.
+///
+/// - The policy is [`Policy::agent`]: one more attempt with the previous answer and what is wrong with it, at 0.2 at most;
+///   calls that fail are repeated after 2, 4 and 8 seconds, or later where the server says so.
+/// - Everything that is done on one [`begun`](Self::begun) agent shares [60 seconds](Self::TIME_LIMIT).
+/// - Schemas go by the name [`output_schema`](Self::SCHEMA_NAME), spans by `llm_generation` and `llm_review`.
+/// - Which dialects a model is asked in is said by [`rungs`]: its own enforcement where the registry knows of one.
+///
+/// Clones share what was learnt of the models.
+///
+/// ```
+/// use formwork_core::Policy;
+/// use formwork_review::Agent;
+/// use formwork_testkit::Scripted;
+/// use std::sync::Arc;
+///
+/// let agent = Agent::new([Arc::new(Scripted::new(["{}"])).into()]).with_policy(Policy::agent(0.4)).with_seed(7);
+/// ```
+#[derive(Clone)]
+pub struct Agent {
+    backends: Vec<Backend>,
+    policy: Policy,
+    limit: Duration,
+    until: Option<Time>,
+    max_tokens: Option<u32>,
+    seed: Option<u64>,
+    clock: Arc<dyn Clock>,
+    observers: Vec<Arc<dyn Observer>>,
+    cancel: CancellationToken,
+    memory: Memory,
+}
+
+impl Agent {
+    /// What schemas are called on the wire.
+    pub const SCHEMA_NAME: &'static str = "output_schema";
+
+    /// How long all that belongs together may take.
+    pub const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+    /// The temperature of first attempts, unless a policy says otherwise.
+    pub const TEMPERATURE: f64 = 0.7;
+
+    /// Asks these, in order.
+    pub fn new(backends: impl IntoIterator<Item = Backend>) -> Self {
+        Self {
+            backends: backends.into_iter().collect(),
+            policy: Policy::agent(Self::TEMPERATURE),
+            limit: Self::TIME_LIMIT,
+            until: None,
+            max_tokens: None,
+            seed: None,
+            clock: Arc::new(TokioClock::new()),
+            observers: Vec::new(),
+            cancel: CancellationToken::new(),
+            memory: Memory::default(),
+        }
+    }
+
+    /// With another policy.
+    #[must_use]
+    pub fn with_policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// With another limit on the time of everything that belongs together.
+    #[must_use]
+    pub const fn with_time_limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// With a limit on the tokens of each answer.
+    #[must_use]
+    pub const fn with_max_tokens(mut self, tokens: u32) -> Self {
+        self.max_tokens = Some(tokens);
+        self
+    }
+
+    /// With a seed for inputs that bring none.
+    #[must_use]
+    pub const fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// With another clock; [`TokioClock`] otherwise.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// And tells this observer about every call.
+    #[must_use]
+    pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observers.push(Arc::new(observer));
+        self
+    }
+
+    /// With a handle that ends everything from outside.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// The same agent with its time running, if it is not yet: everything that is asked of it from now on shares one
+    /// limit.
+    #[must_use]
+    pub fn begun(mut self) -> Self {
+        self.until = self.until.or_else(|| Some(self.clock.now().after(self.limit)));
+        self
+    }
+
+    /// The same agent with no more time than this one has left, and on its clock.
+    #[must_use]
+    pub fn within(mut self, outer: &Self) -> Self {
+        self.clock = Arc::clone(&outer.clock);
+        self.until = match (self.until, outer.until) {
+            (Some(own), Some(outer)) => Some(own.min(outer)),
+            (own, outer) => own.or(outer),
+        };
+        self
+    }
+
+    /// The policy.
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// What time it is for it.
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// The seed for inputs that bring none.
+    pub const fn seed(&self) -> Option<u64> {
+        self.seed
+    }
+
+    /// The limit on the tokens of each answer, if there is one.
+    pub const fn max_tokens(&self) -> Option<u32> {
+        self.max_tokens
+    }
+
+    /// Its policy with another course of the temperature.
+    pub(crate) fn policy_at(&self, temperature: f64) -> Policy {
+        self.policy.clone().with_temperature(Temperature::AtMost { first: temperature, then: 0.2 })
+    }
+
+    /// Asks for one answer.
+    pub(crate) async fn ask(
+        &self,
+        span: Span,
+        contract: Contract,
+        policy: Policy,
+        max_tokens: Option<u32>,
+        input: Input,
+    ) -> Result<Outcome<Value>, Error> {
+        let left = match self.until {
+            None => self.limit,
+            Some(until) => until.since(self.clock.now()),
+        };
+        if left.is_zero() {
+            let message = format!("the {} seconds for all calls together are over", self.limit.as_secs_f64());
+            return Err(Error::new(ErrorKind::Deadline, message));
+        }
+        let mut builder: ExtractorBuilder<Value> = Extractor::for_contract(contract)
+            .with_policy(policy)
+            .with_deadline(left)
+            .with_clock(Arc::clone(&self.clock))
+            .with_memory(self.memory.clone());
+        if let Some(tokens) = max_tokens {
+            builder = builder.with_max_tokens(tokens);
+        }
+        if let Some(seed) = self.seed {
+            builder = builder.with_seed(seed);
+        }
+        builder = self.backends.iter().cloned().fold(builder, ExtractorBuilder::with_target);
+        builder = self.observers.iter().cloned().fold(builder, ExtractorBuilder::with_observer);
+        let extraction = builder.build()?.extraction(input).with_cancel(self.cancel.clone());
+        extraction.run().instrument(span).await
+    }
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent")
+            .field("backends", &self.backends)
+            .field("policy", &self.policy)
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The dialects that a model is asked in: those of its provider, as far as the registry says that the model enforces
+/// them. A model that is not in the registry is taken at its provider's word.
+///
+/// `model` may have its host in front, as in `openrouter/openai/gpt-4o`.
+///
+/// ```
+/// use formwork_core::{Capabilities, Enforcement};
+/// use formwork_review::rungs;
+///
+/// let proxy = Capabilities::new(Enforcement::Schema).with_dialect("openai").with_dialect("json-object");
+/// let names = |model| rungs(model, &proxy).iter().map(|rung| rung.name().to_owned()).collect::<Vec<_>>();
+/// assert_eq!(names("gpt-4o"), ["openai", "json-object", "prompt"]);
+/// assert_eq!(names("gemini/gemini-1.5-pro"), ["prompt"]);
+/// ```
+pub fn rungs(model: &str, capabilities: &Capabilities) -> Vec<Arc<dyn Lower>> {
+    let native = Registry::embedded().lookup(model).map(|entry| {
+        let own = entry.native.enforcement();
+        if entry.json_object { own.max(Enforcement::JsonObject) } else { own }
+    });
+    let mut rungs = formwork_dialect::rungs(capabilities);
+    if let Some(most) = native {
+        rungs.retain(|rung| rung.enforcement() <= most);
+    }
+    rungs
+}

@@ -1,0 +1,79 @@
+//! From criteria to a result. Pure.
+
+use crate::{Criterion, CriterionResult, Indeterminate, ReviewPrice, ReviewResult, Verdict};
+
+/// The result of these criteria, each with what came of it.
+pub(crate) fn aggregate(results: Vec<(&Criterion, CriterionResult)>, price: ReviewPrice) -> ReviewResult {
+    let mut review = ReviewResult {
+        pass: true,
+        issues: Vec::new(),
+        suggested_fixes: Vec::new(),
+        indeterminate: Vec::new(),
+        criteria_results: Vec::new(),
+        price,
+    };
+    for (criterion, mut result) in results {
+        let Criterion { id, description, fix, .. } = criterion;
+        match result.verdict {
+            Verdict::Pass => {}
+            Verdict::Fail => {
+                review.pass = false;
+                review.issues.push(format!("{id}: {description} ({})", result.reasoning));
+                let said = result.suggested_fix.take().filter(|said| !said.trim().is_empty());
+                let fix = said
+                    .or_else(|| fix.clone())
+                    .unwrap_or_else(|| format!("Change the output so that this holds: {description}"));
+                review.suggested_fixes.push(fix.clone());
+                result.suggested_fix = Some(fix);
+            }
+            Verdict::Indeterminate => {
+                let why = result.reason.map_or("", Indeterminate::words);
+                review.indeterminate.push(format!("{id}: {description} ({why})"));
+            }
+        }
+        review.criteria_results.push(result);
+    }
+    review
+}
+
+/// The result of a criterion that nobody judged, or that nobody could.
+pub(crate) fn undecided(criterion: &Criterion, reason: Indeterminate, why: String) -> CriterionResult {
+    CriterionResult {
+        criterion_id: criterion.id.clone(),
+        verdict: Verdict::Indeterminate,
+        reasoning: why,
+        confidence: 0,
+        reason: Some(reason),
+        suggested_fix: None,
+        votes: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn verdicts() -> impl Strategy<Value = Vec<Verdict>> {
+        let one = prop_oneof![Just(Verdict::Pass), Just(Verdict::Fail), Just(Verdict::Indeterminate)];
+        proptest::collection::vec(one, 0..8)
+    }
+
+    proptest! {
+        #[test]
+        fn it_passes_unless_something_failed(verdicts in verdicts()) {
+            let criterion = Criterion::new("a", "b");
+            let results = verdicts.iter().map(|verdict| {
+                let result = undecided(&criterion, Indeterminate::Tied, String::new());
+                (&criterion, CriterionResult { verdict: *verdict, ..result })
+            });
+            let review = aggregate(results.collect(), ReviewPrice::default());
+            let of = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
+            prop_assert_eq!(review.pass, of(Verdict::Fail) == 0);
+            prop_assert_eq!(review.issues.len(), of(Verdict::Fail));
+            prop_assert_eq!(review.suggested_fixes.len(), of(Verdict::Fail));
+            prop_assert_eq!(review.indeterminate.len(), of(Verdict::Indeterminate));
+        }
+    }
+}

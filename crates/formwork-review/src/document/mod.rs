@@ -1,0 +1,277 @@
+//! Files that people write, YAML or TOML, with the places of their mistakes.
+//!
+//! Whatever the format, the document becomes JSON with the place of each value; what is wrong with it is found by the
+//! JSON Schema of the type that it is read as, all at once.
+//!
+//! ```
+//! use formwork_review::document::{Document, Format};
+//!
+//! #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+//! #[serde(deny_unknown_fields)]
+//! struct Port {
+//!     number: u16,
+//! }
+//!
+//! let file = Document::parse("port.yaml", "numbr: 80\n", Format::Yaml)?;
+//! let error = file.read::<Port>().unwrap_err();
+//! assert_eq!(error.findings()[0].to_string(), "port.yaml:1:1: there is no `numbr` here: did you mean `number`?");
+//! # Ok::<(), formwork_review::document::DocumentError>(())
+//! ```
+
+mod error;
+mod toml;
+mod words;
+mod yaml;
+
+use std::path::Path;
+
+use formwork_core::{Context, JsonPath, Report, Validator as _};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+pub use error::{DocumentError, Finding};
+pub use words::nearest;
+
+/// The most bytes of a document. People do not write longer ones.
+pub const MAX_BYTES: usize = 1024 * 1024;
+
+/// How a document is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// YAML 1.2; JSON is a part of it.
+    Yaml,
+    /// TOML 1.0.
+    Toml,
+}
+
+impl Format {
+    /// By the end of a file's name: `.toml` is TOML, all else YAML.
+    pub fn of(path: &Path) -> Self {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("toml") => Self::Toml,
+            _ => Self::Yaml,
+        }
+    }
+}
+
+/// A document that was read, and where each of its values stands.
+#[derive(Debug, Clone)]
+pub struct Document {
+    file: String,
+    text: String,
+    value: Value,
+    places: Vec<Place>,
+}
+
+/// Where a value stands, in bytes of the text.
+#[derive(Debug, Clone)]
+struct Place {
+    path: JsonPath,
+    key: Option<usize>,
+    value: usize,
+}
+
+impl Document {
+    /// Reads a text; `file` is what messages call it.
+    ///
+    /// # Errors
+    /// [`DocumentError`] with the place: the text is no YAML or TOML, a key stands twice, it is longer than
+    /// [`MAX_BYTES`], or its aliases would unfold to more than a person writes.
+    pub fn parse(file: &str, text: &str, format: Format) -> Result<Self, DocumentError> {
+        if text.len() > MAX_BYTES {
+            let message = format!("the file has {} bytes: at most {MAX_BYTES} are read", text.len());
+            return Err(DocumentError::new(vec![Finding::new(file, text, 0, message)]));
+        }
+        let parsed = match format {
+            Format::Yaml => yaml::parse(text),
+            Format::Toml => toml::parse(text),
+        };
+        let (value, places) = parsed
+            .map_err(|(at, message)| DocumentError::new(vec![Finding::new(file, text, at, message)]))?;
+        Ok(Self { file: file.to_owned(), text: text.to_owned(), value, places })
+    }
+
+    /// What messages call it.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The whole document as JSON.
+    pub const fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// Reads it as a type.
+    ///
+    /// # Errors
+    /// [`DocumentError`] with everything that is wrong: a name that is not known (and which one was meant), one that is
+    /// missing, a value of another kind, and what was expected of it.
+    pub fn read<T: JsonSchema + DeserializeOwned>(&self) -> Result<T, DocumentError> {
+        let schema =
+            SchemaSettings::draft2020_12().for_deserialize().into_generator().into_root_schema_for::<T>();
+        let schema = schema.to_value();
+        let compiled = formwork_schema::compile(&schema)
+            .map_err(|error| self.error(JsonPath::root(), error.to_string()))?;
+        let mut report = Report::default();
+        compiled.validate(&self.value, &Context::EMPTY, &mut report);
+        let mut findings: Vec<Finding> =
+            report.violations().iter().map(|violation| words::finding(self, &compiled, violation)).collect();
+        if findings.is_empty() {
+            match serde_path_to_error::deserialize(&self.value) {
+                Ok(read) => return Ok(read),
+                Err(error) => {
+                    let path = words::path(error.path());
+                    findings.push(self.finding(&path, error.inner().to_string()));
+                }
+            }
+        }
+        findings.sort_by_key(|finding| (finding.line, finding.column));
+        Err(DocumentError::new(findings))
+    }
+
+    /// Something that is wrong with the value at a path, in words.
+    pub fn error(&self, path: JsonPath, message: impl Into<String>) -> DocumentError {
+        DocumentError::new(vec![self.finding(&path, message)])
+    }
+
+    /// The same, to be put together with others.
+    pub fn finding(&self, path: &JsonPath, message: impl Into<String>) -> Finding {
+        Finding::new(&self.file, &self.text, self.place(path).map_or(0, |place| place.value), message)
+    }
+
+    /// About the name of a member instead of its value.
+    fn finding_at_key(&self, path: &JsonPath, message: impl Into<String>) -> Finding {
+        let at = self.place(path).map_or(0, |place| place.key.unwrap_or(place.value));
+        Finding::new(&self.file, &self.text, at, message)
+    }
+
+    /// Where a value stands, or the nearest one around it that is there.
+    fn place(&self, path: &JsonPath) -> Option<&Place> {
+        let exact = self.places.iter().find(|place| place.path == *path);
+        exact.or_else(|| self.place(&path.parent()?))
+    }
+}
+
+/// What a parser gives: the value and the places, or where it failed and why.
+type Parsed = Result<(Value, Vec<Place>), (usize, String)>;
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only read")]
+    struct Shop {
+        name: String,
+        items: Vec<Item>,
+    }
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only read")]
+    struct Item {
+        id: String,
+        #[serde(default)]
+        price: u32,
+    }
+
+    fn says(format: Format, text: &str) -> Vec<String> {
+        let read = Document::parse("f", text, format).and_then(|document| document.read::<Shop>());
+        read.unwrap_err().findings().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn yaml_and_toml_give_the_same_value() {
+        let yaml = "name: ä\nitems:\n  - {id: no, price: 3}\n";
+        let toml = "name = \"ä\"\n[[items]]\nid = \"no\"\nprice = 3\n";
+        let value = |text, format| Document::parse("f", text, format).unwrap().value().clone();
+        assert_eq!(value(yaml, Format::Yaml), value(toml, Format::Toml));
+        assert_eq!(value(yaml, Format::Yaml)["items"][0]["id"], "no");
+    }
+
+    #[test]
+    fn everything_that_is_wrong_has_its_place() {
+        let yaml = "name: 7\nitems:\n  - idd: a\n    price: cheap\n";
+        assert_eq!(
+            says(Format::Yaml, yaml),
+            [
+                "f:1:7: Type mismatch at $.name: expected string, found number",
+                "f:3:5: there is no `idd` here: did you mean `id`?",
+                "f:3:5: required field `id` is missing",
+                "f:4:12: Type mismatch at $.items[0].price: expected integer, found string",
+            ]
+        );
+        let toml = "name = 7\n[[items]]\nidd = \"ä\"\n";
+        assert_eq!(
+            says(Format::Toml, toml),
+            [
+                "f:1:8: Type mismatch at $.name: expected string, found number",
+                "f:2:1: required field `id` is missing",
+                "f:3:1: there is no `idd` here: did you mean `id`?",
+            ]
+        );
+    }
+
+    #[test]
+    fn columns_are_counted_in_characters() {
+        let yaml = "items: []\n\"nämé\": {a: ä, b: é}\n";
+        let found = says(Format::Yaml, yaml);
+        assert!(
+            found.contains(&"f:2:1: there is no `nämé` here; there are name, items".to_owned()),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_parsed_has_its_place() {
+        for (format, text, starts, has) in [
+            (Format::Yaml, "name: a\nname: b\n", "f:2:1: ", "duplicate"),
+            (Format::Yaml, "name: [a\nitems: x\n", "f:", ""),
+            (Format::Yaml, "", "f:1:1: ", ""),
+            (Format::Yaml, "name: .inf\n", "f:1:7: ", ".inf"),
+            (Format::Yaml, "a: 1\n---\nb: 2\n", "f:", ""),
+            (Format::Toml, "name = \n", "f:1:8: ", ""),
+            (Format::Toml, "name = 1\nname = 2\n", "f:2:1: ", "duplicate"),
+            (Format::Toml, "when = 2026-01-01\n", "f:1:8: ", "date"),
+        ] {
+            let found = says(format, text);
+            assert!(found[0].starts_with(starts) && found[0].contains(has), "{text:?}: {found:?}");
+            assert!(!found[0].contains("at line"), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn the_place_is_shown_with_a_caret() {
+        let error =
+            Document::parse("f", "name: a\nitems: many\n", Format::Yaml).unwrap().read::<Shop>().unwrap_err();
+        assert_eq!(
+            format!("{error:#}"),
+            "f:2:8: Type mismatch at $.items: expected array, found string\n  |\n2 | items: many\n  |        ^^^^"
+        );
+    }
+
+    #[test]
+    fn bombs_are_refused_at_once() {
+        let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for n in 1..12 {
+            let refs = vec![format!("*a{}", n - 1); 9].join(", ");
+            bomb.push_str(&format!("a{n}: &a{n} [{refs}]\n"));
+        }
+        let deep = format!("a: {}{}", "[".repeat(5000), "]".repeat(5000));
+        let block: String = (0..500).map(|n| format!("{}- \n", " ".repeat(n * 2))).collect();
+        let wide = format!("a: [{}]", "1,".repeat(400_000));
+        for text in [bomb, deep, block, wide, "x".repeat(MAX_BYTES + 1)] {
+            let began = std::time::Instant::now();
+            let found = says(Format::Yaml, &text);
+            assert!(began.elapsed().as_millis() < 1500, "{:?}", began.elapsed());
+            assert!(found.len() == 1 && found[0].len() < 400, "{found:?}");
+        }
+        let deep = format!("a = {}{}", "[".repeat(5000), "]".repeat(5000));
+        assert_eq!(says(Format::Toml, &deep).len(), 1);
+    }
+}

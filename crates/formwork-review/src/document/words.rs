@@ -1,0 +1,87 @@
+//! What a schema finds wrong, as a person is told who writes the file.
+
+use formwork_core::{JsonPath, Segment, Structure as _, Violation};
+use formwork_schema::Compiled;
+use serde_json::Value;
+
+use super::{Document, Finding};
+
+/// The word that was most likely meant, if one is like it at all.
+///
+/// ```
+/// assert_eq!(formwork_review::document::nearest("temprature", ["prompt", "temperature"]), Some("temperature"));
+/// assert_eq!(formwork_review::document::nearest("colour", ["prompt", "temperature"]), None);
+/// ```
+pub fn nearest<'w>(word: &str, among: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
+    /// Between 0 and 1; a slip of the finger is above it, another word far below.
+    const ALIKE: f64 = 0.8;
+
+    among
+        .into_iter()
+        .map(|one| (strsim::jaro_winkler(&word.to_lowercase(), &one.to_lowercase()), one))
+        .filter(|(alike, _)| *alike >= ALIKE)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, one)| one)
+}
+
+/// A violation of a document's schema at its place.
+pub(super) fn finding(document: &Document, schema: &Compiled, violation: &Violation) -> Finding {
+    let path = &violation.path;
+    match (violation.rule.as_str(), path.last()) {
+        ("additionalProperties" | "unevaluatedProperties", Some(Segment::Key(name))) => {
+            let known = known(document, schema, path);
+            let message = match nearest(name, known.iter().map(String::as_str)) {
+                Some(meant) => format!("there is no `{name}` here: did you mean `{meant}`?"),
+                None => format!("there is no `{name}` here; there are {}", known.join(", ")),
+            };
+            document.finding_at_key(path, message)
+        }
+        ("required", Some(Segment::Key(name))) => {
+            let owner = path.parent().unwrap_or_default();
+            document.finding(&owner, format!("required field `{name}` is missing"))
+        }
+        _ => document.finding(path, violation.to_string()),
+    }
+}
+
+/// The names that a member of this object may have.
+fn known(document: &Document, schema: &Compiled, path: &JsonPath) -> Vec<String> {
+    let owner = path.parent().unwrap_or_default();
+    let subschema = schema.subschema(&owner, document.value()).unwrap_or_default();
+    let mut names = Vec::new();
+    gather(&subschema, &subschema, 0, &mut names);
+    names
+}
+
+/// The properties of a schema, of what it refers to, and of its variants.
+fn gather(root: &Value, schema: &Value, depth: usize, names: &mut Vec<String>) {
+    /// References and variants that stand in each other: ours are two or three deep.
+    const DEEP: usize = 8;
+
+    let members = schema["properties"].as_object().into_iter().flatten();
+    for (name, _) in members {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    if depth == DEEP {
+        return;
+    }
+    let target = schema["$ref"].as_str().and_then(|to| root.pointer(to.strip_prefix('#')?));
+    let variants =
+        ["anyOf", "oneOf", "allOf"].iter().filter_map(|keyword| schema[*keyword].as_array()).flatten();
+    for next in target.into_iter().chain(variants) {
+        gather(root, next, depth + 1, names);
+    }
+}
+
+/// serde's path as ours.
+pub(super) fn path(path: &serde_path_to_error::Path) -> JsonPath {
+    use serde_path_to_error::Segment as At;
+    let segments = path.iter().filter_map(|segment| match segment {
+        At::Seq { index } => Some(Segment::Index(*index)),
+        At::Map { key } => Some(Segment::Key(key.clone())),
+        At::Enum { .. } | At::Unknown => None,
+    });
+    segments.collect()
+}

@@ -1,0 +1,160 @@
+use std::fmt;
+
+use formwork_core::JsonPath;
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+use serde_saphyr::{
+    Budget, DefaultMessageFormatter, Error, Location, MessageFormatter as _, Options, Spanned,
+    from_str_with_options,
+};
+
+use super::{Parsed, Place};
+
+pub(super) fn parse(text: &str) -> Parsed {
+    let read: Spanned<Node> =
+        from_str_with_options(text, options()).map_err(|error| refused(text, &error))?;
+    let mut places = Vec::new();
+    let value = flatten(text, read, None, JsonPath::root(), &mut places);
+    Ok((value, places))
+}
+
+/// What a person writes stays far below all of these; what unfolds without end is above one of them soon.
+fn options() -> Options {
+    let mut budget = Budget::default();
+    budget.max_events = 60_000;
+    budget.max_nodes = 20_000;
+    budget.max_aliases = 1_000;
+    budget.max_anchors = 200;
+    budget.max_depth = 48;
+    budget.flow_nesting_limit = 48;
+    budget.max_documents = 1;
+    budget.max_recorded_anchor_events = 20_000;
+    budget.max_recorded_anchor_bytes = super::MAX_BYTES;
+    let mut options = Options::default();
+    options.budget = Some(budget);
+    options.alias_limits.max_total_replayed_events = 20_000;
+    options.alias_limits.max_replay_stack_depth = 8;
+    // `on: yes` are two words, as YAML 1.2 has it.
+    options.strict_booleans = true;
+    options
+}
+
+/// The place and the words of the parser.
+fn refused(text: &str, error: &Error) -> (usize, String) {
+    let error = error.without_snippet();
+    let message = DefaultMessageFormatter.format_message(error).into_owned();
+    (error.location().map_or(0, |location| offset(text, location)), message)
+}
+
+/// The byte at a line and a column of characters.
+fn offset(text: &str, location: Location) -> usize {
+    let (line, column) = (location.line().max(1) as usize, location.column().max(1) as usize);
+    let start = if line == 1 {
+        0
+    } else {
+        text.match_indices('\n').nth(line - 2).map_or(text.len(), |(at, _)| at + 1)
+    };
+    let rest = text.get(start..).unwrap_or_default();
+    let within = rest.char_indices().nth(column - 1).map_or(rest.len(), |(at, _)| at);
+    start + within
+}
+
+fn flatten(
+    text: &str,
+    node: Spanned<Node>,
+    key: Option<usize>,
+    path: JsonPath,
+    places: &mut Vec<Place>,
+) -> Value {
+    places.push(Place { path: path.clone(), key, value: offset(text, node.referenced) });
+    match node.value {
+        Node::Scalar(value) => value,
+        Node::List(items) => {
+            let items = items.into_iter().enumerate();
+            items.map(|(n, item)| flatten(text, item, None, path.index(n), places)).collect()
+        }
+        Node::Map(members) => {
+            let members = members.into_iter().map(|(name, value)| {
+                let at = offset(text, name.referenced);
+                let value = flatten(text, value, Some(at), path.key(name.value.as_str()), places);
+                (name.value, value)
+            });
+            Value::Object(members.collect::<Map<_, _>>())
+        }
+    }
+}
+
+/// Any YAML, with the place of each part.
+enum Node {
+    Scalar(Value),
+    List(Vec<Spanned<Node>>),
+    Map(Vec<(Spanned<String>, Spanned<Node>)>),
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyNode)
+    }
+}
+
+struct AnyNode;
+
+impl<'de> Visitor<'de> for AnyNode {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value that JSON has too")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
+        Ok(Node::Scalar(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
+        Ok(Node::Scalar(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
+        Ok(Node::Scalar(value.into()))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Node, E> {
+        let number = Number::from_f64(value).ok_or_else(|| E::custom("JSON has no number for this"))?;
+        Ok(Node::Scalar(number.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Node, E> {
+        Ok(Node::Scalar(value.into()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node::Scalar(Value::Null))
+    }
+
+    fn visit_none<E>(self) -> Result<Node, E> {
+        Ok(Node::Scalar(Value::Null))
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        Node::deserialize(deserializer)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Node::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Node, A::Error> {
+        let mut map: Vec<(Spanned<String>, Spanned<Node>)> = Vec::new();
+        while let Some((name, value)) = members.next_entry::<Spanned<String>, _>()? {
+            if map.iter().any(|(known, _)| known.value == name.value) {
+                return Err(A::Error::custom(format!("`{}` stands twice", name.value)));
+            }
+            map.push((name, value));
+        }
+        Ok(Node::Map(map))
+    }
+}

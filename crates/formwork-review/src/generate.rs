@@ -1,0 +1,92 @@
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::generation::Generate;
+use crate::review::Review;
+use crate::{Critique, GenerationError, GenerationInput, GenerationResult, Material, ReviewRubric};
+
+/// What [`generate_with_review`] may do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GenerateOptions {
+    /// Whether an answer that fails its review is generated once more, with the critique. Not by default.
+    pub retry_once: bool,
+}
+
+/// Generates, reviews, and generates once more with the critique if the review failed and
+/// [`retry_once`](GenerateOptions::retry_once) is set.
+///
+/// A generation that failed is not reviewed. If the second one fails, the first answer and its review come back with the
+/// error, and `retried` all the same. If a review cannot be made, the answer comes back without one, with the error.
+///
+/// ```
+/// use formwork_review::{
+///     Agent, Criterion, GenerateOptions, GenerationInput, LlmGenerationService, LlmReviewService, ReviewRubric,
+///     generate_with_review,
+/// };
+/// use formwork_testkit::Scripted;
+/// use serde_json::{Value, json};
+/// use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let agent = Agent::new([Arc::new(Scripted::new([r#"{"word": "long-winded"}"#, r#"{"word": "brief"}"#])).into()]);
+/// let short = Criterion::new("short", "The word has at most 6 letters.")
+///     .with_schema(json!({"properties": {"word": {"maxLength": 6}}}));
+/// let result = generate_with_review::<Value>(
+///     &LlmGenerationService::new(agent.clone()),
+///     &LlmReviewService::new(agent),
+///     GenerationInput::new("Say it in a word."),
+///     &json!({"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}),
+///     &ReviewRubric::new("brevity").with_criterion(short),
+///     GenerateOptions { retry_once: true },
+/// ).await;
+/// assert_eq!(result.data.unwrap()["word"], "brief");
+/// assert!(result.retried && result.review.unwrap().pass);
+/// # }
+/// ```
+pub async fn generate_with_review<T: DeserializeOwned>(
+    generator: &dyn Generate,
+    reviewer: &dyn Review,
+    input: GenerationInput,
+    schema: &Value,
+    rubric: &ReviewRubric,
+    options: GenerateOptions,
+) -> GenerationResult<T> {
+    let first = generator.generate(&input, schema).await;
+    let first = reviewed(reviewer, &input, rubric, first).await;
+    let critique = match &first.review {
+        Some(review) if options.retry_once && !review.pass => {
+            Critique { issues: review.issues.clone(), suggestions: review.suggested_fixes.clone() }
+        }
+        _ => return first.decoded(),
+    };
+    let again = GenerationInput { critique: Some(critique), ..input };
+    let second = generator.generate(&again, schema).await;
+    let failed = !second.success;
+    let mut result = if failed {
+        GenerationResult { error: second.error, ..first.clone() }
+    } else {
+        reviewed(reviewer, &again, rubric, GenerationResult { attempts: Vec::new(), ..second.clone() }).await
+    };
+    result.retried = true;
+    result.attempts = first.attempts.into_iter().chain(second.attempts).collect();
+    result.usage = first.usage.plus(second.usage);
+    result.cost = first.cost.plus(second.cost);
+    result.decoded()
+}
+
+/// The same with its review.
+async fn reviewed(
+    reviewer: &dyn Review,
+    input: &GenerationInput,
+    rubric: &ReviewRubric,
+    mut result: GenerationResult,
+) -> GenerationResult {
+    let Some(data) = result.data.as_ref().filter(|_| result.success) else { return result };
+    let material = Material { output: data.clone(), task: input.prompt.clone(), data: input.data.clone() };
+    match reviewer.review(material, rubric).await {
+        Ok(review) => result.review = Some(review),
+        Err(error) => result.error = Some(GenerationError::from(&error)),
+    }
+    result
+}

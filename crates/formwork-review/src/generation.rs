@@ -1,0 +1,272 @@
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use formwork_core::{
+    Attempt, Cost, Error, ErrorKind, Inline, Input, Message, Outcome, Usage, Violation, decode,
+};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tracing::info_span;
+
+use crate::quote::line;
+use crate::{Agent, ReviewResult};
+
+/// What is generated from.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GenerationInput {
+    /// What is asked for.
+    pub prompt: String,
+    /// What the model is told before; nothing by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// Data for the review of what comes out, by name; the generator does not see it.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub data: Map<String, Value>,
+    /// What a reviewer said of an earlier answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub critique: Option<Critique>,
+    /// What all random choices are derived from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+}
+
+/// What a reviewer said of an answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Critique {
+    /// What is wrong with it.
+    pub issues: Vec<String>,
+    /// What to change.
+    pub suggestions: Vec<String>,
+}
+
+/// What came of a generation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GenerationResult<T = Value> {
+    /// Whether there is data.
+    pub success: bool,
+    /// The answer; it satisfies the schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<T>,
+    /// Why there is none, or why it could not be reviewed or generated again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<GenerationError>,
+    /// The review of the data, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewResult>,
+    /// Whether it was generated once more, with the critique.
+    #[serde(default)]
+    pub retried: bool,
+    /// Every call of the generation, in order.
+    pub attempts: Vec<Attempt>,
+    /// What these used up; a review states its own price.
+    pub usage: Usage,
+    /// What that cost.
+    pub cost: Cost,
+}
+
+/// Why something could not be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GenerationError {
+    /// The class.
+    pub kind: ErrorKind,
+    /// In one line.
+    pub message: String,
+    /// What was wrong with the last answer, if there was one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<Violation>,
+}
+
+impl GenerationInput {
+    /// Asks for this.
+    pub fn new(prompt: impl Into<String>) -> Self {
+        Self { prompt: prompt.into(), ..Self::default() }
+    }
+
+    /// With what the model is told before.
+    #[must_use]
+    pub fn with_system(mut self, system: impl Into<String>) -> Self {
+        self.system = Some(system.into());
+        self
+    }
+
+    /// With what a reviewer said.
+    #[must_use]
+    pub fn with_critique(mut self, critique: Critique) -> Self {
+        self.critique = Some(critique);
+        self
+    }
+
+    /// With a seed.
+    #[must_use]
+    pub const fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    fn messages(&self) -> Vec<Message> {
+        let critique = self.critique.as_ref().map(|critique| Message::user(critique.words()));
+        let system = self.system.as_ref().map(Message::system);
+        system.into_iter().chain([Message::user(&self.prompt)]).chain(critique).collect()
+    }
+}
+
+impl Critique {
+    /// The most points of each kind that are told, and the most characters of each.
+    const MOST: (usize, usize) = (20, 500);
+
+    fn words(&self) -> String {
+        let list = |title: &str, points: &[String]| {
+            let points: String = points
+                .iter()
+                .take(Self::MOST.0)
+                .map(|point| format!("\n- {}", line(point, Self::MOST.1)))
+                .collect();
+            if points.is_empty() { String::new() } else { format!("\n\n{title}:{points}") }
+        };
+        format!(
+            "A reviewer rejected an earlier answer.{}{}\n\nAnswer again so that no issue is left.",
+            list("Issues", &self.issues),
+            list("Suggestions", &self.suggestions)
+        )
+    }
+}
+
+impl<T> GenerationResult<T> {
+    /// No data, for this reason.
+    pub fn failed(error: &Error) -> Self {
+        Self {
+            success: false,
+            data: None,
+            error: Some(error.into()),
+            review: None,
+            retried: false,
+            attempts: error.attempts().to_vec(),
+            usage: error.usage(),
+            cost: error.attempts().iter().fold(Cost::default(), |sum, attempt| sum.plus(attempt.cost)),
+        }
+    }
+
+    /// How many attempts were made beyond the first: answers that were asked for again because of their content.
+    pub fn retries(&self) -> u32 {
+        self.attempts.iter().map(|attempt| attempt.attempt.saturating_sub(1)).max().unwrap_or_default()
+    }
+}
+
+impl GenerationResult<Value> {
+    /// The same with the data as a type.
+    pub fn decoded<T: DeserializeOwned>(self) -> GenerationResult<T> {
+        let Self { success, data, error, review, retried, attempts, usage, cost } = self;
+        let (data, wrong) = match data.as_ref().map(decode).transpose() {
+            Ok(data) => (data, None),
+            Err(wrong) => (None, Some(wrong)),
+        };
+        let error = wrong.map_or(error, |wrong| {
+            let message = format!("the answer satisfies the schema and is none of the type: {wrong}");
+            Some(GenerationError { kind: ErrorKind::Rejected, message, violations: Vec::new() })
+        });
+        GenerationResult {
+            success: success && data.is_some(),
+            data,
+            error,
+            review,
+            retried,
+            attempts,
+            usage,
+            cost,
+        }
+    }
+}
+
+impl From<Outcome<Value>> for GenerationResult<Value> {
+    fn from(outcome: Outcome<Value>) -> Self {
+        let Outcome { value, attempts, usage, cost, .. } = outcome;
+        Self {
+            success: true,
+            data: Some(value),
+            error: None,
+            review: None,
+            retried: false,
+            attempts,
+            usage,
+            cost,
+        }
+    }
+}
+
+impl From<&Error> for GenerationError {
+    fn from(error: &Error) -> Self {
+        let last = error.attempts().iter().rev().find_map(|attempt| attempt.verdict.failure());
+        let violations = last.map(|failure| failure.violations().to_vec()).unwrap_or_default();
+        Self { kind: error.kind(), message: error.to_string(), violations }
+    }
+}
+
+/// Whoever generates JSON: [`LlmGenerationService`], or something of your own.
+#[async_trait]
+pub trait Generate: Send + Sync {
+    /// Generates JSON that satisfies a schema. What goes wrong is in the result.
+    async fn generate(&self, input: &GenerationInput, schema: &Value) -> GenerationResult;
+}
+
+/// Generates JSON with a model: enforced natively where that can be done, validated always, asked for once more with
+/// what is wrong.
+///
+/// ```
+/// use formwork_review::{Agent, GenerationInput, LlmGenerationService};
+/// use formwork_testkit::Scripted;
+/// use serde_json::json;
+/// use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let model = Scripted::new([r#"{"age": "34"}"#, r#"{"age": 34}"#]);
+/// let generator = LlmGenerationService::new(Agent::new([Arc::new(model).into()]));
+/// let schema = json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
+/// let result = generator.generate(&GenerationInput::new("How old is Maria, 34?"), &schema).await;
+/// assert_eq!((result.data, result.attempts.len()), (Some(json!({"age": 34})), 2));
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct LlmGenerationService {
+    agent: Agent,
+}
+
+impl LlmGenerationService {
+    /// Asks so.
+    pub const fn new(agent: Agent) -> Self {
+        Self { agent }
+    }
+
+    /// How it asks.
+    pub const fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
+    /// Generates JSON that satisfies a schema. What goes wrong is in the result.
+    pub async fn generate(&self, input: &GenerationInput, schema: &Value) -> GenerationResult {
+        match self.ask(input, schema).await {
+            Ok(outcome) => outcome.into(),
+            Err(error) => GenerationResult::failed(&error),
+        }
+    }
+
+    async fn ask(&self, input: &GenerationInput, schema: &Value) -> Result<Outcome<Value>, Error> {
+        let named = Inline::new(Agent::SCHEMA_NAME, schema.clone());
+        let contract = formwork_schema::contract_for(Arc::new(named))
+            .map_err(|error| Error::new(ErrorKind::Schema, error.to_string()))?;
+        let mut asked = Input::new(input.messages()).with_source(&input.prompt);
+        asked.seed = input.seed;
+        let span =
+            info_span!(target: "formwork", "llm_generation", "formwork.critique" = input.critique.is_some());
+        self.agent.ask(span, contract, self.agent.policy().clone(), self.agent.max_tokens(), asked).await
+    }
+}
+
+#[async_trait]
+impl Generate for LlmGenerationService {
+    async fn generate(&self, input: &GenerationInput, schema: &Value) -> GenerationResult {
+        Self::generate(self, input, schema).await
+    }
+}

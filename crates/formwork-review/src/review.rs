@@ -1,0 +1,243 @@
+use async_trait::async_trait;
+use formwork_core::{Attempt, Cost, Error, ErrorKind, Outcome, Usage};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use serde_json::{Map, Value};
+use tracing::info_span;
+
+use crate::aggregate::{aggregate, undecided};
+use crate::answer::{self, contract, question};
+use crate::decide::decide;
+use crate::quote::MOST;
+use crate::votes::{Vote, count};
+use crate::{Agent, Criterion, CriterionResult, Indeterminate, ReviewPrice, ReviewResult, ReviewRubric};
+
+/// What is reviewed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Material {
+    /// The output.
+    pub output: Value,
+    /// What it was made for; empty if nobody says.
+    pub task: String,
+    /// Data that criteria may need, by name.
+    pub data: Map<String, Value>,
+}
+
+impl Material {
+    /// An output: JSON, or a text.
+    pub fn new(output: impl Into<Value>) -> Self {
+        Self { output: output.into(), ..Self::default() }
+    }
+
+    /// With what it was made for.
+    #[must_use]
+    pub fn with_task(mut self, task: impl Into<String>) -> Self {
+        self.task = task.into();
+        self
+    }
+
+    /// And data of this name; null is as good as none.
+    #[must_use]
+    pub fn with_data(mut self, name: impl Into<String>, data: Value) -> Self {
+        self.data.insert(name.into(), data);
+        self
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.data.get(name).is_some_and(|data| !data.is_null())
+    }
+}
+
+impl From<Value> for Material {
+    fn from(output: Value) -> Self {
+        Self::new(output)
+    }
+}
+
+/// Reviews outputs with a model, and without one where a criterion can be decided so.
+#[derive(Debug, Clone)]
+pub struct LlmReviewService {
+    agent: Agent,
+    temperature: f64,
+    concurrency: usize,
+    most: usize,
+}
+
+impl LlmReviewService {
+    /// The temperature of further votes: at a lower one they would only repeat the first.
+    pub const VOTING_TEMPERATURE: f64 = 0.7;
+
+    /// Asks so. First votes are cast at 0.2.
+    pub const fn new(agent: Agent) -> Self {
+        Self { agent, temperature: 0.2, concurrency: 4, most: MOST }
+    }
+
+    /// With another temperature of first votes.
+    #[must_use]
+    pub const fn with_temperature(mut self, temperature: f64) -> Self {
+        self.temperature = temperature;
+        self
+    }
+
+    /// Judging so many criteria at a time, at least 1; 4 by default.
+    #[must_use]
+    pub const fn with_concurrency(mut self, criteria: usize) -> Self {
+        self.concurrency = criteria;
+        self
+    }
+
+    /// Showing at most so many characters of each text to the model, and saying where one is cut; 12 000 by default.
+    #[must_use]
+    pub const fn with_most_characters(mut self, characters: usize) -> Self {
+        self.most = characters;
+        self
+    }
+
+    /// How it asks.
+    pub const fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
+    pub(crate) const fn temperature(&self) -> f64 {
+        self.temperature
+    }
+
+    pub(crate) const fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Reviews an output.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] for a rubric that cannot be used, and what ends every review: no provider answers, the time
+    /// is over, it was cancelled. A criterion that the model gives no usable answer to, or declines, is indeterminate.
+    pub async fn review(
+        &self,
+        material: impl Into<Material> + Send,
+        rubric: &ReviewRubric,
+    ) -> Result<ReviewResult, Error> {
+        let material = material.into();
+        rubric.usable()?;
+        let service = Self { agent: self.agent.clone().begun(), ..self.clone() };
+        // Its own vector, not an iterator: the future stays `Send` for every lifetime.
+        let judgings: Vec<_> =
+            rubric.criteria.iter().map(|criterion| service.judge(criterion, &material, rubric)).collect();
+        // What ends one judging would end the others: they are dropped.
+        let judged: Vec<_> = stream::iter(judgings).buffered(self.concurrency.max(1)).try_collect().await?;
+        let mut price = ReviewPrice::default();
+        let mut results = Vec::with_capacity(judged.len());
+        for (criterion, (result, spent)) in rubric.criteria.iter().zip(judged) {
+            price = price.plus(spent);
+            results.push((criterion, result));
+        }
+        Ok(aggregate(results, price))
+    }
+
+    async fn judge(
+        &self,
+        criterion: &Criterion,
+        material: &Material,
+        rubric: &ReviewRubric,
+    ) -> Result<(CriterionResult, ReviewPrice), Error> {
+        if let Some(decided) = decide(criterion, material) {
+            return Ok((decided, ReviewPrice::default()));
+        }
+        let mut price = ReviewPrice::default();
+        let first = match self.vote(criterion, material, 0, &mut price).await? {
+            Ok(vote) => vote,
+            Err((reason, why)) => return Ok((undecided(criterion, reason, why), price)),
+        };
+        let mut votes = vec![first];
+        if rubric.votes.are_due(votes[0].confidence) {
+            let before = price.calls;
+            for nth in 1..=rubric.votes.extra {
+                // A vote that fails is one that is not cast.
+                if let Ok(vote) = self.vote(criterion, material, nth, &mut price).await? {
+                    votes.push(vote);
+                }
+            }
+            price.extra_calls = price.calls - before;
+        }
+        Ok((counted(criterion, &votes), price))
+    }
+
+    /// One vote, or why there is none.
+    async fn vote(
+        &self,
+        criterion: &Criterion,
+        material: &Material,
+        nth: u32,
+        price: &mut ReviewPrice,
+    ) -> Result<Result<Vote, (Indeterminate, String)>, Error> {
+        let temperature =
+            if nth == 0 { self.temperature } else { self.temperature.max(Self::VOTING_TEMPERATURE) };
+        let mut input = question(criterion, material, self.most);
+        input.seed = self.agent.seed().map(|seed| seed.wrapping_add(u64::from(nth) << 16));
+        let span = info_span!(target: "formwork", "llm_review", "formwork.criterion" = criterion.id.as_str(), "formwork.vote" = nth);
+        let max_tokens = self.agent.max_tokens().unwrap_or(answer::MAX_TOKENS);
+        let asked = self
+            .agent
+            .ask(span, contract()?, self.agent.policy_at(temperature), Some(max_tokens), input)
+            .await;
+        match asked {
+            Ok(Outcome { value, attempts, usage, cost, .. }) => {
+                spend(price, &attempts, usage, cost);
+                Ok(Ok(answer::vote(&value)))
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::Rejected | ErrorKind::Refused) => {
+                let cost =
+                    error.attempts().iter().fold(Cost::default(), |sum, attempt| sum.plus(attempt.cost));
+                spend(price, error.attempts(), error.usage(), cost);
+                Ok(Err(unusable(&error)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whoever reviews outputs: [`LlmReviewService`], or something of your own.
+#[async_trait]
+pub trait Review: Send + Sync {
+    /// Reviews an output.
+    ///
+    /// # Errors
+    /// Where there is no result at all.
+    async fn review(&self, material: Material, rubric: &ReviewRubric) -> Result<ReviewResult, Error>;
+}
+
+#[async_trait]
+impl Review for LlmReviewService {
+    async fn review(&self, material: Material, rubric: &ReviewRubric) -> Result<ReviewResult, Error> {
+        Self::review(self, material, rubric).await
+    }
+}
+
+pub(crate) fn spend(price: &mut ReviewPrice, attempts: &[Attempt], usage: Usage, cost: Cost) {
+    let calls = u32::try_from(attempts.len()).unwrap_or(u32::MAX);
+    *price = price.plus(ReviewPrice { calls, extra_calls: 0, usage, cost });
+}
+
+/// Why an answer that was asked for twice is none.
+fn unusable(error: &Error) -> (Indeterminate, String) {
+    let best = error.best().filter(|best| {
+        !best.violations.is_empty()
+            && best.violations.iter().all(|violation| violation.rule == answer::CONTRADICTION)
+    });
+    match best {
+        Some(best) => (Indeterminate::Contradiction, answer::vote(&best.value).reasoning),
+        None => (Indeterminate::NoAnswer, crate::quote::line(&error.to_string(), 300)),
+    }
+}
+
+fn counted(criterion: &Criterion, votes: &[Vote]) -> CriterionResult {
+    let count = count(votes);
+    let speaker = count.speaker;
+    CriterionResult {
+        criterion_id: criterion.id.clone(),
+        verdict: count.verdict,
+        reasoning: speaker.map(|vote| vote.reasoning.clone()).unwrap_or_default(),
+        confidence: count.confidence,
+        reason: count.reason,
+        suggested_fix: speaker.filter(|vote| !vote.pass && !vote.fix.is_empty()).map(|vote| vote.fix.clone()),
+        votes: u32::try_from(votes.len()).unwrap_or(u32::MAX),
+    }
+}

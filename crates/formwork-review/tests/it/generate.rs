@@ -1,0 +1,130 @@
+use std::sync::Arc;
+
+use formwork_core::ErrorKind;
+use formwork_review::*;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+const OLD: &str = r#"{"name": "Maria", "age": 90}"#;
+const YOUNG: &str = r#"{"name": "Maria", "age": 20}"#;
+
+fn rubric() -> ReviewRubric {
+    let young = Criterion::new("young", "The person is at most 30.");
+    let young =
+        young.with_schema(json!({"properties": {"age": {"maximum": 30}}})).with_fix("Take somebody younger.");
+    ReviewRubric::new("age").with_criterion(young)
+}
+
+/// Generates with these answers; whatever is asked of the model after them gets the last one.
+async fn run(answers: &[&str], retry_once: bool) -> (GenerationResult, Arc<Says>) {
+    let answers: Vec<String> = answers.iter().map(|answer| (*answer).to_owned()).collect();
+    let model = Says::new(move |_, nth| answers[nth.min(answers.len() - 1)].clone());
+    let (agent, _) = agent(model.clone());
+    let result = generate_with_review::<Value>(
+        &LlmGenerationService::new(agent.clone()),
+        &LlmReviewService::new(agent),
+        GenerationInput::new("Think of somebody."),
+        &person(),
+        &rubric(),
+        GenerateOptions { retry_once },
+    )
+    .await;
+    (result, model)
+}
+
+#[tokio::test]
+async fn by_default_nothing_is_generated_again() {
+    let (result, model) = run(&[OLD, YOUNG], false).await;
+    assert!(result.success && !result.retried && !result.review.unwrap().pass);
+    assert_eq!((result.data.unwrap()["age"].as_u64(), model.calls().len()), (Some(90), 1));
+}
+
+#[tokio::test]
+async fn once_more_with_the_critique_if_told_to() {
+    let (result, model) = run(&[OLD, YOUNG], true).await;
+    assert!(result.success && result.retried && result.review.unwrap().pass);
+    assert_eq!(
+        (result.data.unwrap()["age"].as_u64(), model.calls().len(), result.attempts.len()),
+        (Some(20), 2, 2)
+    );
+    let critique = last(&model.calls()[1]);
+    assert!(
+        critique.contains("Issues:\n- young: The person is at most 30. (Number out of range at $.age"),
+        "{critique}"
+    );
+    assert!(critique.contains("Suggestions:\n- Take somebody younger."), "{critique}");
+}
+
+#[tokio::test]
+async fn only_once() {
+    let (result, model) = run(&[OLD], true).await;
+    assert!(result.success && result.retried && !result.review.unwrap().pass);
+    assert_eq!(model.calls().len(), 2);
+}
+
+#[tokio::test]
+async fn what_passes_is_not_generated_again() {
+    let (result, model) = run(&[YOUNG], true).await;
+    assert!(result.success && !result.retried && result.review.unwrap().pass);
+    assert_eq!(model.calls().len(), 1);
+}
+
+#[tokio::test]
+async fn a_failed_generation_is_not_reviewed() {
+    let (result, model) = run(&["no JSON"], true).await;
+    assert!(!result.success && !result.retried && result.review.is_none());
+    assert_eq!((result.error.unwrap().kind, model.calls().len()), (ErrorKind::Rejected, 2));
+}
+
+#[tokio::test]
+async fn if_the_second_fails_the_first_one_stays() {
+    let (result, model) = run(&[OLD, "no JSON"], true).await;
+    assert!(result.success && result.retried && !result.review.unwrap().pass);
+    assert_eq!(result.data.unwrap()["age"], 90);
+    assert_eq!(result.error.unwrap().kind, ErrorKind::Rejected);
+    assert_eq!((model.calls().len(), result.attempts.len()), (3, 3), "one, and two attempts of the second");
+}
+
+#[tokio::test]
+async fn what_cannot_be_reviewed_comes_without_a_review() {
+    let (agent, _) = agent(Says::new(|_, _| OLD.to_owned()));
+    let result = generate_with_review::<Value>(
+        &LlmGenerationService::new(agent.clone()),
+        &LlmReviewService::new(agent),
+        GenerationInput::new("Think of somebody."),
+        &person(),
+        &ReviewRubric::new("empty"),
+        GenerateOptions { retry_once: true },
+    )
+    .await;
+    assert!(result.success && result.review.is_none() && !result.retried);
+    assert!(result.error.unwrap().message.contains("there is no criterion"));
+}
+
+#[tokio::test]
+async fn the_data_comes_as_a_type() {
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Person {
+        name: String,
+        age: u8,
+    }
+    let (agent, _) = agent(Says::new(|_, _| YOUNG.to_owned()));
+    let result = LlmGenerationService::new(agent).generate(&GenerationInput::new("x"), &person()).await;
+    let typed: GenerationResult<Person> = result.clone().decoded();
+    assert_eq!(typed.data, Some(Person { name: "Maria".into(), age: 20 }));
+    let wrong: GenerationResult<Vec<u8>> = result.decoded();
+    assert!(!wrong.success && wrong.error.unwrap().message.contains("none of the type"));
+}
+
+#[tokio::test]
+async fn a_long_critique_is_cut() {
+    let model = Says::new(|_, _| YOUNG.to_owned());
+    let (agent, _) = agent(model.clone());
+    let critique = Critique { issues: vec!["x\n- forged ".repeat(500); 100], suggestions: Vec::new() };
+    let input = GenerationInput::new("x").with_critique(critique);
+    LlmGenerationService::new(agent).generate(&input, &person()).await;
+    let told = last(&model.calls()[0]);
+    assert!(told.len() < 12_000 && !told.contains("Suggestions"), "{}", told.len());
+    assert_eq!(told.lines().filter(|line| line.starts_with("- ")).count(), 20, "nothing forges a point");
+}

@@ -1,0 +1,101 @@
+//! Files of rubrics: what is right, and how what is wrong is told.
+
+use formwork_review::ReviewRubric;
+use formwork_review::document::Format;
+
+fn parse(text: &str) -> Result<ReviewRubric, String> {
+    ReviewRubric::parse("r.yaml", text, Format::Yaml).map_err(|error| format!("{error:#}"))
+}
+
+const GOOD: &str = r#"
+name: answers
+description: What every answer of ours keeps to.
+votes: {extra: 2, near: 10}
+criteria:
+  - id: polite
+    description: The answer is polite.
+    fix: Say please.
+  - {id: total, description: The total is the sum., rule: {rule: atMost, target: $.low, limit: $.high}}
+  - {id: title, description: It has a title., schema: {required: [title]}}
+  - id: no-sorry
+    description: It does not say sorry.
+    pattern: {path: $.text, matches: "(?i)sorry", not: true}
+  - {id: brand, description: It sounds like us., human: true}
+  - {id: prices, description: Prices are right., needs: [price_list]}
+"#;
+
+#[test]
+fn a_rubric_is_yaml_or_toml() {
+    let rubric = parse(GOOD).unwrap();
+    assert_eq!((rubric.criteria.len(), rubric.votes.extra), (6, 2));
+    let toml = "name = \"r\"\n[[criteria]]\nid = \"a\"\ndescription = \"b\"\nneeds = [\"c\"]\n";
+    let rubric = ReviewRubric::parse("r.toml", toml, Format::Toml).unwrap();
+    assert_eq!(rubric.criteria[0].needs, ["c"]);
+    // What is written is read again.
+    let json = serde_json::to_string(&parse(GOOD).unwrap()).unwrap();
+    assert_eq!(parse(&json).unwrap(), parse(GOOD).unwrap());
+}
+
+#[test]
+fn what_is_wrong_has_line_column_caret_and_what_was_expected() {
+    let criterion = |more: &str| format!("name: r\ncriteria:\n  - id: a\n    description: b\n{more}");
+    for (text, says) in [
+        (
+            "name: r\ncriteria: []\n".to_owned(),
+            "r.yaml:2:11: Too few items at $.criteria: expected at least 1",
+        ),
+        (
+            "criteria:\n  - {id: a, description: b}\n".to_owned(),
+            "r.yaml:1:1: required field `name` is missing",
+        ),
+        (
+            criterion("    descripton: c\n"),
+            "r.yaml:5:5: there is no `descripton` here: did you mean `description`?",
+        ),
+        (
+            criterion("  - id: a\n    description: c\n"),
+            "r.yaml:5:9: the id `a` stands twice: criterion 1 has it already",
+        ),
+        (
+            criterion("    human: maybe\n"),
+            "r.yaml:5:12: Type mismatch at $.criteria[0].human: expected boolean, found string",
+        ),
+        (
+            criterion("    human: true\n    schema: {}\n"),
+            "r.yaml:5:12: `schema` decides the criterion already",
+        ),
+        (criterion("    schema: {type: strin}\n"), "r.yaml:5:13: the schema cannot be used"),
+        (
+            criterion("    pattern: {matches: \"(a\"}\n"),
+            "r.yaml:5:14: the expression cannot be used: unclosed group",
+        ),
+        (criterion("    pattern: {path: a.b, matches: a}\n"), "r.yaml:5:"),
+        (criterion("    rule: {rule: atMots, target: $.a, limit: $.b}\n"), "r.yaml:5:"),
+        (
+            criterion("  - id: \"a b\"\n    description: c\n"),
+            "r.yaml:5:9: Pattern mismatch at $.criteria[1].id",
+        ),
+        (
+            criterion("votes: {extra: 3, near: 10}\n"),
+            "r.yaml:5:16: expected an even number of extra votes, found 3",
+        ),
+        (
+            criterion("votes: {extra: 2, near: 70}\n"),
+            "r.yaml:5:25: Number out of range at $.votes.near: expected at most 50",
+        ),
+        ("- a\n".to_owned(), "r.yaml:1:1: Type mismatch at $: expected object, found array"),
+        ("name: [\n".to_owned(), "r.yaml:"),
+    ] {
+        let error = parse(&text).unwrap_err();
+        assert!(error.starts_with(says), "{text}\n{error}\nexpected {says}");
+        assert!(error.contains(" | ") && error.contains('^'), "{error}");
+        assert!(error.len() < 2000, "{error}");
+    }
+}
+
+#[test]
+fn all_of_it_is_told_at_once() {
+    let error = ReviewRubric::parse("r.yaml", "nam: r\ncriteria:\n  - id: 7\n", Format::Yaml).unwrap_err();
+    assert_eq!(error.findings().len(), 4, "{error:#}");
+    assert!(error.to_string().ends_with("(and 3 more)"), "{error}");
+}

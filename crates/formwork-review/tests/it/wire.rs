@@ -1,0 +1,185 @@
+//! The agent layer's rules on the wire: scenes 004 a to c.
+
+use std::sync::Arc;
+
+use formwork_core::{ErrorKind, FaultKind, SharedProvider};
+use formwork_extract::Backend;
+use formwork_http::HttpTransport;
+use formwork_openai::Config;
+use formwork_review::{Agent, GenerationInput, GenerationResult, LlmGenerationService, rungs};
+use formwork_testkit::server::{Reply, Server};
+use formwork_wire::Http;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+/// What was asked of a server, and what came of it.
+struct Asked {
+    result: GenerationResult,
+    bodies: Vec<Value>,
+    waits: Vec<u64>,
+}
+
+/// Generates a person with a model behind a scripted server, LiteLLM's preset in front.
+async fn generate(model: &str, replies: Vec<Reply>) -> Asked {
+    let server = Server::start(replies).unwrap();
+    let clock = Arc::new(Hurried::new());
+    let result =
+        generator(&server, model, &clock).generate(&GenerationInput::new("Maria, 34."), &person()).await;
+    let received = server.received();
+    assert!(received.iter().all(|request| request.path == "/v1/chat/completions"));
+    let bodies = received.iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect();
+    let waits = clock.waits();
+    Asked { result, bodies, waits }
+}
+
+fn generator(server: &Server, model: &str, clock: &Arc<Hurried>) -> LlmGenerationService {
+    let url = format!("{}/v1", server.url());
+    let config = Config {
+        preset: Some("litellm".to_owned()),
+        stream: Some(false),
+        base_url: Some(url.clone()),
+        ..Config::new(model)
+    };
+    let wire = config.resolve().unwrap().wire;
+    let provider: SharedProvider = Arc::new(Http::new(wire, Arc::new(HttpTransport::new(&url).unwrap())));
+    let rungs = rungs(model, provider.capabilities());
+    let backend = rungs.into_iter().fold(Backend::new(provider), Backend::with_rung);
+    LlmGenerationService::new(Agent::new([backend]).with_clock(clock.clone()))
+}
+
+fn says(text: &str) -> Reply {
+    Reply::json(completion(text))
+}
+
+const GOOD: &str = r#"{"name": "Maria", "age": 34}"#;
+const BAD: &str = r#"{"name": "Maria", "age": 340}"#;
+
+#[tokio::test]
+async fn a_model_that_enforces_schemas_is_asked_strictly_and_judged_all_the_same() {
+    let asked = generate("gpt-4o", vec![says(BAD), says(GOOD)]).await;
+    assert_eq!(asked.result.data, Some(json!({"name": "Maria", "age": 34})));
+    assert_eq!(asked.bodies.len(), 2, "out of range is asked again");
+    for body in &asked.bodies {
+        let format = &body["response_format"];
+        assert_eq!(format["type"], "json_schema");
+        assert_eq!(
+            (&format["json_schema"]["name"], &format["json_schema"]["strict"]),
+            (&json!("output_schema"), &json!(true))
+        );
+        assert_eq!(format["json_schema"]["schema"]["required"], json!(["name", "age"]));
+    }
+}
+
+#[tokio::test]
+async fn one_that_does_not_is_validated_in_a_loop() {
+    for model in ["gemini-1.5-pro", "gemini/gemini-1.5-flash"] {
+        let asked = generate(model, vec![says("Sure: Maria is 34."), says(GOOD)]).await;
+        assert!(asked.result.success, "{model}: {:?}", asked.result.error);
+        assert_eq!(asked.bodies.len(), 2);
+        for body in &asked.bodies {
+            assert_eq!(body.get("response_format"), None, "{model}");
+            assert_eq!(body.get("tools"), None, "{model}");
+            let system = body["messages"][0]["content"].as_str().unwrap();
+            assert!(system.contains("JSON Schema") && system.contains("maximum"), "{system}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_told_once_in_the_documents_words() {
+    let both = r#"{"name": 7, "age": 340}"#;
+    let asked = generate("gpt-4o", vec![says(both), says(both)]).await;
+    assert!(!asked.result.success, "it fails after two");
+    let error = asked.result.error.unwrap();
+    assert_eq!((error.kind, error.violations.len(), asked.bodies.len()), (ErrorKind::Rejected, 2, 2));
+    let (first, second) = (&asked.bodies[0], &asked.bodies[1]);
+    assert_eq!((first["temperature"].as_f64(), second["temperature"].as_f64()), (Some(0.7), Some(0.2)));
+    let messages = second["messages"].as_array().unwrap();
+    assert_eq!(messages[messages.len() - 2], json!({"role": "assistant", "content": both}));
+    let expected = "Your previous response failed validation with these errors:\n\
+        - $.name: expected string, found number\n\
+        - $.age: expected at most 150, found 340\n\n\
+        Please correct the output to match the schema. Ensure all required fields are present with correct types.";
+    assert_eq!(messages[messages.len() - 1], json!({"role": "user", "content": expected}));
+}
+
+#[tokio::test]
+async fn a_busy_server_is_asked_again_after_2_4_and_8_seconds() {
+    let busy = || Reply::status(503);
+    let asked = generate("gpt-4o", vec![busy(), busy(), busy(), says(GOOD)]).await;
+    assert!(asked.result.success);
+    assert_eq!((asked.bodies.len(), asked.waits), (4, vec![2, 4, 8]));
+    assert!(asked.result.attempts.iter().all(|attempt| attempt.attempt == 1), "one content attempt");
+    assert_eq!(asked.result.retries(), 0);
+
+    let asked = generate("gpt-4o", vec![busy()]).await;
+    let error = asked.result.error.unwrap();
+    assert_eq!((error.kind, asked.bodies.len(), asked.waits), (ErrorKind::Unavailable, 4, vec![2, 4, 8]));
+}
+
+#[tokio::test]
+async fn a_longer_retry_after_wins_and_budgets_are_apart() {
+    let slow = Reply::status(429).with_header("retry-after", "20");
+    let asked =
+        generate("gpt-4o", vec![Reply::status(503), slow, says(BAD), Reply::status(503), says(GOOD)]).await;
+    assert!(asked.result.success);
+    assert_eq!(asked.waits, [2, 20, 2], "counted anew for the second attempt");
+    assert_eq!(asked.result.retries(), 1);
+    let temperatures: Vec<_> =
+        asked.bodies.iter().map(|body| body["temperature"].as_f64().unwrap()).collect();
+    assert_eq!(temperatures, [0.7, 0.7, 0.7, 0.2, 0.2]);
+}
+
+#[tokio::test]
+async fn a_wrong_key_is_asked_with_once() {
+    let asked = generate("gpt-4o", vec![Reply::status(401)]).await;
+    let error = asked.result.error.unwrap();
+    assert_eq!((error.kind, asked.bodies.len(), asked.waits.len()), (ErrorKind::Unavailable, 1, 0));
+    let fault = asked.result.attempts[0].verdict.failure().unwrap();
+    assert!(matches!(fault, formwork_core::Failure::Fault(fault) if fault.kind == FaultKind::Auth));
+}
+
+#[tokio::test]
+async fn a_minute_is_all_there_is() {
+    // 2, 4 and 8 seconds fit; a wait of 59 seconds after them does not.
+    let slow = || Reply::status(503).with_header("retry-after", "40");
+    let asked = generate("gpt-4o", vec![slow()]).await;
+    let error = asked.result.error.unwrap();
+    assert_eq!((asked.bodies.len(), asked.waits), (2, vec![40]), "{error:?}");
+}
+
+#[tokio::test]
+async fn spans_have_the_documents_name() {
+    use std::io::Write;
+    use std::sync::Mutex;
+
+    #[derive(Clone, Default)]
+    struct Sink(Arc<Mutex<Vec<u8>>>);
+    impl Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let sink = Sink::default();
+    let writer = sink.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_span_events(tracing_subscriber::fmt::format::FmtSpan::NEW)
+        .with_writer(move || writer.clone())
+        .finish();
+    let guard = tracing::subscriber::set_default(subscriber);
+    generate("gpt-4o", vec![says(GOOD)]).await;
+    drop(guard);
+    let written = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
+    assert!(written.contains("llm_generation{"), "{written}");
+    assert!(
+        written.contains(":extract{") && written.contains("formwork.schema=\"output_schema\""),
+        "{written}"
+    );
+}

@@ -1,0 +1,70 @@
+use std::collections::BTreeMap;
+use std::fmt;
+
+use formwork_extract::Backend;
+use formwork_review::document::nearest;
+
+/// Where skills get their models from.
+pub trait Backends: Send + Sync {
+    /// Those of the provider of this name, in the order in which they are asked; without a name whoever is asked anyway.
+    ///
+    /// # Errors
+    /// One line that says what there is, if there is no such provider.
+    fn backends(&self, provider: Option<&str>) -> Result<Vec<Backend>, String>;
+}
+
+/// Models by name.
+///
+/// ```
+/// use formwork_skill::{Backends, NamedBackends};
+/// use formwork_testkit::Scripted;
+/// use std::sync::Arc;
+///
+/// let backends = NamedBackends::new([Arc::new(Scripted::new(["{}"])).into()])
+///     .with("fast", [Arc::new(Scripted::new(["{}"])).into()]);
+/// assert_eq!(backends.backends(Some("fats")).unwrap_err(), "there is no provider `fats`: did you mean `fast`?");
+/// ```
+#[derive(Clone, Default)]
+pub struct NamedBackends {
+    default: Vec<Backend>,
+    named: BTreeMap<String, Vec<Backend>>,
+}
+
+impl NamedBackends {
+    /// These, for skills that name no provider.
+    pub fn new(default: impl IntoIterator<Item = Backend>) -> Self {
+        Self { default: default.into_iter().collect(), named: BTreeMap::new() }
+    }
+
+    /// And these, for skills that name this one.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, backends: impl IntoIterator<Item = Backend>) -> Self {
+        self.named.insert(name.into(), backends.into_iter().collect());
+        self
+    }
+}
+
+impl Backends for NamedBackends {
+    fn backends(&self, provider: Option<&str>) -> Result<Vec<Backend>, String> {
+        let Some(name) = provider else { return Ok(self.default.clone()) };
+        self.named.get(name).cloned().ok_or_else(|| {
+            let names = || self.named.keys().map(String::as_str);
+            match nearest(name, names()) {
+                Some(meant) => format!("there is no provider `{name}`: did you mean `{meant}`?"),
+                None if self.named.is_empty() => {
+                    format!("there is no provider `{name}`: none has a name here")
+                }
+                None => format!(
+                    "there is no provider `{name}`; there are {}",
+                    names().collect::<Vec<_>>().join(", ")
+                ),
+            }
+        })
+    }
+}
+
+impl fmt::Debug for NamedBackends {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NamedBackends").field("named", &self.named.keys()).finish_non_exhaustive()
+    }
+}

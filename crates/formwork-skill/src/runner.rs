@@ -1,0 +1,315 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use formwork_core::{Context, Report, Validator as _};
+use formwork_extract::Backend;
+use formwork_review::document::nearest;
+use formwork_review::{
+    Agent, GenerateOptions, GenerationInput, GenerationResult, LlmGenerationService, LlmReviewService,
+    Material, ReviewResult, generate_with_review,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Backends, Skill, SkillContext, SkillError, SkillHandler, TemplateType};
+
+/// How deep skills may run skills.
+const DEEPEST: usize = 8;
+
+/// Runs skills by name.
+///
+/// ```
+/// use formwork_skill::{NamedBackends, Skill, SkillContext, SkillError, SkillHandler, SkillRunnerService};
+/// use serde_json::{Value, json};
+///
+/// struct Count;
+///
+/// #[async_trait::async_trait]
+/// impl SkillHandler for Count {
+///     async fn handle(&self, cx: &SkillContext<'_>) -> Result<Value, SkillError> {
+///         let words = cx.inputs()["text"].as_str().unwrap_or_default().split_whitespace().count();
+///         Ok(json!({"words": words}))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), SkillError> {
+/// let skill = Skill::parse("count.yaml", "
+/// name: count-words
+/// description: Counts words.
+/// inputs: {text: {type: string}}
+/// ")?;
+/// let runner = SkillRunnerService::new(NamedBackends::default()).with_skill(skill).with_handler("count-words", Count);
+/// let outcome = runner.execute("count-words", json!({"text": "Maria moved to Lisbon."})).await?;
+/// assert_eq!(outcome.output, json!({"words": 4}));
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct SkillRunnerService {
+    skills: BTreeMap<String, Skill>,
+    handlers: BTreeMap<String, Arc<dyn SkillHandler>>,
+    backends: Arc<dyn Backends>,
+    change: Arc<dyn Fn(Agent) -> Agent + Send + Sync>,
+}
+
+/// What a skill brought.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SkillOutcome {
+    /// The skill.
+    pub skill: String,
+    /// Who did the work; null is the handler.
+    pub template_type: Option<TemplateType>,
+    /// What came out: generated data, a review, or what the handler gave.
+    pub output: Value,
+    /// How it was generated, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<GenerationResult>,
+    /// The review of the output, or the one that is the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewResult>,
+    /// How long the output's schema took to examine it, in microseconds; 0 where there is no schema.
+    pub validation_micros: u64,
+    /// How long all of it took, in milliseconds.
+    pub total_millis: u64,
+}
+
+type Boxed<'a> = Pin<Box<dyn Future<Output = Result<SkillOutcome, SkillError>> + Send + 'a>>;
+
+impl SkillRunnerService {
+    /// No skills yet; models come from here.
+    pub fn new(backends: impl Backends + 'static) -> Self {
+        Self {
+            skills: BTreeMap::new(),
+            handlers: BTreeMap::new(),
+            backends: Arc::new(backends),
+            change: Arc::new(|agent| agent),
+        }
+    }
+
+    /// And this skill, in place of another one of its name.
+    #[must_use]
+    pub fn with_skill(mut self, skill: Skill) -> Self {
+        self.skills.insert(skill.name().to_owned(), skill);
+        self
+    }
+
+    /// And this handler, in place of another one of its name.
+    #[must_use]
+    pub fn with_handler(mut self, name: impl Into<String>, handler: impl SkillHandler + 'static) -> Self {
+        self.handlers.insert(name.into(), Arc::new(handler));
+        self
+    }
+
+    /// With a change to how every skill asks: a clock, a seed, an observer, a way to cancel.
+    #[must_use]
+    pub fn with_agent(mut self, change: impl Fn(Agent) -> Agent + Send + Sync + 'static) -> Self {
+        self.change = Arc::new(change);
+        self
+    }
+
+    /// Its skills, by name.
+    pub fn skills(&self) -> impl Iterator<Item = &Skill> {
+        self.skills.values()
+    }
+
+    /// A skill by its name.
+    ///
+    /// # Errors
+    /// [`SkillError::Unknown`] with the one that was most likely meant.
+    pub fn skill(&self, name: &str) -> Result<&Skill, SkillError> {
+        self.skills.get(name).ok_or_else(|| SkillError::Unknown {
+            name: name.to_owned(),
+            meant: nearest(name, self.skills.keys().map(String::as_str)).map(ToOwned::to_owned),
+            there: self.skills.keys().cloned().collect(),
+        })
+    }
+
+    /// Runs a skill: resolves it, checks the inputs, makes the context, and hands over by its `template_type`.
+    ///
+    /// # Errors
+    /// [`SkillError`]: before any model is asked for a skill, an input, a template, a handler or a provider that is not
+    /// right; after, if nothing acceptable came.
+    pub async fn execute(&self, skill: &str, inputs: Value) -> Result<SkillOutcome, SkillError> {
+        self.run(skill, inputs, &[], None).await
+    }
+
+    /// The same from within a handler.
+    pub(crate) async fn nested(
+        &self,
+        skill: &str,
+        inputs: Value,
+        chain: &[String],
+        outer: &Agent,
+    ) -> Result<SkillOutcome, SkillError> {
+        self.run(skill, inputs, chain, Some(outer)).await
+    }
+
+    /// Boxed, because handlers run skills whose handlers run skills.
+    fn run<'a>(
+        &'a self,
+        name: &'a str,
+        given: Value,
+        chain: &'a [String],
+        outer: Option<&'a Agent>,
+    ) -> Boxed<'a> {
+        Box::pin(async move {
+            let began = Instant::now();
+            let skill = self.skill(name)?;
+            let chain: Vec<String> = chain.iter().cloned().chain([name.to_owned()]).collect();
+            if chain.iter().filter(|other| *other == name).count() > 1 {
+                return Err(SkillError::Recursion { chain });
+            }
+            if chain.len() > DEEPEST {
+                return Err(SkillError::Deep { limit: DEEPEST, chain });
+            }
+            let inputs = skill.complete(given)?;
+            let agent = self.agent(skill, outer)?;
+            let mut outcome = match skill.descriptor().template_type {
+                Some(TemplateType::LlmJsonGeneration) => generate(skill, &inputs, agent).await,
+                Some(TemplateType::LlmReview) => review(skill, &inputs, agent).await,
+                None => self.handle(skill, &inputs, agent, &chain).await,
+            }?;
+            outcome.validation_micros = validate(skill, &outcome.output);
+            outcome.total_millis = millis(began.elapsed());
+            Ok(outcome)
+        })
+    }
+
+    /// How this skill asks, with its time running.
+    fn agent(&self, skill: &Skill, outer: Option<&Agent>) -> Result<Agent, SkillError> {
+        let descriptor = skill.descriptor();
+        let backends: Vec<Backend> = self
+            .backends
+            .backends(descriptor.provider.as_deref())
+            .map_err(|message| SkillError::Provider { place: skill.place("provider"), message })?;
+        let spec = &descriptor.policy;
+        let mut agent = Agent::new(backends).with_policy(spec.policy()).with_time_limit(spec.time_limit());
+        if let Some(tokens) = spec.max_tokens {
+            agent = agent.with_max_tokens(tokens);
+        }
+        agent = (self.change)(agent).begun();
+        Ok(match outer {
+            Some(outer) => agent.within(outer),
+            None => agent,
+        })
+    }
+
+    async fn handle(
+        &self,
+        skill: &Skill,
+        inputs: &Map<String, Value>,
+        agent: Agent,
+        chain: &[String],
+    ) -> Result<SkillOutcome, SkillError> {
+        let name = skill.descriptor().handler.as_deref().unwrap_or(skill.name());
+        let handler = self.handlers.get(name).ok_or_else(|| SkillError::Handler {
+            skill: skill.name().to_owned(),
+            handler: name.to_owned(),
+            meant: nearest(name, self.handlers.keys().map(String::as_str)).map(ToOwned::to_owned),
+            there: self.handlers.keys().cloned().collect(),
+        })?;
+        let limit = skill.descriptor().policy.time_limit();
+        let (generation, review) = services(skill, agent);
+        let cx = SkillContext { runner: self, skill, inputs, generation, review, chain };
+        // Calls of models have their own deadline; this one is for all else that a handler waits for.
+        let handled = tokio::time::timeout(limit, handler.handle(&cx)).await;
+        let output = handled.map_err(|_| SkillError::Late {
+            skill: skill.name().to_owned(),
+            seconds: limit.as_secs_f64(),
+        })??;
+        Ok(outcome(skill, output))
+    }
+}
+
+impl fmt::Debug for SkillRunnerService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SkillRunnerService")
+            .field("skills", &self.skills.keys())
+            .field("handlers", &self.handlers.keys())
+            .finish_non_exhaustive()
+    }
+}
+
+fn services(skill: &Skill, agent: Agent) -> (LlmGenerationService, LlmReviewService) {
+    let mut review = LlmReviewService::new(agent.clone());
+    let is_review = skill.descriptor().template_type == Some(TemplateType::LlmReview);
+    if let Some(temperature) = skill.descriptor().policy.temperature.filter(|_| is_review) {
+        review = review.with_temperature(temperature);
+    }
+    (LlmGenerationService::new(agent), review)
+}
+
+async fn generate(
+    skill: &Skill,
+    inputs: &Map<String, Value>,
+    agent: Agent,
+) -> Result<SkillOutcome, SkillError> {
+    let (system, prompt) = skill.render(inputs)?;
+    // A skill of this type has an output, or it is none.
+    let schema = skill.output_schema().cloned().unwrap_or(Value::Bool(true));
+    let input = GenerationInput { system, data: inputs.clone(), ..GenerationInput::new(prompt) };
+    let (generation, review) = services(skill, agent);
+    let mut result = match skill.rubric() {
+        None => generation.generate(&input, &schema).await,
+        Some(rubric) => {
+            let options = GenerateOptions { retry_once: skill.descriptor().retry_once };
+            generate_with_review(&generation, &review, input, &schema, rubric, options).await
+        }
+    };
+    match result.data.take().filter(|_| result.success) {
+        Some(data) => {
+            let review = result.review.clone();
+            result.data = Some(data.clone());
+            Ok(SkillOutcome { generation: Some(result), review, ..outcome(skill, data) })
+        }
+        None => Err(SkillError::Generation { skill: skill.name().to_owned(), result: Box::new(result) }),
+    }
+}
+
+async fn review(
+    skill: &Skill,
+    inputs: &Map<String, Value>,
+    agent: Agent,
+) -> Result<SkillOutcome, SkillError> {
+    let (_, task) = skill.render(inputs)?;
+    let failed = |error| SkillError::Review { skill: skill.name().to_owned(), error };
+    let config = |message: &str| formwork_core::Error::new(formwork_core::ErrorKind::Config, message);
+    let rubric = skill.rubric().ok_or_else(|| failed(config("there is no rubric")))?;
+    let subject = skill.subject().and_then(|subject| inputs.get(subject)).cloned().unwrap_or_default();
+    let data = inputs.iter().filter(|(name, _)| Some(name.as_str()) != skill.subject());
+    let data = data.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let (_, service) = services(skill, agent);
+    let result = service.review(Material { output: subject, task, data }, rubric).await.map_err(failed)?;
+    let output = serde_json::to_value(&result).map_err(|error| failed(config(&error.to_string())))?;
+    Ok(SkillOutcome { review: Some(result), ..outcome(skill, output) })
+}
+
+fn outcome(skill: &Skill, output: Value) -> SkillOutcome {
+    SkillOutcome {
+        skill: skill.name().to_owned(),
+        template_type: skill.descriptor().template_type,
+        output,
+        generation: None,
+        review: None,
+        validation_micros: 0,
+        total_millis: 0,
+    }
+}
+
+/// How long the schema takes to examine an output, in microseconds.
+fn validate(skill: &Skill, output: &Value) -> u64 {
+    let Some(compiled) = skill.output() else { return 0 };
+    let began = Instant::now();
+    let mut report = Report::default();
+    compiled.validate(output, &Context::EMPTY, &mut report);
+    u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX).max(1)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,94 @@
+use minijinja::value::Serde;
+use minijinja::{Environment, Error, UndefinedBehavior};
+use serde_json::{Map, Value};
+
+/// The most steps of a template: what a person writes takes a few hundred.
+const FUEL: u64 = 50_000;
+
+/// The most bytes of what comes out.
+const MOST: usize = 400_000;
+
+/// A prompt with places for inputs.
+///
+/// What is filled in is data: it is not read as a template again.
+#[derive(Debug, Clone)]
+pub(crate) struct Template {
+    environment: Environment<'static>,
+    /// The names that it uses and does not define.
+    pub(crate) variables: Vec<String>,
+}
+
+const NAME: &str = "template";
+
+impl Template {
+    pub(crate) fn new(source: &str) -> Result<Self, String> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_fuel(Some(FUEL));
+        environment.set_recursion_limit(50);
+        environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+        environment.add_template_owned(NAME, source.to_owned()).map_err(|error| words(&error))?;
+        let template = environment.get_template(NAME).map_err(|error| words(&error))?;
+        let mut variables: Vec<String> = template.undeclared_variables(false).into_iter().collect();
+        variables.retain(|name| !environment.globals().any(|(global, _)| global == name.as_str()));
+        variables.sort();
+        Ok(Self { environment, variables })
+    }
+
+    pub(crate) fn render(&self, inputs: &Map<String, Value>) -> Result<String, String> {
+        let template = self.environment.get_template(NAME).map_err(|error| words(&error))?;
+        let text = template.render(Serde(inputs)).map_err(|error| words(&error))?;
+        if text.len() > MOST {
+            return Err(format!("it comes to {} bytes: at most {MOST} are sent", text.len()));
+        }
+        Ok(text)
+    }
+}
+
+/// What is wrong, and in which line of the template.
+fn words(error: &Error) -> String {
+    let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
+    let line = error.line().map(|line| format!(" in its line {line}")).unwrap_or_default();
+    format!("{}{detail}{line}", error.kind())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn render(source: &str, inputs: Value) -> Result<String, String> {
+        Template::new(source)?.render(inputs.as_object().unwrap())
+    }
+
+    #[test]
+    fn inputs_are_filled_in_as_data() {
+        assert_eq!(
+            render("{{ a }} & {{ b[0] }}", json!({"a": "<x> {{ b }}", "b": [1]})).unwrap(),
+            "<x> {{ b }} & 1"
+        );
+        assert_eq!(render("{% if a %}x{% else %}y{% endif %}", json!({"a": null})).unwrap(), "y");
+        assert_eq!(render("{{ a | tojson }}", json!({"a": {"k": [1]}})).unwrap(), r#"{"k": [1]}"#);
+    }
+
+    #[test]
+    fn what_is_not_defined_is_an_error() {
+        assert!(render("x\n{{ a.b }}", json!({"a": {}})).unwrap_err().contains("in its line 2"));
+        assert!(render("{{ a }}", json!({})).unwrap_err().contains("undefined"));
+        assert_eq!(
+            Template::new("{{ b }}{% for x in range(3) %}{{ x }}{{ a.c }}{% endfor %}").unwrap().variables,
+            ["a", "b"]
+        );
+    }
+
+    #[test]
+    fn what_does_not_end_is_stopped() {
+        let loops = "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
+        assert!(render(loops, json!({})).unwrap_err().contains("fuel"));
+        assert!(render("{{ a * 900 }}", json!({"a": "x".repeat(1000)})).is_err());
+        assert!(render("{{ a }}", json!({"a": "x".repeat(MOST + 1)})).unwrap_err().contains("at most"));
+        assert!(Template::new("{{ a").is_err());
+        assert!(render("{% include 'other' %}", json!({})).is_err());
+    }
+}

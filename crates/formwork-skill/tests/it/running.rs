@@ -1,0 +1,166 @@
+use std::sync::Arc;
+
+use formwork_core::{ErrorKind, FaultKind, Time};
+use formwork_skill::*;
+use formwork_testkit::{Reply, Scripted, VirtualClock};
+use serde_json::json;
+
+use crate::support::*;
+
+#[tokio::test]
+async fn json_is_generated_as_the_file_says() {
+    let (runner, model) = runner(&[PERSON], [YOUNG]);
+    let outcome = runner.execute("person", json!({"country": "Portugal", "job": "baker"})).await.unwrap();
+    assert_eq!(outcome.output, json!({"name": "Maria", "age": 20}));
+    assert_eq!(outcome.template_type, Some(TemplateType::LlmJsonGeneration));
+    assert!(outcome.validation_micros > 0 && outcome.review.is_none());
+    let call = &model.calls()[0];
+    let texts: Vec<_> = call.messages.iter().map(|message| message.text()).collect();
+    assert!(texts[0].starts_with("You make up people."), "{texts:?}");
+    assert_eq!(texts.last().unwrap().trim(), "Make up a person of Portugal who is a baker.");
+    assert_eq!((call.schema_name.as_str(), call.sampling.temperature), ("output_schema", Some(0.7)));
+}
+
+#[tokio::test]
+async fn a_wrong_answer_is_asked_for_once_more() {
+    let (right_then, model) = runner(&[PERSON], ["no JSON", YOUNG]);
+    let outcome = right_then.execute("person", json!({"country": "Portugal"})).await.unwrap();
+    assert_eq!((outcome.generation.unwrap().retries(), model.calls().len()), (1, 2));
+    assert_eq!(model.calls()[1].sampling.temperature, Some(0.2));
+    let (never, model) = runner(&[PERSON], ["no JSON"]);
+    let error = never.execute("person", json!({"country": "Portugal"})).await.unwrap_err();
+    assert_eq!((error.kind(), model.calls().len()), (Some(ErrorKind::Rejected), 2));
+}
+
+#[tokio::test]
+async fn a_failing_review_generates_once_more_only_if_told_to() {
+    let (once, model) = runner(&[&reviewed(true)], [OLD, YOUNG]);
+    let outcome = once.execute("person", json!({"country": "Portugal"})).await.unwrap();
+    assert_eq!((outcome.output["age"].as_u64(), model.calls().len()), (Some(20), 2));
+    assert!(outcome.generation.unwrap().retried && outcome.review.unwrap().pass);
+    let critique = model.calls()[1].messages.last().unwrap().text();
+    assert!(
+        critique.contains("young: The person is at most 30.") && critique.contains("Take somebody younger."),
+        "{critique}"
+    );
+
+    let (never, model) = runner(&[&reviewed(false)], [OLD, YOUNG]);
+    let outcome = never.execute("person", json!({"country": "Portugal"})).await.unwrap();
+    assert_eq!((outcome.output["age"].as_u64(), model.calls().len()), (Some(90), 1));
+    assert!(!outcome.generation.unwrap().retried && !outcome.review.unwrap().pass);
+}
+
+#[tokio::test]
+async fn an_input_is_reviewed() {
+    let judge = [r#"{"reasoning": "Rude.", "verdict": "fail", "confidence": 90}"#];
+    let (runner, model) = runner(&[REPLY], judge);
+    let outcome = runner.execute("review-reply", json!({"reply": "No."})).await.unwrap();
+    let review = outcome.review.unwrap();
+    assert_eq!((review.pass, review.issues.len(), review.indeterminate.len()), (false, 1, 1));
+    assert_eq!(outcome.output["pass"], false);
+    let asked = model.calls()[0].messages.last().unwrap().text();
+    assert!(asked.contains("Answer the customer.") && asked.contains("---\nNo.\n---"), "{asked}");
+
+    let with = json!({"reply": "No.", "price_list": [3]});
+    let review = runner.execute("review-reply", with).await.unwrap().review.unwrap();
+    assert_eq!((review.issues.len(), review.indeterminate.len()), (2, 0), "the data is there now");
+}
+
+#[tokio::test]
+async fn what_is_not_right_is_told_before_a_model_is_asked() {
+    let missing_provider = PERSON.replace("system:", "provider: fast\nsystem:");
+    let nothing: [&str; 0] = [];
+    let (runner, model) =
+        runner(&[PERSON, &missing_provider.replace("name: person", "name: other")], nothing);
+    for (skill, inputs, says) in [
+        ("persom", json!({}), "there is no skill `persom`: did you mean `person`?"),
+        ("person", json!({}), "skill `person`: the input `country` is missing"),
+        ("person", json!({"country": 7}), "Type mismatch at $.country: expected string, found number"),
+        ("person", json!({"country": "x", "jobb": "y"}), "there is no input `jobb`: did you mean `job`?"),
+        ("person", json!("x"), "the inputs are a JSON object"),
+        ("other", json!({"country": "x"}), "s.yaml:8:11: there is no provider `fast`"),
+    ] {
+        let error = runner.execute(skill, inputs).await.unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+        assert_eq!(error.lines().count(), 1);
+    }
+    assert!(model.calls().is_empty());
+}
+
+#[tokio::test]
+async fn all_that_a_skill_does_shares_its_time() {
+    // Two waits of 35 seconds fit into a minute once.
+    let busy = || {
+        let fault = formwork_core::Fault::new(FaultKind::Overloaded, "busy");
+        Reply::fault(fault.with_retry_after(Some(std::time::Duration::from_secs(35))))
+    };
+    let clock = Arc::new(VirtualClock::starting_at(Time(1_000)));
+    let model = Arc::new(Scripted::new([busy(), OLD.into(), busy(), YOUNG.into()]));
+    let mine = clock.clone();
+    let runner = SkillRunnerService::new(NamedBackends::new([model.clone().into()]))
+        .with_skill(skill(&reviewed(true)))
+        .with_agent(move |agent| agent.with_clock(mine.clone()));
+    let outcome = runner.execute("person", json!({"country": "Portugal"})).await.unwrap();
+    assert_eq!(clock.waits().len(), 1);
+    let generation = outcome.generation.unwrap();
+    assert!(generation.retried && generation.error.is_some(), "the second wait would end after the minute");
+    assert_eq!((outcome.output["age"].as_u64(), model.calls().len()), (Some(90), 3));
+}
+
+#[tokio::test]
+async fn the_policy_of_the_file_counts() {
+    let text = format!(
+        "{PERSON}policy: {{attempts: 3, temperature: 0.5, retry_temperature: 0.1, max_tokens: 77, backoff_seconds: [1]}}\n"
+    );
+    let clock = Arc::new(VirtualClock::starting_at(Time(1_000)));
+    let model =
+        Arc::new(Scripted::new([Reply::from(FaultKind::Overloaded), "a".into(), "b".into(), YOUNG.into()]));
+    let mine = clock.clone();
+    let runner = SkillRunnerService::new(NamedBackends::new([model.clone().into()]))
+        .with_skill(skill(&text))
+        .with_agent(move |agent| agent.with_clock(mine.clone()).with_seed(5));
+    runner.execute("person", json!({"country": "x"})).await.unwrap();
+    let asked: Vec<_> =
+        model.calls().iter().map(|call| (call.sampling.temperature, call.max_tokens)).collect();
+    assert_eq!(
+        asked,
+        [(Some(0.5), Some(77)), (Some(0.5), Some(77)), (Some(0.1), Some(77)), (Some(0.1), Some(77))]
+    );
+    assert_eq!(clock.waits(), [std::time::Duration::from_secs(1)]);
+    assert_eq!(model.calls()[0].sampling.seed, Some(5));
+}
+
+#[tokio::test]
+async fn the_five_targets_are_measured() {
+    let mut tally = Tally::default();
+    let (generating, _) = runner(&[PERSON], ["no JSON", YOUNG, YOUNG, YOUNG, "no", "no", YOUNG]);
+    for _ in 0..4 {
+        tally.add("a", &generating.execute("person", json!({"country": "x"})).await);
+    }
+    let vote = |verdict: &str| format!(r#"{{"reasoning": "So.", "verdict": "{verdict}", "confidence": 90}}"#);
+    let votes = ["pass", "pass", "fail", "pass"].map(|verdict| Reply::from(vote(verdict).as_str()));
+    let (reviewing, _) = runner(&[REPLY], votes);
+    for _ in 0..4 {
+        tally.add("a", &reviewing.execute("review-reply", json!({"reply": "No."})).await);
+    }
+    let report = tally.report();
+    let rows: Vec<_> =
+        report.targets.iter().map(|row| (row.metric.as_str(), row.target.as_str(), row.n, row.met)).collect();
+    assert_eq!(
+        rows,
+        [
+            ("Schema compliance", ">98%", 4, Some(false)),
+            ("Retry frequency", "<5%", 4, Some(false)),
+            ("Review consistency", ">95%", 8, Some(false)),
+            ("Schema validation latency", "<100ms", 3, Some(true)),
+            ("Total skill execution", "<60s", 7, Some(true)),
+        ]
+    );
+    let measured: Vec<_> = report.targets.iter().map(|row| row.measured.unwrap()).collect();
+    // Of four generations one failed, and two were asked again; of eight verdicts one is another than usual.
+    assert_eq!(measured[..3], [75.0, 50.0, 87.5]);
+
+    let (gone, _) = runner(&[PERSON], [Reply::from(FaultKind::Auth)]);
+    tally.add("a", &gone.execute("person", json!({"country": "x"})).await);
+    assert_eq!((tally.report().unavailable, tally.report().targets[0].n), (1, 4));
+}

@@ -1,0 +1,153 @@
+//! Judges whose accuracy is known, because it is drawn.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use formwork_core::{Answer, Call, Capabilities, Completion, Enforcement, Fault, Provider};
+use serde_json::json;
+
+/// Numbers that look random and are the same every time: SplitMix64.
+pub(super) struct Draws(AtomicU64);
+
+impl Draws {
+    pub(super) const fn new(seed: u64) -> Self {
+        Self(AtomicU64::new(seed))
+    }
+
+    /// From 0 up to 1.
+    pub(super) fn next(&self) -> f64 {
+        const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+        let state = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) as f64 / u64::MAX as f64
+    }
+}
+
+/// A judge that is right about each criterion with a probability, and unsure where it errs.
+pub(super) struct Reviewer {
+    pub(super) accuracy: f64,
+    draws: Draws,
+    capabilities: Capabilities,
+}
+
+impl Reviewer {
+    pub(super) fn new(accuracy: f64, seed: u64) -> Self {
+        Self { accuracy, draws: Draws::new(seed), capabilities: capabilities() }
+    }
+}
+
+impl std::fmt::Debug for Reviewer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Reviewer({})", self.accuracy)
+    }
+}
+
+fn capabilities() -> Capabilities {
+    Capabilities::new(Enforcement::None).with_dialect("prompt").with_temperature().with_seed()
+}
+
+#[async_trait]
+impl Provider for Reviewer {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    async fn call(&self, call: &Call) -> Result<Answer, Fault> {
+        // What is true of the criterion stands in its words.
+        let asked = call.messages.last().map(formwork_core::Message::text).unwrap_or_default();
+        let holds = asked.contains("holds");
+        let is_right = self.draws.next() < self.accuracy;
+        // Whoever errs is near the threshold four times of five; whoever is right seldom.
+        let near = self.draws.next() < if is_right { 0.3 } else { 0.8 };
+        let confidence =
+            if near { 50 + (self.draws.next() * 10.0) as u8 } else { 65 + (self.draws.next() * 35.0) as u8 };
+        let verdict = if holds == is_right { "pass" } else { "fail" };
+        let answer = json!({"reasoning": "Drawn.", "verdict": verdict, "confidence": confidence});
+        Ok(Completion::new(answer.to_string()).into())
+    }
+}
+
+/// A judge of one pair, asked in both orders: first with `a` in front.
+pub(super) struct PairJudge {
+    /// `a`, `b` or `tie`.
+    truth: String,
+    accuracy: f64,
+    /// How often it takes the first answer without reading.
+    bias: f64,
+    calls: AtomicU64,
+    draws: Draws,
+    capabilities: Capabilities,
+}
+
+impl PairJudge {
+    pub(super) fn new(truth: &str, accuracy: f64, bias: f64, seed: u64) -> Self {
+        let draws = Draws::new(seed.wrapping_mul(0xD6E8_FEB8_6659_FD93));
+        Self {
+            truth: truth.to_owned(),
+            accuracy,
+            bias,
+            calls: AtomicU64::new(0),
+            draws,
+            capabilities: capabilities(),
+        }
+    }
+}
+
+impl std::fmt::Debug for PairJudge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PairJudge({})", self.accuracy)
+    }
+}
+
+#[async_trait]
+impl Provider for PairJudge {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    async fn call(&self, _: &Call) -> Result<Answer, Fault> {
+        let swapped = self.calls.fetch_add(1, Ordering::Relaxed) == 1;
+        let right = match (self.truth.as_str(), swapped) {
+            ("a", false) | ("b", true) => "first",
+            ("a", true) | ("b", false) => "second",
+            _ => "tie",
+        };
+        let wrong: Vec<&str> = ["first", "second", "tie"].into_iter().filter(|word| *word != right).collect();
+        let better = if self.draws.next() < self.bias {
+            "first"
+        } else if self.draws.next() < self.accuracy {
+            right
+        } else if self.truth != "tie" {
+            // Of two answers of which one is better, a judge that errs takes the other.
+            if right == "first" { "second" } else { "first" }
+        } else {
+            wrong[usize::from(self.draws.next() < 0.5)]
+        };
+        let answer = json!({"reasoning": "Drawn.", "better": better, "confidence": 80});
+        Ok(Completion::new(answer.to_string()).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_are_even_and_repeatable() {
+        let draws = Draws::new(7);
+        let drawn: Vec<f64> = (0..10_000).map(|_| draws.next()).collect();
+        let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
+        assert!((mean - 0.5).abs() < 0.02, "{mean}");
+        assert!(drawn.iter().all(|one| (0.0..=1.0).contains(one)));
+        assert_eq!(Draws::new(7).next(), drawn[0]);
+    }
+}

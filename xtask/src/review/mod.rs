@@ -1,0 +1,96 @@
+//! `cargo xtask review`: how consistent reviews are, and how often judges agree with people.
+//!
+//! Scripted judges of known accuracy show that the harness measures what it says; `--model` or `--config` asks a real one.
+
+mod consistency;
+mod judges;
+mod pairs;
+
+use std::path::PathBuf;
+
+use formwork_extract::Backend;
+use formwork_review::Agent;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The folder with the corpora
+    #[arg(long, default_value = "../shared/corpora")]
+    folder: PathBuf,
+    /// How many rows of each corpus a real model judges; scripted judges take all
+    #[arg(long, default_value_t = 20)]
+    rows: usize,
+    /// With how many seeds each review is made
+    #[arg(long, default_value_t = 20)]
+    seeds: u64,
+    /// Also ask the model in this process (builds this with the feature `local`)
+    #[arg(long)]
+    model: bool,
+    /// Also ask the models of this configuration
+    #[arg(long, value_name = "FILE", conflicts_with = "model")]
+    config: Option<PathBuf>,
+    /// Measure the consistency alone
+    #[arg(long)]
+    no_pairs: bool,
+    /// Measure the agreement alone
+    #[arg(long, conflicts_with = "no_pairs")]
+    no_consistency: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), String> {
+    if args.model && !cfg!(feature = "local") {
+        return again_with_the_model();
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("the runtime cannot be started: {error}"))?;
+    runtime.block_on(async {
+        if !args.no_consistency {
+            consistency::scripted(args.seeds).await?;
+        }
+        if !args.no_pairs {
+            pairs::scripted(&args.folder).await?;
+        }
+        if !args.model && args.config.is_none() {
+            return Ok(());
+        }
+        let backends = backends(args).await?;
+        if !args.no_consistency {
+            consistency::real(&backends, args.seeds).await?;
+        }
+        if !args.no_pairs {
+            pairs::real(&args.folder, &backends, args.rows).await?;
+        }
+        Ok(())
+    })
+}
+
+/// The models that are asked beside the scripted ones.
+async fn backends(args: &Args) -> Result<Vec<Backend>, String> {
+    let setup = match &args.config {
+        Some(file) => formwork::Setup::find(Some(file)).await,
+        None => {
+            let config = formwork::config::Config::from_toml("[providers.local]\nkind = \"local\"");
+            let config = config.map_err(|error| error.to_string())?;
+            formwork::Setup::open(&config, &formwork::providers::Providers::builtin()).await
+        }
+    };
+    Ok(setup.map_err(|error| error.to_string())?.backends().to_vec())
+}
+
+/// Builds this program with the model in it and runs it with the same arguments.
+fn again_with_the_model() -> Result<(), String> {
+    let mut cargo = crate::workspace::cargo();
+    cargo.args(["run", "--quiet", "--package", "xtask", "--features", "local", "--"]);
+    let status = cargo.args(std::env::args_os().skip(1)).status();
+    let status = status.map_err(|error| format!("cannot start cargo: {error}"))?;
+    if status.success() { Ok(()) } else { Err("the run with the model failed, see above".to_owned()) }
+}
+
+/// An agent without a limit on its time worth speaking of: slow models are measured too.
+fn patient(backends: impl IntoIterator<Item = Backend>) -> Agent {
+    Agent::new(backends).with_time_limit(std::time::Duration::from_secs(3600))
+}
+
+/// `7 of 9 = 77.8 %`.
+fn share(part: usize, of: usize) -> String {
+    format!("{part} of {of} = {:.1} %", 100.0 * part as f64 / of.max(1) as f64)
+}
