@@ -106,8 +106,9 @@ pub(crate) fn governance<A: AnswerContract>() -> String {
     format!(
         "You answer with exactly one JSON object and with nothing else: no prose, no explanations, no markdown fence. It \
          conforms exactly to the contract {told}\n\n\
-         All fields are required; arrays may be empty, but must be there. Extra keys and renamed keys are forbidden at every \
-         level. \"type\" is one of the five words. \"schema_version\" is exactly \"{version}\". \"model\" is your name."
+         All fields are required; arrays may be empty, but must be there. Extra keys and renamed keys are forbidden at \
+         every level. Its words stand for values of your own: \"text\" is your whole answer. \"type\" is one of the five \
+         words. \"schema_version\" is exactly \"{version}\". \"model\" is your name."
     )
 }
 

@@ -142,7 +142,7 @@ fn wrong_usage() {
     );
     refused(&formwork(&["shape", "run", "--shape", &shape, "--input", "-"], " "), 2, "the input is empty");
     let broken = temporary("broken.json", "{");
-    refused(&formwork(&["shape", "run", "--shape", &shape, "--input", &broken], ""), 2, "broken.json:1:2: ");
+    refused(&formwork(&["shape", "run", "--shape", &shape, "--input", &broken], ""), 2, "broken.json:1:1: ");
     refused(&formwork(&["shape", "check", &shape, &shape, "-d", &input], ""), 2, "checked against one shape");
 }
 
