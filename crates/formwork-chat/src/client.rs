@@ -6,14 +6,12 @@ use formwork_core::{Clock, Error, Input, Message, Outcome};
 use formwork_extract::{CancellationToken, Extractor, block_on};
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, select};
-use serde_json::Value;
 
 use crate::debug::Debug;
 use crate::result::History;
 use crate::turn::{Turn, Wanted};
 use crate::{
-    AnswerContract, ChatBuilder, ChatCode, ChatFailure, ChatResult, ChatTool, Conversation,
-    StructuredAnswerLite, ToolUse,
+    AnswerContract, ChatBuilder, ChatCode, ChatResult, ChatTool, Conversation, StructuredAnswerLite, ToolUse,
 };
 
 /// Asks language models for answers that keep to a contract: [`StructuredAnswerLite`] 1.0, or [`StructuredAnswer`] 1.1 with
@@ -255,21 +253,5 @@ impl<A> Clone for JsonModeChatClient<A> {
 impl<A> fmt::Debug for JsonModeChatClient<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JsonModeChatClient").field("timeout", &self.shared.timeout).finish_non_exhaustive()
-    }
-}
-
-/// A failure as the value that a caller of [`JsonModeChatClient::answer`] gets.
-impl<A> From<ChatFailure> for ChatResult<A> {
-    fn from(failure: ChatFailure) -> Self {
-        Self::Failed(failure)
-    }
-}
-
-/// The arguments of a tool, for messages.
-impl fmt::Display for ToolUse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, arguments, .. }: &Self = self;
-        let arguments: &Value = arguments;
-        write!(f, "{name}({arguments})")
     }
 }

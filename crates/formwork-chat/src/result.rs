@@ -34,7 +34,7 @@ pub struct Reply<A> {
     pub usage: Usage,
 }
 
-/// A tool that was called.
+/// A tool that was called; `Display` is `weather({"city":"Lisbon"})`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolUse {
     /// Its name.
@@ -163,6 +163,12 @@ impl fmt::Display for ChatFailure {
 }
 
 impl std::error::Error for ChatFailure {}
+
+impl fmt::Display for ToolUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({})", self.name, self.arguments)
+    }
+}
 
 /// What happened before a result, over all steps of a dialogue with tools.
 #[derive(Debug, Default)]
