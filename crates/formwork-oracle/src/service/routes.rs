@@ -119,11 +119,13 @@ async fn run(shared: &Shared, wallet: Wallet, id: &RequestId) -> Result<Scored, 
         return Err(Problem::new(Kind::ShuttingDown, id, "come back in a second"));
     };
     let cancel = CancellationToken::new();
-    let _leaving = Leaving(cancel.clone());
+    let mut leaving = Leaving(Some(cancel.clone()));
     let (oracle, name) = (shared.service.oracle.clone(), id.as_str().to_owned());
     let run =
         tokio::spawn(async move { oracle.request(&wallet).with_id(name).with_cancel(cancel).run().await });
-    match run.await {
+    let done = run.await;
+    leaving.0 = None;
+    match done {
         Ok(scored) => scored.map_err(|error| no_score(id, &error)),
         Err(error) if error.is_cancelled() => {
             Err(Problem::new(Kind::ShuttingDown, id, "come back in a second"))
@@ -132,12 +134,14 @@ async fn run(shared: &Shared, wallet: Wallet, id: &RequestId) -> Result<Scored, 
     }
 }
 
-/// Cancels when it is dropped.
-struct Leaving(CancellationToken);
+/// Cancels when it is dropped, unless the run has ended by itself.
+struct Leaving(Option<CancellationToken>);
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        self.0.cancel();
+        if let Some(token) = &self.0 {
+            token.cancel();
+        }
     }
 }
 

@@ -31,9 +31,7 @@ where
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut counts = BTreeMap::new();
-            // Keys are read as texts: what watches over the path of an error knows them then.
-            while let Some(name) = map.next_key::<String>()? {
-                let name = name.parse().map_err(de::Error::custom)?;
+            while let Some(Name(name)) = map.next_key()? {
                 let Count(count) = map.next_value()?;
                 if counts.insert(name, count).is_some() {
                     return Err(de::Error::custom("the same name stands here twice: add its counts up"));
@@ -43,6 +41,27 @@ where
         }
     }
     deserializer.deserialize_map(Counts(PhantomData))
+}
+
+/// A key, read as a text: what watches over the path of an error knows it then.
+struct Name<K>(K);
+
+impl<'de, K: FromStr<Err: Display>> Deserialize<'de> for Name<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text<K>(PhantomData<K>);
+        impl<K: FromStr<Err: Display>> Visitor<'_> for Text<K> {
+            type Value = Name<K>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Name<K>, E> {
+                text.parse().map(Name).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Text(PhantomData))
+    }
 }
 
 struct Count(u64);

@@ -123,9 +123,14 @@ impl Features {
         let total = summary.transactions;
         let account_age_days = days_until_now(summary.first);
         let categories = shares(summary.categories.iter().map(|(name, count)| (*name, *count)), total);
-        let mut top_protocols =
-            shares(summary.protocols.iter().map(|(name, count)| (name.clone(), *count)), total);
-        top_protocols.truncate(TOP);
+        let mut liked = shares(summary.protocols.iter().map(|(name, count)| (name.as_str(), *count)), total);
+        liked.truncate(TOP);
+        let owned = |share: Share<&str>| Share {
+            name: share.name.to_owned(),
+            transactions: share.transactions,
+            percent: share.percent,
+        };
+        let top_protocols = liked.into_iter().map(owned).collect();
         let risk_flags = shares(summary.risk_flags.iter().map(|(flag, count)| (*flag, *count)), total);
         Self {
             as_of: now,
@@ -172,7 +177,12 @@ impl Features {
         };
         if let Some(said) = survey.experience {
             let found = self.experience();
-            claim("experience", said.to_string(), found.to_string(), near(said as u8, found as u8));
+            claim(
+                "experience",
+                said.name().to_owned(),
+                found.name().to_owned(),
+                near(said as u8, found as u8),
+            );
         }
         if let Some(said) = survey.active_since {
             let (found, percent) = match summary.first {
@@ -210,7 +220,12 @@ impl Features {
         }
         if let Some(said) = survey.risk_tolerance {
             let found = self.risk();
-            claim("risk_tolerance", said.to_string(), found.to_string(), near(said as u8, found as u8));
+            claim(
+                "risk_tolerance",
+                said.name().to_owned(),
+                found.name().to_owned(),
+                near(said as u8, found as u8),
+            );
         }
         claims
     }

@@ -141,14 +141,22 @@ impl Wallet {
     /// Its canonical bytes: the same for the same wallet, given as a summary or as transactions, whatever the order of keys
     /// and the way that numbers are written. Without `expected`.
     pub fn canonical(&self) -> Vec<u8> {
-        let bare = Self { as_of: self.now(), expected: None, ..self.clone() };
+        let canonical = Canonical {
+            address: self.address.as_deref(),
+            as_of: self.now(),
+            summary: &self.summary,
+            survey: self.survey.as_ref(),
+        };
         // Fields in order, maps sorted, amounts in cents: writing to memory cannot fail.
-        serde_json::to_vec(&bare).unwrap_or_default()
+        serde_json::to_vec(&canonical).unwrap_or_default()
     }
 
     /// SHA-256 of the canonical bytes, as 64 hexadecimal digits.
     pub fn hash(&self) -> String {
-        Sha256::digest(self.canonical()).iter().map(|byte| format!("{byte:02x}")).collect()
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digest = Sha256::digest(self.canonical());
+        let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
     }
 
     /// Everything that can be wrong with it apart from its types.
@@ -182,6 +190,18 @@ impl Wallet {
         }
         Ok(())
     }
+}
+
+/// What makes a wallet that wallet.
+#[derive(Serialize)]
+struct Canonical<'w> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<&'w str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    as_of: Option<Timestamp>,
+    summary: &'w Summary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    survey: Option<&'w Survey>,
 }
 
 impl JsonSchema for Wallet {

@@ -27,16 +27,19 @@ impl fmt::Display for Features {
         writeln!(f, "account age: {} days, last active {} days ago", self.account_age_days, self.idle_days)?;
         writeln!(
             f,
-            "transactions: {} on {} active days ({:.1} per active day, active on {:.1} % of days)",
-            self.transactions, self.active_days, self.transactions_per_active_day, self.active_days_percent
+            "transactions: {} on {} active days ({} per active day, active on {} % of days)",
+            self.transactions,
+            self.active_days,
+            Tenths(self.transactions_per_active_day),
+            Tenths(self.active_days_percent)
         )?;
-        writeln!(f, "failed transactions: {} ({:.1} %)", self.failed, self.failed_percent)?;
+        writeln!(f, "failed transactions: {} ({} %)", self.failed, Tenths(self.failed_percent))?;
         writeln!(f, "counterparties: {}", self.counterparties)?;
         writeln!(
             f,
-            "categories: {} ({:.1} used equally)",
+            "categories: {} ({} used equally)",
             Shares(&self.categories),
-            self.effective_categories
+            Tenths(self.effective_categories)
         )?;
         if self.protocols > 0 {
             let names: Vec<String> = self.top_protocols.iter().map(|share| quoted(&share.name, 40)).collect();
@@ -46,11 +49,11 @@ impl fmt::Display for Features {
         }
         writeln!(
             f,
-            "volume: {}, average {}, largest {} ({:.1} % of it)",
+            "volume: {}, average {}, largest {} ({} % of it)",
             dollars(self.volume_usd),
             dollars(self.average_usd),
             dollars(self.largest_usd),
-            self.largest_percent
+            Tenths(self.largest_percent)
         )?;
         if let Some(balance) = self.balance_usd {
             writeln!(f, "balance: {}", dollars(balance))?;
@@ -98,9 +101,20 @@ impl<T: fmt::Display> fmt::Display for Shares<'_, T> {
         }
         for (place, Share { name, percent, .. }) in self.0.iter().enumerate() {
             let comma = if place > 0 { ", " } else { "" };
-            write!(f, "{comma}{name} {percent:.1} %")?;
+            write!(f, "{comma}{name} {} %", Tenths(*percent))?;
         }
         Ok(())
+    }
+}
+
+/// A number that has one digit after the point already. Formats of floats look for the shortest text first, which takes
+/// long.
+struct Tenths(f64);
+
+impl fmt::Display for Tenths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = (self.0 * 10.0).round() as u64;
+        write!(f, "{}.{}", tenths / 10, tenths % 10)
     }
 }
 

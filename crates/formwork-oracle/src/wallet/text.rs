@@ -30,6 +30,16 @@ pub(super) fn quoted(text: &str, most: usize) -> String {
     out
 }
 
+/// A text with at most `most` characters of its own, none of which steers a terminal.
+pub(super) fn plain(text: &str, most: usize) -> String {
+    let mut letters = text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter });
+    let mut out: String = letters.by_ref().take(most).collect();
+    if letters.next().is_some() {
+        out.push('…');
+    }
+    out
+}
+
 /// All letters that come here are in the first plane.
 fn escape(out: &mut String, letter: char) {
     out.push_str(&format!("\\u{:04x}", u32::from(letter)));

@@ -73,8 +73,31 @@ impl Timestamp {
 
     /// Only the date, as in `2024-02-29`.
     pub fn date(self) -> String {
+        self.with_text(|text| text.get(..10).unwrap_or_default().to_owned())
+    }
+
+    /// Its text, of which there are thousands in a list: put together without the machinery of formats.
+    fn with_text<T>(self, work: impl FnOnce(&str) -> T) -> T {
+        let mut text = *b"0000-00-00T00:00:00Z";
         let (year, month, day) = civil(self.day());
-        format!("{year:04}-{month:02}-{day:02}")
+        let seconds = self.0 % DAY;
+        for (end, mut number) in [
+            (4, year),
+            (7, month),
+            (10, day),
+            (13, seconds / 3600),
+            (16, seconds / 60 % 60),
+            (19, seconds % 60),
+        ] {
+            let mut place = end;
+            while number > 0 {
+                place -= 1;
+                text[place] = b'0' + (number % 10) as u8;
+                number /= 10;
+            }
+        }
+        // ASCII all of it.
+        work(std::str::from_utf8(&text).unwrap_or_default())
     }
 }
 
@@ -89,8 +112,7 @@ impl TryFrom<Time> for Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.0 % DAY;
-        write!(f, "{}T{:02}:{:02}:{:02}Z", self.date(), seconds / 3600, seconds / 60 % 60, seconds % 60)
+        self.with_text(|text| f.write_str(text))
     }
 }
 
@@ -219,7 +241,7 @@ fn shown(text: &str) -> String {
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        self.with_text(|text| serializer.serialize_str(text))
     }
 }
 

@@ -61,7 +61,7 @@ fn each_figure_that_cannot_be_is_refused_at_its_place() {
         (
             "categories",
             r#"{"gambling": 1}"#,
-            "$.summary.categories",
+            "$.summary.categories.gambling",
             "\"gambling\" is unknown: write one of transfer",
         ),
         ("categories", r#"{"swap": 1, "swap": 2}"#, "$.summary.categories", "twice"),
@@ -136,6 +136,22 @@ fn nothing_outside_of_the_schema_is_read() {
         let error = refused(json);
         assert_eq!(error.path(), path, "{json}: {error}");
         assert!(error.message().contains(words), "{json}: {error}");
+    }
+}
+
+#[test]
+fn what_a_stranger_writes_is_cut_where_it_is_repeated() {
+    let long = "x\\u001b[31m\\n".repeat(5_000);
+    for json in [
+        format!(r#"{{"transactions": [], "{long}": 1}}"#),
+        format!(r#"{{"summary": {{"transactions": 1, "categories": {{"{long}": 1}}}}}}"#),
+        format!(r#"{{"summary": {{"transactions": 1, "protocols": {{"{long}": 1}}}}}}"#),
+        format!(r#"{{"transactions": [], "address": "{long}"}}"#),
+        format!(r#"{{"transactions": "{long}"}}"#),
+        format!(r#"{{"transactions": [{{"time": "{long}"}}]}}"#),
+    ] {
+        let error = refused(&json).to_string();
+        assert!(error.chars().count() < 1_000 && !error.contains(char::is_control), "{error}");
     }
 }
 
