@@ -11,6 +11,10 @@ use super::narrowing::Narrowing;
 use super::restraint::{Restraint, Wanted};
 use crate::error::one_line;
 
+/// The tokens that are kept back for each rule that has not narrowed yet: what it leaves may be longer than the shortest
+/// value that there was before.
+const RESERVE: usize = 8;
+
 /// Keeps an answer to a schema, and sees to it that it can always be completed in the tokens that are left.
 ///
 /// The invariant: from every state that is taken there is a way to the end of the document that fits. An upper bound on
@@ -65,11 +69,13 @@ impl<'g> Guide<'g> {
         let matcher = grammar.matcher(schema).map_err(Unguided::Schema)?;
         let cursor = Cursor::default();
         let path = grammar.closer().close(grammar.trie(), &matcher, cursor, most);
+        let narrowing = Narrowing::new(schema, rules);
+        let reserve = reserve(narrowing.as_ref());
         let path = path.ok_or_else(|| {
             Unguided::Schema(format!("no document of the schema was found that has at most {most} tokens"))
         })?;
-        if path.len() > room {
-            return Err(Unguided::Short(path.len()));
+        if path.len() + reserve > room {
+            return Err(Unguided::Short(path.len() + reserve));
         }
         Ok(Self {
             grammar,
@@ -80,7 +86,7 @@ impl<'g> Guide<'g> {
             bound: path.len(),
             path,
             is_current: true,
-            narrowing: Narrowing::new(schema, rules),
+            narrowing,
             taken: Vec::new(),
         })
     }
@@ -139,6 +145,8 @@ impl<'g> Guide<'g> {
     /// # Errors
     /// What llguidance says.
     pub(crate) fn take(&mut self, token: TokenId, room: usize) -> Result<Taken, String> {
+        let left = room;
+        let room = room.saturating_sub(reserve(self.narrowing.as_ref()));
         let mut cursor = self.cursor;
         let begun = cursor.advance(self.grammar.trie().token(token));
         // One more than has begun: an alternative may be chosen in the middle of a string, a number gain an exponent.
@@ -170,14 +178,15 @@ impl<'g> Guide<'g> {
             }
         }
         self.follow(&tokens);
-        self.narrow(room.saturating_sub(tokens.len()));
+        self.narrow(left.saturating_sub(tokens.len()));
         Ok(Taken::Tokens(tokens))
     }
 
     /// Goes on with a tighter schema where what was written decides about what comes, if the rest of that fits into the
     /// `room` tokens. Where it does not, the document stays one of the schema, and its judge will find the rule broken.
     fn narrow(&mut self, room: usize) {
-        let Some(schema) = self.narrowing.as_mut().and_then(Narrowing::due) else { return };
+        let Some(narrowing) = &mut self.narrowing else { return };
+        let Some(schema) = narrowing.due() else { return };
         let Ok(mut matcher) = self.grammar.matcher(schema) else { return };
         if matcher.consume_tokens(&self.taken).is_err() {
             return;
@@ -235,4 +244,8 @@ impl<'g> Guide<'g> {
             self.taken.extend(tokens);
         }
     }
+}
+
+fn reserve(narrowing: Option<&Narrowing>) -> usize {
+    narrowing.map_or(0, Narrowing::waiting) * RESERVE
 }

@@ -33,6 +33,11 @@ impl Narrowing {
         (!waiting.is_empty()).then(|| Self { schema: schema.clone(), waiting, text, reader })
     }
 
+    /// How many rules have not narrowed yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Takes in bytes of the document.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         if self.waiting.is_empty() {

@@ -155,14 +155,18 @@ async fn a_rule_is_kept_while_decoding() {
         tolerance: 3.0,
     };
     let local = tiny("llama");
+    let asked = |seed, room, rules: Vec<Rule>| {
+        let mut request = drawn(call(Some(schema.clone()), "x"), seed, room);
+        request.rules = rules;
+        // As where the original schema has the score first.
+        let order = Lift::Reorder(["score", "parts", "note"].map(str::to_owned).into());
+        Arc::make_mut(&mut request.lowered).lift = vec![LiftOp { at: String::new(), lift: order }];
+        request
+    };
     let mut broken = 0;
     for seed in 0..40 {
         for kept in [true, false] {
-            let mut request = drawn(call(Some(schema.clone()), "x"), seed, 200);
-            request.rules.extend(kept.then(|| rule.clone()));
-            // As where the original schema has the score first.
-            let order = Lift::Reorder(["score", "parts", "note"].map(str::to_owned).into());
-            Arc::make_mut(&mut request.lowered).lift = vec![LiftOp { at: String::new(), lift: order }];
+            let request = asked(seed, 200, kept.then(|| rule.clone()).into_iter().collect());
             let answer = answer(&local, &request).await.unwrap();
             let value: Value = serde_json::from_str(&answer.text).unwrap();
             let mut report = Report::default();
@@ -176,4 +180,23 @@ async fn a_rule_is_kept_while_decoding() {
         }
     }
     assert!(broken > 20, "a model of random weights broke the rule {broken} of 40 times without it");
+
+    // With hardly any room it is kept as well, or the answer says that it was closed.
+    let least = shortest(&local, &schema).await + 8;
+    let short = answer(&local, &asked(0, least - 1, vec![rule.clone()])).await.unwrap_err();
+    assert!(short.message.contains(&format!("({least} tokens)")), "{}", short.message);
+    let mut whole = 0;
+    for seed in 0..20 {
+        for room in least..least + 12 {
+            let answer = answer(&local, &asked(seed, room, vec![rule.clone()])).await.unwrap();
+            let value: Value = serde_json::from_str(&answer.text).unwrap();
+            let mut report = Report::default();
+            rule.validate(&value, &Context::EMPTY, &mut report);
+            let closed = answer.closed_at.map(|at| answer.text[..at].contains("\"score\": "));
+            // A score that closing made up is asked for again: nothing of it is the model's.
+            assert!(report.is_empty() || closed == Some(false), "seed {seed}, room {room}: {}", answer.text);
+            whole += usize::from(closed.is_none());
+        }
+    }
+    assert!(whole > 20, "{whole} of 240 were not closed");
 }
