@@ -14,6 +14,11 @@ impl Draws {
         Self(AtomicU64::new(seed))
     }
 
+    /// A seed for other draws.
+    pub(super) fn seed(&self) -> u64 {
+        (self.next() * (1_u64 << 53) as f64) as u64
+    }
+
     /// From 0 up to 1.
     pub(super) fn next(&self) -> f64 {
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -86,7 +91,7 @@ pub(super) struct PairJudge {
 
 impl PairJudge {
     pub(super) fn new(truth: &str, accuracy: f64, bias: f64, seed: u64) -> Self {
-        let draws = Draws::new(seed.wrapping_mul(0xD6E8_FEB8_6659_FD93));
+        let draws = Draws::new(seed);
         Self {
             truth: truth.to_owned(),
             accuracy,
@@ -96,6 +101,12 @@ impl PairJudge {
             capabilities: capabilities(),
         }
     }
+}
+
+/// How often such a judge is right in both orders, where one answer is better.
+pub(super) fn right_twice(accuracy: f64, bias: f64) -> f64 {
+    let read = (1.0 - bias) * accuracy;
+    (bias + read) * read
 }
 
 impl std::fmt::Debug for PairJudge {

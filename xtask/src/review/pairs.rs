@@ -7,7 +7,7 @@ use formwork_extract::Backend;
 use formwork_review::{Comparison, LlmReviewService, Pair, Preferred};
 use serde_json::Value;
 
-use super::judges::PairJudge;
+use super::judges::{Draws, PairJudge, right_twice};
 use super::{patient, share};
 use crate::corpora::{rows, text};
 
@@ -91,16 +91,18 @@ pub(super) async fn scripted(folder: &Path) -> Result<(), String> {
         println!("{name}, {} rows, ties are indeterminate", rows.len());
         for (accuracy, bias) in [(1.0, 0.0), (0.8, 0.0), (0.5, 0.0), (1.0, 0.5), (1.0, 1.0)] {
             let mut score = Score::default();
-            for (n, row) in rows.iter().enumerate() {
-                let judge = Arc::new(PairJudge::new(&row.better, accuracy, bias, n as u64 + 1));
+            let seeds = Draws::new(1);
+            for row in &rows {
+                let judge = Arc::new(PairJudge::new(&row.better, accuracy, bias, seeds.seed()));
                 let service = LlmReviewService::new(patient([Backend::from(judge)]));
                 let comparison = service.compare(&row.pair).await.map_err(|error| format!("{error:#}"))?;
                 score.add(row, &comparison);
             }
             let title = format!(
-                "scripted judge, right {:.0} % of the time, takes the first unread {:.0} %",
+                "scripted judge, right {:.0} % of the time, takes the first unread {:.0} %: right both times {:.0} % expected",
                 100.0 * accuracy,
-                100.0 * bias
+                100.0 * bias,
+                100.0 * right_twice(accuracy, bias)
             );
             score.print(&title);
         }

@@ -10,11 +10,13 @@ use formwork_review::Agent;
 use formwork_testkit::VirtualClock;
 use serde_json::{Value, json};
 
+type Script = Box<dyn Fn(&Call, usize) -> String + Send + Sync>;
+
 /// A model that answers what a function says of the call.
 pub(crate) struct Says {
     capabilities: Capabilities,
     calls: Mutex<Vec<Call>>,
-    answer: Box<dyn Fn(&Call, usize) -> String + Send + Sync>,
+    answer: Script,
 }
 
 impl Says {
