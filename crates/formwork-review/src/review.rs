@@ -66,6 +66,9 @@ impl LlmReviewService {
     /// The temperature of further votes: at a lower one they would only repeat the first.
     pub const VOTING_TEMPERATURE: f64 = 0.7;
 
+    /// The most tokens of a judge's answer, unless the agent says otherwise: what it may say fits in.
+    pub const MAX_TOKENS: u32 = answer::MAX_TOKENS;
+
     /// Asks so. First votes are cast at 0.2.
     pub const fn new(agent: Agent) -> Self {
         Self { agent, temperature: 0.2, concurrency: 4, most: MOST }

@@ -236,11 +236,14 @@ impl fmt::Debug for SkillRunnerService {
 }
 
 fn services(skill: &Skill, agent: Agent) -> (LlmGenerationService, LlmReviewService) {
-    let mut review = LlmReviewService::new(agent.clone());
-    let is_review = skill.descriptor().template_type == Some(TemplateType::LlmReview);
-    if let Some(temperature) = skill.descriptor().policy.temperature.filter(|_| is_review) {
-        review = review.with_temperature(temperature);
-    }
+    let policy = &skill.descriptor().policy;
+    let review = if skill.descriptor().template_type == Some(TemplateType::LlmReview) {
+        let review = LlmReviewService::new(agent.clone());
+        policy.temperature.map_or(review.clone(), |temperature| review.with_temperature(temperature))
+    } else {
+        // The file's limit is on what is generated: a judge has to have its say whole.
+        LlmReviewService::new(agent.clone().with_max_tokens(LlmReviewService::MAX_TOKENS))
+    };
     (LlmGenerationService::new(agent), review)
 }
 

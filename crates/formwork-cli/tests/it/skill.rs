@@ -113,6 +113,32 @@ fn mistakes_are_told_before_a_model_is_opened() {
 }
 
 #[test]
+fn a_skill_names_its_provider_and_the_registry_says_how_it_is_asked() {
+    let file = temporary(
+        "named-provider.yaml",
+        "name: named\ndescription: x\ntemplate_type: LLM_JSON_GENERATION\nprompt: x\n\
+         output: {shape: '{\"a\": string}'}\nprovider: mine\n",
+    );
+    let other = chat(&[]);
+    for (model, strict) in [("gpt-4o", json!(true)), ("gemini/gemini-1.5-pro", Value::Null)] {
+        let server = chat(&[r#"{"a": "x"}"#]);
+        let text = format!(
+            "targets = [\"primary\"]\n{}[providers.mine]\nkind = \"litellm\"\nmodel = \"{model}\"\nstream = false\n\
+             api_key_env = \"\"\nbase_url = \"{}/v1\"\n",
+            of(&other),
+            server.url()
+        );
+        let config = temporary(&format!("named-{}.toml", server.address().port()), text);
+        let ran = skill(&["run", &file, "--config", &config]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, "{\"a\": \"x\"}\n"), "{}", ran.stderr);
+        let sent: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+        assert_eq!(sent["response_format"]["json_schema"]["strict"], strict, "{model}: {sent}");
+        assert_eq!(sent.get("response_format").is_none(), strict.is_null(), "{model}");
+    }
+    assert!(other.received().is_empty());
+}
+
+#[test]
 fn skills_are_listed_checked_and_begun() {
     let ran = skill(&["list", "--dir", &dir()]);
     assert!(ran.code == 0 && ran.stdout.contains("ticket (LLM_JSON_GENERATION)\n"), "{}", ran.stdout);

@@ -51,6 +51,19 @@ async fn a_failing_review_generates_once_more_only_if_told_to() {
 }
 
 #[tokio::test]
+async fn a_judge_has_room_where_the_answer_has_little() {
+    let text = format!(
+        "{PERSON}policy: {{max_tokens: 20}}\nrubric: {{name: r, criteria: [{{id: nice, description: It is a nice person.}}]}}\n"
+    );
+    let (runner, model) =
+        runner(&[&text], [YOUNG, r#"{"reasoning": "So.", "verdict": "pass", "confidence": 90}"#]);
+    let outcome = runner.execute("person", json!({"country": "Portugal"})).await.unwrap();
+    assert!(outcome.review.unwrap().pass);
+    let limits: Vec<_> = model.calls().iter().map(|call| call.max_tokens).collect();
+    assert_eq!(limits, [Some(20), Some(LlmReviewService::MAX_TOKENS)]);
+}
+
+#[tokio::test]
 async fn an_input_is_reviewed() {
     let judge = [r#"{"reasoning": "Rude.", "verdict": "fail", "confidence": 90}"#];
     let (runner, model) = runner(&[REPLY], judge);
