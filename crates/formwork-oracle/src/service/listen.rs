@@ -6,22 +6,22 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::Limits;
+use super::routes::Routes;
 
 /// How long nothing is taken after taking failed, as when there are too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn serve(
     listener: std::net::TcpListener,
-    router: Router,
+    routes: Routes,
     limits: Limits,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
@@ -41,7 +41,7 @@ pub(super) async fn serve(
             Some(_) = open.join_next() => {}
             (place, accepted) = accept => match accepted {
                 Ok((socket, _)) => {
-                    let connection = talk(socket, router.clone(), limits.read_timeout, ended.clone());
+                    let connection = talk(socket, routes.clone(), limits.read_timeout, ended.clone());
                     open.spawn(async move {
                         connection.await;
                         drop(place);
@@ -66,13 +66,13 @@ pub(super) async fn serve(
 }
 
 /// One connection, request by request, until either side ends it.
-async fn talk(socket: TcpStream, router: Router, read_timeout: Duration, mut ended: watch::Receiver<bool>) {
+async fn talk(socket: TcpStream, routes: Routes, read_timeout: Duration, mut ended: watch::Receiver<bool>) {
     // Answers are short and written whole.
     let _ = socket.set_nodelay(true);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(read_timeout)
-        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(socket), service_fn(move |request| routes.clone().answer(request)));
     let mut connection = pin!(connection);
     tokio::select! {
         // A client that goes away, or talks no HTTP, is no business of the others.

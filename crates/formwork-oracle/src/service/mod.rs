@@ -136,7 +136,7 @@ impl Service {
         shutdown: impl Future<Output = ()> + Send,
     ) -> io::Result<()> {
         let limits = self.limits;
-        listen::serve(listener, routes::router(self), limits, shutdown).await
+        listen::serve(listener, routes::Routes::new(self), limits, shutdown).await
     }
 }
 

@@ -1,15 +1,23 @@
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
-use axum::extract::{Extension, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::middleware::{self, Next};
+use axum::body::Body;
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use formwork_core::{Error, ErrorKind};
 use formwork_extract::CancellationToken;
+use hyper::body::Incoming;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
 use serde_json::json;
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use super::problem::{Kind, Problem};
@@ -24,54 +32,65 @@ const SCORE: &str = "/v1/score";
 const HEALTH: &str = "/health";
 const METRICS: &str = "/metrics";
 
-pub(super) fn router(service: Service) -> Router {
-    let Limits { max_concurrent, max_waiting, .. } = service.limits;
-    let shared = Arc::new(Shared {
-        turns: Semaphore::new(max_concurrent.clamp(1, Semaphore::MAX_PERMITS)),
-        // Those that have their turn are among them.
-        places: Semaphore::new(max_concurrent.saturating_add(max_waiting).clamp(1, Semaphore::MAX_PERMITS)),
-        service,
-    });
-    Router::new()
-        .route(SCORE, post(score))
-        .route(HEALTH, get(health))
-        .route(METRICS, get(fetch))
-        .fallback(nowhere)
-        .method_not_allowed_fallback(no_method)
-        .layer(middleware::from_fn_with_state(Arc::clone(&shared), around))
-        .with_state(shared)
+/// What answers requests.
+#[derive(Clone)]
+pub(super) struct Routes {
+    shared: Arc<Shared>,
+    router: TowerToHyperService<Router>,
+}
+
+impl Routes {
+    pub(super) fn new(service: Service) -> Self {
+        let Limits { max_concurrent, max_waiting, .. } = service.limits;
+        let shared = Arc::new(Shared {
+            turns: Semaphore::new(max_concurrent.clamp(1, Semaphore::MAX_PERMITS)),
+            // Those that have their turn are among them.
+            places: Semaphore::new(
+                max_concurrent.saturating_add(max_waiting).clamp(1, Semaphore::MAX_PERMITS),
+            ),
+            service,
+        });
+        let router = Router::new()
+            .route(SCORE, post(score))
+            .route(HEALTH, get(health))
+            .route(METRICS, get(fetch))
+            .fallback(nowhere)
+            .method_not_allowed_fallback(no_method)
+            .with_state(Arc::clone(&shared));
+        Self { shared, router: TowerToHyperService::new(router) }
+    }
+
+    /// Around every request: its name, what is counted, what is logged.
+    pub(super) async fn answer(self, mut request: Request<Incoming>) -> Result<Response, Infallible> {
+        let start = Instant::now();
+        let id = RequestId::of(request.headers());
+        let method = known(request.method());
+        let path = request.uri().path();
+        let route = [SCORE, HEALTH, METRICS].into_iter().find(|route| *route == path).unwrap_or("other");
+        request.extensions_mut().insert(id.clone());
+        let mut response = self.router.call(request).await?;
+        if let Some(value) = id.header() {
+            response.headers_mut().insert(X_REQUEST_ID, value);
+        }
+        let (status, took) = (response.status().as_u16(), start.elapsed());
+        self.shared.service.metrics.request(method, route, status, took);
+        tracing::info!(
+            target: "formwork_oracle",
+            request_id = id.as_str(),
+            method,
+            route,
+            status,
+            took_ms = took.as_secs_f64() * 1000.0,
+            "answered"
+        );
+        Ok(response)
+    }
 }
 
 struct Shared {
     service: Service,
     turns: Semaphore,
     places: Semaphore,
-}
-
-/// Around every request: its name, what is counted, what is logged.
-async fn around(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
-    let start = Instant::now();
-    let id = RequestId::of(request.headers());
-    let method = known(request.method());
-    let route =
-        [SCORE, HEALTH, METRICS].into_iter().find(|route| *route == request.uri().path()).unwrap_or("other");
-    request.extensions_mut().insert(id.clone());
-    let mut response = next.run(request).await;
-    if let Some(value) = id.header() {
-        response.headers_mut().insert(X_REQUEST_ID, value);
-    }
-    let (status, took) = (response.status().as_u16(), start.elapsed());
-    shared.service.metrics.request(method, route, status, took);
-    tracing::info!(
-        target: "formwork_oracle",
-        request_id = id.as_str(),
-        method,
-        route,
-        status,
-        took_ms = took.as_secs_f64() * 1000.0,
-        "answered"
-    );
-    response
 }
 
 /// The method as metrics name it: clients may make up others.
@@ -91,7 +110,7 @@ fn known(method: &Method) -> &'static str {
 async fn score(
     State(shared): State<Arc<Shared>>,
     Extension(id): Extension<RequestId>,
-    request: Request,
+    request: Request<Body>,
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     authorize(&shared.service, &parts.headers, &id)?;
@@ -109,7 +128,11 @@ async fn score(
             format!("there was no score after {} seconds, and the call is broken off", timeout.as_secs_f64());
         Err(Problem::new(Kind::Timeout, &id, detail))
     })?;
-    Ok(([(header::CACHE_CONTROL, "no-store")], Json(scored)).into_response())
+    let mut body = Vec::with_capacity(1 << 10);
+    // Texts and numbers: writing them to memory cannot fail.
+    _ = serde_json::to_writer(&mut body, &scored);
+    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, body).into_response())
 }
 
 /// Scores in its turn. When nobody waits for it any longer the run is cancelled rather than dropped, so that what it has
@@ -119,28 +142,39 @@ async fn run(shared: &Shared, wallet: Wallet, id: &RequestId) -> Result<Scored, 
         return Err(Problem::new(Kind::ShuttingDown, id, "come back in a second"));
     };
     let cancel = CancellationToken::new();
-    let mut leaving = Leaving(Some(cancel.clone()));
-    let (oracle, name) = (shared.service.oracle.clone(), id.as_str().to_owned());
-    let run =
-        tokio::spawn(async move { oracle.request(&wallet).with_id(name).with_cancel(cancel).run().await });
-    let done = run.await;
-    leaving.0 = None;
-    match done {
-        Ok(scored) => scored.map_err(|error| no_score(id, &error)),
-        Err(error) if error.is_cancelled() => {
-            Err(Problem::new(Kind::ShuttingDown, id, "come back in a second"))
+    let (oracle, name, token) = (shared.service.oracle.clone(), id.as_str().to_owned(), cancel.clone());
+    let run = async move { oracle.request(&wallet).with_id(name).with_cancel(token).run().await };
+    let run = Kept { run: Some(Box::pin(run)), cancel };
+    run.await.map_err(|error| no_score(id, &error))
+}
+
+/// A run that is cancelled when nobody waits for it any longer, and goes on by itself to where it notices.
+struct Kept<F: Future<Output: Send> + Send + 'static> {
+    run: Option<Pin<Box<F>>>,
+    cancel: CancellationToken,
+}
+
+impl<F: Future<Output: Send> + Send> Future for Kept<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        // Taken out, so that a run that panics is not polled again when this is dropped.
+        let Some(mut run) = self.run.take() else { return Poll::Pending };
+        let polled = run.as_mut().poll(context);
+        if polled.is_pending() {
+            self.run = Some(run);
         }
-        Err(_) => Err(Problem::new(Kind::NoScore, id, "the score failed for a reason of the service's own")),
+        polled
     }
 }
 
-/// Cancels when it is dropped, unless the run has ended by itself.
-struct Leaving(Option<CancellationToken>);
-
-impl Drop for Leaving {
+impl<F: Future<Output: Send> + Send + 'static> Drop for Kept<F> {
     fn drop(&mut self) {
-        if let Some(token) = &self.0 {
-            token.cancel();
+        let Some(run) = self.run.take() else { return };
+        self.cancel.cancel();
+        // Without a runtime everything ends, and nobody is left to be told.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(run);
         }
     }
 }
@@ -182,7 +216,7 @@ async fn nowhere(Extension(id): Extension<RequestId>) -> Problem {
     Problem::new(Kind::NotFound, &id, format!("there are POST {SCORE}, GET {HEALTH} and GET {METRICS}"))
 }
 
-async fn no_method(Extension(id): Extension<RequestId>, request: Request) -> Response {
+async fn no_method(Extension(id): Extension<RequestId>, request: Request<Body>) -> Response {
     let method = if request.uri().path() == SCORE { "POST" } else { "GET" };
     let mut response = Problem::new(Kind::MethodNotAllowed, &id, format!("use {method}")).into_response();
     debug_assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);

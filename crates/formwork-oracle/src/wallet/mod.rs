@@ -147,8 +147,10 @@ impl Wallet {
             summary: &self.summary,
             survey: self.survey.as_ref(),
         };
+        let mut bytes = Vec::with_capacity(1 << 10);
         // Fields in order, maps sorted, amounts in cents: writing to memory cannot fail.
-        serde_json::to_vec(&canonical).unwrap_or_default()
+        _ = serde_json::to_writer(&mut bytes, &canonical);
+        bytes
     }
 
     /// SHA-256 of the canonical bytes, as 64 hexadecimal digits.

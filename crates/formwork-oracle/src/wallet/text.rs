@@ -4,30 +4,48 @@
 /// sequence is left that a server could take for a token of a dialogue (`<|im_end|>`, `[/INST]`).
 pub(super) fn quoted(text: &str, most: usize) -> String {
     let mut out = String::with_capacity(text.len().min(most) + 2);
+    push_quoted(&mut out, text, most);
+    out
+}
+
+/// The same at the end of another text.
+pub(super) fn push_quoted(out: &mut String, text: &str, most: usize) {
     out.push('"');
-    let mut letters = text.chars();
-    for letter in letters.by_ref().take(most) {
+    let end = text.char_indices().nth(most).map_or(text.len(), |(end, _)| end);
+    let (shown, rest) = text.split_at(end);
+    // Most texts have nothing in them that stands out: whole stretches are taken over.
+    let mut taken = 0;
+    for (at, letter) in shown.char_indices().filter(|(_, letter)| stands_out(*letter)) {
+        out.push_str(&shown[taken..at]);
+        taken = at + letter.len_utf8();
         match letter {
             '"' | '\\' => out.extend(['\\', letter]),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            '<' | '>' | '[' | ']' => escape(&mut out, letter),
-            // Line ends of Unicode, marks that turn the direction of text, what has no width.
-            '\u{2028}'
-            | '\u{2029}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' => escape(&mut out, letter),
-            letter if letter.is_control() => escape(&mut out, letter),
-            letter => out.push(letter),
+            letter => escape(out, letter),
         }
     }
-    if letters.next().is_some() {
+    out.push_str(&shown[taken..]);
+    if !rest.is_empty() {
         out.push('…');
     }
     out.push('"');
-    out
+}
+
+/// What ends a string, a line or a dialogue's turn, or cannot be seen.
+fn stands_out(letter: char) -> bool {
+    match letter {
+        '"' | '\\' | '<' | '>' | '[' | ']' => true,
+        ' '..='~' => false,
+        // Line ends of Unicode, marks that turn the direction of text, what has no width.
+        '\u{2028}'
+        | '\u{2029}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' => true,
+        letter => letter.is_control(),
+    }
 }
 
 /// A text with at most `most` characters of its own, none of which steers a terminal.
