@@ -14,6 +14,8 @@
 //! All divisions round down. The score is the weighted sum of the [`CrossCheck`], rounded half up, so the answer passes
 //! the schema and the cross-check like any other. The same counts give the same answer.
 
+use serde_json::Value;
+
 use crate::wallet::Features;
 use crate::{AiScore, CrossCheck, ScoreBreakdown};
 
@@ -42,6 +44,28 @@ impl From<&Features> for Counts {
             counterparties: features.counterparties,
             answers: answers as u64,
         }
+    }
+}
+
+impl Counts {
+    /// As the data of a run, which the fallback reads if it comes to it: few runs do.
+    pub(crate) fn to_data(self) -> Value {
+        let Self { transactions, failed, days, counterparties, answers } = self;
+        Value::from([transactions, failed, days, counterparties, answers])
+    }
+
+    /// The other way round.
+    pub(crate) fn from_data(data: &Value) -> Option<Self> {
+        let [transactions, failed, days, counterparties, answers] = data.as_array()?.as_slice() else {
+            return None;
+        };
+        Some(Self {
+            transactions: transactions.as_u64()?,
+            failed: failed.as_u64()?,
+            days: days.as_u64()?,
+            counterparties: counterparties.as_u64()?,
+            answers: answers.as_u64()?,
+        })
     }
 }
 
@@ -113,6 +137,13 @@ mod tests {
     use crate::{AI_RESPONSE_SCHEMA, Formula};
     use formwork_core::{Context, Report, Validator as _};
     use proptest::prelude::*;
+
+    #[test]
+    fn counts_survive_the_way_through_a_run() {
+        let counts = Counts { transactions: 7, failed: 1, days: 9, counterparties: 3, answers: 2 };
+        assert_eq!(Counts::from_data(&counts.to_data()), Some(counts));
+        assert_eq!(Counts::from_data(&Value::Null), None);
+    }
 
     proptest! {
         #[test]

@@ -10,7 +10,6 @@ use formwork_core::{
 use formwork_extract::{
     Backend, Budget, CancellationToken, Extractor, ExtractorBuilder, Memory, Observer, TokioClock,
 };
-use serde_json::json;
 
 use crate::fallback::{self, Counts};
 use crate::log::Log;
@@ -115,13 +114,7 @@ impl Oracle {
 
     /// A score that is not begun yet: to give it a name, a way to cancel it, or an observer of its own.
     pub fn request<'o>(&'o self, wallet: &'o Wallet) -> ScoreRequest<'o> {
-        ScoreRequest {
-            oracle: self,
-            wallet,
-            id: None,
-            cancel: CancellationToken::new(),
-            observers: Vec::new(),
-        }
+        ScoreRequest { oracle: self, wallet, id: None, cancel: None, observers: Vec::new() }
     }
 
     /// The version of the prompt that is used.
@@ -279,7 +272,11 @@ impl OracleBuilder {
             builder = builder.with_memory(memory);
         }
         if !self.without_fallback {
-            builder = builder.with_fallback_fn(|situation| situation.input.data.get(FALLBACK).cloned());
+            let check = self.check;
+            builder = builder.with_fallback_fn(move |situation| {
+                let counts = Counts::from_data(&situation.input.data)?;
+                serde_json::to_value(fallback::score(&counts, &check)).ok()
+            });
         }
         let extractor = self.backends.into_iter().fold(builder, ExtractorBuilder::with_target).build()?;
         Ok(Oracle(Arc::new(Shared {
@@ -294,9 +291,6 @@ impl OracleBuilder {
         })))
     }
 }
-
-/// Where the input of a run has the fallback's answer.
-const FALLBACK: &str = "fallback";
 
 /// The oracle's policy: three attempts at 0.3, 0.2 and 0.1.
 fn policy(patches: u32, backoff: Option<Backoff>) -> Policy {
@@ -316,7 +310,7 @@ pub struct ScoreRequest<'o> {
     oracle: &'o Oracle,
     wallet: &'o Wallet,
     id: Option<String>,
-    cancel: CancellationToken,
+    cancel: Option<CancellationToken>,
     observers: Vec<Arc<dyn Observer>>,
 }
 
@@ -329,7 +323,7 @@ impl ScoreRequest<'_> {
 
     /// With a handle that ends it from outside.
     pub fn with_cancel(mut self, token: CancellationToken) -> Self {
-        self.cancel = token;
+        self.cancel = Some(token);
         self
     }
 
@@ -349,13 +343,14 @@ impl ScoreRequest<'_> {
         let started = shared.clock.now();
         let id = id.unwrap_or_else(|| made_up(started.0));
         let features = wallet.features();
-        let answer = fallback::score(&Counts::from(&features), &shared.check);
         let hash = wallet.hash();
         let input = Input::new([Message::user(user(&features.to_string()))])
-            .with_data(json!({ FALLBACK: answer }))
+            .with_data(Counts::from(&features).to_data())
             .with_seed(seed(&hash, &shared.prompt));
         let log = Log::new(&id, shared.max_attempts);
-        let extraction = shared.extractor.extraction(input).with_cancel(cancel).with_observer(log.clone());
+        let extraction = shared.extractor.extraction(input).with_observer(log.clone());
+        let extraction =
+            cancel.into_iter().fold(extraction, |extraction, token| extraction.with_cancel(token));
         let extraction =
             observers.into_iter().fold(extraction, |extraction, one| extraction.with_observer(one));
         let result = extraction.run().await;

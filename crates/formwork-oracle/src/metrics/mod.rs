@@ -74,8 +74,9 @@ impl Metrics {
         self.with(|registry| registry.score(event));
     }
 
-    /// Counts a request to the service. The route is the one that was meant, never the path as it was sent.
-    pub fn request(&self, method: &str, route: &str, status: u16, took: Duration) {
+    /// Counts a request to the service, with the status of its answer, such as `200`. The route is the one that was meant,
+    /// never the path as it was sent.
+    pub fn request(&self, method: &str, route: &str, status: &str, took: Duration) {
         self.with(|registry| registry.request(method, route, status, took));
     }
 

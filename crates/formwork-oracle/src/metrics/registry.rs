@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use formwork_core::{Attempt, Failure};
@@ -19,10 +18,10 @@ const OTHER: &str = "other";
 pub(super) struct Registry {
     pub(super) tally: Tally,
     attempts: Histogram,
-    scores: Series<[String; 1]>,
-    calls: Series<[String; 3]>,
-    tokens: Series<[String; 3]>,
-    requests: Series<[String; 3]>,
+    scores: Series<1>,
+    calls: Series<3>,
+    tokens: Series<3>,
+    requests: Series<3>,
 }
 
 impl Default for Registry {
@@ -59,8 +58,8 @@ impl Registry {
         }
     }
 
-    pub(super) fn request(&mut self, method: &str, route: &str, status: u16, took: Duration) {
-        self.requests.add([method, route, &status.to_string()], took.as_secs_f64());
+    pub(super) fn request(&mut self, method: &str, route: &str, status: &str, took: Duration) {
+        self.requests.add([method, route, status], took.as_secs_f64());
     }
 
     pub(super) fn render(&self) -> String {
@@ -162,24 +161,29 @@ fn error_type(attempt: &Attempt) -> &'static str {
     }
 }
 
-/// Histograms of one family, by the values of their labels.
+/// Histograms of one family, by the values of their labels, in the order of their first appearance. There are few: they
+/// are looked through without making a key.
 #[derive(Debug)]
-struct Series<K> {
+struct Series<const N: usize> {
     bounds: &'static [f64],
-    of: BTreeMap<K, Histogram>,
+    of: Vec<([String; N], Histogram)>,
 }
 
-impl<const N: usize> Series<[String; N]> {
-    fn new(bounds: &'static [f64]) -> Self {
-        Self { bounds, of: BTreeMap::new() }
+impl<const N: usize> Series<N> {
+    const fn new(bounds: &'static [f64]) -> Self {
+        Self { bounds, of: Vec::new() }
     }
 
     fn add(&mut self, labels: [&str; N], value: f64) {
-        let mut key = labels.map(str::to_owned);
-        if self.of.len() >= MAX_SERIES && !self.of.contains_key(&key) {
-            key = std::array::from_fn(|_| OTHER.to_owned());
+        match self.of.iter().position(|(other, _)| *other == labels) {
+            Some(place) => self.of[place].1.add(value),
+            None if self.of.len() >= MAX_SERIES && labels != [OTHER; N] => self.add([OTHER; N], value),
+            None => {
+                let mut histogram = Histogram::new(self.bounds);
+                histogram.add(value);
+                self.of.push((labels.map(str::to_owned), histogram));
+            }
         }
-        self.of.entry(key).or_insert_with(|| Histogram::new(self.bounds)).add(value);
     }
 
     fn write(&self, page: &mut Page, name: &str, labels: [&str; N], also: &Labels<'_>) {
@@ -202,6 +206,6 @@ mod tests {
             series.add([&number.to_string()], 1.0);
         }
         assert_eq!(series.of.len(), MAX_SERIES + 1);
-        assert_eq!(series.of[&[OTHER.to_owned()]].count(), 900);
+        assert_eq!(series.of[MAX_SERIES].1.count(), 900);
     }
 }

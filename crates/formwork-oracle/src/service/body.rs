@@ -34,12 +34,17 @@ impl Media {
             return Err(unsupported("there is no Content-Type"));
         };
         let media = media.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-        let media = media.to_ascii_lowercase();
-        match media.as_str() {
-            "application/json" => Ok(Self::Json),
-            "text/csv" => Ok(Self::Csv),
-            media if media.starts_with("application/") && media.ends_with("+json") => Ok(Self::Json),
-            _ => Err(unsupported("the Content-Type is another one")),
+        let is = |name: &str| media.eq_ignore_ascii_case(name);
+        let is_json = || {
+            let lower = media.to_ascii_lowercase();
+            lower.starts_with("application/") && lower.ends_with("+json")
+        };
+        if is("application/json") || is_json() {
+            Ok(Self::Json)
+        } else if is("text/csv") {
+            Ok(Self::Csv)
+        } else {
+            Err(unsupported("the Content-Type is another one"))
         }
     }
 

@@ -72,14 +72,14 @@ impl Routes {
         if let Some(value) = id.header() {
             response.headers_mut().insert(X_REQUEST_ID, value);
         }
-        let (status, took) = (response.status().as_u16(), start.elapsed());
-        self.shared.service.metrics.request(method, route, status, took);
+        let (status, took) = (response.status(), start.elapsed());
+        self.shared.service.metrics.request(method, route, status.as_str(), took);
         tracing::info!(
             target: "formwork_oracle",
             request_id = id.as_str(),
             method,
             route,
-            status,
+            status = status.as_u16(),
             took_ms = took.as_secs_f64() * 1000.0,
             "answered"
         );

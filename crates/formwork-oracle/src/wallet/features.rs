@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -100,11 +102,11 @@ pub struct SurveyMatch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Claim {
     /// What it is about: a field of the survey.
-    pub about: String,
+    pub about: &'static str,
     /// What the owner says.
-    pub said: String,
+    pub said: Cow<'static, str>,
     /// What the history says.
-    pub found: String,
+    pub found: Cow<'static, str>,
     /// How well that fits: 100, 50 or 0; for `uses` any percentage.
     pub percent: u8,
 }
@@ -172,24 +174,19 @@ impl Features {
 
     fn claims(&self, survey: &Survey, summary: &Summary) -> Vec<Claim> {
         let mut claims = Vec::new();
-        let mut claim = |about: &str, said: String, found: String, percent: u8| {
-            claims.push(Claim { about: about.to_owned(), said, found, percent });
+        let mut claim = |about, said: Cow<'static, str>, found: Cow<'static, str>, percent: u8| {
+            claims.push(Claim { about, said, found, percent });
         };
         if let Some(said) = survey.experience {
             let found = self.experience();
-            claim(
-                "experience",
-                said.name().to_owned(),
-                found.name().to_owned(),
-                near(said as u8, found as u8),
-            );
+            claim("experience", said.name().into(), found.name().into(), near(said as u8, found as u8));
         }
         if let Some(said) = survey.active_since {
-            let (found, percent) = match summary.first {
+            let (found, percent): (Cow<'static, str>, u8) = match summary.first {
                 Some(first) => {
                     let apart = first.days_since(said).max(said.days_since(first));
                     (
-                        first.date(),
+                        first.date().into(),
                         if apart <= 90 {
                             100
                         } else if apart <= 365 {
@@ -199,9 +196,9 @@ impl Features {
                         },
                     )
                 }
-                None => ("never active".to_owned(), 0),
+                None => ("never active".into(), 0),
             };
-            claim("active_since", said.date(), found, percent);
+            claim("active_since", said.date().into(), found, percent);
         }
         if !survey.uses.is_empty() {
             let names = |uses: &mut dyn Iterator<Item = Category>| {
@@ -210,22 +207,17 @@ impl Features {
             let seen = |one: &Category| summary.categories.get(one).is_some_and(|count| *count > 0);
             let found = names(&mut survey.uses.iter().copied().filter(seen));
             let count = survey.uses.iter().filter(|one| seen(one)).count();
-            let found = if found.is_empty() { "none of them".to_owned() } else { found };
+            let found = if found.is_empty() { "none of them".into() } else { found.into() };
             claim(
                 "uses",
-                names(&mut survey.uses.iter().copied()),
+                names(&mut survey.uses.iter().copied()).into(),
                 found,
                 (count * 100 / survey.uses.len()) as u8,
             );
         }
         if let Some(said) = survey.risk_tolerance {
             let found = self.risk();
-            claim(
-                "risk_tolerance",
-                said.name().to_owned(),
-                found.name().to_owned(),
-                near(said as u8, found as u8),
-            );
+            claim("risk_tolerance", said.name().into(), found.name().into(), near(said as u8, found as u8));
         }
         claims
     }
@@ -345,11 +337,8 @@ mod tests {
         )
         .survey
         .unwrap();
-        let claims: Vec<(&str, &str, u8)> = survey
-            .claims
-            .iter()
-            .map(|claim| (claim.about.as_str(), claim.found.as_str(), claim.percent))
-            .collect();
+        let claims: Vec<(&str, &str, u8)> =
+            survey.claims.iter().map(|claim| (claim.about, &*claim.found, claim.percent)).collect();
         assert_eq!(
             claims,
             [

@@ -74,7 +74,7 @@ async fn a_hundred_scores_are_counted_as_the_document_counts_them() {
 async fn the_page_is_what_prometheus_reads() {
     let metrics = Metrics::new();
     hundred(&metrics, &Events::default()).await;
-    metrics.request("POST", "/v1/score", 200, Duration::from_millis(3));
+    metrics.request("POST", "/v1/score", "200", Duration::from_millis(3));
     let page = metrics.render();
     let mut families = BTreeSet::new();
     let mut series = BTreeSet::new();
