@@ -84,8 +84,12 @@ async fn hold(connections: usize, requests: usize) -> Result<Value, Failure> {
     let answer = client::ask(&server.address, WALLET).await?.len();
     let load = |requests| Load { address: "", wallet: WALLET, answer, connections, requests };
     let address = server.address.clone();
-    // Warm: connections, the allocator, every kind of label.
-    let mut errors = Load { address: &address, ..load(requests / 10) }.run().await?;
+    // Warm, twice: connections that end and others that begin, every kind of label, and the allocator, which takes its time
+    // to have all the pieces it needs.
+    let mut errors = 0;
+    for _ in 0..2 {
+        errors += Load { address: &address, ..load(requests / 2) }.run().await?;
+    }
     let before = server.used()?.resident;
     errors += Load { address: &address, ..load(requests) }.run().await?;
     let after = server.used()?;

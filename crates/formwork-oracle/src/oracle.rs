@@ -344,7 +344,7 @@ impl ScoreRequest<'_> {
         let id = id.unwrap_or_else(|| made_up(started.0));
         let features = wallet.features();
         let hash = wallet.hash();
-        let input = Input::new([Message::user(user(&features.to_string()))])
+        let input = Input::new([Message::user(user(&features.text()))])
             .with_data(Counts::from(&features).to_data())
             .with_seed(seed(&hash, &shared.prompt));
         let log = Log::new(&id, shared.max_attempts);

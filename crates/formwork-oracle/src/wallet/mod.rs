@@ -147,7 +147,7 @@ impl Wallet {
             summary: &self.summary,
             survey: self.survey.as_ref(),
         };
-        let mut bytes = Vec::with_capacity(1 << 10);
+        let mut bytes = Vec::with_capacity(1 << 11);
         // Fields in order, maps sorted, amounts in cents: writing to memory cannot fail.
         _ = serde_json::to_writer(&mut bytes, &canonical);
         bytes

@@ -26,7 +26,7 @@ impl fmt::Display for Features {
 
 impl Features {
     /// Written into one text that is long enough: every score begins with this.
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut out = String::with_capacity(1 << 10);
         self.facts(&mut out);
         if let Some(survey) = &self.survey {
