@@ -7,6 +7,7 @@ use formwork_core::{
 };
 use formwork_dialect::registry::{Entry, Registry, RegistryError};
 use formwork_json::ReadError;
+use formwork_oracle::report::Report;
 use formwork_oracle::wallet::Wallet;
 use formwork_oracle::{ScoreEvent, Scored};
 use formwork_review::{Comparison, GenerationResult, ReviewResult, ReviewRubric};
@@ -74,6 +75,7 @@ pub(super) fn all() -> Vec<(&'static str, String)> {
         ("model-output", written::<rows::ModelOutput>()),
         ("oracle-compare-output", written::<rows::OracleCompareOutput>()),
         ("oracle-output", written::<rows::OracleOutput>()),
+        ("oracle-report", written::<Report>()),
         ("read-input", read::<rows::ReadInput>()),
         ("read-output", written::<rows::ReadOutput>()),
         ("server-model-details", written::<rows::ServerModelDetails>()),

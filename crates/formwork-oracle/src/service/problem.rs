@@ -5,9 +5,13 @@ use serde::Serialize;
 use super::request_id::RequestId;
 use crate::wallet::WalletError;
 
-/// What went wrong with a request, as RFC 9457 writes it.
+/// What went wrong with a request.
+#[derive(Debug)]
+pub(super) struct Problem(Box<Document>);
+
+/// The same as RFC 9457 writes it.
 #[derive(Debug, Serialize)]
-pub(super) struct Problem {
+struct Document {
     /// `urn:formwork:problem:` and what kind it is: for programs.
     r#type: String,
     /// The kind in words: for people.
@@ -84,7 +88,7 @@ impl Problem {
             Kind::ReadTimeout | Kind::BodyTooLong => Some((header::CONNECTION, "close")),
             _ => None,
         };
-        Self {
+        Self(Box::new(Document {
             r#type: format!("urn:formwork:problem:{name}"),
             title,
             status: status.as_u16(),
@@ -93,26 +97,27 @@ impl Problem {
             path: None,
             line: None,
             header,
-        }
+        }))
     }
 
     /// What is wrong with a wallet: no JSON at all, or not that of one.
     pub(super) fn wallet(id: &RequestId, error: &WalletError, is_json: bool) -> Self {
         let kind = if is_json && error.path().is_none() { Kind::InvalidJson } else { Kind::InvalidWallet };
-        let problem = Self::new(kind, id, error.message());
-        Self { path: error.path().map(str::to_owned), line: error.line(), ..problem }
+        let mut problem = Self::new(kind, id, error.message());
+        problem.0.path = error.path().map(str::to_owned);
+        problem.0.line = error.line();
+        problem
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let header = self.header.clone();
+        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         // Texts and numbers: writing them to memory cannot fail.
-        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let body = serde_json::to_vec(&self.0).unwrap_or_default();
         let mut response =
             (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
-        if let Some((name, value)) = header {
+        if let Some((name, value)) = self.0.header {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
         response

@@ -519,9 +519,9 @@ impl Habits {
             Says::Nothing => return None,
             Says::Truth => Survey {
                 experience: Some(match summary.transactions {
-                    ..20 => Experience::Newcomer,
-                    ..200 => Experience::Casual,
-                    ..1_500 => Experience::Regular,
+                    0..20 => Experience::Newcomer,
+                    20..200 => Experience::Casual,
+                    200..1_500 => Experience::Regular,
                     _ => Experience::Expert,
                 }),
                 active_since: summary.first,

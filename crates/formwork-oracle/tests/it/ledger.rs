@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use formwork_oracle::ScoreEvent;
 use formwork_oracle::ledger::{Damaged, Entries, Ledger, MAX_LINE};
@@ -41,7 +41,7 @@ async fn events() -> Vec<ScoreEvent> {
     events.of()
 }
 
-fn read(file: &PathBuf) -> (Vec<ScoreEvent>, Vec<Damaged>) {
+fn read(file: &Path) -> (Vec<ScoreEvent>, Vec<Damaged>) {
     let (mut events, mut damaged) = (Vec::new(), Vec::new());
     for entry in Entries::open(file).unwrap() {
         match entry.unwrap() {
