@@ -355,8 +355,10 @@ fn a_model_that_is_none_is_named() {
     with("defualt", "did you mean `default`?");
     with(
         "gpt-9",
-        "there is no model `gpt-9`: give the path of a .gguf file, or a name: default, smollm2-135m-instruct",
+        "there is no model `gpt-9`: give the path of a .gguf file, one of a hub (hf:OWNER/REPOSITORY/FILE.gguf), or a name: \
+         default, smollm2-135m-instruct",
     );
+    with("hf:owner/model", "hf:OWNER/REPOSITORY[@REVISION]/FILE.gguf");
     with("nowhere.gguf", "nowhere.gguf");
     let whole = std::fs::read(&*TINY).unwrap();
     with(&temporary("cut.gguf", &whole[..whole.len() / 2]), "cut.gguf: ");
