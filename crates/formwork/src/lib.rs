@@ -35,6 +35,7 @@
 //!
 //! - [`extract`]: extractors and drivers, async, blocking and streaming.
 //! - [`chat`]: a client whose every answer keeps to a contract. [`shape`]: JSON as people write it down.
+//! - `review`, `skill`, `oracle`, each with the feature of that name: rubrics, skills as files, scores of wallets.
 //! - [`core`]: contracts, violations, policies, providers, and the machine that decides.
 //! - [`dialect`]: schemas in the dialects of providers.
 //! - [`schema`]: JSON Schema; every violation in words, and a lint for the schema itself.
@@ -77,9 +78,15 @@ pub use formwork_local as local;
 pub use formwork_ollama as ollama;
 #[cfg(feature = "openai")]
 pub use formwork_openai as openai;
+#[cfg(feature = "oracle")]
+pub use formwork_oracle as oracle;
 pub use formwork_prompt as prompt;
+#[cfg(feature = "review")]
+pub use formwork_review as review;
 pub use formwork_schema as schema;
 pub use formwork_shape as shape;
+#[cfg(feature = "skill")]
+pub use formwork_skill as skill;
 #[cfg(feature = "http")]
 pub use formwork_wire as wire;
 
