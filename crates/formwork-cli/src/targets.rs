@@ -1,11 +1,9 @@
 //! Which models a command asks: what the command line says, the configuration, or the model in this process.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use formwork::config::{Config, Defaults, Section};
 use formwork::providers::{Made, Providers};
-use formwork_core::Lower;
 use formwork_extract::Backend;
 
 use crate::exit::Failed;
@@ -49,21 +47,13 @@ impl Targets {
 
     /// The same, where an application has a say in how providers are asked.
     pub(crate) async fn open_as(&self, adapt: impl Fn(Section) -> Section) -> Result<Opened, Failed> {
-        self.opened(adapt, |_, _| Vec::new()).await
-    }
-
-    /// The same as the agent layer asks them: in those of their dialects that the registry knows their models to enforce.
-    /// What the configuration says of dialects counts before.
-    pub(crate) async fn open_for_agents(&self) -> Result<Opened, Failed> {
-        self.opened(std::convert::identity, |section, made| {
-            let common = &section.common;
-            if OWN_ENFORCEMENT.contains(&common.kind.as_str()) || common.prompt_only || common.rungs.is_some()
-            {
-                return Vec::new();
-            }
-            formwork_review::rungs(&format!("{}/{}", made.system, made.model), made.provider.capabilities())
-        })
-        .await
+        let (sections, defaults) = self.sections()?;
+        let mut backends = Vec::new();
+        for section in sections.into_iter().map(adapt) {
+            let made = make(&section).await?.probed().await;
+            backends.push(made.backend(&section).map_err(Failed::usage)?);
+        }
+        Ok(Opened { backends, defaults })
     }
 
     /// The same targets, but of this provider, where the command line names neither one nor a model.
@@ -73,22 +63,6 @@ impl Targets {
             targets.provider = name.map(ToOwned::to_owned);
         }
         targets
-    }
-
-    async fn opened(
-        &self,
-        adapt: impl Fn(Section) -> Section,
-        rungs: impl Fn(&Section, &Made) -> Vec<Arc<dyn Lower>>,
-    ) -> Result<Opened, Failed> {
-        let (sections, defaults) = self.sections()?;
-        let mut backends = Vec::new();
-        for section in sections.into_iter().map(adapt) {
-            let made = make(&section).await?.probed().await;
-            let rungs = rungs(&section, &made);
-            let backend = made.backend(&section).map_err(Failed::usage)?;
-            backends.push(rungs.into_iter().fold(backend, Backend::with_rung));
-        }
-        Ok(Opened { backends, defaults })
     }
 
     /// The providers to ask, in order.
@@ -119,10 +93,6 @@ impl Targets {
         Ok((sections, defaults))
     }
 }
-
-/// Kinds that enforce schemas themselves, whatever the model: what its vendor does with it says nothing of them.
-const OWN_ENFORCEMENT: [&str; 7] =
-    ["llama-server", "lm-studio", "local", "ollama", "ollama-v1", "sglang", "vllm"];
 
 /// A provider of this kind that no configuration says more of.
 fn of_kind(kind: &str, config: Option<&Config>) -> Result<Section, Failed> {

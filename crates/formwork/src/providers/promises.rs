@@ -4,6 +4,9 @@ use formwork_core::Enforcement;
 use formwork_dialect::registry::{Entry, Registry};
 use formwork_openai::{Config, Resolved};
 
+/// Servers that enforce schemas themselves, whatever the model: what its vendor does with it says nothing of them.
+const OWN_ENFORCEMENT: [&str; 5] = ["llama-server", "lm-studio", "ollama-v1", "sglang", "vllm"];
+
 /// The same configuration with what a model's row says, where the configuration says nothing; `None` if no row is about
 /// it: then the vendor's values hold, and a schema that is refused costs one call.
 ///
@@ -15,7 +18,8 @@ pub(super) fn promised(config: &Config, preset: &str, now: &Resolved, models: &R
     let known = row.capabilities();
     let dialects = &formwork_wire::Wire::capabilities(&now.wire).dialects;
     let mut config = config.clone();
-    if config.dialects.is_none() {
+    let enforces_itself = !is_own && OWN_ENFORCEMENT.contains(&preset);
+    if config.dialects.is_none() && !enforces_itself {
         config.dialects = Some(dialects.iter().filter(|name| is_possible(name, row)).cloned().collect());
     }
     if is_own && row.native.enforcement() == Enforcement::Schema && row.dialect.as_deref() == Some("openai") {

@@ -38,6 +38,13 @@ fn what_nobody_knows_is_asked_as_its_vendor_takes_it() {
 }
 
 #[test]
+fn a_server_that_enforces_schemas_itself_does_so_for_every_model() {
+    let text = "[providers.it]\nkind = \"vllm\"\nmodel = \"gemini-1.5-pro\"\napi_key_env = \"\"\n";
+    let made = Providers::builtin().make(&Config::from_toml(text).unwrap().sections()[0]).unwrap();
+    assert_eq!(made.provider.capabilities().enforcement, Enforcement::Schema);
+}
+
+#[test]
 fn what_is_said_wins_over_what_is_known() {
     let said = capabilities("model = \"gemini-1.5-pro\"\ndialects = [\"json-object\", \"prompt\"]");
     assert_eq!(said.dialects, ["json-object", "prompt"]);

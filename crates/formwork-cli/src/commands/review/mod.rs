@@ -145,7 +145,7 @@ async fn compare(args: &Args, other: &Path, cancel: &CancellationToken) -> Resul
 }
 
 async fn service(args: &Args, cancel: &CancellationToken) -> Result<LlmReviewService, Failed> {
-    let opened = args.targets.open_for_agents().await?;
+    let opened = args.targets.open().await?;
     let agent = args.asking.apply(Agent::new(opened.backends), cancel);
     let service = LlmReviewService::new(agent).with_concurrency(usize::from(args.concurrency));
     Ok(match args.temperature {

@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
 /// The models that a skill or the command line names.
 pub(super) async fn opened(skill: &Skill, targets: &Targets) -> Result<Opened, Failed> {
     let provider = skill.descriptor().provider.as_deref();
-    targets.or_provider(provider).open_for_agents().await.map_err(|failed| match provider {
+    targets.or_provider(provider).open().await.map_err(|failed| match provider {
         Some(_) if failed.is_usage() => agents::skill(&skill.at("provider", failed.to_string())),
         _ => failed,
     })
