@@ -12,11 +12,15 @@ use crate::template::Template;
 use crate::timing::Timer;
 use crate::vocabulary::Vocabulary;
 
-/// Prompts are read in blocks of so many tokens that begin at multiples of it.
+/// What is kept of a prompt between calls are whole blocks of so many tokens.
 ///
-/// Kernels for one row and for several may round differently, so what is kept between calls are whole blocks only: each
-/// was computed exactly as it would be again, and an answer does not depend on the calls before it.
+/// Kernels for one row and for several may round differently. A block is always read as several rows, by itself or among
+/// others, so that what is kept is exactly what would be computed again, and an answer does not depend on the calls before it.
 const BLOCK: usize = 16;
+
+/// So many blocks are read at once: the more, the seldomer all weights go through the processor's caches, and the later a
+/// deadline is seen.
+const BLOCKS_AT_ONCE: usize = 4;
 
 /// The most tokens of an answer where the call does not say.
 const DEFAULT_MAX_TOKENS: usize = 512;
@@ -204,10 +208,10 @@ impl Running<'_, '_> {
         self.held.truncate(kept);
         self.cache.truncate(kept);
         let start = Instant::now();
-        for block in prompt[kept..whole].chunks_exact(BLOCK) {
+        for blocks in prompt[kept..whole].chunks(BLOCKS_AT_ONCE * BLOCK) {
             self.check()?;
-            self.model.read(self.cache, block).map_err(broken)?;
-            self.held.extend(block);
+            self.model.read(self.cache, blocks).map_err(broken)?;
+            self.held.extend(blocks);
         }
         self.timer.change(|timing| {
             timing.prompt_tokens += (whole - kept) as u64;

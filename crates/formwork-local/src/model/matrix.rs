@@ -146,9 +146,11 @@ mod tests {
         let matrix =
             Matrix::new(GgmlDType::Q8_0, &quantised(&random(rows * columns), rows, columns), rows, columns);
         let matrix = matrix.unwrap();
-        let input = random(5 * columns);
+        let input = random(64 * columns);
         let all = matrix.apply(&input).unwrap();
-        let some = matrix.apply(&input[2 * columns..4 * columns]).unwrap();
-        assert_eq!(all[2 * rows..4 * rows], some);
+        for range in [0..16, 2..4, 5..64, 16..32, 40..43] {
+            let some = matrix.apply(&input[range.start * columns..range.end * columns]).unwrap();
+            assert_eq!(all[range.start * rows..range.end * rows], some, "{range:?}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The forward pass of llama- and qwen2-family models: f32 activations, quantised weights.
 
+mod attention;
 mod cache;
 mod config;
 mod gguf;
@@ -16,7 +17,8 @@ pub(crate) use matrix::Matrix;
 pub(crate) use tensors::Tensors;
 
 use crate::LocalError;
-use ops::{Rotation, add, add_scaled, dot, rms_norm, softmax, swiglu};
+use attention::attend;
+use ops::{Rotation, add, rms_norm, swiglu};
 
 /// A model's weights.
 #[derive(Debug)]
@@ -152,17 +154,15 @@ impl Layer {
         let mut queries = self.query.apply(&normed)?;
         let mut keys = self.key.apply(&normed)?;
         let values = self.value.apply(&normed)?;
-        let mut mixed = vec![0.0; queries.len()];
         let start = cache.len();
+        let (query, kv) = (config.query_width(), config.kv_width());
         for (row, rotation) in rotations.iter().enumerate() {
-            let (query, kv) = (config.query_width(), config.kv_width());
-            let query = row * query..(row + 1) * query;
             let kv = row * kv..(row + 1) * kv;
-            rotation.apply(&mut queries[query.clone()], config.head_dim, config.family);
+            rotation.apply(&mut queries[row * query..][..query], config.head_dim, config.family);
             rotation.apply(&mut keys[kv.clone()], config.head_dim, config.family);
             cache.write(number, start + row, &keys[kv.clone()], &values[kv]);
-            attend(config, number, cache, start + row + 1, &queries[query.clone()], &mut mixed[query]);
         }
+        let mixed = attend(config, number, cache, start, &queries);
         add(x, &self.attention_output.apply(&mixed)?);
 
         let normed = rms_norm(x, &self.feed_forward_norm, config.epsilon);
@@ -180,24 +180,5 @@ impl Projection {
             add(&mut output, bias);
         }
         Ok(output)
-    }
-}
-
-/// Mixes, for each head of one token, the values of the first `count` tokens by how well their keys fit its query.
-fn attend(config: &Config, layer: usize, cache: &Cache, count: usize, query: &[f32], out: &mut [f32]) {
-    let head_dim = config.head_dim;
-    let shared = config.heads / config.kv_heads;
-    let scale = (head_dim as f32).sqrt().recip();
-    let mut scores = vec![0.0; count];
-    let heads = query.chunks_exact(head_dim).zip(out.chunks_exact_mut(head_dim));
-    for (head, (query, out)) in heads.enumerate() {
-        let (keys, values) = cache.read(layer, head / shared, count);
-        for (score, key) in scores.iter_mut().zip(keys.chunks_exact(head_dim)) {
-            *score = dot(query, key) * scale;
-        }
-        softmax(&mut scores);
-        for (score, value) in scores.iter().zip(values.chunks_exact(head_dim)) {
-            add_scaled(out, *score, value);
-        }
     }
 }

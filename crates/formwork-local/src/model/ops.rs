@@ -42,14 +42,8 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     sums.iter().sum::<f32>() + tail
 }
 
-/// Adds `weight` times `more` to `out`.
-pub(crate) fn add_scaled(out: &mut [f32], weight: f32, more: &[f32]) {
-    for (out, more) in out.iter_mut().zip(more) {
-        *out += weight * more;
-    }
-}
-
 /// Turns scores into shares that add up to one.
+#[inline(always)]
 pub(crate) fn softmax(scores: &mut [f32]) {
     let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let mut sum = 0.0;
