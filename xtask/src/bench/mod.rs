@@ -11,6 +11,7 @@ mod programs;
 mod report;
 mod service;
 mod shape;
+mod validation;
 
 use report::Row;
 
@@ -36,6 +37,7 @@ type Bench = fn() -> Result<Vec<Row>, String>;
 const BENCHES: &[(&str, Bench)] = &[
     ("machine", machine::measure),
     ("judging", judging::measure),
+    ("validation", validation::measure),
     ("shape", shape::measure),
     ("build", build::measure),
     ("http", http::measure),

@@ -1,0 +1,78 @@
+//! What validation adds to a score: an answer's text read, held to the schema, decoded and cross-checked.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use formwork_core::{Context, Contract, Level};
+use formwork_oracle::fallback::{self, Counts};
+use formwork_oracle::{AiScore, CrossCheck, wallet};
+
+use super::report::{Goal, Row};
+
+/// How many wallets have an answer; each has one that is right and one whose score does not follow from its breakdown.
+const WALLETS: usize = 200;
+
+/// How many times each answer is validated.
+const ROUNDS: usize = 21;
+
+pub(super) fn measure() -> Result<Vec<Row>, String> {
+    let check = CrossCheck::default();
+    let contract = formwork_oracle::contract(&check).map_err(|error| error.to_string())?;
+    let mut times = Vec::new();
+    // The first round warms everything up, as the first score of a process does.
+    for round in 0..=ROUNDS {
+        for (text, is_right) in answers(&check)? {
+            let start = Instant::now();
+            let accepted = black_box(is_accepted(&contract, black_box(&text)));
+            let took = start.elapsed().as_nanos() as f64 / 1000.0;
+            if accepted != is_right {
+                return Err(format!("judged wrongly: {text}"));
+            }
+            if round > 0 {
+                times.push(took);
+            }
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    let rank = |percent: usize| times[(times.len() * percent).div_ceil(100) - 1];
+    let from = format!("p50 {:.1} µs, n = {}", rank(50), times.len());
+    let what = "the oracle's validation, text to score or violations, p95";
+    Ok(vec![Row::figure(what, from, rank(95), "µs", Some(Goal::AtMost(20.0)))])
+}
+
+/// Texts of answers, and whether they are to be accepted.
+fn answers(check: &CrossCheck) -> Result<Vec<(String, bool)>, String> {
+    let mut answers = Vec::new();
+    for (_, wallet) in wallet::generate(1, WALLETS) {
+        let mut answer = fallback::score(&Counts::from(&wallet.features()), check);
+        answers.push((text(&answer)?, true));
+        answer.score = (answer.score + 500) % 1000;
+        answers.push((text(&answer)?, false));
+    }
+    Ok(answers)
+}
+
+fn text(answer: &AiScore) -> Result<String, String> {
+    serde_json::to_string(answer).map_err(|error| error.to_string())
+}
+
+fn is_accepted(contract: &Contract, text: &str) -> bool {
+    let Ok(reading) = formwork_json::read(text, Level::Clean) else { return false };
+    let Some(candidate) = reading.into_candidates().into_iter().next() else { return false };
+    let judgement = contract.judge(&candidate.value, &Context::EMPTY);
+    judgement.is_accepted() && judgement.into_decoded::<AiScore>().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_answers_are_right() {
+        let check = CrossCheck::default();
+        let contract = formwork_oracle::contract(&check).unwrap();
+        let answers = answers(&check).unwrap();
+        assert_eq!(answers.len(), 2 * WALLETS);
+        assert!(answers.iter().all(|(text, is_right)| is_accepted(&contract, text) == *is_right));
+    }
+}
