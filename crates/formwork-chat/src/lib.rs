@@ -10,7 +10,7 @@
 //! is corrected by a system message that lists all errors, once by default; the whole of the retrying is
 //! [`Policy::chat`](formwork_core::Policy::chat), carried out by `formwork-extract`.
 //!
-//! `examples/embed.rs` uses this crate alone.
+//! `examples/embed-chat.rs` uses this crate alone.
 
 mod answer;
 mod builder;

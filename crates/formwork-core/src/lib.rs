@@ -10,7 +10,7 @@
 //! - An [`Outcome`] is an accepted value with its history, an [`Error`] the history without one.
 //!
 //! Drivers, validators, dialects and providers live in the other crates of the family.
-//! `examples/embed.rs` uses it alone.
+//! `examples/embed-core.rs` uses it alone.
 
 mod call;
 mod capabilities;

@@ -16,7 +16,7 @@
 //! course; schemas that ordinary Rust types make (`#[serde(flatten)]`, tagged enums) come out of the usual converters as
 //! schemas that forbid every right answer.
 //!
-//! To embed it alone see `examples/embed.rs`.
+//! To embed it alone see `examples/embed-dialect.rs`.
 
 mod caps;
 mod containers;

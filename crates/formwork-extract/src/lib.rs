@@ -22,7 +22,7 @@
 //! `.await` the async form.
 //!
 //! # Embedding
-//! `examples/embed.rs` uses this crate alone; docs/ARCHITECTURE.md says how many crates come with it.
+//! `examples/embed-extract.rs` uses this crate alone; docs/ARCHITECTURE.md says how many crates come with it.
 
 mod backend;
 mod blocking;

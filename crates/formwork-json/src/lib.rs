@@ -6,7 +6,7 @@
 //! - [`Incremental`] reads a document chunk by chunk, in time linear in its length.
 //!
 //! The crate knows nothing of schemas, models or IO, and depends on serde and serde_json alone.
-//! `examples/embed.rs` uses it alone.
+//! `examples/embed-json.rs` uses it alone.
 //!
 //! ```
 //! use formwork_json::{Level, read};

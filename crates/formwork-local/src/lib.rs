@@ -7,7 +7,7 @@
 //! - [`LocalOptions`] says which model, with which context.
 //! - [`Store`] keeps model files: it fetches, lists and removes them, and tells a [`Progress`] how far it is.
 //!
-//! To embed it alone, depend on this crate and on `formwork-core`, and see `examples/embed.rs`: one call to
+//! To embed it alone, depend on this crate and on `formwork-core`, and see `examples/embed-local.rs`: one call to
 //! [`Local::open`], one [`Call`](formwork_core::Call), one answer.
 //!
 //! What an answer may be is enforced token by token (with `llguidance`), and there is always a way left to complete the

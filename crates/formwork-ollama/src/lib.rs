@@ -2,7 +2,7 @@
 //!
 //! [`Ollama`] is a [`Wire`](formwork_wire::Wire): it speaks `/api/chat`, or `/api/generate` for models without a chat
 //! template, and has schemas enforced while decoding (`format`, since Ollama 0.5). With a
-//! [`Transport`](formwork_wire::Transport) it becomes a [`Provider`](formwork_core::Provider); `examples/embed.rs` does
+//! [`Transport`](formwork_wire::Transport) it becomes a [`Provider`](formwork_core::Provider); `examples/embed-ollama.rs` does
 //! without a network.
 //!
 //! ```

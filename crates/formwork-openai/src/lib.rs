@@ -34,7 +34,7 @@
 //! # Ok::<(), formwork_core::Fault>(())
 //! ```
 //!
-//! To embed it alone see `examples/embed.rs`.
+//! To embed it alone see `examples/embed-openai.rs`.
 
 mod config;
 mod decode;

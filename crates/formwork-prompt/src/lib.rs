@@ -17,7 +17,7 @@
 //! assert_eq!(told.capabilities().dialects, ["prompt"]);
 //! ```
 //!
-//! [`PromptLayer`] is the same as a [`Layer`]. To embed it alone see `examples/embed.rs`.
+//! [`PromptLayer`] is the same as a [`Layer`]. To embed it alone see `examples/embed-prompt.rs`.
 
 use std::sync::Arc;
 

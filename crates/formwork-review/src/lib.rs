@@ -33,7 +33,7 @@
 //! - [`document`] reads rubrics and other files that people write, with the places of their mistakes.
 //!
 //! # Embedding
-//! `examples/embed.rs` uses this crate alone; docs/ARCHITECTURE.md says how many crates come with it.
+//! `examples/embed-review.rs` uses this crate alone; docs/ARCHITECTURE.md says how many crates come with it.
 
 mod agent;
 mod aggregate;

@@ -13,7 +13,7 @@
 //! that comparing one value with all of them would not end. [`lint`] asks whether anything satisfies a schema only where
 //! the answer is cheap. A thread with 2 MB of stack is enough, in dev builds as well.
 //!
-//! `examples/embed.rs` uses it alone.
+//! `examples/embed-schema.rs` uses it alone.
 //!
 //! ```
 //! use formwork_core::{Context, Report, Validator};

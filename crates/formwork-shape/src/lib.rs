@@ -19,7 +19,7 @@
 //! - [`ShapeRunner`] asks models for values of a shape, up to three times, with everything that was wrong each time.
 //! - [`ShapeError`] points at the place of a mistake; [`Unsaid`] is what a shape cannot say of a JSON Schema.
 //!
-//! `examples/embed.rs` uses this crate alone.
+//! `examples/embed-shape.rs` uses this crate alone.
 //!
 //! # Grammar
 //!

@@ -48,7 +48,7 @@
 //! skill that comes to run itself is an error. All that one call does shares [60 seconds](formwork_review::Agent::TIME_LIMIT).
 //!
 //! # Embedding
-//! `examples/embed.rs` uses this crate alone; docs/ARCHITECTURE.md says how many crates come with it.
+//! `examples/embed-skill.rs` uses this crate alone; docs/ARCHITECTURE.md says how many crates come with it.
 
 mod backends;
 mod descriptor;

@@ -1,6 +1,6 @@
 //! Lowers a schema and shows what is sent, what the model reads and what got lost.
 //!
-//! `cargo run -p formwork-dialect --example embed`
+//! `cargo run -p formwork-dialect --example embed-dialect`
 
 use formwork_core::{LowerRequest, Refused};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! This crate alone, with a provider of one's own: `cargo run -p formwork-extract --example embed`.
+//! This crate alone, with a provider of one's own: `cargo run -p formwork-extract --example embed-extract`.
 //!
 //! The provider here answers from a table. A real one sends the call to a model and streams what comes back.
 

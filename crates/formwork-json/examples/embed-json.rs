@@ -1,6 +1,6 @@
 //! This crate alone: the JSON in a model's text, and what was done to read it.
 //!
-//! `cargo run -p formwork-json --example embed`
+//! `cargo run -p formwork-json --example embed-json`
 
 use formwork_json::{Level, ReadError, line_column, read};
 

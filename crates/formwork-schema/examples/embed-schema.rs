@@ -1,6 +1,6 @@
 //! This crate alone: everything that is wrong with a document, and with the schema itself.
 //!
-//! `cargo run -p formwork-schema --example embed`
+//! `cargo run -p formwork-schema --example embed-schema`
 
 use formwork_core::{Context, Report, Validator};
 use formwork_schema::{SchemaError, compile, lint};

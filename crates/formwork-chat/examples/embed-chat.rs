@@ -1,6 +1,6 @@
 //! This crate alone: a question, a correction, a tool, and a failure as data. A script stands in for the model.
 //!
-//! `cargo run -p formwork-chat --example embed`
+//! `cargo run -p formwork-chat --example embed-chat`
 
 use std::sync::Arc;
 

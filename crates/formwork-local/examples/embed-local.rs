@@ -1,6 +1,6 @@
 //! The model alone, without the rest of formwork: one call, one answer.
 //!
-//! `cargo run --release -p formwork-local --example embed`
+//! `cargo run --release -p formwork-local --example embed-local`
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Runs a skill of two files' worth of text, with a model that stands in this file: no network, no key.
 //!
-//! `cargo run -p formwork-skill --example embed`
+//! `cargo run -p formwork-skill --example embed-skill`
 
 use std::sync::Arc;
 

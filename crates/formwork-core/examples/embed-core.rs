@@ -1,6 +1,6 @@
 //! This crate alone: a run stepped through by hand, with a validator, a dialect and answers of one's own.
 //!
-//! `cargo run -p formwork-core --example embed`
+//! `cargo run -p formwork-core --example embed-core`
 
 use std::sync::Arc;
 

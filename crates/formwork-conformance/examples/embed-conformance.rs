@@ -1,6 +1,6 @@
 //! The suite alone: the trials of a provider by what it answers, as its test file would run them.
 //!
-//! `cargo run -p formwork-conformance --example embed`
+//! `cargo run -p formwork-conformance --example embed-conformance`
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! This crate alone, with a model from a script: `cargo run -p formwork-oracle --example embed`.
+//! This crate alone, with a model from a script: `cargo run -p formwork-oracle --example embed-oracle`.
 //!
 //! The script stands in for a model that first gives a score that does not follow from its breakdown, then answers in
 //! prose, and then is down. Any provider of the family takes its place.

@@ -1,6 +1,6 @@
 //! Asks a server that stands in this program, and shows what is sent and what comes back.
 //!
-//! `cargo run -p formwork-ollama --example embed`
+//! `cargo run -p formwork-ollama --example embed-ollama`
 
 use std::sync::Arc;
 

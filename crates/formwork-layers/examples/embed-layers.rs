@@ -1,6 +1,6 @@
 //! The layers alone: a scripted model behind a time-out and a limit of calls at once.
 //!
-//! `cargo run -p formwork-layers --example embed`
+//! `cargo run -p formwork-layers --example embed-layers`
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Asks a server that stands in this file, and prints what goes over the wire: no network, no key.
 //!
-//! `cargo run -p formwork-openai --example embed`
+//! `cargo run -p formwork-openai --example embed-openai`
 
 use std::sync::Arc;
 

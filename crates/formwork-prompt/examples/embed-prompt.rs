@@ -1,6 +1,6 @@
 //! Wraps a provider that could enforce a schema, and shows that the model is told it instead.
 //!
-//! `cargo run -p formwork-prompt --example embed`
+//! `cargo run -p formwork-prompt --example embed-prompt`
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! This crate alone: a shape into JSON Schema and back, everything that is wrong with a value, and a mistake in a shape.
 //!
-//! `cargo run -p formwork-shape --example embed`
+//! `cargo run -p formwork-shape --example embed-shape`
 
 use formwork_core::Schema as _;
 use formwork_shape::Shape;

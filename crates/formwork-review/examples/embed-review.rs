@@ -1,6 +1,6 @@
 //! Reviews a text against a rubric, with a judge that stands in this file: no network, no key.
 //!
-//! `cargo run -p formwork-review --example embed`
+//! `cargo run -p formwork-review --example embed-review`
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! The wire alone: a body of server-sent events in chunks that end anywhere, cut into messages.
 //!
-//! `cargo run -p formwork-wire --example embed`
+//! `cargo run -p formwork-wire --example embed-wire`
 
 use formwork_wire::{Framing as _, Sse};
 

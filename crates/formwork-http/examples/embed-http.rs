@@ -1,6 +1,6 @@
 //! This crate alone: a request with a deadline, and what went wrong in words.
 //!
-//! `cargo run -p formwork-http --example embed -- http://localhost:11434 /api/tags`
+//! `cargo run -p formwork-http --example embed-http -- http://localhost:11434 /api/tags`
 
 use std::time::Duration;
 
