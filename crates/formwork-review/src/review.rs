@@ -8,7 +8,7 @@ use crate::aggregate::{aggregate, undecided};
 use crate::answer::{self, contract, question};
 use crate::decide::decide;
 use crate::quote::MOST;
-use crate::votes::{Vote, count};
+use crate::votes::{Vote, count, is_settled};
 use crate::{Agent, Criterion, CriterionResult, Indeterminate, ReviewPrice, ReviewResult, ReviewRubric};
 
 /// What is reviewed.
@@ -145,14 +145,18 @@ impl LlmReviewService {
             return Ok((decided, ReviewPrice::default()));
         }
         let mut price = ReviewPrice::default();
-        let first = match self.vote(criterion, material, 0, &mut price).await? {
-            Ok(vote) => vote,
-            Err((reason, why)) => return Ok((undecided(criterion, reason, why), price)),
-        };
-        let mut votes = vec![first];
-        if rubric.votes.are_due(votes[0].confidence) {
+        let (mut votes, mut uncast) = (Vec::new(), None);
+        match self.vote(criterion, material, 0, &mut price).await? {
+            Ok(vote) => votes.push(vote),
+            Err(why) => uncast = Some(why),
+        }
+        // A judge who gives no vote is as unsure as one can be.
+        if rubric.votes.are_due(votes.first().map_or(0, |vote: &Vote| vote.confidence)) {
             let before = price.calls;
             for nth in 1..=rubric.votes.extra {
+                if is_settled(&votes, rubric.votes.extra + 1 - nth) {
+                    break;
+                }
                 // A vote that fails is one that is not cast.
                 if let Ok(vote) = self.vote(criterion, material, nth, &mut price).await? {
                     votes.push(vote);
@@ -160,7 +164,11 @@ impl LlmReviewService {
             }
             price.extra_calls = price.calls - before;
         }
-        Ok((counted(criterion, &votes), price))
+        let result = match uncast {
+            Some((reason, why)) if votes.is_empty() => undecided(criterion, reason, why),
+            _ => counted(criterion, &votes),
+        };
+        Ok((result, price))
     }
 
     /// One vote, or why there is none.

@@ -93,10 +93,12 @@ pub struct Pattern {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Votes {
-    /// How many more votes; an even number, so that there is a majority.
+    /// How many more votes at most; an even number, so that there is a majority. Where what is left can change nothing, it is
+    /// not asked for. Votes below the threshold abstain.
     #[schemars(range(max = 20))]
     pub extra: u32,
-    /// A confidence that is at most so far from the threshold of 50 is close.
+    /// A confidence that is at most so far from the threshold of 50 is close; with 50 every one is, and so is a first vote
+    /// that contradicts itself.
     #[schemars(range(max = 50))]
     pub near: u8,
 }

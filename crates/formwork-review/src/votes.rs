@@ -24,35 +24,45 @@ pub(crate) struct Count<'v> {
     pub(crate) speaker: Option<&'v Vote>,
 }
 
-/// The majority decides, with the mean confidence of those who are of it.
+/// The majority of those who are sure decides, with their mean confidence. Who is not sure abstains.
 pub(crate) fn count(votes: &[Vote]) -> Count<'_> {
-    let passing = votes.iter().filter(|vote| vote.pass).count();
-    let failing = votes.len() - passing;
-    let nobody = |reason, speaker| Count {
-        verdict: Verdict::Indeterminate,
-        confidence: 0,
-        reason: Some(reason),
-        speaker,
-    };
-    if votes.is_empty() {
-        return nobody(Indeterminate::NoAnswer, None);
-    }
+    let (passing, failing) = sides(votes);
     if passing == failing {
-        return nobody(Indeterminate::Tied, votes.first());
+        let surest = votes.iter().max_by_key(|vote| vote.confidence);
+        let (reason, confidence) = match surest {
+            None => (Indeterminate::NoAnswer, 0),
+            Some(vote) if passing == 0 => (Indeterminate::LowConfidence, vote.confidence),
+            Some(_) => (Indeterminate::Tied, 0),
+        };
+        return Count { verdict: Verdict::Indeterminate, confidence, reason: Some(reason), speaker: surest };
     }
     let pass = passing > failing;
-    let majority = || votes.iter().filter(|vote| vote.pass == pass);
+    let majority = || votes.iter().filter(|vote| is_sure(vote) && vote.pass == pass);
     let sum: u32 = majority().map(|vote| u32::from(vote.confidence)).sum();
     let mean = sum as f64 / majority().count() as f64;
-    // Rounded down: what is not quite 50 is below it.
-    let confidence = mean.floor().min(100.0) as u8;
-    let speaker = majority().max_by_key(|vote| vote.confidence);
-    let (verdict, reason) = match (confidence < THRESHOLD, pass) {
-        (true, _) => (Verdict::Indeterminate, Some(Indeterminate::LowConfidence)),
-        (false, true) => (Verdict::Pass, None),
-        (false, false) => (Verdict::Fail, None),
-    };
-    Count { verdict, confidence, reason, speaker }
+    Count {
+        verdict: if pass { Verdict::Pass } else { Verdict::Fail },
+        confidence: mean.floor().min(100.0) as u8,
+        reason: None,
+        speaker: majority().max_by_key(|vote| vote.confidence),
+    }
+}
+
+/// Whether `left` more votes could not change the verdict any more.
+pub(crate) fn is_settled(votes: &[Vote], left: u32) -> bool {
+    let (passing, failing) = sides(votes);
+    passing.abs_diff(failing) > left as usize
+}
+
+/// How many of those who are sure say that the criterion is met, and how many that it is not.
+fn sides(votes: &[Vote]) -> (usize, usize) {
+    let sure = || votes.iter().filter(|vote| is_sure(vote));
+    let passing = sure().filter(|vote| vote.pass).count();
+    (passing, sure().count() - passing)
+}
+
+const fn is_sure(vote: &Vote) -> bool {
+    vote.confidence >= THRESHOLD
 }
 
 #[cfg(test)]
@@ -76,7 +86,6 @@ mod tests {
         assert_eq!(counted(&[(true, 50)]), (Verdict::Pass, 50, None));
         assert_eq!(counted(&[(false, 50)]), (Verdict::Fail, 50, None));
         assert_eq!(counted(&[(true, 49)]), (Verdict::Indeterminate, 49, Some(Indeterminate::LowConfidence)));
-        assert_eq!(counted(&[(true, 49), (true, 50), (false, 99)]).0, Verdict::Indeterminate);
     }
 
     #[test]
@@ -86,10 +95,24 @@ mod tests {
             counted(&[(true, 55), (false, 90)]),
             (Verdict::Indeterminate, 0, Some(Indeterminate::Tied))
         );
+        assert_eq!(counted(&[(true, 49), (true, 0), (false, 99)]), (Verdict::Fail, 99, None));
+        assert_eq!(counted(&[(true, 49), (true, 50), (false, 99)]).2, Some(Indeterminate::Tied));
         assert_eq!(counted(&[]), (Verdict::Indeterminate, 0, Some(Indeterminate::NoAnswer)));
     }
 
     proptest! {
+        #[test]
+        fn what_is_settled_stays(
+            votes in proptest::collection::vec((any::<bool>(), 0u8..=100), 0..9),
+            more in proptest::collection::vec((any::<bool>(), 0u8..=100), 0..9),
+        ) {
+            let cast: Vec<_> = votes.iter().map(|(pass, confidence)| vote(*pass, *confidence)).collect();
+            if is_settled(&cast, more.len() as u32) {
+                let all: Vec<_> = votes.iter().chain(&more).copied().collect();
+                prop_assert_eq!(counted(&votes).0, counted(&all).0);
+            }
+        }
+
         #[test]
         fn the_order_of_votes_changes_nothing(
             votes in proptest::collection::vec((any::<bool>(), 0u8..=100), 0..9),

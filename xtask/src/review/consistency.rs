@@ -13,10 +13,11 @@ use super::{patient, share};
 /// The temperature that the document's target is measured at.
 const TEMPERATURE: f64 = 0.7;
 
-const VOTING: [(&str, Votes); 3] = [
+const VOTING: [(&str, Votes); 4] = [
     ("no votes", Votes { extra: 0, near: 0 }),
-    ("2 more within 10 of the threshold", Votes { extra: 2, near: 10 }),
-    ("6 more within 15 of the threshold", Votes { extra: 6, near: 15 }),
+    ("up to 2 more within 10 of the threshold", Votes { extra: 2, near: 10 }),
+    ("up to 6 more within 15 of the threshold", Votes { extra: 6, near: 15 }),
+    ("up to 20 more whatever its confidence", Votes { extra: 20, near: 50 }),
 ];
 
 pub(super) async fn scripted(seeds: u64) -> Result<(), String> {
@@ -45,7 +46,7 @@ pub(super) async fn real(backends: &[Backend], seeds: u64) -> Result<(), String>
         .with_criterion(Criterion::new("answers", "The reply says where the parcel is."));
     let reply =
         "Thank you for your message. Your parcel left our house on Monday and should arrive tomorrow.";
-    for (name, votes) in [VOTING[0], VOTING[1]] {
+    for (name, votes) in [VOTING[0], VOTING[1], VOTING[3]] {
         let measured = measure(backends, &rubric.clone().with_votes(votes), reply, seeds).await?;
         println!("  the model, {name}: {measured}");
     }

@@ -36,11 +36,16 @@ async fn a_clear_one_is_not() {
         let review = LlmReviewService::new(agent).review(json!("x"), &rubric(CLOSE)).await.unwrap();
         assert_eq!((judge.calls().len(), review.price.extra_calls), (1, 0), "{confidence}");
     }
-    for confidence in [40, 50, 60] {
+    // Two who agree settle it, unless they are not sure.
+    for (confidence, extra) in [(40, 2), (50, 1), (60, 1)] {
         let judge = Says::new(move |_, _| verdict("pass", confidence));
         let (agent, _) = agent(judge.clone());
         let review = LlmReviewService::new(agent).review(json!("x"), &rubric(CLOSE)).await.unwrap();
-        assert_eq!((judge.calls().len(), review.price.extra_calls), (3, 2), "{confidence}");
+        assert_eq!(
+            (judge.calls().len(), review.price.extra_calls),
+            (1 + extra, extra as u32),
+            "{confidence}"
+        );
     }
 }
 
@@ -50,4 +55,26 @@ async fn by_default_nobody_votes_twice() {
     let (agent, _) = agent(judge.clone());
     let review = LlmReviewService::new(agent).review(json!("x"), &rubric(Votes::default())).await.unwrap();
     assert_eq!((judge.calls().len(), review.criteria_results[0].verdict), (1, Verdict::Pass));
+}
+
+#[tokio::test]
+async fn a_first_vote_that_contradicts_itself_is_one_of_many_where_all_are_voted_on() {
+    let contradiction =
+        json!({"reasoning": "It does not meet the criterion.", "verdict": "pass", "confidence": 95});
+    let judge = Says::new(move |_, nth| match nth {
+        // Asked once more, it says the same.
+        0 | 1 => contradiction.to_string(),
+        2 => verdict("fail", 20),
+        _ => verdict("pass", 80),
+    });
+    let all = Votes { extra: 4, near: 50 };
+    let (agent, _) = agent(judge.clone());
+    let review = LlmReviewService::new(agent).review(json!("x"), &rubric(all)).await.unwrap();
+    let result = &review.criteria_results[0];
+    assert_eq!((result.verdict, result.confidence, result.votes), (Verdict::Pass, 80, 3));
+    assert_eq!(
+        (review.price.calls, review.price.extra_calls),
+        (5, 3),
+        "two for nothing, one unsure, two that settle it"
+    );
 }
