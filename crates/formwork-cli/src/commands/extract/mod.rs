@@ -1,19 +1,19 @@
 //! `formwork extract`: a schema and a text in, valid JSON out.
 
+pub(crate) mod one;
 pub(crate) mod report;
 mod rows;
 mod schema;
 
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use formwork_core::{Error, ErrorKind, Input, Policy, Temperature, spaced};
+use formwork_core::{Error, ErrorKind, Input, Policy, Temperature};
 use formwork_extract::{CancellationToken, Extractor, ExtractorBuilder};
 use serde_json::Value;
 
 use crate::exit::{Done, Failed};
-use crate::rows::ExtractOutput;
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt};
 
@@ -123,28 +123,9 @@ async fn one(args: &Args, cancel: &CancellationToken) -> Result<Done, Failed> {
     let text = text(args)?;
     let asks = Asks::new(args).await?;
     let extractor = asks.extractor(schema).map_err(|error| failed(&error, Some(path)))?;
-    let mut extraction = extractor.extraction(Input::from(text)).with_cancel(cancel.clone());
-    if args.verbose {
-        extraction = extraction.with_observer(report::Report);
-    } else {
-        extraction = extraction.with_observer(report::Spinner::new());
-    }
-    let result = extraction.run().await;
-    let mut out = io::stdout().lock();
-    if args.json {
-        serde_json::to_writer(&mut out, &ExtractOutput::new(Value::Null, &result))
-            .map_err(io::Error::from)?;
-        writeln!(out)?;
-    }
-    match result {
-        Ok(outcome) => {
-            if !args.json {
-                writeln!(out, "{}", spaced(&outcome.value))?;
-            }
-            Ok(Done::Fine)
-        }
-        Err(error) => Err(failed(&error, Some(path))),
-    }
+    let telling = one::Telling { verbose: args.verbose, json: args.json };
+    one::run(extractor.extraction(Input::from(text)), cancel, telling, |error| failed(error, Some(path)))
+        .await
 }
 
 /// The text that the command line means.

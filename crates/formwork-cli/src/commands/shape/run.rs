@@ -1,19 +1,17 @@
 //! `formwork shape run`: a shape and an input in, JSON of that shape out.
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use formwork_core::{Error, ErrorKind, spaced};
+use formwork_core::{Error, ErrorKind};
 use formwork_extract::CancellationToken;
 use formwork_json::{Level, read};
 use formwork_shape::{Shape, ShapeRunner, ShapeRunnerBuilder};
 use serde_json::Value;
 
 use super::attempts::Attempts;
-use crate::commands::extract::{report, seconds, temperature};
+use crate::commands::extract::{one, seconds, temperature};
 use crate::exit::{Done, Failed};
-use crate::rows::ExtractOutput;
 use crate::targets::Targets;
 use crate::{files, interrupt};
 
@@ -101,25 +99,8 @@ async fn ask(args: &Args, shape: Shape, input: &Value, cancel: &CancellationToke
         extractor
     });
     let runner = builder.build().map_err(|error| failed(&error))?;
-    let mut extraction = runner.extraction(input).with_cancel(cancel.clone());
-    if args.verbose {
-        extraction = extraction.with_observer(report::Report);
-    } else {
-        extraction = extraction.with_observer(report::Spinner::new());
-    }
-    let result = extraction.run().await;
-    let mut out = io::stdout().lock();
-    if args.json {
-        serde_json::to_writer(&mut out, &ExtractOutput::new(Value::Null, &result))
-            .map_err(io::Error::from)?;
-        writeln!(out)?;
-    }
-    match result {
-        Ok(outcome) if !args.json => writeln!(out, "{}", spaced(&outcome.value))?,
-        Ok(_) => {}
-        Err(error) => return Err(failed(&error)),
-    }
-    Ok(Done::Fine)
+    let telling = one::Telling { verbose: args.verbose, json: args.json };
+    one::run(runner.extraction(input), cancel, telling, failed).await
 }
 
 /// The input: JSON where its name or its text says so, else a text.
