@@ -88,7 +88,7 @@ impl Target {
     fn lower(&mut self, contract: &Contract, max_tokens: Option<u32>) -> Result<(), Refused> {
         let dependencies = if self.capabilities.rules { contract.dependencies() } else { Vec::new() };
         let request =
-            LowerRequest { schema: contract.schema().document(), dependencies: &dependencies, max_tokens };
+            LowerRequest { dependencies: &dependencies, max_tokens, ..LowerRequest::new(contract.schema().document()) };
         let mut refused = None;
         for lower in &self.lowers {
             match lower.lower(&request) {
