@@ -75,7 +75,8 @@ impl<'s> Fit<'s> {
                 }
                 Value::String(text) => lengths(text.chars().count() as u64, keyword, expected, "Length"),
                 Value::Array(items) => {
-                    lengths(items.len() as u64, keyword, expected, "Items") && self.items(items, keyword, part)
+                    lengths(items.len() as u64, keyword, expected, "Items")
+                        && self.items(items, keyword, part)
                 }
                 Value::Object(members) => {
                     lengths(members.len() as u64, keyword, expected, "Properties")
@@ -106,11 +107,16 @@ impl<'s> Fit<'s> {
             "properties" => members.iter().all(|(name, member)| {
                 part["properties"].get(name).is_none_or(|part| self.node(member, part, 0))
             }),
-            "patternProperties" => part["patternProperties"].as_object().into_iter().flatten().all(|(pattern, part)| {
-                let matches = self.matches;
-                let covered = |name: &str| matches.is_some_and(|matches| matches(pattern, name));
-                members.iter().filter(|(name, _)| covered(name)).all(|(_, member)| self.node(member, part, 0))
-            }),
+            "patternProperties" => {
+                part["patternProperties"].as_object().into_iter().flatten().all(|(pattern, part)| {
+                    let matches = self.matches;
+                    let covered = |name: &str| matches.is_some_and(|matches| matches(pattern, name));
+                    members
+                        .iter()
+                        .filter(|(name, _)| covered(name))
+                        .all(|(_, member)| self.node(member, part, 0))
+                })
+            }
             "additionalProperties" => {
                 let rest = &part["additionalProperties"];
                 let is_closed = rest == &Value::Bool(false);
@@ -120,11 +126,14 @@ impl<'s> Fit<'s> {
                 // Without somebody who can read patterns, each may cover every name.
                 let is_other = |name: &str| {
                     part["properties"].get(name).is_none()
-                        && !patterns.iter().any(|pattern| matches.is_none_or(|matches| matches(pattern, name)))
+                        && !patterns
+                            .iter()
+                            .any(|pattern| matches.is_none_or(|matches| matches(pattern, name)))
                 };
-                members.iter().filter(|(name, _)| is_other(name)).all(|(_, member)| {
-                    if is_closed { self.is_tolerant } else { self.node(member, rest, 0) }
-                })
+                members
+                    .iter()
+                    .filter(|(name, _)| is_other(name))
+                    .all(|(_, member)| if is_closed { self.is_tolerant } else { self.node(member, rest, 0) })
             }
             _ => true,
         }

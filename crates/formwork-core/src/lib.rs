@@ -48,7 +48,9 @@ pub use formwork_json::{Edit, EditKind, JsonPath, Level, PathError, Segment, Spa
 pub use ledger::{Attempt, Cost, Failure, Origin, Outcome, Price, Provenance, Source, Verdict};
 pub use lesson::{Lesson, LessonKind};
 pub use lift::{Lift, LiftOp, lift};
-pub use lower::{AddedBound, Dependency, Loss, LossKind, Lower, LowerRequest, Lowered, Refused, Shown, Tighten};
+pub use lower::{
+    AddedBound, Dependency, Loss, LossKind, Lower, LowerRequest, Lowered, Refused, Shown, Tighten,
+};
 pub use lower_value::lower_value;
 pub use message::{Message, Part, Role, Tool};
 pub use normalise::{is_old_draft, normalise, normalise_with_origins};

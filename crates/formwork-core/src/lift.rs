@@ -141,7 +141,8 @@ impl<'a> Lifter<'a> {
                 ops.entry(std::ptr::from_ref(node)).or_default().push(&op.lift);
             }
         }
-        let bound = |bound: &crate::AddedBound| Some((std::ptr::from_ref(schema.pointer(&bound.at)?), bound.max));
+        let bound =
+            |bound: &crate::AddedBound| Some((std::ptr::from_ref(schema.pointer(&bound.at)?), bound.max));
         Self { schema, ops, bounds: lowered.bounds.iter().filter_map(bound).collect() }
     }
 
@@ -173,7 +174,8 @@ impl<'a> Lifter<'a> {
             problems.push(problem.with_expected("a complete value").with_found(found));
         }
         if jumps < MAX_JUMPS {
-            if let Some(node) = node["$ref"].as_str().and_then(|target| self.schema.pointer(target.strip_prefix('#')?))
+            if let Some(node) =
+                node["$ref"].as_str().and_then(|target| self.schema.pointer(target.strip_prefix('#')?))
             {
                 self.walk(value, Place { node, path: path.clone(), is_pair }, problems, jumps + 1);
             }
@@ -260,7 +262,9 @@ impl Lift {
     fn path_below(&self, path: &JsonPath, name: &str) -> Option<JsonPath> {
         match self {
             Self::Unwrap(key) | Self::Spread(key) if key == name => Some(path.clone()),
-            Self::Tuple { items, .. } => items.iter().position(|key| key == name).map(|index| path.index(index)),
+            Self::Tuple { items, .. } => {
+                items.iter().position(|key| key == name).map(|index| path.index(index))
+            }
             Self::Rename(names) => {
                 names.iter().find(|(sent, _)| sent == name).map(|(_, original)| path.key(original.as_str()))
             }
@@ -285,7 +289,8 @@ impl Lift {
                     let gap = format!("item {count} is missing before `{later}`");
                     return Err(("prefixItems", "items without a gap", gap));
                 }
-                let mut array: Vec<Value> = items.iter().take(count).filter_map(|key| members.remove(key)).collect();
+                let mut array: Vec<Value> =
+                    items.iter().take(count).filter_map(|key| members.remove(key)).collect();
                 if let (Self::Tuple { rest: Some(rest), .. }, true) = (self, has_rest)
                     && let Some(Value::Array(mut further)) = members.remove(rest)
                 {

@@ -220,8 +220,9 @@ fn undo(lift: &Lift, all: &[&Lift], node: &Value, value: &mut Value) -> Option<(
                 .into_iter()
                 .partition(|(name, _)| known.contains(name) && name != key);
             *members = mine;
-            let is_required =
-                node["required"].as_array().is_some_and(|names| names.iter().any(|name| name == key.as_str()));
+            let is_required = node["required"]
+                .as_array()
+                .is_some_and(|names| names.iter().any(|name| name == key.as_str()));
             if is_required || !others.is_empty() {
                 members.insert(key.clone(), Value::Object(others));
             }

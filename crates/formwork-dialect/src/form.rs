@@ -371,5 +371,7 @@ pub(crate) struct Property {
 pub(crate) struct Extra {
     /// The pattern that their names match; `None` for every name that no other pattern matches.
     pub(crate) pattern: Option<Pattern>,
+    /// Whether these are the members that no keyword names, by a pattern or otherwise.
+    pub(crate) is_rest: bool,
     pub(crate) value: Use,
 }

@@ -107,10 +107,16 @@ impl<'s> Depth<'s> {
                     beside = schemas.iter().map(|schema| self.of(schema)).fold(beside, usize::max);
                 }
                 ("properties", Value::Object(named)) => {
-                    inside = named.values().map(|schema| Some(self.of(schema))).fold(inside.or(Some(0)), Option::max);
+                    inside = named
+                        .values()
+                        .map(|schema| Some(self.of(schema)))
+                        .fold(inside.or(Some(0)), Option::max);
                 }
                 ("prefixItems", Value::Array(schemas)) => {
-                    inside = schemas.iter().map(|schema| Some(self.of(schema))).fold(inside.or(Some(0)), Option::max);
+                    inside = schemas
+                        .iter()
+                        .map(|schema| Some(self.of(schema)))
+                        .fold(inside.or(Some(0)), Option::max);
                 }
                 ("items" | "additionalProperties", schema) => inside = inside.max(Some(self.of(schema))),
                 _ => {}

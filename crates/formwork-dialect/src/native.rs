@@ -93,9 +93,11 @@ impl Lower for Native {
         }
         let written = match &profile.limits {
             None => write(&forms, profile, usize::MAX),
-            Some(limits) => within(limits, |most_values| write(&forms, profile, most_values)).map_err(|message| {
-                Refused { dialect: profile.name.to_owned(), pointer: String::new(), message }
-            })?,
+            Some(limits) => {
+                within(limits, |most_values| write(&forms, profile, most_values)).map_err(|message| {
+                    Refused { dialect: profile.name.to_owned(), pointer: String::new(), message }
+                })?
+            }
         };
         losses.extend(written.losses);
         Ok(Lowered {

@@ -1,6 +1,5 @@
 use formwork_core::{Dependency, JsonPath, Segment};
 
-
 /// Which members must be generated after which others, below some place of the document.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Order {

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::form::{Alternative, ArrayForm, FormId, Forms, Literal, Notes, NumberForm, ObjectForm, Role, Shape, StringForm, Use};
+use crate::form::{
+    Alternative, ArrayForm, FormId, Forms, Literal, Notes, NumberForm, ObjectForm, Role, Shape, StringForm,
+    Use,
+};
 
 /// The most characters of a description.
 const MAX_DESCRIPTION: usize = 200;
@@ -143,8 +146,13 @@ impl Pen<'_> {
                 self.out.push_str(" | ");
             }
             self.alternative(alternative);
+            let mut notes = alternative.notes.clone();
+            if let Shape::Same(inner) = alternative.shape {
+                notes.or(forms[inner].notes.clone());
+            }
             if all.len() > 1
-                && let Some(words) = words(&alternative.notes, "")
+                && notes != forms[id].notes
+                && let Some(words) = words(&notes, "")
             {
                 let _ = write!(self.out, " /* {words} */");
             }

@@ -3,8 +3,16 @@
 use std::collections::BTreeMap;
 
 /// The index of a place; the default is the root.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+///
+/// All places are equal: two forms that differ only in where they come from are the same form.
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PlaceId(u32);
+
+impl PartialEq for PlaceId {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
 
 /// A step from a schema to one inside of it.
 #[derive(Debug, Clone, Copy)]

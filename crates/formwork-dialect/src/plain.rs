@@ -305,8 +305,21 @@ mod tests {
         }
         // Each of these matches strings that JSON escapes, or has no plain form.
         for lost in [
-            "x", "^x", "x$", r"^\bx$", r#"^"$"#, r"^\\$", r"^\n$", "a^b", r"^[^a-z]$", "^.$", r"^\s+$", "^$", "^a$|^$",
-            "^(a|)$", r"^[\w\s]+$",
+            "x",
+            "^x",
+            "x$",
+            r"^\bx$",
+            r#"^"$"#,
+            r"^\\$",
+            r"^\n$",
+            "a^b",
+            r"^[^a-z]$",
+            "^.$",
+            r"^\s+$",
+            "^$",
+            "^a$|^$",
+            "^(a|)$",
+            r"^[\w\s]+$",
         ] {
             assert_eq!(written(lost, None), None, "{lost}");
         }
@@ -314,11 +327,9 @@ mod tests {
 
     #[test]
     fn counts_that_are_too_large_are_widened() {
-        for (source, plain) in [
-            ("^a{5000}$", "^a{1000,}$"),
-            ("^a{2,5000}$", "^a{2,}$"),
-            ("^(ab{500}){500}$", "^(ab{2,}){500}$"),
-        ] {
+        for (source, plain) in
+            [("^a{5000}$", "^a{1000,}$"), ("^a{2,5000}$", "^a{2,}$"), ("^(ab{500}){500}$", "^(ab{2,}){500}$")]
+        {
             let written = written(source, None).unwrap();
             assert_eq!((written.pattern.as_str(), written.is_wider), (plain, true), "{source}");
         }
@@ -336,14 +347,22 @@ mod tests {
 
     #[test]
     fn a_plain_pattern_matches_what_the_pattern_matches() {
-        for source in [r"^\d+-\w+$", "^(a|b)$", r"^[0-9]{2}$", r"^https?://[a-z.]+$", r"^(\w+\.)*\w+$", "^a{3,2000}$"] {
+        for source in
+            [r"^\d+-\w+$", "^(a|b)$", r"^[0-9]{2}$", r"^https?://[a-z.]+$", r"^(\w+\.)*\w+$", "^a{3,2000}$"]
+        {
             let translated = pattern::translate(source).unwrap();
             let plain = written(source, None).unwrap();
-            for text in ["1-a", "x", "axb", "a", "b", "ab", "77", "http://x", "a.b.c", "", "-", "é", "a\"b", "aaa"] {
+            for text in
+                ["1-a", "x", "axb", "a", "b", "ab", "77", "http://x", "a.b.c", "", "-", "é", "a\"b", "aaa"]
+            {
                 let (is_original, is_plain) =
                     (pattern::matches(&translated, text), pattern::matches(&plain.pattern, text));
                 assert!(is_plain || !is_original, "{source} as {} on {text:?}", plain.pattern);
-                assert!(plain.is_wider || is_plain == is_original, "{source} as {} on {text:?}", plain.pattern);
+                assert!(
+                    plain.is_wider || is_plain == is_original,
+                    "{source} as {} on {text:?}",
+                    plain.pattern
+                );
             }
         }
     }

@@ -278,7 +278,8 @@ fn schema(call: &Call) -> Result<Option<Value>, Fault> {
 /// The rules to keep to while decoding. Their paths are those of the document itself, and so of what is decoded only where
 /// nothing of that is moved on the way back.
 fn rules(call: &Call) -> &[Rule] {
-    let stays = |op: &LiftOp| matches!(op.lift, Lift::Reorder(_) | Lift::DropNull(_) | Lift::DropAbsent { .. });
+    let stays =
+        |op: &LiftOp| matches!(op.lift, Lift::Reorder(_) | Lift::DropNull(_) | Lift::DropAbsent { .. });
     if call.lowered.lift.iter().all(stays) { &call.rules } else { &[] }
 }
 

@@ -36,7 +36,9 @@ pub(super) fn is_structural(rule: &str) -> bool {
 pub(super) fn breach(value: &Value, lowered: &Lowered) -> Option<Breach> {
     let schema = lowered.schema.as_ref()?;
     let losses = lowered.losses.iter().filter(|loss| loss.kind != LossKind::Tightened).collect();
-    let stays = |op: &LiftOp| matches!(op.lift, Lift::DropNull(_) | Lift::DropAbsent { .. } | Lift::Reorder(_) | Lift::ParseJson);
+    let stays = |op: &LiftOp| {
+        matches!(op.lift, Lift::DropNull(_) | Lift::DropAbsent { .. } | Lift::Reorder(_) | Lift::ParseJson)
+    };
     let same_places = lowered.lift.iter().all(stays);
     let mut search = Search { schema, losses, same_places, at: Vec::new(), steps: MAX_STEPS };
     search.search(value, schema, 0)

@@ -42,7 +42,14 @@ impl<'a> Expander<'a> {
         let min = largest(members, "minItems").max(contained(members));
         let bounded = members.iter().find(|at| at.node.get("maxItems").is_some()).or(members.first());
         let origin = bounded.map(|at| at.place).unwrap_or_default();
-        max.is_none_or(|max| min <= max).then_some(ArrayForm { prefix, items, min, max, is_bounded: false, origin })
+        max.is_none_or(|max| min <= max).then_some(ArrayForm {
+            prefix,
+            items,
+            min,
+            max,
+            is_bounded: false,
+            origin,
+        })
     }
 
     /// The objects that satisfy all of these.
@@ -92,7 +99,7 @@ impl<'a> Expander<'a> {
 
     /// An object with any members.
     pub(super) fn open_object(&mut self, any: Use, origin: PlaceId) -> Shape {
-        let extras = vec![Extra { pattern: None, value: any }];
+        let extras = vec![Extra { pattern: None, is_rest: true, value: any }];
         Shape::Object(ObjectForm { extras, origin, ..ObjectForm::default() })
     }
 
@@ -139,7 +146,7 @@ impl<'a> Expander<'a> {
             match translated {
                 Some(Matcher { translated, .. }) => {
                     let pattern = Pattern { source: (*text).to_owned(), translated: translated.clone() };
-                    object.extras.push(Extra { pattern: Some(pattern), value });
+                    object.extras.push(Extra { pattern: Some(pattern), is_rest: false, value });
                 }
                 None => {
                     self.lose_each(members, "patternProperties", LossKind::Loosened);
@@ -148,13 +155,11 @@ impl<'a> Expander<'a> {
             }
         }
         let says = |keyword: &str| members.iter().any(|at| at.node.get(keyword).is_some());
-        let closes = |keyword: &str| {
-            members.iter().any(|at| at.node.get(keyword) == Some(&Value::Bool(false)))
-        };
+        let closes =
+            |keyword: &str| members.iter().any(|at| at.node.get(keyword) == Some(&Value::Bool(false)));
         // What a schema beside this one says of additional members is evaluated already.
         let is_evaluated = says("additionalProperties") || loose.is_open || flat.is_unknown;
-        let closed =
-            closes("additionalProperties") || closes("unevaluatedProperties") && !is_evaluated;
+        let closed = closes("additionalProperties") || closes("unevaluatedProperties") && !is_evaluated;
         if !closed {
             let places = &mut self.forms.places;
             let mut rest: Vec<_> =
@@ -162,7 +167,8 @@ impl<'a> Expander<'a> {
             if !is_evaluated {
                 rest.extend(members.iter().filter_map(|at| at.child("unevaluatedProperties", places)));
             }
-            let names = members.iter().any(|at| at.node["properties"].as_object().is_some_and(|all| !all.is_empty()));
+            let names =
+                members.iter().any(|at| at.node["properties"].as_object().is_some_and(|all| !all.is_empty()));
             let silent = !says("additionalProperties")
                 && !says("unevaluatedProperties")
                 && !says("patternProperties")
@@ -184,7 +190,7 @@ impl<'a> Expander<'a> {
             }
         };
         let pattern = patterns.name.as_ref().map(|(pattern, _)| pattern.clone());
-        object.extras.push(Extra { pattern, value });
+        object.extras.push(Extra { pattern, is_rest: true, value });
     }
 
     fn patterns(&mut self, members: &[At<'a>]) -> Patterns<'a> {
@@ -258,12 +264,7 @@ struct Loose<'a> {
 }
 
 impl<'a> Loose<'a> {
-    fn gather(
-        &mut self,
-        definitions: &mut super::Definitions<'a>,
-        places: &mut Places,
-        at: At<'a>,
-    ) {
+    fn gather(&mut self, definitions: &mut super::Definitions<'a>, places: &mut Places, at: At<'a>) {
         let Value::Object(keywords) = at.node else { return };
         if !self.seen.insert(at.key()) {
             return;

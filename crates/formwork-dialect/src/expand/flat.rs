@@ -205,13 +205,7 @@ impl<'a> Definitions<'a> {
         true
     }
 
-    fn union(
-        &mut self,
-        at: At<'a>,
-        keyword: &'static str,
-        flat: &mut Flat<'a>,
-        places: &mut Places,
-    ) -> bool {
+    fn union(&mut self, at: At<'a>, keyword: &'static str, flat: &mut Flat<'a>, places: &mut Places) -> bool {
         let mut branches = at.listed(keyword, places);
         if branches.len() == 1 {
             return branches.pop().is_none_or(|branch| self.flatten(branch, flat, places));

@@ -183,8 +183,11 @@ pub(crate) fn same(one: &Value, other: &Value) -> bool {
 /// Whether a value passes what a schema says about plain values.
 fn admits(node: &Value, value: &Value) -> bool {
     let negated = node.get("not").is_some_and(|not| {
-        let only = |keyword: &str| not.as_object().is_some_and(|not| not.len() == 1 && not.contains_key(keyword));
-        let lists = |values: &Value| values.as_array().is_some_and(|values| values.iter().any(|one| same(one, value)));
+        let only =
+            |keyword: &str| not.as_object().is_some_and(|not| not.len() == 1 && not.contains_key(keyword));
+        let lists = |values: &Value| {
+            values.as_array().is_some_and(|values| values.iter().any(|one| same(one, value)))
+        };
         (only("const") && same(&not["const"], value)) || (only("enum") && lists(&not["enum"]))
     });
     let fits = match value {
@@ -198,7 +201,8 @@ fn admits(node: &Value, value: &Value) -> bool {
         Value::String(text) => {
             let bound = |keyword: &str| node.get(keyword).and_then(Value::as_f64);
             let length = text.chars().count() as f64;
-            bound("minLength").is_none_or(|min| length >= min) && bound("maxLength").is_none_or(|max| length <= max)
+            bound("minLength").is_none_or(|min| length >= min)
+                && bound("maxLength").is_none_or(|max| length <= max)
         }
         _ => true,
     };

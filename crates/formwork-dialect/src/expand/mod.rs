@@ -16,6 +16,7 @@ use formwork_core::{Loss, LossKind, Refused, is_old_draft, normalise_with_origin
 use serde_json::Value;
 
 use crate::form::{Alternative, Form, FormId, Forms, Literal, Literals, Notes, Shape, Use};
+use crate::pattern::Matcher;
 use crate::place::{PlaceId, Places};
 use flat::{At, Definitions, Flat, Union, is_annotation};
 use kinds::Kinds;
@@ -129,7 +130,9 @@ impl<'a> Expander<'a> {
                 if !only.says_only("$ref") {
                     break;
                 }
-                let Some((target, at)) = self.definitions.target(only.node, &mut self.forms.places) else { break };
+                let Some((target, at)) = self.definitions.target(only.node, &mut self.forms.places) else {
+                    break;
+                };
                 notes.or(Notes::of(only.node));
                 (name, *only) = (Some(target), at);
             }
@@ -180,7 +183,8 @@ impl<'a> Expander<'a> {
         }
         form.notes = std::mem::take(&mut flat.notes);
         let says_nothing = |at: &At<'_>| {
-            at.keywords().all(|(name, _)| is_annotation(name) || matches!(name, "anyOf" | "oneOf" | "allOf" | "$ref"))
+            at.keywords()
+                .all(|(name, _)| is_annotation(name) || matches!(name, "anyOf" | "oneOf" | "allOf" | "$ref"))
         };
         let is_plain = flat.loose.is_empty() && !flat.is_unknown && flat.members.iter().all(says_nothing);
         if let [union] = flat.unions.as_slice()
@@ -262,6 +266,7 @@ impl<'a> Expander<'a> {
         if let Some(values) = kinds::literals(members, kinds) {
             let lists = |at: &&At<'a>| at.node.get("enum").or(at.node.get("const")).is_some();
             let origin = members.iter().find(lists).map(|at| at.place).unwrap_or_default();
+            let values = self.fitting(values, members);
             if values.is_empty() {
                 return Vec::new();
             }
@@ -299,12 +304,45 @@ impl<'a> Expander<'a> {
         out
     }
 
+    /// The listed values that pass the other keywords beside them, as far as can be told here; the rest is a loss.
+    fn fitting(&mut self, mut values: Vec<Value>, members: &[At<'a>]) -> Vec<Value> {
+        for at in members {
+            for (keyword, value) in at.keywords() {
+                let is_asked: fn(&Value) -> bool = match keyword {
+                    "pattern" | "format" => Value::is_string,
+                    "multipleOf" => Value::is_number,
+                    "items" | "prefixItems" | "minItems" | "maxItems" => Value::is_array,
+                    "properties"
+                    | "required"
+                    | "additionalProperties"
+                    | "patternProperties"
+                    | "propertyNames"
+                    | "minProperties"
+                    | "maxProperties" => Value::is_object,
+                    _ => continue,
+                };
+                let matcher = value.as_str().filter(|_| keyword == "pattern").and_then(Matcher::of);
+                match matcher {
+                    Some(matcher) => {
+                        values.retain(|value| value.as_str().is_none_or(|text| matcher.matches(text)));
+                    }
+                    None if values.iter().any(is_asked) => self.lose(at.place, keyword, LossKind::Unenforced),
+                    None => {}
+                }
+            }
+        }
+        values
+    }
+
     /// Values of kinds that a schema without `type` says nothing about: `{"minLength": 1}` allows every number.
     fn unsaid(&mut self, kinds: Kinds, origin: PlaceId) -> Vec<Alternative> {
         let any = Use::of(self.any());
         let shapes = [
             (kinds.object, self.open_object(any.clone(), origin)),
-            (kinds.array, Shape::Array(crate::form::ArrayForm { items: Some(any), origin, ..Default::default() })),
+            (
+                kinds.array,
+                Shape::Array(crate::form::ArrayForm { items: Some(any), origin, ..Default::default() }),
+            ),
             (kinds.string, Shape::String(crate::form::StringForm { origin, ..Default::default() })),
             (kinds.number, Shape::Number(crate::form::NumberForm { origin, ..Default::default() })),
             (kinds.boolean, Shape::Boolean),
@@ -319,7 +357,9 @@ impl<'a> Expander<'a> {
         for at in members {
             for (keyword, value) in at.keywords() {
                 let unsaid = match keyword {
-                    "contains" | "minContains" | "maxContains" | "dependentRequired" | "dependentSchemas" => true,
+                    "contains" | "minContains" | "maxContains" | "dependentRequired" | "dependentSchemas" => {
+                        true
+                    }
                     "if" => !(at.node.get("then").is_some() && at.node.get("else").is_some()),
                     "uniqueItems" => value == &Value::Bool(true),
                     "unevaluatedProperties" | "unevaluatedItems" => !value.is_boolean(),

@@ -65,7 +65,8 @@ fn is_possible(shape: &Shape, possible: &[bool]) -> bool {
         Shape::Array(array) => {
             let first = array.prefix.iter().take(usize::try_from(array.min).unwrap_or(usize::MAX));
             first.clone().all(|item| holds(item.form))
-                && (array.min <= array.prefix.len() as u64 || array.items.as_ref().is_some_and(|items| holds(items.form)))
+                && (array.min <= array.prefix.len() as u64
+                    || array.items.as_ref().is_some_and(|items| holds(items.form)))
         }
         Shape::Object(object) => {
             let required = object.properties.iter().filter(|property| property.required);

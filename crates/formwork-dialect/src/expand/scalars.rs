@@ -85,7 +85,8 @@ impl<'a> Expander<'a> {
             ("exclusiveMaximum", true, Ordering::Less),
         ];
         let speaks = |at: &&At<'a>| {
-            BOUNDS.iter().any(|(keyword, ..)| at.node.get(*keyword).is_some()) || at.node.get("multipleOf").is_some()
+            BOUNDS.iter().any(|(keyword, ..)| at.node.get(*keyword).is_some())
+                || at.node.get("multipleOf").is_some()
         };
         let origin = members.iter().find(speaks).map(|at| at.place).unwrap_or_default();
         let mut form = NumberForm { integer, origin, ..NumberForm::default() };

@@ -74,14 +74,14 @@ impl Reshaper<'_> {
             let place = lifts.iter().position(|lift| matches!(lift, Lift::Reorder(_))).unwrap_or(lifts.len());
             lifts.insert(place, Lift::Spread(name));
         } else {
-            reshaped.extras = self.distinct(extras, object.origin);
+            reshaped.extras = self.distinct(extras, named > 0, object.origin);
         }
         self.counts(object, as_pairs, &mut reshaped);
         Alternative::of(Shape::Object(reshaped)).with_lifts(lifts)
     }
 
     fn extra(&mut self, extra: &Extra) -> Extra {
-        Extra { pattern: extra.pattern.clone(), value: self.value(&extra.value, &Order::default()) }
+        Extra { value: self.value(&extra.value, &Order::default()), ..extra.clone() }
     }
 
     /// Keeps bounds on the number of members where the dialect has them.
@@ -111,26 +111,41 @@ impl Reshaper<'_> {
         }
     }
 
-    /// Members of other names, of which none can be taken for another: llguidance refuses patterns that overlap.
-    fn distinct(&mut self, extras: Vec<Extra>, origin: PlaceId) -> Vec<Extra> {
-        let patterns: Vec<&str> =
-            extras.iter().filter_map(|extra| Some(extra.pattern.as_ref()?.translated.as_str())).collect();
-        let rest_has_pattern = extras.len() > 1 && extras.last().is_some_and(|extra| extra.pattern.is_some());
-        if self.profile.maps != Maps::Native || are_apart(&patterns) && !rest_has_pattern {
+    /// Members of other names, as the keywords of the dialect say them: llguidance refuses patterns that overlap, and a
+    /// pattern holds for named members as well.
+    fn distinct(&mut self, mut extras: Vec<Extra>, has_named: bool, origin: PlaceId) -> Vec<Extra> {
+        if self.profile.maps != Maps::Native {
             return extras;
         }
-        if extras.len() < 2 {
+        let count = extras.len();
+        for extra in extras.iter_mut().filter(|extra| extra.is_rest && (has_named || count > 1)) {
+            if extra.pattern.take().is_some() {
+                self.lose(origin, "propertyNames", LossKind::Unenforced);
+            }
+        }
+        let patterns: Vec<&str> =
+            extras.iter().filter_map(|extra| Some(extra.pattern.as_ref()?.translated.as_str())).collect();
+        if are_apart(&patterns) {
             return extras;
         }
         self.lose(origin, "patternProperties", LossKind::Loosened);
-        let same = |extra: Extra| Alternative { notes: extra.value.notes, ..Alternative::of(Shape::Same(extra.value.form)) };
+        let same = |extra: Extra| Alternative {
+            notes: extra.value.notes,
+            ..Alternative::of(Shape::Same(extra.value.form))
+        };
         let alternatives = extras.into_iter().map(same).collect();
         let value = Use::of(self.add_form(Form { alternatives, ..Form::default() }));
-        vec![Extra { pattern: None, value }]
+        vec![Extra { pattern: None, is_rest: true, value }]
     }
 
     /// An object without named members.
-    fn map(&mut self, extras: Vec<Extra>, counts: Counts, origin: PlaceId, siblings: &Siblings) -> Alternative {
+    fn map(
+        &mut self,
+        extras: Vec<Extra>,
+        counts: Counts,
+        origin: PlaceId,
+        siblings: &Siblings,
+    ) -> Alternative {
         let pairs = self.pairs(extras, counts, origin);
         if !siblings.has_array {
             return pairs;
@@ -147,7 +162,7 @@ impl Reshaper<'_> {
             self.lose(origin, "additionalProperties", LossKind::Loosened);
         }
         let mut alternatives = Vec::with_capacity(extras.len());
-        for Extra { pattern, value } in extras {
+        for Extra { pattern, value, .. } in extras {
             let patterns = pattern.into_iter().collect();
             let key = StringForm { patterns, origin, role: Role::Name, ..StringForm::default() };
             let key = Use::of(self.out.add_shape(Shape::String(key)));
@@ -165,7 +180,8 @@ impl Reshaper<'_> {
         let names: Vec<&str> = object.properties.iter().map(|property| property.name.as_str()).collect();
         let mut properties = object.properties.clone();
         if let Some(sorted) = order.sorted(&names) {
-            let place: HashMap<&str, usize> = sorted.into_iter().enumerate().map(|(n, name)| (name, n)).collect();
+            let place: HashMap<&str, usize> =
+                sorted.into_iter().enumerate().map(|(n, name)| (name, n)).collect();
             properties.sort_by_key(|property| place.get(property.name.as_str()).copied());
         }
         if self.profile.optional == Optional::RequiredFirst {
@@ -185,7 +201,10 @@ fn are_apart(patterns: &[&str]) -> bool {
         (Some(one), Some(other)) => !one.starts_with(other.as_str()) && !other.starts_with(one.as_str()),
         _ => false,
     };
-    prefixes.iter().enumerate().all(|(index, one)| prefixes[index + 1..].iter().all(|other| apart(one, other)))
+    prefixes
+        .iter()
+        .enumerate()
+        .all(|(index, one)| prefixes[index + 1..].iter().all(|other| apart(one, other)))
 }
 
 /// A name for the members that have no place of their own.

@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::depth::too_deep;
 use crate::expand::Losses;
 use crate::form::{
-    Alternative, ArrayForm, Extra, Form, FormId, Forms, Literal, Literals, Notes, NumberForm, ObjectForm, Property,
-    Role, Shape, StringForm, Use,
+    Alternative, ArrayForm, Extra, Form, FormId, Forms, Literal, Literals, Notes, NumberForm, ObjectForm,
+    Property, Role, Shape, StringForm, Use,
 };
 use crate::order::Order;
 use crate::outline::outline;
@@ -33,9 +33,10 @@ pub(crate) fn reshape(
         spell_any(source, is_bounded);
     }
     let names = Names::free(source);
+    let siblings = Siblings::all(source, profile);
     let mut texts = HashSet::new();
     loop {
-        let mut work = Reshaper::new(source, profile, is_bounded, &names, &texts);
+        let mut work = Reshaper::new(source, profile, is_bounded, &names, &siblings, &texts);
         work.run(order);
         let Reshaper { out, sources, losses: own, .. } = work;
         let deep = profile.limits.as_ref().map(|limits| too_deep(&out, limits.depth)).unwrap_or_default();
@@ -86,7 +87,9 @@ fn spread_texts(forms: &Forms, texts: &mut HashSet<FormId>) {
                     }
                     groups.entry("").or_default().extend(object.extras.iter().map(|extra| extra.value.form));
                 }
-                Shape::Array(array) => groups.entry("").or_default().extend(array.items.iter().map(|items| items.form)),
+                Shape::Array(array) => {
+                    groups.entry("").or_default().extend(array.items.iter().map(|items| items.form))
+                }
                 _ => {}
             });
             let is_text = |form: &&FormId| leads_to(forms, **form, texts);
@@ -138,7 +141,11 @@ fn spell_any(forms: &mut Forms, is_bounded: bool) {
     let plain = || plain.iter().cloned().map(Alternative::of);
     let any = forms.reserve();
     let inner = if is_bounded {
-        forms.add(Form { alternatives: plain().collect(), notes: Notes::NONE, name: Some("scalar".to_owned()) })
+        forms.add(Form {
+            alternatives: plain().collect(),
+            notes: Notes::NONE,
+            name: Some("scalar".to_owned()),
+        })
     } else {
         any
     };
@@ -146,7 +153,7 @@ fn spell_any(forms: &mut Forms, is_bounded: bool) {
     let containers = [
         Shape::Array(ArrayForm { items: Some(value()), ..ArrayForm::default() }),
         Shape::Object(ObjectForm {
-            extras: vec![Extra { pattern: None, value: value() }],
+            extras: vec![Extra { pattern: None, is_rest: true, value: value() }],
             ..ObjectForm::default()
         }),
     ];
@@ -205,6 +212,7 @@ struct Reshaper<'p> {
     /// Whether the number of members of a map will be bounded.
     is_bounded: bool,
     names: &'p Names,
+    siblings: &'p HashMap<FormId, Siblings>,
     /// The forms that are written as JSON in a string.
     texts: &'p HashSet<FormId>,
     out: Forms,
@@ -224,6 +232,7 @@ impl<'p> Reshaper<'p> {
         profile: &'p Profile,
         is_bounded: bool,
         names: &'p Names,
+        siblings: &'p HashMap<FormId, Siblings>,
         texts: &'p HashSet<FormId>,
     ) -> Self {
         Self {
@@ -231,6 +240,7 @@ impl<'p> Reshaper<'p> {
             profile,
             is_bounded,
             names,
+            siblings,
             texts,
             out: Forms::new(source.places.clone()),
             sources: Vec::new(),
@@ -308,10 +318,11 @@ impl<'p> Reshaper<'p> {
             out.alternatives.push(self.json_text(source));
             return out;
         }
-        let siblings = Siblings::of(self.source, source, self.profile);
+        let alone = Siblings::default();
+        let siblings = self.siblings.get(&source).unwrap_or(&alone);
         for alternative in &form.alternatives {
             let from = out.alternatives.len();
-            self.alternative(alternative, order, &siblings, &mut out.alternatives);
+            self.alternative(alternative, order, siblings, &mut out.alternatives);
             for new in out.alternatives.iter_mut().skip(from) {
                 new.notes = alternative.notes.clone();
                 new.is_unsaid = alternative.is_unsaid;
@@ -364,8 +375,13 @@ impl<'p> Reshaper<'p> {
                     let prefix: Vec<_> =
                         items.iter().map(|item| Use::of(self.constant(item, literals.origin))).collect();
                     let length = prefix.len() as u64;
-                    let array =
-                        ArrayForm { prefix, min: length, max: Some(length), origin: literals.origin, ..ArrayForm::default() };
+                    let array = ArrayForm {
+                        prefix,
+                        min: length,
+                        max: Some(length),
+                        origin: literals.origin,
+                        ..ArrayForm::default()
+                    };
                     self.tuple(array, &[], out);
                 }
                 _ => {}
@@ -383,11 +399,12 @@ impl<'p> Reshaper<'p> {
 
     /// JSON in a string, in place of a form.
     fn json_text(&mut self, source: FormId) -> Alternative {
-        let origin = self.source[source].alternatives.iter().find_map(|alternative| match &alternative.shape {
-            Shape::Array(array) => Some(array.origin),
-            Shape::Object(object) => Some(object.origin),
-            _ => None,
-        });
+        let origin =
+            self.source[source].alternatives.iter().find_map(|alternative| match &alternative.shape {
+                Shape::Array(array) => Some(array.origin),
+                Shape::Object(object) => Some(object.origin),
+                _ => None,
+            });
         let origin = origin.unwrap_or_default();
         self.lose(origin, "type", LossKind::Loosened);
         let holds = Some(outline(self.source, source));
@@ -471,22 +488,43 @@ struct Siblings {
 }
 
 impl Siblings {
-    fn of(forms: &Forms, id: FormId, profile: &Profile) -> Self {
-        let mut siblings = Self::default();
-        if profile.maps == Maps::Native && profile.optional != profile::Optional::Nullable {
-            return siblings;
+    /// The siblings of the objects of each form that is an alternative of others, or has several. Objects of other forms have
+    /// none.
+    fn all(forms: &Forms, profile: &Profile) -> HashMap<FormId, Self> {
+        let mut all: HashMap<FormId, Self> = HashMap::new();
+        let is_needed = profile.maps != Maps::Native || profile.optional == profile::Optional::Nullable;
+        for id in forms.ids().filter(|id| is_needed && forms[*id].alternatives.len() > 1) {
+            let mut group = HashSet::from([id]);
+            let mut queue = vec![id];
+            while let Some(id) = queue.pop() {
+                for alternative in &forms[id].alternatives {
+                    if let Shape::Same(inner) = alternative.shape
+                        && group.insert(inner)
+                    {
+                        queue.push(inner);
+                    }
+                }
+            }
+            let (mut has_array, mut nullable) = (false, HashSet::new());
+            for alternative in group.iter().flat_map(|id| &forms[*id].alternatives) {
+                match &alternative.shape {
+                    Shape::Array(_) => has_array = true,
+                    Shape::Literals(literals) => {
+                        has_array |= literals.values.iter().any(|literal| literal.value.is_array());
+                    }
+                    Shape::Object(object) if profile.optional == profile::Optional::Nullable => {
+                        let nulls = object.properties.iter().filter(|one| forms.allows_null(one.value.form));
+                        nullable.extend(nulls.map(|property| property.name.as_str()));
+                    }
+                    _ => {}
+                }
+            }
+            for id in group {
+                let siblings = all.entry(id).or_default();
+                siblings.has_array |= has_array;
+                siblings.nullable.extend(nullable.iter().map(|name| (*name).to_owned()));
+            }
         }
-        forms.each_alternative(id, &mut |alternative| match &alternative.shape {
-            Shape::Array(_) => siblings.has_array = true,
-            Shape::Literals(literals) => {
-                siblings.has_array |= literals.values.iter().any(|literal| literal.value.is_array());
-            }
-            Shape::Object(object) if profile.optional == profile::Optional::Nullable => {
-                let nullable = object.properties.iter().filter(|one| forms.allows_null(one.value.form));
-                siblings.nullable.extend(nullable.map(|property| property.name.clone()));
-            }
-            _ => {}
-        });
-        siblings
+        all
     }
 }

@@ -17,10 +17,12 @@ const MAX_LENGTHS: u64 = 4;
 impl Reshaper<'_> {
     pub(super) fn array(&mut self, array: &ArrayForm, order: &Order, out: &mut Vec<Alternative>) {
         let prefix = array.prefix.iter().enumerate();
-        let prefix = prefix.map(|(index, item)| self.value(item, &order.below(&Segment::Index(index)))).collect();
+        let prefix =
+            prefix.map(|(index, item)| self.value(item, &order.below(&Segment::Index(index)))).collect();
         // No dependency names an item of an open list.
         let items = array.items.as_ref().map(|items| self.value(items, &Order::default()));
-        let markers = array.prefix.iter().map(|item| self.marker(item.form, self.source.allows_null(item.form)));
+        let markers =
+            array.prefix.iter().map(|item| self.marker(item.form, self.source.allows_null(item.form)));
         let markers: Vec<_> = markers.collect();
         self.tuple(ArrayForm { prefix, items, ..array.clone() }, &markers, out);
     }
@@ -67,10 +69,17 @@ impl Reshaper<'_> {
         let names = properties.iter().map(|property| property.name.clone()).collect();
         let rest = items.map(|items| {
             let max = max.map(|max| max.saturating_sub(length));
-            let rest = ArrayForm { items: Some(items), min: min.saturating_sub(length), max, origin, ..ArrayForm::default() };
+            let rest = ArrayForm {
+                items: Some(items),
+                min: min.saturating_sub(length),
+                max,
+                origin,
+                ..ArrayForm::default()
+            };
             let value = Use::of(self.add(Alternative::of(Shape::Array(rest))));
             let name = self.names.rest.clone();
-            properties.push(Property { name: name.clone(), value, required: true });
+            let required = min > length || self.profile.optional == Optional::Nullable;
+            properties.push(Property { name: name.clone(), value, required });
             name
         });
         lifts.push(Lift::Tuple { items: names, rest });

@@ -7,7 +7,9 @@ use formwork_core::LossKind;
 use serde_json::Number;
 
 use crate::expand::{Losses, MAX_SAFE};
-use crate::form::{Alternative, ArrayForm, Bound, FormId, Forms, NumberForm, ObjectForm, Pattern, Role, Shape, StringForm};
+use crate::form::{
+    Alternative, ArrayForm, Bound, FormId, Forms, NumberForm, ObjectForm, Pattern, Role, Shape, StringForm,
+};
 use crate::pattern;
 
 /// Characters of prose that make one token, in models with a small vocabulary.
@@ -72,7 +74,11 @@ pub(crate) fn bound(forms: &mut Forms, room: &Room, max_tokens: Option<u32>, los
         if alternatives.iter().any(|alternative| !alternative.is_unsaid) {
             alternatives.retain(|alternative| {
                 if alternative.is_unsaid {
-                    losses.insert((forms.places.pointer(origin(&alternative.shape)), "type".to_owned(), LossKind::Tightened));
+                    losses.insert((
+                        forms.places.pointer(origin(&alternative.shape)),
+                        "type".to_owned(),
+                        LossKind::Tightened,
+                    ));
                 }
                 !alternative.is_unsaid
             });
@@ -147,10 +153,11 @@ impl Caps {
                     object.extras.clear();
                     return Some(("additionalProperties", object.origin));
                 }
-                for extra in &mut object.extras {
-                    if extra.pattern.is_none() && object.properties.is_empty() {
-                        extra.pattern = Some(short_name());
-                    }
+                // A pattern beside others might overlap with them.
+                if let [extra] = object.extras.as_mut_slice()
+                    && object.properties.is_empty()
+                {
+                    extra.pattern.get_or_insert_with(short_name);
                 }
                 let max = Some(object.properties.len() as u64 + self.extras(object));
                 let is_tighter = max != object.max;
@@ -162,7 +169,9 @@ impl Caps {
                 let (low, high) = (-(MAX_SAFE as i64), MAX_SAFE as i64);
                 let guard = |at: i64| Bound { at: Number::from(at), exclusive: false };
                 let is_safe = |bound: &Option<Bound>| {
-                    bound.as_ref().is_some_and(|bound| bound.at.as_f64().is_some_and(|at| at.abs() <= MAX_SAFE))
+                    bound
+                        .as_ref()
+                        .is_some_and(|bound| bound.at.as_f64().is_some_and(|at| at.abs() <= MAX_SAFE))
                 };
                 let mut is_tighter = false;
                 if !is_safe(&number.min) {
@@ -245,7 +254,8 @@ impl Estimate<'_> {
         self.known[id.index()] = Some(0.0);
         let forms = self.forms;
         let alternatives = forms[id].alternatives.iter();
-        let most = alternatives.map(|alternative| self.alternative(alternative, depth + 1)).fold(0.0, f64::max);
+        let most =
+            alternatives.map(|alternative| self.alternative(alternative, depth + 1)).fold(0.0, f64::max);
         self.known[id.index()] = Some(most);
         most
     }

@@ -107,8 +107,10 @@ fn is_large(forms: &Forms, id: FormId) -> bool {
     let form = &forms[id];
     form.alternatives.len() > 1
         || form.alternatives.iter().any(|alternative| {
-            matches!(alternative.shape, Shape::Array(_) | Shape::Object(_) | Shape::Literals(_) | Shape::Same(_))
-                || matches!(&alternative.shape, Shape::String(string) if !string.patterns.is_empty())
+            matches!(
+                alternative.shape,
+                Shape::Array(_) | Shape::Object(_) | Shape::Literals(_) | Shape::Same(_)
+            ) || matches!(&alternative.shape, Shape::String(string) if !string.patterns.is_empty())
         })
         || !form.notes.is_empty()
 }
@@ -151,7 +153,8 @@ impl Writer<'_> {
 
     fn reference(&mut self, id: FormId) -> Value {
         if !self.names.contains_key(&id) {
-            let mut name = self.forms[id].name.clone().unwrap_or_else(|| format!("d{}", self.names.len() + 1));
+            let mut name =
+                self.forms[id].name.clone().unwrap_or_else(|| format!("d{}", self.names.len() + 1));
             while !self.taken.insert(name.clone()) {
                 name.push('_');
             }
@@ -287,7 +290,8 @@ impl Writer<'_> {
             match &extra.pattern {
                 Some(pattern) => {
                     let step = escape(&pattern.translated);
-                    let schema = self.value(&extra.value, format!("{at}/patternProperties/{step}"), depth + 1);
+                    let schema =
+                        self.value(&extra.value, format!("{at}/patternProperties/{step}"), depth + 1);
                     patterns.insert(pattern.translated.clone(), schema);
                 }
                 None => rest = self.value(&extra.value, format!("{at}/additionalProperties"), depth + 1),

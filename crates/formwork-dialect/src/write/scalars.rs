@@ -101,8 +101,9 @@ impl Writer<'_> {
             {
                 self.lose(form.origin, "maxLength", LossKind::Unenforced);
             }
-            if is_pattern && form.format.is_some() {
-                self.lose(form.origin, "format", LossKind::Unenforced);
+            if form.format.is_some() {
+                let kind = if is_pattern { LossKind::Unenforced } else { LossKind::Loosened };
+                self.lose(form.origin, "format", kind);
             }
             out.insert("pattern".to_owned(), json!(pattern));
             return;
@@ -111,7 +112,9 @@ impl Writer<'_> {
         if !out.contains_key("format") {
             return self.lengths(form, at, out);
         }
-        for (keyword, said) in [("minLength", form.min > 0), ("maxLength", form.max.is_some() && bound.is_none())] {
+        for (keyword, said) in
+            [("minLength", form.min > 0), ("maxLength", form.max.is_some() && bound.is_none())]
+        {
             if said {
                 self.lose(form.origin, keyword, LossKind::Unenforced);
             }
@@ -152,8 +155,14 @@ impl Writer<'_> {
         let Some(format) = &form.format else { return };
         if self.profile.formats.contains(&format.as_str()) {
             out.insert("format".to_owned(), json!(format));
-            // Their parts have a length, which only the length of the whole keeps.
-            if self.profile.lengths == Lengths::ListsOnly && matches!(format.as_str(), "email" | "hostname") {
+            // No grammar knows which years have a 29th of February, and the parts of the others have a length that only
+            // the length of the whole keeps.
+            let is_loose = match format.as_str() {
+                "date" | "date-time" | "time" => true,
+                "email" | "hostname" => self.profile.lengths == Lengths::ListsOnly || form.max.is_none(),
+                _ => false,
+            };
+            if is_loose {
                 self.lose(form.origin, "format", LossKind::Loosened);
             }
         } else {
@@ -169,8 +178,8 @@ impl Writer<'_> {
         {
             let Some(bound) = bound else { continue };
             let keyword = if bound.exclusive { exclusive } else { inclusive };
-            let is_said = (form.integer || self.profile.number_bounds)
-                && (self.profile.large_bounds || is_safe(bound));
+            let is_said =
+                (form.integer || self.profile.number_bounds) && (self.profile.large_bounds || is_safe(bound));
             if is_said {
                 out.insert(keyword.to_owned(), Value::Number(bound.at.clone()));
             } else {
