@@ -57,9 +57,15 @@ impl<'a> Writer<'a> {
     }
 
     fn node(&self, node: &'a Value, value: &Value, jumps: usize) -> Option<Written> {
-        let plain = || Written { sent: value.clone(), meant: value.clone() };
         match node {
-            Value::Bool(true) => return Some(plain()),
+            Value::Bool(true) => {
+                let mut sent = value.clone();
+                let ops = self.lifter.ops(node);
+                for lift in ops.iter().rev() {
+                    undo(lift, ops, node, &mut sent)?;
+                }
+                return Some(Written { sent, meant: value.clone() });
+            }
             Value::Object(_) if jumps <= MAX_JUMPS => {}
             _ => return None,
         }
