@@ -53,9 +53,11 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
 }
 
 async fn examine(args: &Args) -> Result<Done, Failed> {
-    let (sections, _) = args.targets.sections()?;
+    let chosen = args.targets.choose()?;
+    // Which file was read is half of what is to be found out.
+    chosen.tell();
     let mut worst = None;
-    for section in &sections {
+    for section in &chosen.sections {
         let found = examined(section).await;
         let mut out = io::stdout().lock();
         if args.json {

@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// The models of this provider's server: a name of the configuration, or `ollama`
     #[arg(long, value_name = "NAME", global = true)]
     provider: Option<String>,
-    /// The configuration that names the provider (else FORMWORK_CONFIG, formwork.toml here or above)
+    /// The configuration that names the provider (default: as for `formwork extract`)
     #[arg(long, value_name = "FILE", global = true, requires = "provider")]
     config: Option<PathBuf>,
     /// Show what is known of models by their names, those of other providers too

@@ -7,6 +7,7 @@ mod check;
 mod config;
 #[cfg(feature = "local")]
 mod extract;
+mod finding;
 #[cfg(all(feature = "local", unix))]
 mod interrupt;
 mod lower;

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::time::Duration;
 
+use formwork::config::Defaults;
 use formwork_chat::{
     ChatBuilder, ChatCode, ChatFailure, ChatResult, Conversation, JsonModeChatClient, StructuredAnswerLite,
 };
@@ -48,9 +49,9 @@ pub(crate) struct Args {
     /// What the model is told below the contract
     #[arg(long)]
     system: Option<String>,
-    /// How often an answer is corrected
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=20))]
-    max_retries: u32,
+    /// How often an answer is corrected [default: 1]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=20))]
+    max_retries: Option<u32>,
     /// How freely tokens are chosen: 0 takes the likeliest [default: the model's own]
     #[arg(long, short, value_parser = temperature)]
     temperature: Option<f64>,
@@ -89,20 +90,37 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
 }
 
 async fn client(args: &Args) -> Result<JsonModeChatClient, Failed> {
-    let opened = args.targets.open().await?;
-    let timeout = args.timeout.or(opened.defaults.timeout_seconds).unwrap_or(120.0);
-    let mut builder = JsonModeChatClient::builder()
-        .with_max_retries(args.max_retries)
-        .with_max_tokens(args.max_tokens.or(opened.defaults.max_tokens).unwrap_or(512))
-        .with_timeout(Duration::try_from_secs_f64(timeout).unwrap_or(Duration::MAX))
-        .with_debug(args.debug);
+    let opened = args.targets.open(args.debug).await?;
+    let flags = Defaults {
+        max_attempts: args.max_retries.map(|retries| retries + 1),
+        temperature: args.temperature,
+        max_tokens: args.max_tokens,
+        timeout_seconds: args.timeout,
+    };
+    let own = Defaults {
+        max_attempts: Some(2),
+        temperature: None,
+        max_tokens: Some(512),
+        timeout_seconds: Some(120.0),
+    };
+    let asked = flags.or(opened.defaults).or(own);
+    let mut builder = JsonModeChatClient::builder().with_debug(args.debug);
+    if let Some(attempts) = asked.max_attempts {
+        builder = builder.with_max_retries(attempts.saturating_sub(1));
+    }
+    if let Some(tokens) = asked.max_tokens {
+        builder = builder.with_max_tokens(tokens);
+    }
+    if let Some(timeout) = asked.timeout() {
+        builder = builder.with_timeout(timeout);
+    }
     if !args.debug {
         builder = builder.with_observer(Spinner::new());
     }
     if let Some(system) = &args.system {
         builder = builder.with_system(system);
     }
-    if let Some(temperature) = args.temperature {
+    if let Some(temperature) = asked.temperature {
         builder = builder.with_temperature(temperature);
     }
     if let Some(seed) = args.seed {

@@ -56,8 +56,10 @@ pub(super) fn run(config: Option<&Path>, provider: &str, args: &Args) -> Result<
 
 /// Where the server of a provider is.
 fn address(config: Option<&Path>, provider: &str) -> Result<String, Failed> {
-    let (sections, _) = Targets::named(config, provider).sections()?;
-    let Some(section) = sections.first() else { return Err(Failed::usage("there is no such provider")) };
+    let chosen = Targets::named(config, provider).choose()?;
+    let Some(section) = chosen.sections.first() else {
+        return Err(Failed::usage("there is no such provider"));
+    };
     if section.common.kind != "ollama" {
         let message = format!(
             "{provider} is of the kind `{}`: only the models of an Ollama server can be administered",

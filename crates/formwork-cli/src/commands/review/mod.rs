@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use formwork::config::Defaults;
 use formwork_extract::CancellationToken;
 use formwork_review::document::Format;
 use formwork_review::{
@@ -145,13 +146,28 @@ async fn compare(args: &Args, other: &Path, cancel: &CancellationToken) -> Resul
 }
 
 async fn service(args: &Args, cancel: &CancellationToken) -> Result<LlmReviewService, Failed> {
-    let opened = args.targets.open().await?;
-    let agent = args.asking.apply(Agent::new(opened.backends), cancel);
+    let opened = args.targets.open(args.asking.is_verbose()).await?;
+    let agent = with_defaults(Agent::new(opened.backends), &opened.defaults);
+    let agent = args.asking.apply(agent, cancel);
     let service = LlmReviewService::new(agent).with_concurrency(usize::from(args.concurrency));
-    Ok(match args.temperature {
+    Ok(match args.temperature.or(opened.defaults.temperature) {
         Some(temperature) => service.with_temperature(temperature),
         None => service,
     })
+}
+
+/// An agent with the defaults of the configuration; the temperature is the service's.
+fn with_defaults(mut agent: Agent, defaults: &Defaults) -> Agent {
+    let mut policy = agent.policy().clone();
+    policy.attempts = defaults.max_attempts.unwrap_or(policy.attempts);
+    agent = agent.with_policy(policy);
+    if let Some(tokens) = defaults.max_tokens {
+        agent = agent.with_max_tokens(tokens);
+    }
+    match defaults.timeout() {
+        Some(limit) => agent.with_time_limit(limit),
+        None => agent,
+    }
 }
 
 /// The rubric of a file.

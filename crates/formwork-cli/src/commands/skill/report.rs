@@ -64,7 +64,7 @@ async fn measure(args: &Args, skills: &[Skill], cancel: &CancellationToken) -> R
     // One model for all of them: opening it once per skill would be what is measured. Seeds change with each run, so
     // each has a runner of its own, on the same backends.
     for skill in skills {
-        let models = opened(skill, &args.targets).await?;
+        let models = opened(skill, &args.targets, args.asking.is_verbose()).await?;
         for seed in first..first + args.runs {
             let asking = args.asking.with_seed(seed);
             let runner = runner(skill, &models, &asking, cancel);

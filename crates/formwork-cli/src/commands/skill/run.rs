@@ -1,9 +1,10 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use formwork::config::Defaults;
 use formwork_core::spaced;
 use formwork_extract::CancellationToken;
-use formwork_skill::{NamedBackends, Skill, SkillRunnerService, TemplateType};
+use formwork_skill::{NamedBackends, PolicySpec, Skill, SkillRunnerService, TemplateType};
 use serde_json::{Map, Value};
 
 use super::Folder;
@@ -43,7 +44,7 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
     interrupt::run(&cancel, async {
         // What is wrong with the inputs is told before a model is opened.
         skill.complete(inputs.clone()).map_err(|error| agents::skill(&error))?;
-        let opened = opened(&skill, &args.targets).await?;
+        let opened = opened(&skill, &args.targets, args.asking.is_verbose()).await?;
         let runner = runner(&skill, &opened, &args.asking, &cancel);
         let result = runner.execute(skill.name(), inputs).await;
         let mut out = io::stdout().lock();
@@ -71,9 +72,9 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
 }
 
 /// The models that a skill or the command line names.
-pub(super) async fn opened(skill: &Skill, targets: &Targets) -> Result<Opened, Failed> {
+pub(super) async fn opened(skill: &Skill, targets: &Targets, verbose: bool) -> Result<Opened, Failed> {
     let provider = skill.descriptor().provider.as_deref();
-    targets.or_provider(provider).open().await.map_err(|failed| match provider {
+    targets.or_provider(provider).open(verbose).await.map_err(|failed| match provider {
         Some(_) if failed.is_usage() => agents::skill(&skill.at("provider", failed.to_string())),
         _ => failed,
     })
@@ -90,15 +91,19 @@ pub(super) fn runner(
     if let Some(name) = &skill.descriptor().provider {
         backends = backends.with(name, opened.backends.clone());
     }
-    let tokens = opened.defaults.max_tokens;
+    let Defaults { max_attempts, temperature, max_tokens, timeout_seconds } = opened.defaults;
+    let defaults = PolicySpec {
+        attempts: max_attempts,
+        temperature,
+        max_tokens,
+        timeout_seconds,
+        ..PolicySpec::default()
+    };
     let (asking, cancel) = (asking.clone(), cancel.clone());
-    SkillRunnerService::new(backends).with_skill(skill.clone()).with_agent(move |agent| {
-        let agent = match (agent.max_tokens(), tokens) {
-            (None, Some(tokens)) => agent.with_max_tokens(tokens),
-            _ => agent,
-        };
-        asking.apply(agent, &cancel)
-    })
+    SkillRunnerService::new(backends)
+        .with_skill(skill.clone())
+        .with_defaults(defaults)
+        .with_agent(move |agent| asking.apply(agent, &cancel))
 }
 
 fn inputs(args: &Args, skill: &Skill) -> Result<Value, Failed> {
