@@ -8,6 +8,7 @@ use formwork_extract::Backend;
 
 use crate::exit::Failed;
 use crate::model;
+use crate::output::say;
 
 /// The environment variable with the name of a model.
 const MODEL: &str = "FORMWORK_MODEL";
@@ -49,7 +50,7 @@ pub(crate) struct Chosen {
 impl Chosen {
     /// Says on standard error where the choice comes from.
     pub(crate) fn tell(&self) {
-        self.notes.iter().for_each(|note| eprintln!("{note}"));
+        self.notes.iter().for_each(|note| say!("{note}"));
     }
 }
 

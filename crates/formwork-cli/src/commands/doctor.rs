@@ -1,6 +1,5 @@
 //! `formwork doctor`: whether each provider of the configuration works, and what it enforces.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,9 +11,9 @@ use formwork_extract::CancellationToken;
 use serde_json::{Value, json};
 
 use crate::exit::{Done, Failed};
-use crate::interrupt;
 use crate::rows::{DoctorOutput, DoctorState};
 use crate::targets::{self, Targets};
+use crate::{interrupt, output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -59,12 +58,10 @@ async fn examine(args: &Args) -> Result<Done, Failed> {
     let mut worst = None;
     for section in &chosen.sections {
         let found = examined(section).await;
-        let mut out = io::stdout().lock();
         if args.json {
-            serde_json::to_writer(&mut out, &found).map_err(io::Error::from)?;
-            writeln!(out)?;
+            output::row(&found)?;
         } else {
-            write!(out, "{}", words(&found))?;
+            output::text(&words(&found))?;
         }
         worst = worst.max(Some(found.state));
     }

@@ -17,6 +17,7 @@ mod oracle;
 mod oracle_serve;
 mod read;
 mod review;
+mod rows;
 mod shape;
 mod skill;
 // The models of a few kilobytes that formwork-local is tested with.

@@ -1,6 +1,6 @@
 //! `formwork chat`: questions, and answers that keep to a contract.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _};
 use std::time::Duration;
 
 use formwork::config::Defaults;
@@ -13,8 +13,9 @@ use formwork_extract::CancellationToken;
 use super::extract::report::{Spinner, indented};
 use super::extract::{seconds, temperature};
 use crate::exit::{Done, Failed};
-use crate::interrupt;
+use crate::output::say;
 use crate::targets::Targets;
+use crate::{interrupt, output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -157,7 +158,7 @@ async fn converse(
     let mut done = Done::Fine;
     loop {
         if io::stdin().is_terminal() {
-            eprint!("> ");
+            output::error_text("> ");
         }
         // On a thread of its own: Ctrl-C is heard while somebody thinks about the next question.
         let line = tokio::task::spawn_blocking(next_line).await.map_err(Failed::usage)?;
@@ -177,7 +178,7 @@ async fn converse(
                     if failure.code == ChatCode::Cancelled {
                         return Err(Failed::interrupted());
                     }
-                    eprintln!("error: {}", failed(failure));
+                    say!("error: {}", failed(failure));
                     done = Done::No;
                 }
             }
@@ -192,19 +193,12 @@ fn next_line() -> io::Result<Option<String>> {
 }
 
 fn print(args: &Args, result: &ChatResult<StructuredAnswerLite>) -> Result<(), Failed> {
-    let mut out = io::stdout().lock();
-    if args.json {
-        serde_json::to_writer(&mut out, result).map_err(io::Error::from)?;
-        writeln!(out)?;
-    } else if let Some(answer) = result.answer() {
-        if args.text {
-            writeln!(out, "{}", answer.answer.text)?;
-        } else {
-            writeln!(out, "{}", spaced(&serde_json::to_value(answer).map_err(io::Error::from)?))?;
-        }
+    match result.answer() {
+        _ if args.json => output::row(result),
+        Some(answer) if args.text => output::line(&answer.answer.text),
+        Some(answer) => output::line(spaced(&serde_json::to_value(answer).map_err(io::Error::from)?)),
+        None => Ok(()),
     }
-    out.flush()?;
-    Ok(())
 }
 
 /// A failure with the exit code of its class, and all that was wrong.

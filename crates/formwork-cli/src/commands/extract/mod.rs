@@ -38,8 +38,8 @@ file. A formwork.toml names other providers, which `formwork doctor` tries:
   model = \"qwen3:8b\"
 
 Exit codes:
-  0    the value is printed (with --jsonl: every row was answered)
-  1    no valid answer
+  0    the value is printed (with --jsonl: that of each row)
+  1    no valid answer (with --jsonl: for one row or more, unless --allow-failures)
   2    wrong usage, or a schema or file that cannot be used
   3    the model is not available
   130  interrupted";
@@ -79,9 +79,12 @@ pub(crate) struct Args {
     /// Print the value with its history as one JSON object
     #[arg(long, conflicts_with = "jsonl")]
     json: bool,
-    /// Take rows, one JSON object a line, and answer each with a row, in order
+    /// Read JSON Lines, an object with `id`, `input` and perhaps `schema` a line, and answer each with a line, in order
     #[arg(long, conflicts_with = "text")]
     jsonl: bool,
+    /// With --jsonl: exit with 0 although rows failed
+    #[arg(long, requires = "jsonl", conflicts_with = "text")]
+    allow_failures: bool,
     /// How many rows are asked for at a time
     // The text as well: clap waives what an argument requires where something else excludes that.
     #[arg(long, default_value_t = 1, requires = "jsonl", conflicts_with = "text")]

@@ -1,4 +1,3 @@
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use formwork::config::Defaults;
@@ -13,7 +12,7 @@ use crate::commands::review::words;
 use crate::exit::{Done, Failed};
 use crate::rows::SkillRunOutput;
 use crate::targets::{Opened, Targets};
-use crate::{files, interrupt};
+use crate::{files, interrupt, output};
 
 /// Run a skill
 #[derive(clap::Args)]
@@ -47,24 +46,21 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
         let opened = opened(&skill, &args.targets, args.asking.is_verbose()).await?;
         let runner = runner(&skill, &opened, &args.asking, &cancel);
         let result = runner.execute(skill.name(), inputs).await;
-        let mut out = io::stdout().lock();
         if args.json {
-            serde_json::to_writer(&mut out, &SkillRunOutput::new(skill.name(), &result))
-                .map_err(io::Error::from)?;
-            writeln!(out)?;
+            output::row(&SkillRunOutput::new(skill.name(), &result))?;
         }
         let outcome = result.map_err(|error| agents::skill(&error))?;
         let failed = outcome.review.as_ref().is_some_and(|review| !review.pass);
         if !args.json {
             match &outcome.review {
                 Some(review) if outcome.template_type == Some(TemplateType::LlmReview) => {
-                    write!(out, "{}", words(review))?;
+                    output::text(&words(review))?;
                 }
                 Some(review) if failed => {
-                    writeln!(out, "{}", spaced(&outcome.output))?;
-                    eprint!("the review failed:\n{}", words(review));
+                    output::line(spaced(&outcome.output))?;
+                    output::error_text(&format!("the review failed:\n{}", words(review)));
                 }
-                _ => writeln!(out, "{}", spaced(&outcome.output))?,
+                _ => output::line(spaced(&outcome.output))?,
             }
         }
         Ok(if failed { Done::No } else { Done::Fine })
