@@ -1,4 +1,5 @@
 use std::fmt;
+use std::io::{self, Write as _};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,7 +125,9 @@ impl<A: AnswerContract> ChatBuilder<A> {
 
     /// With or without lines on standard error about attempts, failures and convergence. They change nothing.
     pub fn with_debug(self, debug: bool) -> Self {
-        if debug { self.with_debug_log(|line| eprintln!("{line}")) } else { Self { debug: None, ..self } }
+        // Whoever reads standard error may be gone, and a debug line is no reason to panic.
+        let log = |line: &str| _ = writeln!(io::stderr().lock(), "{line}");
+        if debug { self.with_debug_log(log) } else { Self { debug: None, ..self } }
     }
 
     /// With the same lines, given to this function.

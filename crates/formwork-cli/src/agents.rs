@@ -59,6 +59,11 @@ impl Asking {
         }
     }
 
+    /// Whether everything that happens is said.
+    pub(crate) const fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
     /// The same with another seed.
     pub(crate) fn with_seed(&self, seed: u64) -> Self {
         Self { seed: Some(seed), ..self.clone() }

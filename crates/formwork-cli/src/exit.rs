@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use crate::output::say;
+
 /// A command that did all that was asked, with its verdict.
 pub(crate) enum Done {
     /// Everything is fine.
@@ -17,6 +19,13 @@ pub(crate) enum Done {
 pub(crate) struct Failed {
     code: u8,
     message: String,
+}
+
+impl Done {
+    /// Everything is fine, or not.
+    pub(crate) const fn of(fine: bool) -> Self {
+        if fine { Self::Fine } else { Self::No }
+    }
 }
 
 impl Failed {
@@ -68,7 +77,7 @@ pub(crate) fn code(done: Result<Done, Failed>) -> ExitCode {
         Ok(Done::No) => ExitCode::from(1),
         Err(Failed { code: 0, .. }) => ExitCode::SUCCESS,
         Err(Failed { code, message }) => {
-            eprintln!("error: {message}");
+            say!("error: {message}");
             ExitCode::from(code)
         }
     }

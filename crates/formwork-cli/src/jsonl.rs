@@ -1,43 +1,90 @@
 //! One row in, one row out, in order.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use formwork_json::{Level, read_bytes};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::exit::{Done, Failed};
 use crate::files::name;
-use crate::rows::RowError;
+use crate::output;
+use crate::rows::{CheckOutput, LowerOutput, ReadOutput, RowError};
 
-/// Answers every row of a file, or of standard input for `-`. A row that cannot be read is answered too.
-pub(crate) fn each_row<I: DeserializeOwned, O: Serialize>(
+/// The answer to a row.
+pub(crate) trait Answer: Serialize {
+    /// Whether it is what was asked for.
+    fn is_ok(&self) -> bool;
+}
+
+/// Answers every row of a file, or of standard input for `-`, before the next one is read. A row that cannot be read is
+/// answered too, with the `id` that it has. If one failed, so has the command, unless failures are allowed.
+pub(crate) fn each_row<I: DeserializeOwned, O: Answer>(
     path: &Path,
+    allow_failures: bool,
     answer: impl Fn(I) -> O,
-    unreadable: impl Fn(RowError) -> O,
+    unreadable: impl Fn(Value, RowError) -> O,
 ) -> Result<Done, Failed> {
-    let mut output = BufWriter::new(io::stdout().lock());
     let progress = progress();
+    let mut all_ok = true;
     for row in rows(path)? {
-        let row = match row? {
+        let answer = match row? {
             Ok(row) => answer(row),
-            Err(message) => unreadable(RowError::Row { message }),
+            Err(BadRow { id, message }) => unreadable(id, RowError::Row { message }),
         };
-        serde_json::to_writer(&mut output, &row).map_err(io::Error::from)?;
-        output.write_all(b"\n")?;
+        all_ok &= answer.is_ok();
+        output::row(&answer)?;
         progress.inc(1);
     }
     progress.finish_and_clear();
-    output.flush()?;
-    Ok(Done::Fine)
+    Ok(Done::of(all_ok || allow_failures))
 }
 
-/// A row, or why it is none: file, line and reason.
-pub(crate) type Row<I> = Result<I, String>;
+/// A row, or why it is none.
+pub(crate) type Row<I> = Result<I, BadRow>;
+
+/// A line that is not a row of the command.
+#[derive(Debug)]
+pub(crate) struct BadRow {
+    /// The `id` of the row, as far as it can be read; null otherwise.
+    pub(crate) id: Value,
+    /// File, line and reason.
+    pub(crate) message: String,
+}
+
+impl BadRow {
+    fn new(line: &[u8], message: String) -> Self {
+        // A row that lacks its end, or has a comma too many, is read as far as it goes.
+        let read = read_bytes(line, Level::Clean).ok();
+        let row = read.and_then(|reading| reading.into_candidates().into_iter().next());
+        let id = row.and_then(|mut row| row.value.get_mut("id").map(Value::take)).unwrap_or_default();
+        Self { id, message }
+    }
+}
+
+impl Answer for CheckOutput {
+    fn is_ok(&self) -> bool {
+        self.valid == Some(true)
+    }
+}
+
+impl Answer for ReadOutput {
+    fn is_ok(&self) -> bool {
+        self.ok
+    }
+}
+
+impl Answer for LowerOutput {
+    fn is_ok(&self) -> bool {
+        self.ok && self.findings.as_ref().is_none_or(Vec::is_empty)
+    }
+}
 
 /// The rows as another thread reads them, so that whoever waits for the next one can do something else meanwhile: end on
 /// Ctrl-C, answer the rows before.
@@ -77,9 +124,8 @@ fn rows<I: DeserializeOwned>(
     Ok(lines.filter_map(move |(index, line)| match line {
         Err(error) => Some(Err(unreadable(error))),
         Ok(line) if line.trim_ascii().is_empty() => None,
-        Ok(line) => {
-            Some(Ok(serde_json::from_slice(&line).map_err(|error| format!("{file}:{}: {error}", index + 1))))
-        }
+        Ok(line) => Some(Ok(serde_json::from_slice(&line)
+            .map_err(|error| BadRow::new(&line, format!("{file}:{}: {error}", index + 1))))),
     }))
 }
 

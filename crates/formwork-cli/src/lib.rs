@@ -3,7 +3,11 @@
 //! It is a library so that its tests and the schemas of its output need no process. What other programs read is in
 //! [`rows`]; the rest is for people.
 
+// What these macros write to may be closed, and then they panic: `output` does not.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod agents;
+mod color;
 mod commands;
 mod exit;
 mod files;
@@ -12,6 +16,7 @@ mod hub;
 mod interrupt;
 mod jsonl;
 mod model;
+mod output;
 #[cfg(feature = "local")]
 mod progress;
 pub mod rows;
@@ -21,6 +26,8 @@ mod targets;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use crate::color::Color;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -45,6 +52,9 @@ Exit codes:
 #[derive(Parser)]
 #[command(name = "formwork", version, about, after_help = AFTER_HELP)]
 struct Args {
+    /// When diagnostics are coloured; `auto` is on a terminal, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", global = true, value_enum, default_value_t)]
+    color: Color,
     #[command(subcommand)]
     command: Command,
 }
@@ -68,7 +78,9 @@ enum Command {
 
 /// Runs the command that the process was called with.
 pub fn run() -> ExitCode {
-    let done = match Args::parse().command {
+    let Args { color, command } = Args::parse();
+    color.choose();
+    let done = match command {
         Command::Extract(args) => commands::extract::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Chat(args) => commands::chat::run(&args),

@@ -23,8 +23,9 @@ pub struct CheckInput {
     /// Given back as it is.
     #[serde(default)]
     pub id: Value,
-    /// The JSON Schema.
-    pub schema: Value,
+    /// The JSON Schema; without it that of `--schema`.
+    #[serde(default)]
+    pub schema: Option<Value>,
     /// The document.
     pub data: Value,
 }
@@ -52,7 +53,7 @@ pub struct ReadInput {
     pub id: Value,
     /// The text.
     pub input: String,
-    /// The JSON Schema that the document should satisfy.
+    /// The JSON Schema that the document should satisfy; without it that of `--schema`, if there is one.
     #[serde(default)]
     pub schema: Option<Value>,
 }

@@ -4,6 +4,8 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use formwork_core::{Severity, Violation};
 use formwork_json::{JsonPath, Span, line_column, locate, locate_key};
 
+use crate::color;
+
 /// Shows a violation at its place in a document's text.
 pub(crate) fn violation(file: &str, text: &str, violation: &Violation) -> String {
     let (span, label) = place(text, violation);
@@ -75,10 +77,6 @@ fn at(file: &str, text: &str, span: Span, level: Level<'_>, message: &str, label
         .line_start(line)
         .annotation(AnnotationKind::Primary.span(marked).label(label));
     let group = level.primary_title(message).element(snippet);
-    let renderer = if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
-        Renderer::styled()
-    } else {
-        Renderer::plain()
-    };
+    let renderer = if color::is_on(&std::io::stdout()) { Renderer::styled() } else { Renderer::plain() };
     format!("{}\n", renderer.render(&[group]))
 }

@@ -8,18 +8,24 @@ use formwork_extract::Backend;
 
 use crate::exit::Failed;
 use crate::model;
+use crate::output::say;
+
+/// The environment variable with the name of a model.
+const MODEL: &str = "FORMWORK_MODEL";
 
 /// Which models are asked.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Targets {
-    /// The configuration: which models are asked, in order (else FORMWORK_CONFIG, formwork.toml here or above)
+    /// The configuration: which models are asked, in order (default: the file that FORMWORK_CONFIG names, else
+    /// formwork.toml in this folder or above it within the repository, else that in the user's configuration folder)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Ask this provider alone: a name of the configuration, or a kind such as `ollama`
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
     /// The model: of the provider that is named, or in this process a name of `formwork models` or a .gguf file
-    #[arg(long, short, env = "FORMWORK_MODEL", value_parser = model_name)]
+    /// (FORMWORK_MODEL changes the model of the provider that is asked first, and nothing else)
+    #[arg(long, short, value_parser = model_name)]
     model: Option<String>,
 }
 
@@ -33,6 +39,21 @@ pub(crate) struct Opened {
     pub(crate) defaults: Defaults,
 }
 
+/// The sections of a configuration that are asked, in order.
+pub(crate) struct Chosen {
+    pub(crate) sections: Vec<Section>,
+    pub(crate) defaults: Defaults,
+    /// Where the choice comes from, a line each, for people.
+    notes: Vec<String>,
+}
+
+impl Chosen {
+    /// Says on standard error where the choice comes from.
+    pub(crate) fn tell(&self) {
+        self.notes.iter().for_each(|note| say!("{note}"));
+    }
+}
+
 impl Targets {
     /// One provider by its name or kind.
     #[cfg(feature = "local")]
@@ -40,20 +61,27 @@ impl Targets {
         Self { config: config.map(ToOwned::to_owned), provider: Some(provider.to_owned()), model: None }
     }
 
-    /// Makes the providers, and asks their servers what they can do.
-    pub(crate) async fn open(&self) -> Result<Opened, Failed> {
-        self.open_as(|section| section).await
+    /// Makes the providers, and asks their servers what they can do. If `verbose`, it says where the choice comes from.
+    pub(crate) async fn open(&self, verbose: bool) -> Result<Opened, Failed> {
+        self.open_as(verbose, |section| section).await
     }
 
     /// The same, where an application has a say in how providers are asked.
-    pub(crate) async fn open_as(&self, adapt: impl Fn(Section) -> Section) -> Result<Opened, Failed> {
-        let (sections, defaults) = self.sections()?;
+    pub(crate) async fn open_as(
+        &self,
+        verbose: bool,
+        adapt: impl Fn(Section) -> Section,
+    ) -> Result<Opened, Failed> {
+        let chosen = self.choose()?;
+        if verbose {
+            chosen.tell();
+        }
         let mut backends = Vec::new();
-        for section in sections.into_iter().map(adapt) {
+        for section in chosen.sections.into_iter().map(adapt) {
             let made = make(&section).await?.probed().await;
             backends.push(made.backend(&section).map_err(Failed::usage)?);
         }
-        Ok(Opened { backends, defaults })
+        Ok(Opened { backends, defaults: chosen.defaults })
     }
 
     /// The same targets, but of this provider, where the command line names neither one nor a model.
@@ -66,15 +94,27 @@ impl Targets {
     }
 
     /// The providers to ask, in order.
-    pub(crate) fn sections(&self) -> Result<(Vec<Section>, Defaults), Failed> {
+    pub(crate) fn choose(&self) -> Result<Chosen, Failed> {
         let Self { config, provider, model } = self;
-        // Whoever names a model alone means the one in this process, wherever they are.
-        let config = match (config, provider, model) {
-            (None, None, Some(_)) => None,
-            _ => Config::find(config.as_deref()).map_err(Failed::usage)?,
+        // A model that is named alone is the one in this process, wherever the command is run.
+        let is_in_process = config.is_none() && provider.is_none() && model.is_some();
+        let config = match is_in_process {
+            true => None,
+            false => Config::find(config.as_deref()).map_err(Failed::usage)?,
         };
+        let mut notes = vec![match &config {
+            Some(config) => format!("configuration: {}", config.file()),
+            None if is_in_process => {
+                "configuration: none, because --model without --provider is a model in this process"
+                    .to_owned()
+            }
+            None => "configuration: none was found".to_owned(),
+        }];
+        notes.extend(
+            config.iter().flat_map(Config::overrides).map(|source| format!("configuration: {source}")),
+        );
         let defaults = config.as_ref().map(Config::defaults).unwrap_or_default();
-        let named = match (&config, provider) {
+        let mut sections = match (&config, provider) {
             (Some(config), Some(name)) if config.sections().iter().any(|section| section.name == *name) => {
                 vec![config.section(name).map_err(Failed::usage)?.clone()]
             }
@@ -85,12 +125,19 @@ impl Targets {
             }
             (None, None) => vec![of_kind("local", None)?],
         };
-        let sections = match (model, named.as_slice()) {
-            (None, _) => named,
-            (Some(model), [one]) => vec![one.clone().with_model(model)],
-            (Some(_), _) => return Err(Failed::usage("--model is of one provider: name it with --provider")),
-        };
-        Ok((sections, defaults))
+        let of_environment = std::env::var(MODEL).ok().filter(|model| !model.trim().is_empty());
+        match (model, of_environment, sections.as_mut_slice()) {
+            (Some(model), _, [one]) => *one = one.clone().with_model(model),
+            (Some(_), ..) => {
+                return Err(Failed::usage("--model is of one provider: name it with --provider"));
+            }
+            (None, Some(model), [first, ..]) => {
+                notes.push(format!("model: {model} instead of the one of `{}` ({MODEL})", first.name));
+                *first = first.clone().with_model_from(&format!("the environment variable {MODEL}"), &model);
+            }
+            (None, ..) => {}
+        }
+        Ok(Chosen { sections, defaults, notes })
     }
 }
 

@@ -54,7 +54,7 @@ impl HttpTransport {
     ) -> Result<u64, DownloadError> {
         let (response, host) = self.follow(path).await.map_err(|fault| self.hidden(fault))?;
         let total = response.content_length();
-        let limits = Limits { idle: self.settings().idle, deadline: None, most: usize::MAX };
+        let limits = Limits { idle: self.settings().idle(None), deadline: None, most: usize::MAX };
         let mut body = Incoming::new(response, limits, host);
         let mut done = 0;
         progress(done, total);
@@ -101,7 +101,7 @@ impl HttpTransport {
     async fn refused(&self, mut response: reqwest::Response, from: Arc<str>) -> Fault {
         let (mut head, ()) = http::Response::new(()).into_parts();
         (head.status, head.headers) = (response.status(), std::mem::take(response.headers_mut()));
-        let limits = Limits { idle: self.settings().idle, deadline: None, most: usize::MAX };
+        let limits = Limits { idle: self.settings().idle(None), deadline: None, most: usize::MAX };
         let body = Body::new(Incoming::new(response, limits, from)).beginning(ERROR_BYTES).await;
         fault_of(&head, &body, false, self.now())
     }

@@ -86,18 +86,19 @@ impl HttpTransport {
         self.set_up(|settings| settings.connect = timeout)
     }
 
-    /// With so long from sending a request to the head of its response, connecting included. 5 minutes by default:
-    /// local servers load a model first.
+    /// Sets the time from sending a request to the head of its response, connecting included (default: the time until
+    /// the call's deadline; 5 minutes without a deadline, because local servers load a model first).
     #[must_use]
     pub fn with_first_byte_timeout(self, timeout: Duration) -> Self {
-        self.set(|settings| settings.first_byte = timeout)
+        self.set(|settings| settings.first_byte = Some(timeout))
     }
 
-    /// With so long between two pieces of a body. 5 minutes by default: some servers send the head before they read
-    /// the prompt. A server that sends a byte now and then is stopped by the call's deadline only.
+    /// Sets the time between two pieces of a body (default: the time until the call's deadline; 5 minutes without a
+    /// deadline, because some servers send the head before they read the prompt). A server that sends a byte now and then
+    /// is stopped by the call's deadline only.
     #[must_use]
     pub fn with_idle_timeout(self, timeout: Duration) -> Self {
-        self.set(|settings| settings.idle = timeout)
+        self.set(|settings| settings.idle = Some(timeout))
     }
 
     /// With bodies of at most so many bytes, counted after unpacking. 64 MiB by default.
@@ -170,16 +171,17 @@ impl HttpTransport {
         let client = self.client.get_or_init(|| client(&self.settings)).as_ref().map_err(|why| {
             Fault::new(FaultKind::Unsupported, format!("HTTP cannot be set up on this machine: {why}"))
         })?;
-        let first_byte = far(self.settings.first_byte);
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let limit = self.settings.first_byte(left);
+        let first_byte = far(limit);
         let until = deadline.map_or(first_byte, |deadline| deadline.min(first_byte));
         match timeout_at(until, client.execute(request)).await {
             Ok(done) => done.map_err(|error| before_head(&error, host)),
-            Err(_) if until < first_byte => {
+            Err(_) if deadline.is_some_and(|deadline| deadline <= first_byte) => {
                 let message = format!("{host} had not begun to answer by the deadline");
                 Err(Fault::new(FaultKind::Timeout, message))
             }
             Err(_) => {
-                let limit = self.settings.first_byte;
                 let message = format!("{host} did not begin to answer within {limit:?} (first-byte timeout)");
                 Err(Fault::new(FaultKind::Timeout, message))
             }
@@ -206,7 +208,7 @@ impl HttpTransport {
         let mut response = self.exchange(request, &host, deadline).await?;
         let (status, version, headers) =
             (response.status(), response.version(), std::mem::take(response.headers_mut()));
-        let limits = Limits { idle: self.settings.idle, deadline, most: self.settings.most };
+        let limits = Limits { idle: self.settings.idle(left), deadline, most: self.settings.most };
         let mut out = Response::new(Body::new(Incoming::new(response, limits, host)));
         (*out.status_mut(), *out.version_mut(), *out.headers_mut()) = (status, version, headers);
         Ok(out)

@@ -109,6 +109,42 @@ impl Config {
     }
 }
 
+/// Returns the base URL of the server that a value of the environment variable `OLLAMA_HOST` names, as Ollama's own
+/// command reads it: a host, a port or both, with a scheme and a path or without. Where a server is told to listen on all
+/// addresses (`0.0.0.0`, `[::]`), it is asked on this machine.
+///
+/// ```
+/// use formwork_ollama::base_url_of_host;
+///
+/// assert_eq!(base_url_of_host("gpu.local"), "http://gpu.local:11434");
+/// assert_eq!(base_url_of_host("0.0.0.0:8080"), "http://127.0.0.1:8080");
+/// assert_eq!(base_url_of_host("https://ollama.example.org/api"), "https://ollama.example.org:443/api");
+/// ```
+pub fn base_url_of_host(host: &str) -> String {
+    let host = host.trim().trim_matches(['"', '\'']);
+    let (scheme, rest, default_port) = match host.split_once("://") {
+        Some(("http", rest)) => ("http", rest, "80"),
+        Some((scheme, rest)) => (scheme, rest, "443"),
+        None => ("http", host, "11434"),
+    };
+    let (authority, path) = rest.split_once('/').map_or((rest, ""), |(authority, path)| (authority, path));
+    // An IPv6 address has colons itself, with brackets around it or alone.
+    let port_at = authority.rfind(':').filter(|at| {
+        let before = authority.get(..*at).unwrap_or_default();
+        before.ends_with(']') || !before.contains(':')
+    });
+    let (name, port) = port_at.map_or((authority, ""), |at| (&authority[..at], &authority[at + 1..]));
+    let name = match name.trim_matches(['[', ']']) {
+        "" | "0.0.0.0" => "127.0.0.1".to_owned(),
+        "::" => "[::1]".to_owned(),
+        address if address.contains(':') => format!("[{address}]"),
+        name => name.to_owned(),
+    };
+    let port = if port.parse::<u16>().is_ok() { port } else { default_port };
+    let path = path.trim_end_matches('/');
+    format!("{scheme}://{name}:{port}{}{path}", if path.is_empty() { "" } else { "/" })
+}
+
 fn default_url() -> String {
     DEFAULT_URL.to_owned()
 }

@@ -63,7 +63,7 @@ mod values;
 
 #[cfg(feature = "admin")]
 pub use admin::{Admin, Model, ModelDetails, PullProgress};
-pub use config::{Api, Config, DEFAULT_URL};
+pub use config::{Api, Config, DEFAULT_URL, base_url_of_host};
 pub use ollama::Ollama;
 pub use probe::Probed;
 pub use values::{KeepAlive, Think};

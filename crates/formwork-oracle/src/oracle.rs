@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use formwork_core::{
     Backoff, Clock, Cost, Error, ErrorKind, Failure, FaultKind, Input, Message, Origin, Outcome, Patching,
-    Policy,
+    Policy, Temperature,
 };
 use formwork_extract::{
     Backend, Budget, CancellationToken, Extractor, ExtractorBuilder, Memory, Observer, TokioClock,
@@ -73,6 +73,8 @@ pub struct OracleBuilder {
     check: CrossCheck,
     patches: u32,
     backoff: Option<Backoff>,
+    max_attempts: Option<u32>,
+    temperature: Option<f64>,
     deadline: Duration,
     max_tokens: u32,
     budget: Option<Cost>,
@@ -93,6 +95,8 @@ impl Oracle {
             check: CrossCheck::default(),
             patches: 0,
             backoff: None,
+            max_attempts: None,
+            temperature: None,
             deadline: DEFAULT_DEADLINE,
             max_tokens: DEFAULT_MAX_TOKENS,
             budget: None,
@@ -167,6 +171,19 @@ impl OracleBuilder {
     /// that does not follow from its breakdown is then asked for again with the range that it must lie in.
     pub const fn with_patches(mut self, patches: u32) -> Self {
         self.patches = patches;
+        self
+    }
+
+    /// Sets the number of whole answers that are asked for, over all targets (default: 3; at least 1).
+    pub const fn with_max_attempts(mut self, attempts: u32) -> Self {
+        self.max_attempts = Some(attempts);
+        self
+    }
+
+    /// Sets the temperature of the first attempt (default: 0.3). It falls by a third of it with each further attempt, down
+    /// to a third.
+    pub const fn with_temperature(mut self, temperature: f64) -> Self {
+        self.temperature = Some(temperature);
         self
     }
 
@@ -253,7 +270,13 @@ impl OracleBuilder {
         let system = self.prompt.system(&self.check, &self.examples, order);
         let target = self.backends.first().map(|backend| backend.name().to_owned()).unwrap_or_default();
 
-        let policy = policy(self.patches, self.backoff);
+        let mut policy = policy(self.patches, self.backoff);
+        policy.attempts = self.max_attempts.map_or(policy.attempts, |attempts| attempts.max(1));
+        if let Some(first) = self.temperature {
+            // Rounded, because people read it in logs.
+            let steps = [3.0, 2.0, 1.0].map(|thirds| (first * thirds / 3.0 * 1000.0).round() / 1000.0);
+            policy = policy.with_temperature(Temperature::Steps(steps.to_vec()));
+        }
         let max_attempts = policy.attempts;
         let clock = self.clock.unwrap_or_else(|| Arc::new(TokioClock::new()));
         let mut builder = Extractor::<AiScore>::for_contract(contract(&self.check)?)

@@ -187,6 +187,19 @@ impl PolicySpec {
         *self == Self::default()
     }
 
+    /// Returns this with the values of `other` where it says nothing itself.
+    #[must_use]
+    pub fn or(self, other: &Self) -> Self {
+        Self {
+            attempts: self.attempts.or(other.attempts),
+            temperature: self.temperature.or(other.temperature),
+            retry_temperature: self.retry_temperature.or(other.retry_temperature),
+            max_tokens: self.max_tokens.or(other.max_tokens),
+            timeout_seconds: self.timeout_seconds.or(other.timeout_seconds),
+            backoff_seconds: self.backoff_seconds.or_else(|| other.backoff_seconds.clone()),
+        }
+    }
+
     /// The agent layer's policy with these differences.
     pub fn policy(&self) -> Policy {
         let first = self.temperature.unwrap_or(Agent::TEMPERATURE);

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Backends, Skill, SkillContext, SkillError, SkillHandler, TemplateType};
+use crate::{Backends, PolicySpec, Skill, SkillContext, SkillError, SkillHandler, TemplateType};
 
 /// How deep skills may run skills.
 const DEEPEST: usize = 8;
@@ -55,6 +55,7 @@ pub struct SkillRunnerService {
     handlers: BTreeMap<String, Arc<dyn SkillHandler>>,
     backends: Arc<dyn Backends>,
     change: Arc<dyn Fn(Agent) -> Agent + Send + Sync>,
+    defaults: PolicySpec,
 }
 
 /// What a skill brought.
@@ -88,6 +89,7 @@ impl SkillRunnerService {
             handlers: BTreeMap::new(),
             backends: Arc::new(backends),
             change: Arc::new(|agent| agent),
+            defaults: PolicySpec::default(),
         }
     }
 
@@ -109,6 +111,13 @@ impl SkillRunnerService {
     #[must_use]
     pub fn with_agent(mut self, change: impl Fn(Agent) -> Agent + Send + Sync + 'static) -> Self {
         self.change = Arc::new(change);
+        self
+    }
+
+    /// Sets how skills ask where their files say nothing of it (default: the rules of the agent layer).
+    #[must_use]
+    pub fn with_defaults(mut self, defaults: PolicySpec) -> Self {
+        self.defaults = defaults;
         self
     }
 
@@ -170,8 +179,10 @@ impl SkillRunnerService {
             let inputs = skill.complete(given)?;
             let agent = self.agent(skill, outer)?;
             let mut outcome = match skill.descriptor().template_type {
-                Some(TemplateType::LlmJsonGeneration) => generate(skill, &inputs, agent).await,
-                Some(TemplateType::LlmReview) => review(skill, &inputs, agent).await,
+                Some(TemplateType::LlmJsonGeneration) => {
+                    generate(skill, &self.policy(skill), &inputs, agent).await
+                }
+                Some(TemplateType::LlmReview) => review(skill, &self.policy(skill), &inputs, agent).await,
                 None => self.handle(skill, &inputs, agent, &chain).await,
             }?;
             outcome.validation_micros = validate(skill, &outcome.output);
@@ -187,7 +198,7 @@ impl SkillRunnerService {
             .backends
             .backends(descriptor.provider.as_deref())
             .map_err(|message| SkillError::Provider { place: skill.place("provider"), message })?;
-        let spec = &descriptor.policy;
+        let spec = self.policy(skill);
         let mut agent = Agent::new(backends).with_policy(spec.policy()).with_time_limit(spec.time_limit());
         if let Some(tokens) = spec.max_tokens {
             agent = agent.with_max_tokens(tokens);
@@ -197,6 +208,11 @@ impl SkillRunnerService {
             Some(outer) => agent.within(outer),
             None => agent,
         })
+    }
+
+    /// How a skill asks: as its file says, else as the defaults do.
+    fn policy(&self, skill: &Skill) -> PolicySpec {
+        skill.descriptor().policy.clone().or(&self.defaults)
     }
 
     async fn handle(
@@ -213,8 +229,9 @@ impl SkillRunnerService {
             meant: nearest(name, self.handlers.keys().map(String::as_str)).map(ToOwned::to_owned),
             there: self.handlers.keys().cloned().collect(),
         })?;
-        let limit = skill.descriptor().policy.time_limit();
-        let (generation, review) = services(skill, agent);
+        let policy = self.policy(skill);
+        let limit = policy.time_limit();
+        let (generation, review) = services(skill, &policy, agent);
         let cx = SkillContext { runner: self, skill, inputs, generation, review, chain };
         // Calls of models have their own deadline; this one is for all else that a handler waits for.
         let handled = tokio::time::timeout(limit, handler.handle(&cx)).await;
@@ -235,8 +252,7 @@ impl fmt::Debug for SkillRunnerService {
     }
 }
 
-fn services(skill: &Skill, agent: Agent) -> (LlmGenerationService, LlmReviewService) {
-    let policy = &skill.descriptor().policy;
+fn services(skill: &Skill, policy: &PolicySpec, agent: Agent) -> (LlmGenerationService, LlmReviewService) {
     let review = if skill.descriptor().template_type == Some(TemplateType::LlmReview) {
         let review = LlmReviewService::new(agent.clone());
         policy.temperature.map_or(review.clone(), |temperature| review.with_temperature(temperature))
@@ -249,6 +265,7 @@ fn services(skill: &Skill, agent: Agent) -> (LlmGenerationService, LlmReviewServ
 
 async fn generate(
     skill: &Skill,
+    policy: &PolicySpec,
     inputs: &Map<String, Value>,
     agent: Agent,
 ) -> Result<SkillOutcome, SkillError> {
@@ -256,7 +273,7 @@ async fn generate(
     // A skill of this type has an output, or it is none.
     let schema = skill.output_schema().cloned().unwrap_or(Value::Bool(true));
     let input = GenerationInput { system, data: inputs.clone(), ..GenerationInput::new(prompt) };
-    let (generation, review) = services(skill, agent);
+    let (generation, review) = services(skill, policy, agent);
     let mut result = match skill.rubric() {
         None => generation.generate(&input, &schema).await,
         Some(rubric) => {
@@ -276,6 +293,7 @@ async fn generate(
 
 async fn review(
     skill: &Skill,
+    policy: &PolicySpec,
     inputs: &Map<String, Value>,
     agent: Agent,
 ) -> Result<SkillOutcome, SkillError> {
@@ -286,7 +304,7 @@ async fn review(
     let subject = skill.subject().and_then(|subject| inputs.get(subject)).cloned().unwrap_or_default();
     let data = inputs.iter().filter(|(name, _)| Some(name.as_str()) != skill.subject());
     let data = data.map(|(name, value)| (name.clone(), value.clone())).collect();
-    let (_, service) = services(skill, agent);
+    let (_, service) = services(skill, policy, agent);
     let result = service.review(Material { output: subject, task, data }, rubric).await.map_err(failed)?;
     let output = serde_json::to_value(&result).map_err(|error| failed(config(&error.to_string())))?;
     Ok(SkillOutcome { review: Some(result), ..outcome(skill, output) })

@@ -52,7 +52,7 @@
 //! # async fn doc() -> Result<(), formwork::Error> {
 //! use formwork::{Extractor, Setup};
 //!
-//! // formwork.toml, here or above
+//! // formwork.toml of this project, or the user's
 //! let setup = Setup::find(None).await?;
 //! let extractor: Extractor<Person> = setup.extractor().build()?;
 //! let person = extractor.extract("Maria Lindqvist, 34, moved to Lisbon last spring.").await?.value;

@@ -1,7 +1,6 @@
 use std::path::Path;
-use std::time::Duration;
 
-use formwork_core::{Error, ErrorKind, Policy, Temperature};
+use formwork_core::{Error, ErrorKind};
 use formwork_extract::{Backend, Extractor, ExtractorBuilder};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -40,10 +39,11 @@ impl Setup {
             return Self::open(&config, &providers).await;
         }
         if !cfg!(feature = "local") {
-            let message = "there is no formwork.toml here or above, and this build has no model in it (feature `local`)";
+            let message = "no formwork.toml was found in this project or in the user's folder for configuration, and this \
+                           build has no model in it (feature `local`)";
             return Err(Error::new(ErrorKind::Config, message));
         }
-        Self::open(&Config::from_toml("[providers.local]\nkind = \"local\"")?, &providers).await
+        Self::open(&Config::in_process()?, &providers).await
     }
 
     /// Opens what a configuration names, and asks servers what they can do where their kind says so.
@@ -67,23 +67,9 @@ impl Setup {
     /// Any extractor with the configuration's providers and defaults.
     pub fn apply<T: DeserializeOwned + Send + 'static>(
         &self,
-        mut builder: ExtractorBuilder<T>,
+        builder: ExtractorBuilder<T>,
     ) -> ExtractorBuilder<T> {
-        let Defaults { max_attempts, temperature, max_tokens, timeout_seconds } = self.defaults;
-        if max_attempts.is_some() || temperature.is_some() {
-            let mut policy = max_attempts.map_or_else(Policy::default, Policy::new);
-            if let Some(temperature) = temperature {
-                policy = policy.with_temperature(Temperature::Steps(vec![temperature]));
-            }
-            builder = builder.with_policy(policy);
-        }
-        if let Some(tokens) = max_tokens {
-            builder = builder.with_max_tokens(tokens);
-        }
-        let deadline = timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        if let Some(deadline) = deadline {
-            builder = builder.with_deadline(deadline);
-        }
+        let builder = self.defaults.apply(builder);
         self.backends.iter().cloned().fold(builder, ExtractorBuilder::with_target)
     }
 }

@@ -1,6 +1,5 @@
 //! `formwork check`: documents against a schema.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use formwork_json::{Level, read};
@@ -8,16 +7,18 @@ use formwork_schema::{Compiled, Formats, compile_with, lint};
 use serde_json::Value;
 
 use crate::exit::{Done, Failed};
-use crate::rows::{CheckInput, CheckOutput};
-use crate::{files, jsonl, snippet};
+use crate::jsonl::Answer as _;
+use crate::output::say;
+use crate::rows::{CheckInput, CheckOutput, RowError};
+use crate::{files, jsonl, output, snippet};
 
 const AFTER_HELP: &str = "\
 Examples:
   formwork check --schema person.schema.json ada.json grace.json
   formwork check --schema person.schema.json --json - < ada.json
-  formwork check --jsonl rows.jsonl       rows: {\"id\", \"schema\", \"data\"} -> {\"id\", \"valid\", \"violations\"}
+  formwork check --jsonl rows.jsonl       rows: {\"id\", \"data\", \"schema\"?} -> {\"id\", \"valid\", \"violations\"}
 
-Exit codes: 0 every document is valid (with --jsonl: every row was answered), 1 one is not, 2 the schema or a file
+Exit codes: 0 every document is valid, 1 one is not (with --jsonl unless --allow-failures), 2 the schema or a file
 cannot be used.";
 
 /// Check JSON documents against a JSON Schema
@@ -27,7 +28,7 @@ pub(crate) struct Args {
     /// The documents; `-` or nothing is standard input
     #[arg(default_value = "-")]
     documents: Vec<PathBuf>,
-    /// The JSON Schema
+    /// The JSON Schema (with --jsonl: of rows that bring none)
     #[arg(long, short, required_unless_present = "jsonl")]
     schema: Option<PathBuf>,
     /// Take `format` as a remark instead of a demand
@@ -36,59 +37,68 @@ pub(crate) struct Args {
     /// Print one JSON object for each document
     #[arg(long)]
     json: bool,
-    /// Take rows with a schema each, one JSON object a line, and answer each with a row
-    #[arg(long, conflicts_with_all = ["schema", "json"])]
+    /// Read JSON Lines, an object with `id`, `data` and perhaps `schema` a line, and answer each at once with a line
+    #[arg(long, conflicts_with = "json")]
     jsonl: bool,
+    /// With --jsonl: exit with 0 although rows failed or their documents are invalid
+    #[arg(long, requires = "jsonl")]
+    allow_failures: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
     let formats = if args.no_formats { Formats::Annotate } else { Formats::Assert };
-    let Some(schema) = &args.schema else {
-        let first = args.documents.first().map_or(Path::new("-"), PathBuf::as_path);
-        return jsonl::each_row(
-            first,
-            |row| check_row(row, formats),
-            |error| CheckOutput { id: Value::Null, valid: None, violations: Vec::new(), error: Some(error) },
-        );
+    let schema = match &args.schema {
+        Some(path) => {
+            let inputs: Vec<&Path> = args.documents.iter().chain([path]).map(PathBuf::as_path).collect();
+            files::one_standard_input(&inputs)?;
+            let document = files::json(path)?;
+            let compiled = files::compiled(path, &document, formats)?;
+            for finding in lint(&document) {
+                say!("{}: {finding}", files::name(path));
+            }
+            Some(compiled)
+        }
+        None => None,
     };
-    let inputs: Vec<&Path> = args.documents.iter().chain([schema]).map(PathBuf::as_path).collect();
-    files::one_standard_input(&inputs)?;
-    let schema_document = files::json(schema)?;
-    let compiled = files::compiled(schema, &schema_document, formats)?;
-    for finding in lint(&schema_document) {
-        eprintln!("{}: {finding}", files::name(schema));
+    if args.jsonl {
+        let [rows] = args.documents.as_slice() else {
+            return Err(Failed::usage("--jsonl takes one file with rows, or standard input"));
+        };
+        let answer = |row| check_row(row, schema.as_deref(), formats);
+        return jsonl::each_row(rows, args.allow_failures, answer, failed);
     }
+    let Some(schema) = schema else { return Err(Failed::usage("--schema is missing")) };
     let mut all_valid = true;
-    let mut out = io::stdout().lock();
     for document in &args.documents {
-        let output = check_document(&compiled, document, &mut out, args.json)?;
-        all_valid &= output.valid == Some(true);
+        let checked = check_document(&schema, document, args.json)?;
+        all_valid &= checked.is_ok();
         if args.json {
-            serde_json::to_writer(&mut out, &output).map_err(io::Error::from)?;
-            writeln!(out)?;
+            output::row(&checked)?;
         }
     }
     Ok(if all_valid { Done::Fine } else { Done::No })
 }
 
-fn check_row(row: CheckInput, formats: Formats) -> CheckOutput {
+fn check_row(row: CheckInput, common: Option<&Compiled>, formats: Formats) -> CheckOutput {
     let CheckInput { id, schema, data } = row;
-    match compile_with(&schema, formats) {
-        Ok(compiled) => {
-            let violations = files::violations(&compiled, &data);
-            CheckOutput { id, valid: Some(violations.is_empty()), violations, error: None }
-        }
-        Err(error) => CheckOutput { id, valid: None, violations: Vec::new(), error: Some(error.into()) },
-    }
+    let own = match schema.map(|schema| compile_with(&schema, formats)).transpose() {
+        Ok(own) => own,
+        Err(error) => return failed(id, error.into()),
+    };
+    let Some(schema) = own.as_deref().or(common) else {
+        let message = "the row has no `schema`, and there is no --schema".to_owned();
+        return failed(id, RowError::Row { message });
+    };
+    let violations = files::violations(schema, &data);
+    CheckOutput { id, valid: Some(violations.is_empty()), violations, error: None }
+}
+
+fn failed(id: Value, error: RowError) -> CheckOutput {
+    CheckOutput { id, valid: None, violations: Vec::new(), error: Some(error) }
 }
 
 /// Checks one document; what is wrong is shown in its text unless the output is for programs.
-fn check_document(
-    schema: &Compiled,
-    path: &Path,
-    out: &mut impl Write,
-    quiet: bool,
-) -> Result<CheckOutput, Failed> {
+fn check_document(schema: &Compiled, path: &Path, quiet: bool) -> Result<CheckOutput, Failed> {
     let bytes = files::bytes(path)?;
     let name = files::name(path);
     let id = Value::from(name.clone());
@@ -101,8 +111,8 @@ fn check_document(
         Err(error) => {
             match error.at() {
                 _ if quiet => {}
-                Some(at) => write!(out, "{}", snippet::message(&name, &text, at, &error.to_string()))?,
-                None => writeln!(out, "error: {name}: {error}")?,
+                Some(at) => output::text(&snippet::message(&name, &text, at, &error.to_string()))?,
+                None => output::line(format_args!("error: {name}: {error}"))?,
             }
             return Ok(CheckOutput {
                 id,
@@ -119,15 +129,15 @@ fn check_document(
     if !quiet {
         for edit in &candidate.edits {
             let (line, column) = formwork_json::line_column(&text, edit.span.start);
-            eprintln!("warning: {name}:{line}:{column}: {}: `{}`, the last one counts", edit.kind, edit.with);
+            say!("warning: {name}:{line}:{column}: {}: `{}`, the last one counts", edit.kind, edit.with);
         }
         for violation in &violations {
-            write!(out, "{}", snippet::violation(&name, &text, violation))?;
+            output::text(&snippet::violation(&name, &text, violation))?;
         }
         match violations.len() {
-            0 => writeln!(out, "{name}: valid")?,
-            1 => writeln!(out, "{name}: 1 violation")?,
-            n => writeln!(out, "{name}: {n} violations")?,
+            0 => output::line(format_args!("{name}: valid"))?,
+            1 => output::line(format_args!("{name}: 1 violation"))?,
+            n => output::line(format_args!("{name}: {n} violations"))?,
         }
     }
     Ok(CheckOutput { id, valid: Some(violations.is_empty()), violations, error: None })

@@ -1,6 +1,5 @@
 //! `formwork doctor`: whether each provider of the configuration works, and what it enforces.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,9 +11,9 @@ use formwork_extract::CancellationToken;
 use serde_json::{Value, json};
 
 use crate::exit::{Done, Failed};
-use crate::interrupt;
 use crate::rows::{DoctorOutput, DoctorState};
 use crate::targets::{self, Targets};
+use crate::{interrupt, output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -53,16 +52,16 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
 }
 
 async fn examine(args: &Args) -> Result<Done, Failed> {
-    let (sections, _) = args.targets.sections()?;
+    let chosen = args.targets.choose()?;
+    // Which file was read is half of what is to be found out.
+    chosen.tell();
     let mut worst = None;
-    for section in &sections {
+    for section in &chosen.sections {
         let found = examined(section).await;
-        let mut out = io::stdout().lock();
         if args.json {
-            serde_json::to_writer(&mut out, &found).map_err(io::Error::from)?;
-            writeln!(out)?;
+            output::row(&found)?;
         } else {
-            write!(out, "{}", words(&found))?;
+            output::text(&words(&found))?;
         }
         worst = worst.max(Some(found.state));
     }

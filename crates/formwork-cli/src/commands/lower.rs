@@ -1,6 +1,5 @@
 //! `formwork lower`: a schema in a provider's dialect.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
@@ -10,8 +9,10 @@ use formwork_schema::compile;
 use serde_json::Value;
 
 use crate::exit::{Done, Failed};
+use crate::jsonl::Answer as _;
+use crate::output::say;
 use crate::rows::{LowerError, LowerInput, LowerOutput, RowError};
-use crate::{files, jsonl};
+use crate::{files, jsonl, output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -35,8 +36,8 @@ Dialects:
 
 Where nothing is sent, what stands in the prompt is printed.
 
-Exit codes: 0 the schema was lowered (with --jsonl: every row was answered), 1 --lint found something, 2 the schema
-cannot be used, or not in this dialect.";
+Exit codes: 0 the schema was lowered (with --jsonl: all were), 1 --lint found something (with --jsonl: or a row failed,
+unless --allow-failures), 2 the schema cannot be used, or not in this dialect.";
 
 /// Show what a provider is sent for a JSON Schema, and what gets lost
 #[derive(clap::Args)]
@@ -63,9 +64,12 @@ pub(crate) struct Args {
     /// Print one JSON object with everything
     #[arg(long)]
     json: bool,
-    /// Take rows with a schema each, one JSON object a line, and answer each with a row
+    /// Read JSON Lines, an object with `id` and `schema` a line, and answer each at once with a line
     #[arg(long, conflicts_with = "json")]
     jsonl: bool,
+    /// With --jsonl: exit with 0 although rows failed
+    #[arg(long, requires = "jsonl")]
+    allow_failures: bool,
 }
 
 /// Which valid answers lowering may exclude.
@@ -94,31 +98,29 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
     if args.jsonl {
         return jsonl::each_row(
             &args.schema,
+            args.allow_failures,
             |LowerInput { id, schema, instances }| {
                 answer(args, id, &schema, instances.as_deref(), args.explain)
             },
-            |error| LowerOutput::failed(Value::Null, error.into()),
+            |id, error| LowerOutput::failed(id, error.into()),
         );
     }
     let name = files::name(&args.schema);
-    let output = answer(args, Value::from(name.clone()), &files::json(&args.schema)?, None, true);
-    let mut out = io::stdout().lock();
+    let answer = answer(args, Value::from(name.clone()), &files::json(&args.schema)?, None, true);
     if args.json {
-        serde_json::to_writer(&mut out, &output).map_err(io::Error::from)?;
-        writeln!(out)?;
+        output::row(&answer)?;
     }
-    if let Some(error) = &output.error {
+    if let Some(error) = &answer.error {
         let message = format!("{name}: {}", error.message());
         return Err(Failed::usage(message));
     }
-    let found = output.findings.as_ref().is_some_and(|findings| !findings.is_empty());
     if !args.json {
-        print(&output, &mut out)?;
+        print(&answer)?;
         if args.explain {
-            explain(&output);
+            explain(&answer);
         }
     }
-    Ok(if found { Done::No } else { Done::Fine })
+    Ok(if answer.is_ok() { Done::Fine } else { Done::No })
 }
 
 /// Lowers or lints one schema.
@@ -179,34 +181,30 @@ fn lowered(args: &Args, schema: &Value) -> Result<Lowered, LowerError> {
 }
 
 /// Prints for people: the schema, or the prompt where none is sent, or what was found.
-fn print(output: &LowerOutput, out: &mut impl Write) -> Result<(), Failed> {
-    for finding in output.findings.iter().flatten() {
-        writeln!(out, "{finding}")?;
+fn print(answer: &LowerOutput) -> Result<(), Failed> {
+    for finding in answer.findings.iter().flatten() {
+        output::line(finding)?;
     }
-    match (&output.schema, &output.shown) {
-        (Some(schema), _) => {
-            serde_json::to_writer_pretty(&mut *out, schema).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-        (None, Some(Shown::JsonSchema(text) | Shown::Outline(text))) => writeln!(out, "{text}")?,
-        (None, None) => {}
+    match (&answer.schema, &answer.shown) {
+        (Some(schema), _) => output::line(format_args!("{schema:#}")),
+        (None, Some(Shown::JsonSchema(text) | Shown::Outline(text))) => output::line(text),
+        (None, None) => Ok(()),
     }
-    Ok(())
 }
 
 fn explain(output: &LowerOutput) {
     for loss in output.losses.iter().flatten() {
-        eprintln!("lost: {loss}");
+        say!("lost: {loss}");
     }
     for bound in output.bounds.iter().flatten() {
-        eprintln!("added bound: #{}: at most {}", bound.at, bound.max);
+        say!("added bound: #{}: at most {}", bound.at, bound.max);
     }
     for op in output.lift.iter().flatten() {
-        eprintln!("mapped back: {op}");
+        say!("mapped back: {op}");
     }
     match &output.shown {
-        Some(Shown::Outline(text) | Shown::JsonSchema(text)) => eprintln!("shown to the model: {text}"),
-        None => eprintln!("shown to the model: nothing, the provider does that"),
+        Some(Shown::Outline(text) | Shown::JsonSchema(text)) => say!("shown to the model: {text}"),
+        None => say!("shown to the model: nothing, the provider does that"),
     }
 }
 

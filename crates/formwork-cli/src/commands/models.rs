@@ -3,7 +3,6 @@
 mod matrix;
 mod server;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Subcommand;
@@ -12,6 +11,7 @@ use formwork_local::{Cached, HubFile, KNOWN, Known, Store};
 use crate::exit::{Done, Failed};
 use crate::hub::hub;
 use crate::model::{advised, known};
+use crate::output;
 use crate::progress::Bytes;
 use crate::rows::ModelOutput;
 
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// The models of this provider's server: a name of the configuration, or `ollama`
     #[arg(long, value_name = "NAME", global = true)]
     provider: Option<String>,
-    /// The configuration that names the provider (else FORMWORK_CONFIG, formwork.toml here or above)
+    /// The configuration that names the provider (default: as for `formwork extract`)
     #[arg(long, value_name = "FILE", global = true, requires = "provider")]
     config: Option<PathBuf>,
     /// Show what is known of models by their names, those of other providers too
@@ -112,21 +112,20 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
         return server::run(args.config.as_deref(), provider, args);
     }
     let store = Store::open().map_err(Failed::unavailable)?;
-    let mut out = io::stdout().lock();
     match &args.action {
-        None => list(&store, args.json, &mut out),
-        Some(Action::List { json }) => list(&store, *json || args.json, &mut out),
+        None => list(&store, args.json),
+        Some(Action::List { json }) => list(&store, *json || args.json),
         Some(Action::Fetch { model }) => {
             known(model).map_err(Failed::unavailable)?;
             let fetched = store.with_progress(Bytes::default()).with_hub(hub()).fetch(model);
             let path = fetched.map_err(|error| Failed::unavailable(advised(error)))?;
-            writeln!(out, "{}", path.display())?;
+            output::line(path.display())?;
             Ok(Done::Fine)
         }
-        Some(Action::Show { model, json }) => show(&store, model, *json || args.json, &mut out),
+        Some(Action::Show { model, json }) => show(&store, model, *json || args.json),
         Some(Action::Path { model }) => match store.path(model) {
             Some(path) => {
-                writeln!(out, "{}", path.display())?;
+                output::line(path.display())?;
                 Ok(Done::Fine)
             }
             None => {
@@ -149,21 +148,22 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
     }
 }
 
-fn list(store: &Store, json: bool, out: &mut impl Write) -> Result<Done, Failed> {
+fn list(store: &Store, json: bool) -> Result<Done, Failed> {
     let here = store.list();
     let known = KNOWN.iter().map(|known| row(store, known));
     let of_hubs = here.iter().filter(|file| HubFile::is_meant(&file.name)).map(row_of_hub);
     for model in known.chain(of_hubs) {
-        print(&model, json, out)?;
+        print(&model, json)?;
     }
     if !json {
         let bytes: u64 = here.iter().map(|file| file.bytes).sum();
-        writeln!(out, "{} files, {} MB in {}", here.len(), bytes / 1_000_000, store.folder().display())?;
+        let (files, folder) = (here.len(), store.folder().display());
+        output::line(format_args!("{files} files, {} MB in {folder}", bytes / 1_000_000))?;
     }
     Ok(Done::Fine)
 }
 
-fn show(store: &Store, model: &str, json: bool, out: &mut impl Write) -> Result<Done, Failed> {
+fn show(store: &Store, model: &str, json: bool) -> Result<Done, Failed> {
     known(model).map_err(Failed::no_answer)?;
     let found = match Known::find(model) {
         Some(known) => Some(row(store, known)),
@@ -173,7 +173,7 @@ fn show(store: &Store, model: &str, json: bool, out: &mut impl Write) -> Result<
         let message = format!("nothing is known of `{model}` but its name: only what has one here is shown");
         return Err(Failed::no_answer(message));
     };
-    print(&row, json, out)?;
+    print(&row, json)?;
     Ok(Done::Fine)
 }
 
@@ -197,14 +197,12 @@ fn row_of_hub(file: &Cached) -> ModelOutput {
     }
 }
 
-fn print(model: &ModelOutput, json: bool, out: &mut impl Write) -> Result<(), Failed> {
+fn print(model: &ModelOutput, json: bool) -> Result<(), Failed> {
     if json {
-        serde_json::to_writer(&mut *out, model).map_err(io::Error::from)?;
-        writeln!(out)?;
-        return Ok(());
+        return output::row(model);
     }
     let place = model.path.as_deref().unwrap_or("not here yet; fetched when it is first used");
     let megabytes = model.bytes / 1_000_000;
-    writeln!(out, "{}  {megabytes} MB, {}\n  {}\n  {place}", model.name, model.licence, model.description)?;
-    Ok(())
+    let ModelOutput { name, licence, description, .. } = model;
+    output::line(format_args!("{name}  {megabytes} MB, {licence}\n  {description}\n  {place}"))
 }

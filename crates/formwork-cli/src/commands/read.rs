@@ -1,6 +1,5 @@
 //! `formwork read`: the JSON in a text.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -10,8 +9,9 @@ use formwork_schema::{Compiled, Formats, compile};
 use serde_json::Value;
 
 use crate::exit::{Done, Failed};
+use crate::output::say;
 use crate::rows::{ReadInput, ReadOutput, RowError};
-use crate::{files, jsonl};
+use crate::{files, jsonl, output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -25,8 +25,8 @@ Levels:
   clean    also: fences, prose, reasoning, control characters, trailing commas, an unclosed end
   lenient  also: other quotes, missing commas, comments, other languages' literals
 
-Exit codes: 0 a document was read (with --jsonl: every row was answered), 1 there is none, or none that satisfies the
-schema, 2 the schema or a file cannot be used.";
+Exit codes: 0 a document was read (with --jsonl: one of each row), 1 there is none, or none that satisfies the schema
+(with --jsonl: of one row or more, unless --allow-failures), 2 the schema or a file cannot be used.";
 
 /// Read the JSON in a text
 #[derive(clap::Args)]
@@ -38,15 +38,19 @@ pub(crate) struct Args {
     /// How tolerantly
     #[arg(long, short, value_enum, default_value_t = LevelArg::Lenient)]
     level: LevelArg,
-    /// The JSON Schema that the document should satisfy: it chooses where the text leaves a choice
+    /// The JSON Schema that the document should satisfy: it chooses where the text leaves a choice (with --jsonl: of rows
+    /// that bring none)
     #[arg(long, short)]
     schema: Option<PathBuf>,
     /// Print the document with its edits as one JSON object
     #[arg(long)]
     json: bool,
-    /// Take rows, one JSON object a line, and answer each with a row
-    #[arg(long, conflicts_with_all = ["schema", "json"])]
+    /// Read JSON Lines, an object with `id`, `input` and perhaps `schema` a line, and answer each at once with a line
+    #[arg(long, conflicts_with = "json")]
     jsonl: bool,
+    /// With --jsonl: exit with 0 although rows failed
+    #[arg(long, requires = "jsonl")]
+    allow_failures: bool,
     /// Say what was changed to read it
     #[arg(long, short)]
     verbose: bool,
@@ -71,9 +75,6 @@ impl From<LevelArg> for Level {
 
 pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
     let level = args.level.into();
-    if args.jsonl {
-        return jsonl::each_row(&args.file, |row| read_row(row, level), |error| failed(Value::Null, error));
-    }
     let schema = match &args.schema {
         Some(path) => {
             files::one_standard_input(&[path, &args.file])?;
@@ -81,47 +82,48 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
         }
         None => None,
     };
+    if args.jsonl {
+        let answer = |row| read_row(row, schema.as_deref(), level);
+        return jsonl::each_row(&args.file, args.allow_failures, answer, failed);
+    }
     let name = files::name(&args.file);
-    let output = match read_bytes(&files::bytes(&args.file)?, level) {
+    let read = match read_bytes(&files::bytes(&args.file)?, level) {
         Ok(reading) => chosen(Value::from(name.clone()), reading.into_candidates(), schema.as_deref()),
         Err(error) => failed(Value::from(name.clone()), error.into()),
     };
-    let mut out = io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut out, &output).map_err(io::Error::from)?;
-        writeln!(out)?;
-    } else if let Some(value) = output.value.as_ref().filter(|_| output.ok) {
-        serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
-        writeln!(out)?;
+        output::row(&read)?;
+    } else if let Some(value) = read.value.as_ref().filter(|_| read.ok) {
+        output::line(format_args!("{value:#}"))?;
     }
     if args.verbose {
-        for edit in output.edits.iter().flatten() {
-            eprintln!("{name}: {edit}");
+        for edit in read.edits.iter().flatten() {
+            say!("{name}: {edit}");
         }
     }
-    if let Some(error) = output.error.filter(|_| !args.json) {
+    if let Some(error) = read.error.filter(|_| !args.json) {
         match error {
             RowError::Invalid { violations, .. } => {
-                violations.iter().for_each(|violation| eprintln!("error: {name}: {violation}"))
+                violations.iter().for_each(|violation| say!("error: {name}: {violation}"))
             }
             RowError::Unreadable { message, .. }
             | RowError::Schema { message, .. }
             | RowError::Row { message } => {
-                eprintln!("error: {name}: {message}");
+                say!("error: {name}: {message}");
             }
         }
     }
-    Ok(if output.ok { Done::Fine } else { Done::No })
+    Ok(if read.ok { Done::Fine } else { Done::No })
 }
 
-fn read_row(row: ReadInput, level: Level) -> ReadOutput {
+fn read_row(row: ReadInput, common: Option<&Compiled>, level: Level) -> ReadOutput {
     let ReadInput { id, input, schema } = row;
-    let schema = match schema.as_ref().map(compile).transpose() {
-        Ok(schema) => schema,
+    let own = match schema.as_ref().map(compile).transpose() {
+        Ok(own) => own,
         Err(error) => return failed(id, error.into()),
     };
     match read(&input, level) {
-        Ok(reading) => chosen(id, reading.into_candidates(), schema.as_deref()),
+        Ok(reading) => chosen(id, reading.into_candidates(), own.as_deref().or(common)),
         Err(error) => failed(id, error.into()),
     }
 }

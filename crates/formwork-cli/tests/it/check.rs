@@ -123,14 +123,14 @@ fn rows_are_answered_one_by_one() {
     ];
     let ran = formwork(&["check", "--jsonl"], rows.join("\n"));
     let answers = ran.rows();
-    assert_eq!((ran.code, answers.len()), (0, 5), "{}", ran.stderr);
+    assert_eq!((ran.code, answers.len()), (1, 5), "{}", ran.stderr);
     for answer in &answers {
         assert_eq!(against_schema("check-output.json", answer), Vec::<String>::new(), "{answer}");
     }
     assert_eq!(answers[0], json!({"id": "a", "valid": true, "violations": []}));
     assert_eq!((&answers[1]["valid"], &answers[1]["violations"][0]["pointer"]), (&json!(false), &json!("")));
     assert_eq!(answers[2]["error"]["class"], "schema");
-    assert!(answers[3]["error"]["message"].as_str().unwrap().contains("missing field `schema`"));
+    assert!(answers[3]["error"]["message"].as_str().unwrap().contains("missing field `data`"));
     assert!(answers[4]["error"]["message"].as_str().unwrap().starts_with("standard input:6: "));
 }
 

@@ -53,6 +53,8 @@ fn the_history_so_far_is_printed() {
     let mut child = extract(&["--schema", &ENDLESS, "--json", "-v", "--max-attempts", "100", "x"]);
     drop(child.stdin.take());
     let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let configuration = first_line(&mut errors);
+    assert!(configuration.starts_with("configuration: none"), "{configuration}");
     let asking = first_line(&mut errors);
     assert!(asking.starts_with("attempt 1: asking"), "{asking}");
     interrupt(&child);

@@ -65,7 +65,7 @@ fn rows_are_answered_one_by_one() {
     ];
     let ran = formwork(&["lower", "--dialect", "ollama", "--jsonl"], rows.join("\n"));
     let answers = ran.rows();
-    assert_eq!((ran.code, answers.len()), (0, 4), "{}", ran.stderr);
+    assert_eq!((ran.code, answers.len()), (1, 4), "{}", ran.stderr);
     assert_eq!(
         answers[0],
         json!({"id": 1, "ok": true, "schema": {"type": "array", "items": {"type": "integer"}, "maxItems": 3}, "losses": []})

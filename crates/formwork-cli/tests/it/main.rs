@@ -7,6 +7,7 @@ mod check;
 mod config;
 #[cfg(feature = "local")]
 mod extract;
+mod finding;
 #[cfg(all(feature = "local", unix))]
 mod interrupt;
 mod lower;
@@ -16,6 +17,7 @@ mod oracle;
 mod oracle_serve;
 mod read;
 mod review;
+mod rows;
 mod shape;
 mod skill;
 // The models of a few kilobytes that formwork-local is tested with.

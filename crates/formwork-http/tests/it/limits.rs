@@ -61,6 +61,20 @@ async fn the_deadline_holds_against_a_body_that_always_comes() {
     assert!(started.elapsed() >= SHORT);
 }
 
+/// Tokio's clock stands still and jumps to the next limit.
+#[tokio::test(start_paused = true)]
+async fn a_call_may_take_as_long_as_its_deadline_allows() {
+    let server = server([Reply::silent()]);
+    let transport = transport(&server);
+    for minutes in [1, 4, 6, 600] {
+        let until = transport.now().after(Duration::from_secs(60 * minutes));
+        let fault = ask_by(transport.clone(), Some(until)).await.unwrap_err();
+        assert_fault(&fault, Timeout, &["not begun", "deadline"]);
+    }
+    let fault = ask(transport).await.unwrap_err();
+    assert_fault(&fault, Timeout, &["300s (first-byte timeout)"]);
+}
+
 #[tokio::test]
 async fn nothing_is_sent_after_the_deadline() {
     let server = server([Reply::status(200)]);

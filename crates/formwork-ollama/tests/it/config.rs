@@ -59,3 +59,29 @@ fn editors_know_every_word() {
     let default = |name: &str| -> &Value { &schema["properties"][name]["default"] };
     assert_eq!([default("base_url"), default("stream")], [&json!("http://127.0.0.1:11434"), &json!(true)]);
 }
+
+#[test]
+fn a_host_is_read_as_ollamas_own_command_reads_it() {
+    for (host, url) in [
+        ("", "http://127.0.0.1:11434"),
+        ("127.0.0.1", "http://127.0.0.1:11434"),
+        ("127.0.0.1:9", "http://127.0.0.1:9"),
+        (" \"gpu.local\" ", "http://gpu.local:11434"),
+        (":8080", "http://127.0.0.1:8080"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("0.0.0.0:80", "http://127.0.0.1:80"),
+        ("[::]:80", "http://[::1]:80"),
+        ("::1", "http://[::1]:11434"),
+        ("[::1]", "http://[::1]:11434"),
+        ("[2001:db8::1]:1", "http://[2001:db8::1]:1"),
+        ("http://h", "http://h:80"),
+        ("http://h/", "http://h:80"),
+        ("https://h", "https://h:443"),
+        ("https://h:8443/ollama/", "https://h:8443/ollama"),
+        ("h/ollama", "http://h:11434/ollama"),
+        ("h:99999", "http://h:11434"),
+        ("h:port", "http://h:11434"),
+    ] {
+        assert_eq!(formwork_ollama::base_url_of_host(host), url, "{host:?}");
+    }
+}

@@ -1,7 +1,8 @@
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What every provider may be told, whatever its kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,16 +19,20 @@ pub struct Common {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<usize>,
     /// Seconds until a connection is there; 10 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
+    #[schemars(range(min = 0.001, max = 86400))]
     pub connect_timeout_seconds: Option<f64>,
-    /// Seconds until the first piece of an answer; no limit but the transport's 300 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Seconds until the first piece of an answer (default: the time that the call has left, 300 where it has no limit).
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
+    #[schemars(range(min = 0.001, max = 86400))]
     pub first_timeout_seconds: Option<f64>,
-    /// Seconds between two pieces of an answer; no limit but the transport's 300 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Seconds between two pieces of an answer (default: the time that the call has left, 300 where it has no limit).
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
+    #[schemars(range(min = 0.001, max = 86400))]
     pub idle_timeout_seconds: Option<f64>,
     /// Seconds for a whole call; no limit but the run's by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
+    #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,
     /// What tokens cost; nothing by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +40,8 @@ pub struct Common {
     /// Answers come from this cassette instead of the network. A path below the folder of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cassette: Option<PathBuf>,
-    /// What is said on the network is written to this cassette. A path below the folder of the configuration.
+    /// What is said on the network is written to this cassette: a path below the folder of the configuration, where there
+    /// is no file yet or another cassette.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,
 }
@@ -55,17 +61,15 @@ impl Common {
         "cassette",
         "record",
     ];
+}
 
-    /// The fields that are numbers of seconds, those that are set.
-    pub(crate) fn seconds(&self) -> Vec<(&'static str, f64)> {
-        let fields = [
-            ("connect_timeout_seconds", self.connect_timeout_seconds),
-            ("first_timeout_seconds", self.first_timeout_seconds),
-            ("idle_timeout_seconds", self.idle_timeout_seconds),
-            ("timeout_seconds", self.timeout_seconds),
-        ];
-        fields.into_iter().filter_map(|(name, seconds)| Some((name, seconds?))).collect()
+/// Reads a time limit: seconds, from a millisecond to a day.
+pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let seconds = f64::deserialize(deserializer)?;
+    if (0.001..=86_400.0).contains(&seconds) {
+        return Ok(Some(seconds));
     }
+    Err(D::Error::custom(format!("expected a number of seconds from 0.001 to 86400, found {seconds}")))
 }
 
 /// What tokens cost.

@@ -26,10 +26,22 @@ impl Document {
     pub(crate) fn table(&self) -> Result<DeTable<'_>, ConfigError> {
         let table = DeTable::parse(&self.text).map_err(|error| self.error(error.span(), error.message()))?;
         let mut table = table.into_inner();
-        for edit in &self.edits {
-            edit.apply(&mut table).map_err(|why| ConfigError::new(&edit.source, why))?;
+        for (index, edit) in self.edits.iter().enumerate() {
+            edit.apply(&mut table, self.place_of(index))
+                .map_err(|why| ConfigError::new(&edit.source, why))?;
         }
         Ok(table)
+    }
+
+    /// The span of everything that an edit sets. It lies behind the text, so that an error tells which edit caused it.
+    fn place_of(&self, index: usize) -> Range<usize> {
+        let at = self.text.len() + 1 + index;
+        at..at + 1
+    }
+
+    /// The edit that a span belongs to; `None` for spans within the text.
+    fn edit_at(&self, span: &Range<usize>) -> Option<&Edit> {
+        self.edits.get(span.start.checked_sub(self.text.len() + 1)?)
     }
 
     /// The tables of `providers`, with their places; none if there are none.
@@ -73,7 +85,11 @@ impl Document {
         Some(at..at + text.len() + 2)
     }
 
+    /// Returns an error with the line and column of a span, or the name of the variable that set what is there.
     pub(crate) fn error(&self, span: Option<Range<usize>>, message: &str) -> ConfigError {
+        if let Some(edit) = span.as_ref().and_then(|span| self.edit_at(span)) {
+            return ConfigError::new(&edit.source, message);
+        }
         let at = span.and_then(|span| self.text.get(..span.start)).map(|before| {
             let line = before.rsplit('\n').next().unwrap_or_default();
             (before.matches('\n').count() + 1, line.chars().count() + 1)

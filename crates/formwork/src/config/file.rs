@@ -1,17 +1,19 @@
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use formwork_dialect::registry::Registry;
-use schemars::JsonSchema;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
 use super::document::{Document, nearest};
 use super::find;
 use super::overlay::{self, Edit};
-use super::{Common, ConfigError};
+use super::{Common, ConfigError, Defaults};
+
+/// What holds where there is no configuration.
+const IN_PROCESS: &str = "[providers.local]\nkind = \"local\"\n";
 
 /// A configuration: providers by name, in which order they are asked, and how.
 ///
@@ -43,24 +45,6 @@ pub struct Config {
     sections: Vec<Section>,
 }
 
-/// How extractions are made unless they say otherwise.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Defaults {
-    /// How often a model may try.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_attempts: Option<u32>,
-    /// The temperature of the first attempt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<f64>,
-    /// The most tokens of an answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_tokens: Option<u32>,
-    /// Seconds for each input, all attempts together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_seconds: Option<f64>,
-}
-
 /// One provider of a configuration.
 #[derive(Debug, Clone)]
 pub struct Section {
@@ -87,13 +71,40 @@ struct Rest {
 }
 
 impl Config {
-    /// Finds the file and reads it: `explicit`, the file that `FORMWORK_CONFIG` names, `formwork.toml` in this folder or
-    /// one above it, `formwork/formwork.toml` in the user's folder for configuration. `None` if there is none.
+    /// Finds the configuration and reads it. The first of these counts:
+    ///
+    /// 1. `explicit`, else the file that the environment variable `FORMWORK_CONFIG` names;
+    /// 2. `formwork.toml` in the current folder or above it, up to the folder with `.git`; outside of a repository in the
+    ///    current folder alone;
+    /// 3. `formwork/formwork.toml` in the user's folder for configuration: `XDG_CONFIG_HOME` or `~/.config`,
+    ///    `~/Library/Application Support` on macOS, `APPDATA` on Windows;
+    /// 4. the environment alone, if variables such as `FORMWORK__PROVIDERS__PRIMARY__KIND` are set. If they say no more of
+    ///    providers than of one called `local`, that is the model in this process.
+    ///
+    /// Returns `None` if there is none of them.
     ///
     /// # Errors
-    /// [`ConfigError`], if a file that was named cannot be read, or one that was found is none.
+    /// [`ConfigError`] if the file cannot be read or is no configuration, and on Unix if a file that was found and not
+    /// named, or its folder, belongs to another user than this one and root or can be written by everyone.
     pub fn find(explicit: Option<&Path>) -> Result<Option<Self>, ConfigError> {
-        find::file(explicit).map(|path| Self::load(&path)).transpose()
+        if let Some(path) = find::file(explicit)? {
+            return Self::load(&path).map(Some);
+        }
+        let edits = overlay::environment();
+        if edits.is_empty() {
+            return Ok(None);
+        }
+        let is_local = |edit: &Edit| edit.provider().is_none_or(|name| name == "local");
+        let text = if edits.iter().all(is_local) { IN_PROCESS } else { "" };
+        Self::new(Document::new("the environment", text, edits), Path::new("")).map(Some)
+    }
+
+    /// Returns the configuration that holds where there is none: the model in this process.
+    ///
+    /// # Errors
+    /// None; the text is a part of this crate.
+    pub fn in_process() -> Result<Self, ConfigError> {
+        Self::from_toml(IN_PROCESS)
     }
 
     /// Reads a file, and what the environment has in its place: `FORMWORK__PROVIDERS__PRIMARY__MODEL=qwen3:8b` is
@@ -167,9 +178,14 @@ impl Config {
         found.ok_or_else(|| self.document.error(None, &unknown_provider(name, names)))
     }
 
-    /// The file, as it is shown to people.
+    /// Returns what was read, for messages: the path of the file, `the environment` or `the configuration`.
     pub fn file(&self) -> &str {
         &self.document.file
+    }
+
+    /// Returns what was set in place of the file, for messages: `the environment variable FORMWORK__…`.
+    pub fn overrides(&self) -> impl Iterator<Item = &str> {
+        self.document.edits.iter().map(|edit| edit.source.as_str())
     }
 }
 
@@ -183,21 +199,14 @@ impl Section {
         table: DeTable<'_>,
     ) -> Result<Self, ConfigError> {
         let common: Common = document.read(parted(table).0, span.clone(), &[])?;
-        let section = Self {
+        Ok(Self {
             name,
             common,
             document: document.clone(),
             folder: folder.to_owned(),
             span,
             registry: Arc::clone(registry),
-        };
-        let seconds = section.common.seconds();
-        match seconds.into_iter().find(|(_, seconds)| !(0.001..=86_400.0).contains(seconds)) {
-            Some((name, _)) => {
-                Err(section.error(format!("`{name}` is a number of seconds, from 0.001 to 86400")))
-            }
-            None => Ok(section),
-        }
+        })
     }
 
     /// What this kind of provider is told.
@@ -213,17 +222,29 @@ impl Section {
 
     /// The same section with this model.
     #[must_use]
-    pub fn with_model(mut self, model: &str) -> Self {
+    pub fn with_model(self, model: &str) -> Self {
+        self.with_model_from("--model", model)
+    }
+
+    /// The same section with this model; `source` names in errors what said so, such as an environment variable.
+    #[must_use]
+    pub fn with_model_from(mut self, source: &str, model: &str) -> Self {
         let path = ["providers", &self.name, "model"];
-        self.document.edits.push(Edit::text("--model", &path, model, false));
+        self.document.edits.push(Edit::text(source, &path, model, false));
         self
     }
 
     /// The same section with a text that it does not have yet.
     #[must_use]
-    pub fn with_default(mut self, name: &str, value: &str) -> Self {
+    pub fn with_default(self, name: &str, value: &str) -> Self {
+        self.with_default_from("a default", name, value)
+    }
+
+    /// The same section with a text that it does not have yet; `source` names in errors what said so.
+    #[must_use]
+    pub fn with_default_from(mut self, source: &str, name: &str, value: &str) -> Self {
         let path = ["providers", &self.name, name];
-        self.document.edits.push(Edit::text("a default", &path, value, true));
+        self.document.edits.push(Edit::text(source, &path, value, true));
         self
     }
 
@@ -239,9 +260,38 @@ impl Section {
         self.document.error(span, &message)
     }
 
-    /// A path of the configuration, which is below its folder.
+    /// Returns a path of the configuration: relative ones are below its folder. For files that are read; a file that is
+    /// to be written has to be [`below`](Self::below) it.
     pub fn path(&self, path: &Path) -> PathBuf {
         self.folder.join(path)
+    }
+
+    /// Returns the path of a file that is to be written, which has to stay below the folder of the configuration.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for an absolute path, one with `..`, one whose folder does not exist or is a symbolic link out of
+    /// the configuration's folder, and one that is a symbolic link itself.
+    pub fn below(&self, path: &Path) -> Result<PathBuf, ConfigError> {
+        below(&self.folder, path).map_err(|reason| self.error(format!("{}: {reason}", path.display())))
+    }
+}
+
+fn below(folder: &Path, path: &Path) -> Result<PathBuf, String> {
+    let outside = || "it has to be below the folder of the configuration".to_owned();
+    let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    let Some(name) = path.file_name().filter(|_| path.components().all(is_plain)) else {
+        return Err(outside());
+    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let real = |path: &Path| path.canonicalize().map_err(|error| format!("{}: {error}", path.display()));
+    let parent = real(&folder.join(path.parent().unwrap_or(Path::new(""))))?;
+    if !parent.starts_with(real(folder)?) {
+        return Err(outside());
+    }
+    let file = parent.join(name);
+    match file.symlink_metadata() {
+        Ok(metadata) if metadata.is_symlink() => Err("it is a symbolic link".to_owned()),
+        _ => Ok(file),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The configuration file: which models are asked, in which order.
 
 mod common;
+mod defaults;
 mod document;
 mod error;
 mod file;
@@ -9,8 +10,9 @@ mod overlay;
 mod schema;
 
 pub use common::{Common, Price};
+pub use defaults::Defaults;
 pub use error::ConfigError;
-pub use file::{Config, Defaults, Section};
+pub use file::{Config, Section};
 pub use schema::schema;
 
 pub(crate) use document::nearest;

@@ -1,5 +1,7 @@
 //! What is set in place of the file.
 
+use std::ops::Range;
+
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -29,6 +31,14 @@ impl Edit {
         Some(Self { source, path, text: value.to_owned(), is_default: false })
     }
 
+    /// The name of the provider that it is about, if it is about one.
+    pub(super) fn provider(&self) -> Option<&str> {
+        match self.path.as_slice() {
+            [providers, name, ..] if providers == "providers" => Some(name),
+            _ => None,
+        }
+    }
+
     /// Sets a text.
     pub(super) fn text(source: &str, path: &[&str], text: &str, is_default: bool) -> Self {
         let path = path.iter().map(|part| (*part).to_owned()).collect();
@@ -37,39 +47,68 @@ impl Edit {
         Self { source: source.to_owned(), path, text, is_default }
     }
 
-    pub(super) fn apply<'d>(&'d self, table: &mut DeTable<'d>) -> Result<(), String> {
-        self.put(table, &self.path)
+    /// Sets the value in a table. Everything that is new in it gets this span.
+    pub(super) fn apply<'d>(&'d self, table: &mut DeTable<'d>, span: Range<usize>) -> Result<(), String> {
+        self.put(table, &self.path, &span)
     }
 
-    fn put<'d>(&'d self, table: &mut DeTable<'d>, path: &'d [String]) -> Result<(), String> {
+    fn put<'d>(
+        &'d self,
+        table: &mut DeTable<'d>,
+        path: &'d [String],
+        span: &Range<usize>,
+    ) -> Result<(), String> {
         let [name, rest @ ..] = path else { return Ok(()) };
         if name.is_empty() {
             return Err("it names no place in the configuration".to_owned());
         }
         // Names in a file may have capitals, which those of variables are written in.
         let there = table.keys().find(|key| key.get_ref().eq_ignore_ascii_case(name)).cloned();
-        let is_there = there.is_some();
-        let key = there.unwrap_or_else(|| Spanned::new(0..0, name.as_str().into()));
+        let new = || Spanned::new(span.clone(), name.as_str().into());
         if rest.is_empty() {
-            if !(self.is_default && is_there) {
-                table.insert(key, Spanned::new(0..0, self.value()));
+            if self.is_default && there.is_some() {
+                return Ok(());
             }
+            // A key that stays would stay with its old place, too.
+            if let Some(there) = &there {
+                table.remove(there);
+            }
+            let key = there.map_or_else(new, |there| Spanned::new(span.clone(), there.into_inner()));
+            table.insert(key, self.value(span));
             return Ok(());
         }
-        let inside = table.entry(key).or_insert_with(|| Spanned::new(0..0, DeValue::Table(DeTable::new())));
-        match inside.get_mut() {
-            DeValue::Table(inside) => self.put(inside, rest),
+        let key = there.unwrap_or_else(new);
+        let empty = || Spanned::new(span.clone(), DeValue::Table(DeTable::new()));
+        match table.entry(key).or_insert_with(empty).get_mut() {
+            DeValue::Table(inside) => self.put(inside, rest, span),
             _ => Err(format!("`{name}` is no table")),
         }
     }
 
-    /// A value as TOML has it, or the text itself: nobody quotes a model's name twice.
-    fn value(&self) -> DeValue<'_> {
+    /// The value as TOML has it, or the text itself: nobody quotes a model's name twice.
+    fn value(&self, span: &Range<usize>) -> Spanned<DeValue<'_>> {
         match DeValue::parse(&self.text).map(Spanned::into_inner) {
-            Ok(value) if !matches!(value, DeValue::Datetime(_)) => value,
-            _ => DeValue::String(self.text.as_str().into()),
+            Ok(value) if !matches!(value, DeValue::Datetime(_)) => at(span, value),
+            _ => Spanned::new(span.clone(), DeValue::String(self.text.as_str().into())),
         }
     }
+}
+
+/// A value with another span, for everything within it too.
+fn at<'d>(span: &Range<usize>, value: DeValue<'d>) -> Spanned<DeValue<'d>> {
+    let value = match value {
+        DeValue::Array(items) => {
+            DeValue::Array(items.into_iter().map(|item| at(span, item.into_inner())).collect())
+        }
+        DeValue::Table(members) => {
+            let members = members.into_iter().map(|(name, member)| {
+                (Spanned::new(span.clone(), name.into_inner()), at(span, member.into_inner()))
+            });
+            DeValue::Table(members.collect())
+        }
+        other => other,
+    };
+    Spanned::new(span.clone(), value)
 }
 
 /// What the environment sets, in the order of its names.

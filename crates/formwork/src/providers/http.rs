@@ -9,7 +9,7 @@ use formwork_wire::cassette::{Cassette, Player};
 use formwork_wire::{Auth, SharedTransport};
 
 use super::tape::Tape;
-use crate::config::{ConfigError, Section};
+use crate::config::{Common, ConfigError, Section};
 
 /// Where a server is, and how it is told the key.
 pub(super) struct Server<'s> {
@@ -29,7 +29,10 @@ pub(super) fn transport(section: &Section, server: &Server<'_>) -> Result<Shared
     }
     let network = network(section, server).map_err(|error| section.error(error.to_string()))?;
     Ok(match &section.common.record {
-        Some(path) => Arc::new(Tape::new(Arc::new(network), section.path(path))),
+        Some(path) => {
+            let failed = |reason: String| section.error(format!("the cassette {}: {reason}", path.display()));
+            Arc::new(Tape::new(Arc::new(network), section.below(path)?).map_err(failed)?)
+        }
         None => Arc::new(network),
     })
 }
@@ -42,9 +45,19 @@ fn network(section: &Section, server: &Server<'_>) -> Result<HttpTransport, form
     for (name, value) in server.headers {
         transport = transport.with_header(name, value)?;
     }
-    let seconds = section.common.connect_timeout_seconds;
-    if let Some(limit) = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
+    let Common {
+        connect_timeout_seconds, first_timeout_seconds, idle_timeout_seconds, timeout_seconds, ..
+    } = &section.common;
+    let limit = |seconds: &Option<f64>| seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    if let Some(limit) = limit(connect_timeout_seconds) {
         transport = transport.with_connect_timeout(limit);
+    }
+    // The transport's own limits would end a call before longer ones of the configuration do.
+    if let Some(limit) = limit(&first_timeout_seconds.or(*timeout_seconds)) {
+        transport = transport.with_first_byte_timeout(limit);
+    }
+    if let Some(limit) = limit(&idle_timeout_seconds.or(*timeout_seconds)) {
+        transport = transport.with_idle_timeout(limit);
     }
     Ok(transport)
 }

@@ -229,6 +229,12 @@ impl Made {
     }
 }
 
+/// The value of an environment variable that is set and not empty.
+#[cfg(any(feature = "ollama", feature = "openai"))]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
 fn timeouts(common: &Common) -> Timeout {
     let seconds =
         |seconds: Option<f64>| seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

@@ -1,16 +1,17 @@
 use std::sync::Arc;
 
-use formwork_ollama::Config;
+use formwork_ollama::{Config, base_url_of_host};
 use formwork_wire::{Auth, Http};
 use schemars::SchemaGenerator;
 
 use super::http::{Server, transport};
 use super::{Kind, Made};
+use crate::config::{ConfigError, Section};
 
 pub(super) fn kind() -> Kind {
     let schema = SchemaGenerator::default().into_root_schema_for::<Config>().to_value();
     Kind::new("ollama", "Ollama's own API, on this machine or another", schema, |section| {
-        let config: Config = section.read()?;
+        let config = configured(section)?;
         let server = Server {
             base_url: &config.base_url,
             auth: Auth::BEARER,
@@ -22,4 +23,18 @@ pub(super) fn kind() -> Kind {
         let provider = Http::new(config.wire(), transport(section, &server)?).with_name(&section.name);
         Ok(Made { provider: Arc::new(provider), system: "ollama".to_owned(), model: config.model, probe })
     })
+}
+
+/// Reads a section. Where it names no server, that is the one that the environment variable `OLLAMA_HOST` names.
+fn configured(section: &Section) -> Result<Config, ConfigError> {
+    /// The variable of Ollama's own command.
+    const HOST: &str = "OLLAMA_HOST";
+
+    match super::variable(HOST) {
+        Some(host) => {
+            let source = format!("the environment variable {HOST}");
+            section.clone().with_default_from(&source, "base_url", &base_url_of_host(&host)).read()
+        }
+        None => section.read(),
+    }
 }

@@ -26,8 +26,18 @@ pub(super) fn kinds() -> Vec<Kind> {
 }
 
 fn make(section: &Section, preset: &str) -> Result<Made, ConfigError> {
-    let section =
-        if preset == "openai" { section.clone() } else { section.clone().with_default("preset", preset) };
+    /// The variable of OpenAI's own libraries.
+    const BASE_URL: &str = "OPENAI_BASE_URL";
+
+    let mut section = section.clone();
+    if preset != "openai" {
+        section = section.with_default("preset", preset);
+    } else if let Some(url) = super::variable(BASE_URL)
+        && section.read::<Config>()?.preset.is_none_or(|preset| preset == "openai")
+    {
+        section =
+            section.with_default_from(&format!("the environment variable {BASE_URL}"), "base_url", &url);
+    }
     let config: Config = section.read()?;
     let resolve = |config: &Config| config.resolve().map_err(|error| section.error(error.to_string()));
     let resolved = resolve(&config)?;

@@ -1,9 +1,10 @@
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use formwork_core::{Fault, Time};
-use formwork_wire::cassette::Recorder;
+use formwork_wire::cassette::{Cassette, Recorder};
 use formwork_wire::http::{Request, Response};
 use formwork_wire::{Body, Bytes, SharedTransport, Transport};
 
@@ -15,15 +16,50 @@ pub(super) struct Tape {
 }
 
 impl Tape {
-    pub(super) fn new(inner: SharedTransport, path: PathBuf) -> Self {
-        Self { recorder: Recorder::new(inner), path }
+    /// Records a transport into a file.
+    ///
+    /// # Errors
+    /// Words, if something else than a cassette is there.
+    pub(super) fn new(inner: SharedTransport, path: PathBuf) -> Result<Self, String> {
+        replaceable(&path)?;
+        Ok(Self { recorder: Recorder::new(inner), path })
+    }
+
+    /// Writes the cassette beside its place and moves it there, so that nothing else is followed or overwritten, and a
+    /// process that ends meanwhile leaves the last cassette whole. Nothing is written where nothing was sent.
+    fn write(&self) -> Result<(), String> {
+        let cassette = self.recorder.cassette();
+        if cassette.exchanges.is_empty() {
+            return Ok(());
+        }
+        replaceable(&self.path)?;
+        let beside = self.path.with_added_extension(format!("{}.part", std::process::id()));
+        let written = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&beside)
+            .and_then(|mut file| file.write_all(cassette.to_json().as_bytes()))
+            .and_then(|()| fs::rename(&beside, &self.path));
+        written.map_err(|error| {
+            let _ = fs::remove_file(&beside);
+            error.to_string()
+        })
+    }
+}
+
+/// Says no to a file that is there and is no cassette.
+fn replaceable(path: &Path) -> Result<(), String> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Ok(text) if Cassette::from_json(&text).is_ok() => Ok(()),
+        _ => Err("there is something else than a cassette, which is not overwritten".to_owned()),
     }
 }
 
 impl Drop for Tape {
     fn drop(&mut self) {
         // Nobody is left to be told by an error; a trace is all there is.
-        if let Err(error) = fs::write(&self.path, self.recorder.cassette().to_json()) {
+        if let Err(error) = self.write() {
             tracing::error!(target: "formwork", "the cassette {} was not written: {error}", self.path.display());
         }
     }

@@ -42,7 +42,7 @@ fn each_mistake_is_one_line_with_its_place() {
         ("[providers.a]\nkind = \"ollama\"", "missing field `model`"),
         (
             "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\ntimeout_seconds = -1",
-            "`timeout_seconds` is a number of seconds, from 0.001 to 86400",
+            "the configuration:4:19: expected a number of seconds from 0.001 to 86400, found -1",
         ),
         (
             "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nrungs = [\"esperanto\"]",

@@ -3,5 +3,6 @@
 
 mod bad_config;
 mod config;
+mod limits;
 mod promises;
 mod swap;

@@ -8,13 +8,13 @@ use formwork::{Error, Setup};
 use serde::Deserialize;
 
 #[derive(Debug, PartialEq, Eq, schemars::JsonSchema, Deserialize)]
-struct Person {
-    name: String,
-    age: u8,
+pub(crate) struct Person {
+    pub(crate) name: String,
+    pub(crate) age: u8,
 }
 
 /// The program, of which no line knows who is asked.
-async fn program(config: &Config) -> Result<Person, Error> {
+pub(crate) async fn program(config: &Config) -> Result<Person, Error> {
     let setup = Setup::open(config, &Providers::builtin()).await?;
     Ok(setup.extractor::<Person>().build()?.extract("Maria, 34.").await?.value)
 }

@@ -1,8 +1,9 @@
 //! `formwork chat`: questions, and answers that keep to a contract.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _};
 use std::time::Duration;
 
+use formwork::config::Defaults;
 use formwork_chat::{
     ChatBuilder, ChatCode, ChatFailure, ChatResult, Conversation, JsonModeChatClient, StructuredAnswerLite,
 };
@@ -12,8 +13,9 @@ use formwork_extract::CancellationToken;
 use super::extract::report::{Spinner, indented};
 use super::extract::{seconds, temperature};
 use crate::exit::{Done, Failed};
-use crate::interrupt;
+use crate::output::say;
 use crate::targets::Targets;
+use crate::{interrupt, output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -48,9 +50,9 @@ pub(crate) struct Args {
     /// What the model is told below the contract
     #[arg(long)]
     system: Option<String>,
-    /// How often an answer is corrected
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=20))]
-    max_retries: u32,
+    /// How often an answer is corrected [default: 1]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=20))]
+    max_retries: Option<u32>,
     /// How freely tokens are chosen: 0 takes the likeliest [default: the model's own]
     #[arg(long, short, value_parser = temperature)]
     temperature: Option<f64>,
@@ -89,20 +91,37 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
 }
 
 async fn client(args: &Args) -> Result<JsonModeChatClient, Failed> {
-    let opened = args.targets.open().await?;
-    let timeout = args.timeout.or(opened.defaults.timeout_seconds).unwrap_or(120.0);
-    let mut builder = JsonModeChatClient::builder()
-        .with_max_retries(args.max_retries)
-        .with_max_tokens(args.max_tokens.or(opened.defaults.max_tokens).unwrap_or(512))
-        .with_timeout(Duration::try_from_secs_f64(timeout).unwrap_or(Duration::MAX))
-        .with_debug(args.debug);
+    let opened = args.targets.open(args.debug).await?;
+    let flags = Defaults {
+        max_attempts: args.max_retries.map(|retries| retries + 1),
+        temperature: args.temperature,
+        max_tokens: args.max_tokens,
+        timeout_seconds: args.timeout,
+    };
+    let own = Defaults {
+        max_attempts: Some(2),
+        temperature: None,
+        max_tokens: Some(512),
+        timeout_seconds: Some(120.0),
+    };
+    let asked = flags.or(opened.defaults).or(own);
+    let mut builder = JsonModeChatClient::builder().with_debug(args.debug);
+    if let Some(attempts) = asked.max_attempts {
+        builder = builder.with_max_retries(attempts.saturating_sub(1));
+    }
+    if let Some(tokens) = asked.max_tokens {
+        builder = builder.with_max_tokens(tokens);
+    }
+    if let Some(timeout) = asked.timeout() {
+        builder = builder.with_timeout(timeout);
+    }
     if !args.debug {
         builder = builder.with_observer(Spinner::new());
     }
     if let Some(system) = &args.system {
         builder = builder.with_system(system);
     }
-    if let Some(temperature) = args.temperature {
+    if let Some(temperature) = asked.temperature {
         builder = builder.with_temperature(temperature);
     }
     if let Some(seed) = args.seed {
@@ -139,7 +158,7 @@ async fn converse(
     let mut done = Done::Fine;
     loop {
         if io::stdin().is_terminal() {
-            eprint!("> ");
+            output::error_text("> ");
         }
         // On a thread of its own: Ctrl-C is heard while somebody thinks about the next question.
         let line = tokio::task::spawn_blocking(next_line).await.map_err(Failed::usage)?;
@@ -159,7 +178,7 @@ async fn converse(
                     if failure.code == ChatCode::Cancelled {
                         return Err(Failed::interrupted());
                     }
-                    eprintln!("error: {}", failed(failure));
+                    say!("error: {}", failed(failure));
                     done = Done::No;
                 }
             }
@@ -174,19 +193,12 @@ fn next_line() -> io::Result<Option<String>> {
 }
 
 fn print(args: &Args, result: &ChatResult<StructuredAnswerLite>) -> Result<(), Failed> {
-    let mut out = io::stdout().lock();
-    if args.json {
-        serde_json::to_writer(&mut out, result).map_err(io::Error::from)?;
-        writeln!(out)?;
-    } else if let Some(answer) = result.answer() {
-        if args.text {
-            writeln!(out, "{}", answer.answer.text)?;
-        } else {
-            writeln!(out, "{}", spaced(&serde_json::to_value(answer).map_err(io::Error::from)?))?;
-        }
+    match result.answer() {
+        _ if args.json => output::row(result),
+        Some(answer) if args.text => output::line(&answer.answer.text),
+        Some(answer) => output::line(spaced(&serde_json::to_value(answer).map_err(io::Error::from)?)),
+        None => Ok(()),
     }
-    out.flush()?;
-    Ok(())
 }
 
 /// A failure with the exit code of its class, and all that was wrong.

@@ -7,9 +7,9 @@ mod schema;
 
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use formwork_core::{Error, ErrorKind, Input, Policy, Temperature};
+use formwork::config::Defaults;
+use formwork_core::{Error, ErrorKind, Input};
 use formwork_extract::{CancellationToken, Extractor, ExtractorBuilder};
 use serde_json::Value;
 
@@ -38,8 +38,8 @@ file. A formwork.toml names other providers, which `formwork doctor` tries:
   model = \"qwen3:8b\"
 
 Exit codes:
-  0    the value is printed (with --jsonl: every row was answered)
-  1    no valid answer
+  0    the value is printed (with --jsonl: that of each row)
+  1    no valid answer (with --jsonl: for one row or more, unless --allow-failures)
   2    wrong usage, or a schema or file that cannot be used
   3    the model is not available
   130  interrupted";
@@ -79,9 +79,12 @@ pub(crate) struct Args {
     /// Print the value with its history as one JSON object
     #[arg(long, conflicts_with = "jsonl")]
     json: bool,
-    /// Take rows, one JSON object a line, and answer each with a row, in order
+    /// Read JSON Lines, an object with `id`, `input` and perhaps `schema` a line, and answer each with a line, in order
     #[arg(long, conflicts_with = "text")]
     jsonl: bool,
+    /// With --jsonl: exit with 0 although rows failed
+    #[arg(long, requires = "jsonl", conflicts_with = "text")]
+    allow_failures: bool,
     /// How many rows are asked for at a time
     // The text as well: clap waives what an argument requires where something else excludes that.
     #[arg(long, default_value_t = 1, requires = "jsonl", conflicts_with = "text")]
@@ -160,22 +163,24 @@ struct Asks<'a> {
 
 impl<'a> Asks<'a> {
     async fn new(args: &'a Args) -> Result<Self, Failed> {
-        Ok(Self { args, opened: args.targets.open().await? })
+        Ok(Self { args, opened: args.targets.open(args.verbose).await? })
     }
 
     fn extractor(&self, schema: Value) -> Result<Extractor<Value>, Error> {
-        let (args, defaults) = (self.args, self.opened.defaults);
-        let attempts = args.max_attempts.or(defaults.max_attempts).unwrap_or(3);
-        let first = args.temperature.or(defaults.temperature).unwrap_or(0.3);
-        let timeout = args.timeout.or(defaults.timeout_seconds).unwrap_or(120.0);
-        // Rounded, because people read it in `-v` and in the ledger.
-        let steps = (0..attempts)
-            .map(|attempt| first * f64::from(3 - attempt.min(2)) / 3.0)
-            .map(|temperature| (temperature * 1000.0).round() / 1000.0);
-        let builder = Extractor::for_document("answer", schema)
-            .with_policy(Policy::new(attempts).with_temperature(Temperature::Steps(steps.collect())))
-            .with_max_tokens(args.max_tokens.or(defaults.max_tokens).unwrap_or(512))
-            .with_deadline(Duration::try_from_secs_f64(timeout).unwrap_or(Duration::MAX));
+        let args = self.args;
+        let own = Defaults {
+            max_attempts: Some(3),
+            temperature: Some(0.3),
+            max_tokens: Some(512),
+            timeout_seconds: Some(120.0),
+        };
+        let flags = Defaults {
+            max_attempts: args.max_attempts,
+            temperature: args.temperature,
+            max_tokens: args.max_tokens,
+            timeout_seconds: args.timeout,
+        };
+        let builder = flags.or(self.opened.defaults).or(own).apply(Extractor::for_document("answer", schema));
         let mut builder = self.opened.backends.iter().cloned().fold(builder, ExtractorBuilder::with_target);
         if let Some(seed) = args.seed {
             builder = builder.with_seed(seed);

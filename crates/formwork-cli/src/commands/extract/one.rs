@@ -1,13 +1,12 @@
 //! One extraction from its first question to what is printed of it.
 
-use std::io::{self, Write as _};
-
 use formwork_core::{Error, spaced};
 use formwork_extract::{CancellationToken, Extraction};
 use serde_json::Value;
 
 use super::report::{Report, Spinner};
 use crate::exit::{Done, Failed};
+use crate::output;
 use crate::rows::ExtractOutput;
 
 /// How it is told and printed.
@@ -33,14 +32,11 @@ pub(crate) async fn run(
         extraction.with_observer(Spinner::new())
     };
     let result = extraction.run().await;
-    let mut out = io::stdout().lock();
     if telling.json {
-        serde_json::to_writer(&mut out, &ExtractOutput::new(Value::Null, &result))
-            .map_err(io::Error::from)?;
-        writeln!(out)?;
+        output::row(&ExtractOutput::new(Value::Null, &result))?;
     }
     match result {
-        Ok(outcome) if !telling.json => writeln!(out, "{}", spaced(&outcome.value))?,
+        Ok(outcome) if !telling.json => output::line(spaced(&outcome.value))?,
         Ok(_) => {}
         Err(error) => return Err(failed(&error)),
     }

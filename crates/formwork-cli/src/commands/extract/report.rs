@@ -8,6 +8,8 @@ use formwork_core::{Ask, Attempt, Call, Delta, Failure, Verdict};
 use formwork_extract::{Next, Observer, RunId, Started};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::output::say;
+
 /// The most characters of an answer that are shown.
 const SHOWN: usize = 2000;
 
@@ -17,49 +19,53 @@ pub(crate) struct Report;
 impl Observer for Report {
     fn attempt_started(&self, _: RunId, started: &Started<'_>) {
         let Started { attempt, target, ask, call, .. } = started;
-        eprintln!("attempt {attempt}: asking {target} for {}{}", asked(ask), sampling(call));
+        say!("attempt {attempt}: asking {target} for {}{}", asked(ask), sampling(call));
         for message in &call.messages {
-            eprintln!("  {:?}: {}", message.role, indented(&message.text()));
+            say!("  {:?}: {}", message.role, indented(&message.text()));
         }
         for loss in &call.lowered.losses {
-            eprintln!("  lowered: {loss}");
+            say!("  lowered: {loss}");
         }
     }
 
     fn attempt_finished(&self, _: RunId, attempt: &Attempt) {
         let seconds = attempt.ended.since(attempt.started).as_secs_f64();
         let usage = attempt.usage;
-        eprintln!(
+        say!(
             "attempt {}: {:.1} s, {} tokens in ({} cached), {} out",
-            attempt.attempt, seconds, usage.input_tokens, usage.cached_tokens, usage.output_tokens
+            attempt.attempt,
+            seconds,
+            usage.input_tokens,
+            usage.cached_tokens,
+            usage.output_tokens
         );
         if !attempt.text.is_empty() {
-            eprintln!("  answer: {}", indented(&attempt.text));
+            say!("  answer: {}", indented(&attempt.text));
         }
         for edit in &attempt.edits {
-            eprintln!("  edit: {edit}");
+            say!("  edit: {edit}");
         }
         match &attempt.verdict {
-            Verdict::Accepted => eprintln!("  accepted"),
-            Verdict::Cancelled => eprintln!("  cancelled"),
+            Verdict::Accepted => say!("  accepted"),
+            Verdict::Cancelled => say!("  cancelled"),
             Verdict::Failed { failure } => report(failure),
         }
     }
 
     fn asking(&self, _: RunId, next: &Next<'_>) {
         let wait = if next.wait.is_zero() { String::new() } else { format!(" after {:?}", next.wait) };
-        eprintln!("next: attempt {} asks {} for {}{wait}", next.attempt, next.target, asked(next.ask));
+        say!("next: attempt {} asks {} for {}{wait}", next.attempt, next.target, asked(next.ask));
     }
 }
 
 fn report(failure: &Failure) {
     match failure {
-        Failure::Fault(fault) => eprintln!("  failed: {fault}"),
-        Failure::Refused { reason } => eprintln!("  refused: {}", indented(reason)),
-        other => eprintln!("  rejected: {}", other.class()),
+        Failure::Fault(fault) => say!("  failed: {fault}"),
+        Failure::Refused { reason } => say!("  refused: {}", indented(reason)),
+        other => say!("  rejected: {}", other.class()),
     }
     for violation in failure.violations() {
-        eprintln!("    {violation}");
+        say!("    {violation}");
     }
 }
 

@@ -1,7 +1,6 @@
 //! `formwork extract --jsonl`: many inputs, some at a time, answered in order.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
 
 use formwork_core::{Error, ErrorKind, Input};
 use formwork_extract::{CancellationToken, Extraction, Extractor};
@@ -10,8 +9,9 @@ use serde_json::Value;
 
 use super::{Args, Asks, EMPTY, report, schema, source};
 use crate::exit::{Done, Failed};
+use crate::jsonl::BadRow;
 use crate::rows::{ExtractInput, ExtractOutput};
-use crate::{files, jsonl};
+use crate::{files, jsonl, output};
 
 pub(super) async fn run(args: &Args, cancel: &CancellationToken) -> Result<Done, Failed> {
     let common = match &args.schema {
@@ -48,17 +48,19 @@ pub(super) async fn run(args: &Args, cancel: &CancellationToken) -> Result<Done,
     });
     let mut answers = std::pin::pin!(answers.buffered(usize::from(args.concurrency)));
     let progress = jsonl::progress();
+    let mut all_ok = true;
     while let Some(answer) = answers.next().await {
         let answer = answer?;
-        let mut out = io::stdout().lock();
-        serde_json::to_writer(&mut out, &answer).map_err(io::Error::from)?;
-        out.write_all(b"\n")?;
-        // Whoever reads along gets each row when it is there.
-        out.flush()?;
+        all_ok &= answer.ok;
+        output::row(&answer)?;
         progress.inc(1);
     }
     progress.finish_and_clear();
-    if cancel.is_cancelled() { Err(Failed::interrupted()) } else { Ok(Done::Fine) }
+    if cancel.is_cancelled() {
+        Err(Failed::interrupted())
+    } else {
+        Ok(Done::of(all_ok || args.allow_failures))
+    }
 }
 
 /// A row's `id`, and what there is to do for it.
@@ -69,7 +71,7 @@ fn prepare(
 ) -> (Value, Result<Extraction<Value>, Error>) {
     let ExtractInput { id, input, schema } = match row {
         Ok(row) => row,
-        Err(message) => return (Value::Null, Err(Error::new(ErrorKind::Config, message))),
+        Err(BadRow { id, message }) => return (id, Err(Error::new(ErrorKind::Config, message))),
     };
     if input.trim().is_empty() {
         return (id, Err(Error::new(ErrorKind::Config, EMPTY)));

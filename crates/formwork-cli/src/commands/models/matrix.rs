@@ -1,13 +1,12 @@
 //! `formwork models --matrix`: what is known of models, as a table.
 
 use std::borrow::Cow;
-use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use formwork_dialect::registry::{Entry, Registry};
 
 use crate::exit::{Done, Failed};
-use crate::files;
+use crate::{files, output};
 
 /// Prints all rows, those of a file first.
 pub(super) fn show(file: Option<&Path>, json: bool) -> Result<Done, Failed> {
@@ -21,16 +20,11 @@ pub(super) fn show(file: Option<&Path>, json: bool) -> Result<Done, Failed> {
             Cow::Owned(known.overlaid_with(own))
         }
     };
-    let mut out = BufWriter::new(io::stdout().lock());
     if json {
-        for entry in registry.entries() {
-            serde_json::to_writer(&mut out, entry).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
+        registry.entries().iter().try_for_each(output::row)?;
     } else {
-        out.write_all(table(registry.entries()).as_bytes())?;
+        output::text(&table(registry.entries()))?;
     }
-    out.flush()?;
     Ok(Done::Fine)
 }
 

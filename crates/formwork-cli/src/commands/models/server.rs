@@ -1,6 +1,5 @@
 //! The models of an Ollama server: listed, shown and fetched.
 
-use std::io::{self, Write};
 use std::path::Path;
 
 use formwork::ollama::{Admin, DEFAULT_URL, Model, ModelDetails, PullProgress};
@@ -12,9 +11,9 @@ use serde_json::Value;
 
 use super::{Action, Args};
 use crate::exit::{Done, Failed};
-use crate::interrupt;
 use crate::progress::Bytes;
 use crate::targets::Targets;
+use crate::{interrupt, output};
 
 pub(super) fn run(config: Option<&Path>, provider: &str, args: &Args) -> Result<Done, Failed> {
     let address = address(config, provider)?;
@@ -24,26 +23,23 @@ pub(super) fn run(config: Option<&Path>, provider: &str, args: &Args) -> Result<
         _ => Failed::unavailable(format!("{address}: {}", fault.message)),
     };
     interrupt::run(&CancellationToken::new(), async {
-        let mut out = io::stdout();
         match &args.action {
             None => {
                 let models = admin.models().await.map_err(failed)?;
-                models.iter().try_for_each(|model| print(&mut out, model, args.json, || line(model)))?;
+                models.iter().try_for_each(|model| print(model, args.json, || line(model)))?;
             }
             Some(Action::List { json }) => {
                 let models = admin.models().await.map_err(failed)?;
-                models
-                    .iter()
-                    .try_for_each(|model| print(&mut out, model, args.json || *json, || line(model)))?;
+                models.iter().try_for_each(|model| print(model, args.json || *json, || line(model)))?;
             }
             Some(Action::Show { model, json }) => {
                 let details = admin.show(model).await.map_err(failed)?;
-                print(&mut out, &details, args.json || *json, || words(&details))?;
+                print(&details, args.json || *json, || words(&details))?;
             }
             Some(Action::Fetch { model }) => {
                 let bar = Bytes::default();
                 admin.pull(model, |progress| show_progress(&bar, progress)).await.map_err(failed)?;
-                writeln!(out, "{model}")?;
+                output::line(model)?;
             }
             Some(Action::Path { .. } | Action::Remove { .. }) => {
                 let message = "the files of a server are its own: use its own command where it runs";
@@ -56,8 +52,10 @@ pub(super) fn run(config: Option<&Path>, provider: &str, args: &Args) -> Result<
 
 /// Where the server of a provider is.
 fn address(config: Option<&Path>, provider: &str) -> Result<String, Failed> {
-    let (sections, _) = Targets::named(config, provider).sections()?;
-    let Some(section) = sections.first() else { return Err(Failed::usage("there is no such provider")) };
+    let chosen = Targets::named(config, provider).choose()?;
+    let Some(section) = chosen.sections.first() else {
+        return Err(Failed::usage("there is no such provider"));
+    };
     if section.common.kind != "ollama" {
         let message = format!(
             "{provider} is of the kind `{}`: only the models of an Ollama server can be administered",
@@ -69,15 +67,8 @@ fn address(config: Option<&Path>, provider: &str) -> Result<String, Failed> {
     Ok(said["base_url"].as_str().unwrap_or(DEFAULT_URL).to_owned())
 }
 
-fn print<T: Serialize>(
-    out: &mut impl Write,
-    row: &T,
-    json: bool,
-    words: impl FnOnce() -> String,
-) -> Result<(), Failed> {
-    let text = if json { serde_json::to_string(row).map_err(io::Error::from)? } else { words() };
-    writeln!(out, "{text}")?;
-    Ok(())
+fn print<T: Serialize>(row: &T, json: bool, words: impl FnOnce() -> String) -> Result<(), Failed> {
+    if json { output::row(row) } else { output::line(words()) }
 }
 
 fn line(model: &Model) -> String {

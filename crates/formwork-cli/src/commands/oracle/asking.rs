@@ -1,9 +1,9 @@
 //! What all commands of the oracle are told: who is asked, and how.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::ValueEnum;
+use formwork::config::Defaults;
 use formwork_core::{Error, ErrorKind};
 use formwork_oracle::ledger::Ledger;
 use formwork_oracle::{CrossCheck, Examples, Formula, Oracle, OracleBuilder, Prompt};
@@ -91,10 +91,11 @@ pub(super) struct Checked<'a> {
 impl Checked<'_> {
     /// Opens the models. An Ollama is asked over its generate API, unless the configuration says otherwise.
     pub(super) async fn open(&self) -> Result<Opened, Failed> {
-        let opened = self.asking.targets.open_as(|section| match section.common.kind.as_str() {
-            "ollama" => section.with_default("api", "generate"),
-            _ => section,
-        });
+        let opened =
+            self.asking.targets.open_as(self.asking.verbose, |section| match section.common.kind.as_str() {
+                "ollama" => section.with_default("api", "generate"),
+                _ => section,
+            });
         opened.await
     }
 
@@ -111,12 +112,19 @@ impl Checked<'_> {
             .with_examples(self.examples.clone())
             .with_cross_check(self.check)
             .with_patches(*patches);
-        if let Some(tokens) = max_tokens.or(opened.defaults.max_tokens) {
+        let flags = Defaults { max_tokens: *max_tokens, timeout_seconds: *timeout, ..Defaults::default() };
+        let asked = flags.or(opened.defaults);
+        if let Some(tokens) = asked.max_tokens {
             builder = builder.with_max_tokens(tokens);
         }
-        let seconds = timeout.or(opened.defaults.timeout_seconds);
-        if let Some(deadline) = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
+        if let Some(deadline) = asked.timeout() {
             builder = builder.with_deadline(deadline);
+        }
+        if let Some(attempts) = asked.max_attempts {
+            builder = builder.with_max_attempts(attempts);
+        }
+        if let Some(temperature) = asked.temperature {
+            builder = builder.with_temperature(temperature);
         }
         if *no_fallback {
             builder = builder.without_fallback();

@@ -1,6 +1,5 @@
 //! `formwork oracle batch`: many wallets in, a row for each out, in order.
 
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use formwork_core::{Error, ErrorKind};
@@ -13,7 +12,7 @@ use super::log;
 use super::wallets::{self, Named};
 use crate::exit::{Done, Failed};
 use crate::rows::{OracleError, OracleOutput};
-use crate::{interrupt, jsonl};
+use crate::{interrupt, jsonl, output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -24,7 +23,8 @@ Examples:
       rows: a wallet -> {\"id\", \"ok\", \"score\"?, \"error\"?}
 
 Exit codes:
-  0    every wallet was answered with a row, in order
+  0    every wallet has a score, in a row of its own, in order
+  1    one has none: its file cannot be used, or with --no-fallback no model gave a valid score (unless --allow-failures)
   2    wrong usage, or a file that cannot be used
   3    the model is not available
   130  interrupted";
@@ -39,6 +39,9 @@ pub(super) struct Args {
     /// How many wallets are asked about at a time
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
+    /// Exit with 0 although wallets have no score
+    #[arg(long)]
+    allow_failures: bool,
     #[command(flatten)]
     version: Version,
     #[command(flatten)]
@@ -58,16 +61,17 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
         let rows = named.map(|named| answer(&oracle, named, &cancel));
         let mut rows = std::pin::pin!(rows.buffered(usize::from(args.concurrency)));
         let progress = jsonl::progress();
+        let mut all_ok = true;
         while let Some(row) = rows.next().await {
-            let mut out = io::stdout().lock();
-            serde_json::to_writer(&mut out, &row).map_err(io::Error::from)?;
-            out.write_all(b"\n")?;
-            // Whoever reads along gets each row when it is there.
-            out.flush()?;
+            all_ok &= row.ok;
+            output::row(&row)?;
             progress.inc(1);
         }
         progress.finish_and_clear();
-        if cancel.is_cancelled() { Err(Failed::interrupted()) } else { Ok(Done::Fine) }
+        if cancel.is_cancelled() {
+            return Err(Failed::interrupted());
+        }
+        Ok(Done::of(all_ok || args.allow_failures))
     })
 }
 

@@ -1,6 +1,5 @@
 //! `formwork oracle compare`: two versions of the prompt, the same wallets.
 
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use formwork_extract::CancellationToken;
@@ -13,7 +12,7 @@ use super::log;
 use super::wallets::{self, Named};
 use crate::exit::{Done, Failed};
 use crate::rows::{OracleCompareOutput, OracleCompared, OracleVersion, OracleVersionScore};
-use crate::{interrupt, jsonl};
+use crate::{interrupt, jsonl, output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -84,12 +83,10 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
         let mean_difference = mean(differences.sum(), rows.len());
         let [one, other] = versions.map(Tally::done);
         let compared = OracleCompareOutput { first: one, second: other, mean_difference, wallets: rows };
-        let mut out = io::stdout().lock();
         if args.json {
-            serde_json::to_writer(&mut out, &compared).map_err(io::Error::from)?;
-            writeln!(out)?;
+            output::row(&compared)?;
         } else {
-            out.write_all(table(&compared).as_bytes())?;
+            output::text(&table(&compared))?;
         }
         Ok(Done::Fine)
     })

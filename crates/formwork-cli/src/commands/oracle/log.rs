@@ -11,6 +11,8 @@ pub(super) fn start(verbose: bool) {
     let level = if verbose { LevelFilter::INFO } else { LevelFilter::WARN };
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
+        // The default reports a failure to write with a macro that panics if that fails, too.
+        .log_internal_errors(false)
         .with_ansi(false)
         .with_target(false)
         .without_time();

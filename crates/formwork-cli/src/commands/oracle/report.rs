@@ -1,7 +1,7 @@
 //! `formwork oracle report`: what a ledger amounts to.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, Write as _};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use formwork_oracle::ScoreEvent;
@@ -9,7 +9,8 @@ use formwork_oracle::ledger::Entries;
 use formwork_oracle::report::Report;
 
 use crate::exit::{Done, Failed};
-use crate::files;
+use crate::output::say;
+use crate::{files, output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -51,12 +52,10 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
         fs::write(path, report.html(&title))
             .map_err(|error| Failed::usage(format!("cannot write {}: {error}", path.display())))?;
     }
-    let mut out = io::stdout().lock();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
-        writeln!(out)?;
+        output::line(serde_json::to_string_pretty(&report).map_err(io::Error::from)?)?;
     } else {
-        write!(out, "{report}")?;
+        output::text(&report.to_string())?;
     }
     Ok(Done::Fine)
 }
@@ -72,7 +71,7 @@ fn read(entries: Entries<impl BufRead>, name: &str) -> Result<Report, Failed> {
     });
     // One by one: a ledger may be longer than the memory.
     let events = events.filter_map(|entry: Result<ScoreEvent, _>| {
-        entry.inspect_err(|damaged| eprintln!("warning: {name}: {damaged}")).ok()
+        entry.inspect_err(|damaged| say!("warning: {name}: {damaged}")).ok()
     });
     let report = Report::of(events);
     match broken {

@@ -1,6 +1,6 @@
 //! `formwork oracle score`: one wallet in, one score out.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use formwork_core::spaced;
@@ -10,7 +10,7 @@ use formwork_oracle::wallet::Reader;
 use super::asking::{Asking, Version, failed};
 use super::{log, wallets};
 use crate::exit::{Done, Failed};
-use crate::{files, interrupt};
+use crate::{files, interrupt, output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
         let line =
             if args.json { serde_json::to_value(&scored.event) } else { serde_json::to_value(&scored) };
         let line = line.map_err(io::Error::from)?;
-        writeln!(io::stdout().lock(), "{}", spaced(&line))?;
+        output::line(spaced(&line))?;
         Ok(Done::Fine)
     })
 }

@@ -9,6 +9,7 @@ use formwork_oracle::service::{ApiKey, Limits, Service};
 use super::asking::{Asking, Version};
 use super::log;
 use crate::exit::{Done, Failed};
+use crate::output::say;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -60,7 +61,7 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
         .map_err(|error| Failed::usage(format!("cannot listen at {}: {error}", args.listen)))?;
     let address = listener.local_addr().map_err(Failed::usage)?;
     if key.is_none() && !address.ip().is_loopback() {
-        eprintln!("warning: whoever reaches {address} can ask for scores: set --api-key-env");
+        say!("warning: whoever reaches {address} can ask for scores: set --api-key-env");
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -76,7 +77,7 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
         limits.timeout = oracle.deadline().saturating_add(MARGIN);
         let prompt = oracle.prompt();
         let hash = prompt.hash.get(..12).unwrap_or(&prompt.hash);
-        eprintln!("listening at http://{address}, prompt {} ({hash})", prompt.name);
+        say!("listening at http://{address}, prompt {} ({hash})", prompt.name);
         let service = Service::new(oracle, metrics).with_limits(limits);
         let service = key.into_iter().fold(service, Service::with_api_key);
         service
@@ -92,7 +93,7 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
 /// Waits for the signal that ends the service; the second one ends the process at once.
 async fn ended() {
     signal().await;
-    eprintln!("ending when open requests have their answers; once more ends at once");
+    say!("ending when open requests have their answers; once more ends at once");
     tokio::spawn(async {
         signal().await;
         std::process::exit(130);

@@ -1,21 +1,20 @@
 //! `formwork review`: an output against a rubric, or two outputs against each other.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use formwork::config::Defaults;
 use formwork_extract::CancellationToken;
 use formwork_review::document::Format;
 use formwork_review::{
     Agent, Comparison, CriterionResult, LlmReviewService, Material, Pair, Preferred, ReviewPrice,
     ReviewResult, ReviewRubric, Verdict,
 };
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::agents::{self, Asking};
 use crate::exit::{Done, Failed};
 use crate::targets::Targets;
-use crate::{files, interrupt};
+use crate::{files, interrupt, output};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -101,9 +100,8 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
 
 async fn review(args: &Args, path: &Path, cancel: &CancellationToken) -> Result<Done, Failed> {
     let rubric = rubric(path)?;
-    let mut out = io::stdout().lock();
     if args.check {
-        writeln!(out, "{}: {} criteria", files::name(path), rubric.criteria.len())?;
+        output::line(format_args!("{}: {} criteria", files::name(path), rubric.criteria.len()))?;
         return Ok(Done::Fine);
     }
     let mut material = Material::new(agents::output(&args.output)?);
@@ -122,9 +120,9 @@ async fn review(args: &Args, path: &Path, cancel: &CancellationToken) -> Result<
     };
     let review = service.review(material, &rubric).await.map_err(|error| agents::run(&error))?;
     if args.json {
-        print(&mut out, &review)?;
+        output::row(&review)?;
     } else {
-        write!(out, "{}", words(&review))?;
+        output::text(&words(&review))?;
     }
     Ok(if review.pass { Done::Fine } else { Done::No })
 }
@@ -135,35 +133,43 @@ async fn compare(args: &Args, other: &Path, cancel: &CancellationToken) -> Resul
     let pair = Pair { task, a: files::text(&args.output)?, b: files::text(other)? };
     let service = service(args, cancel).await?;
     let comparison = service.compare(&pair).await.map_err(|error| agents::run(&error))?;
-    let mut out = io::stdout().lock();
     if args.json {
-        print(&mut out, &comparison)?;
+        output::row(&comparison)?;
     } else {
-        write!(out, "{}", compared(&comparison, &files::name(&args.output), &files::name(other)))?;
+        output::text(&compared(&comparison, &files::name(&args.output), &files::name(other)))?;
     }
     Ok(if comparison.preferred == Preferred::Indeterminate { Done::No } else { Done::Fine })
 }
 
 async fn service(args: &Args, cancel: &CancellationToken) -> Result<LlmReviewService, Failed> {
-    let opened = args.targets.open().await?;
-    let agent = args.asking.apply(Agent::new(opened.backends), cancel);
+    let opened = args.targets.open(args.asking.is_verbose()).await?;
+    let agent = with_defaults(Agent::new(opened.backends), &opened.defaults);
+    let agent = args.asking.apply(agent, cancel);
     let service = LlmReviewService::new(agent).with_concurrency(usize::from(args.concurrency));
-    Ok(match args.temperature {
+    Ok(match args.temperature.or(opened.defaults.temperature) {
         Some(temperature) => service.with_temperature(temperature),
         None => service,
     })
+}
+
+/// An agent with the defaults of the configuration; the temperature is the service's.
+fn with_defaults(mut agent: Agent, defaults: &Defaults) -> Agent {
+    let mut policy = agent.policy().clone();
+    policy.attempts = defaults.max_attempts.unwrap_or(policy.attempts);
+    agent = agent.with_policy(policy);
+    if let Some(tokens) = defaults.max_tokens {
+        agent = agent.with_max_tokens(tokens);
+    }
+    match defaults.timeout() {
+        Some(limit) => agent.with_time_limit(limit),
+        None => agent,
+    }
 }
 
 /// The rubric of a file.
 fn rubric(path: &Path) -> Result<ReviewRubric, Failed> {
     let text = files::text(path)?;
     ReviewRubric::parse(&files::name(path), &text, Format::of(path)).map_err(|error| agents::document(&error))
-}
-
-fn print(out: &mut impl Write, value: &impl Serialize) -> Result<(), Failed> {
-    serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
-    writeln!(out)?;
-    Ok(())
 }
 
 /// A review for people.

@@ -4,6 +4,7 @@ use formwork_core::{Attempt, Failure, Verdict};
 use formwork_extract::{Next, Observer, RunId, Started};
 
 use crate::commands::extract::report::indented;
+use crate::output::say;
 
 /// Writes what happened to each attempt; `most` is how many there are.
 pub(super) struct Attempts {
@@ -12,25 +13,25 @@ pub(super) struct Attempts {
 
 impl Observer for Attempts {
     fn attempt_started(&self, _: RunId, started: &Started<'_>) {
-        eprintln!("attempt {}/{}: asking {}", started.attempt, self.most, started.target);
+        say!("attempt {}/{}: asking {}", started.attempt, self.most, started.target);
     }
 
     fn attempt_finished(&self, _: RunId, attempt: &Attempt) {
         let place = format!("attempt {}/{}", attempt.attempt, self.most);
         let failure = match &attempt.verdict {
-            Verdict::Accepted => return eprintln!("{place}: all validation passes"),
-            Verdict::Cancelled => return eprintln!("{place}: cancelled"),
+            Verdict::Accepted => return say!("{place}: all validation passes"),
+            Verdict::Cancelled => return say!("{place}: cancelled"),
             Verdict::Failed { failure } => failure,
         };
         match failure {
-            Failure::Fault(fault) => eprintln!("{place}: the call failed: {fault}"),
-            Failure::Refused { reason } => eprintln!("{place}: refused: {}", indented(reason)),
+            Failure::Fault(fault) => say!("{place}: the call failed: {fault}"),
+            Failure::Refused { reason } => say!("{place}: refused: {}", indented(reason)),
             content => {
                 let errors = content.violations();
                 let plural = if errors.len() == 1 { "error" } else { "errors" };
-                eprintln!("{place}: {} {plural}", errors.len());
+                say!("{place}: {} {plural}", errors.len());
                 for error in errors {
-                    eprintln!("  {}", indented(&error.to_string()));
+                    say!("  {}", indented(&error.to_string()));
                 }
             }
         }
@@ -38,7 +39,7 @@ impl Observer for Attempts {
 
     fn asking(&self, _: RunId, next: &Next<'_>) {
         if !next.wait.is_zero() {
-            eprintln!("attempt {}/{}: again in {:?}", next.attempt, self.most, next.wait);
+            say!("attempt {}/{}: again in {:?}", next.attempt, self.most, next.wait);
         }
     }
 }

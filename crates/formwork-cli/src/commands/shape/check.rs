@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::exit::{Done, Failed};
-use crate::{files, snippet};
+use crate::{files, output, snippet};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
         let text = files::text(document)?;
         let value = files::json_of(document, text.as_bytes())?;
         for violation in shape.validate(&value) {
-            print!("{}", snippet::violation(&files::name(document), &text, &violation));
+            output::text(&snippet::violation(&files::name(document), &text, &violation))?;
             done = Done::No;
         }
     }

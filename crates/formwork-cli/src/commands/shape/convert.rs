@@ -1,6 +1,5 @@
 //! `formwork shape to-schema` and `from-schema`.
 
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use formwork_core::Schema as _;
@@ -8,7 +7,8 @@ use formwork_shape::Shape;
 use serde_json::{Map, Value};
 
 use crate::exit::{Done, Failed};
-use crate::files;
+use crate::output::say;
+use crate::{files, output};
 
 /// Write a shape as JSON Schema
 #[derive(clap::Args)]
@@ -32,7 +32,7 @@ pub(super) fn to_schema(args: &ToSchema) -> Result<Done, Failed> {
     let keywords = shape.document().as_object().into_iter().flatten();
     let keywords = keywords.map(|(keyword, value)| (keyword.clone(), value.clone()));
     let schema: Map<String, Value> = std::iter::once(draft).chain(keywords).collect();
-    writeln!(io::stdout().lock(), "{:#}", Value::Object(schema))?;
+    output::line(format_args!("{:#}", Value::Object(schema)))?;
     Ok(Done::Fine)
 }
 
@@ -40,9 +40,9 @@ pub(super) fn from_schema(args: &FromSchema) -> Result<Done, Failed> {
     let path = &args.schema;
     let (shape, unsaid) = Shape::from_schema(&files::json(path)?)
         .map_err(|error| Failed::usage(format!("{}: {error}", files::name(path))))?;
-    writeln!(io::stdout().lock(), "{shape}")?;
+    output::line(shape)?;
     for one in unsaid {
-        eprintln!("{}: {one}", files::name(path));
+        say!("{}: {one}", files::name(path));
     }
     Ok(Done::Fine)
 }

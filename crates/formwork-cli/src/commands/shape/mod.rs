@@ -10,6 +10,7 @@ use std::path::Path;
 use clap::Parser as _;
 use formwork_shape::Shape;
 
+use crate::color::Color;
 use crate::exit::{Done, Failed};
 use crate::files;
 
@@ -52,13 +53,17 @@ pub(crate) fn run(command: &Command) -> Result<Done, Failed> {
 #[derive(clap::Parser)]
 #[command(name = "shape-runner-cli", version, about = "Ask a model for JSON of one shape, up to three times")]
 struct Runner {
+    /// When diagnostics are coloured; `auto` is on a terminal, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    color: Color,
     #[command(flatten)]
     args: run::Args,
 }
 
 /// `shape-runner-cli`: without `--shape` the output has the shape of its document.
 pub(crate) fn runner() -> Result<Done, Failed> {
-    let Runner { args } = Runner::parse();
+    let Runner { color, args } = Runner::parse();
+    color.choose();
     let shape = match &args.shape {
         Some(path) => shape(path)?,
         None => Shape::parse(FEATURE_DESIGN).map_err(|error| Failed::usage(error.pointed("built in")))?,

@@ -1,9 +1,9 @@
 //! `formwork shape run`: a shape and an input in, JSON of that shape out.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use formwork_core::{Error, ErrorKind};
+use formwork::config::Defaults;
+use formwork_core::{Error, ErrorKind, Policy};
 use formwork_extract::CancellationToken;
 use formwork_json::{Level, read};
 use formwork_shape::{Shape, ShapeRunner, ShapeRunnerBuilder};
@@ -66,9 +66,6 @@ pub(crate) struct Args {
     verbose: bool,
 }
 
-/// How many answers the shape runner asks for.
-const ATTEMPTS: u32 = 3;
-
 pub(super) fn run(args: &Args, shape: Shape) -> Result<Done, Failed> {
     if let Some(path) = &args.shape {
         files::one_standard_input(&[path, &args.input])?;
@@ -79,18 +76,30 @@ pub(super) fn run(args: &Args, shape: Shape) -> Result<Done, Failed> {
 }
 
 async fn ask(args: &Args, shape: Shape, input: &Value, cancel: &CancellationToken) -> Result<Done, Failed> {
-    let opened = args.targets.open().await?;
-    let timeout = args.timeout.or(opened.defaults.timeout_seconds).unwrap_or(300.0);
-    let builder = ShapeRunner::builder(shape)
-        .with_max_tokens(args.max_tokens.or(opened.defaults.max_tokens).unwrap_or(512))
-        .with_deadline(Duration::try_from_secs_f64(timeout).unwrap_or(Duration::MAX))
-        .with_observer(Attempts { most: ATTEMPTS });
+    let opened = args.targets.open(args.verbose).await?;
+    let own = Defaults {
+        max_attempts: Some(Policy::shape().attempts),
+        max_tokens: Some(512),
+        timeout_seconds: Some(300.0),
+        temperature: None,
+    };
+    let flags = Defaults {
+        max_attempts: None,
+        max_tokens: args.max_tokens,
+        timeout_seconds: args.timeout,
+        temperature: args.temperature,
+    };
+    let asked = flags.or(opened.defaults).or(own);
+    let mut policy = Policy::shape();
+    policy.attempts = asked.max_attempts.unwrap_or(policy.attempts);
+    let builder = ShapeRunner::builder(shape).with_observer(Attempts { most: policy.attempts });
     let mut builder = opened.backends.into_iter().fold(builder, ShapeRunnerBuilder::with_target);
     if let Some(task) = &args.task {
         builder = builder.with_task(task);
     }
     builder = builder.settings(|mut extractor| {
-        if let Some(temperature) = args.temperature {
+        extractor = asked.apply(extractor).with_policy(policy);
+        if let Some(temperature) = asked.temperature {
             extractor = extractor.with_temperature(temperature);
         }
         if let Some(seed) = args.seed {

@@ -1,12 +1,11 @@
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use formwork_skill::{Skill, TemplateType};
 
 use super::Folder;
-use crate::agents;
 use crate::exit::{Done, Failed};
 use crate::rows::SkillRow;
+use crate::{agents, output};
 
 /// Look whether skills can be used
 #[derive(clap::Args)]
@@ -27,7 +26,6 @@ pub(super) struct ListArgs {
 }
 
 pub(super) fn run(args: &Args) -> Result<Done, Failed> {
-    let mut out = io::stdout().lock();
     let mut wrong = Vec::new();
     for path in &args.paths {
         let skills =
@@ -35,7 +33,7 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
         match skills {
             Ok(skills) => {
                 for skill in skills {
-                    writeln!(out, "{}: {} ({})", skill.file(), skill.name(), kind(&skill))?;
+                    output::line(format_args!("{}: {} ({})", skill.file(), skill.name(), kind(&skill)))?;
                 }
             }
             Err(error) => wrong.push(agents::skill(&error).to_string()),
@@ -45,19 +43,22 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
 }
 
 pub(super) fn list(args: &ListArgs) -> Result<Done, Failed> {
-    let mut out = io::stdout().lock();
     for skill in args.folder.all()? {
         if args.json {
-            serde_json::to_writer(&mut out, &SkillRow::new(&skill)).map_err(io::Error::from)?;
-            writeln!(out)?;
+            output::row(&SkillRow::new(&skill))?;
             continue;
         }
-        writeln!(out, "{} ({})\n    {}", skill.name(), kind(&skill), skill.descriptor().description)?;
+        output::line(format_args!(
+            "{} ({})\n    {}",
+            skill.name(),
+            kind(&skill),
+            skill.descriptor().description
+        ))?;
         for (name, spec) in &skill.descriptor().inputs {
             let optional = if spec.optional || spec.default.is_some() { ", optional" } else { "" };
             let about =
                 if spec.description.is_empty() { String::new() } else { format!(": {}", spec.description) };
-            writeln!(out, "    --input {name}=<{}{optional}>{about}", spec.kind.as_str())?;
+            output::line(format_args!("    --input {name}=<{}{optional}>{about}", spec.kind.as_str()))?;
         }
     }
     Ok(Done::Fine)

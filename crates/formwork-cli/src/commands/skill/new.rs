@@ -6,6 +6,7 @@ use formwork_skill::{Skill, TemplateType, draft};
 
 use super::Folder;
 use crate::exit::{Done, Failed};
+use crate::output;
 
 /// Begin a new skill: writes a file to start from
 #[derive(clap::Args)]
@@ -44,6 +45,6 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
     std::fs::create_dir_all(&args.folder.dir).map_err(failed)?;
     let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
-    writeln!(io::stdout().lock(), "{}", path.display())?;
+    output::line(path.display())?;
     Ok(Done::Fine)
 }

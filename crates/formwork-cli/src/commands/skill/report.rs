@@ -1,5 +1,3 @@
-use std::io::{self, Write};
-
 use formwork_extract::CancellationToken;
 use formwork_skill::{Skill, SkillReport, Tally};
 use serde_json::Value;
@@ -8,8 +6,9 @@ use super::Folder;
 use super::run::{opened, runner};
 use crate::agents::Asking;
 use crate::exit::{Done, Failed};
-use crate::interrupt;
+use crate::output::say;
 use crate::targets::Targets;
+use crate::{interrupt, output};
 
 /// Measure skills against the agent layer's five targets, on their own examples
 #[derive(clap::Args)]
@@ -44,12 +43,10 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
     let cancel = CancellationToken::new();
     let tally = interrupt::run(&cancel, measure(args, &skills, &cancel))?;
     let report = tally.report();
-    let mut out = io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut out, &report).map_err(io::Error::from)?;
-        writeln!(out)?;
+        output::row(&report)?;
     } else {
-        write!(out, "{}", table(&report))?;
+        output::text(&table(&report))?;
     }
     if report.targets.iter().all(|target| target.n == 0) && report.unavailable > 0 {
         return Err(Failed::unavailable("no provider answered any of the runs"));
@@ -64,14 +61,14 @@ async fn measure(args: &Args, skills: &[Skill], cancel: &CancellationToken) -> R
     // One model for all of them: opening it once per skill would be what is measured. Seeds change with each run, so
     // each has a runner of its own, on the same backends.
     for skill in skills {
-        let models = opened(skill, &args.targets).await?;
+        let models = opened(skill, &args.targets, args.asking.is_verbose()).await?;
         for seed in first..first + args.runs {
             let asking = args.asking.with_seed(seed);
             let runner = runner(skill, &models, &asking, cancel);
             for (n, example) in skill.descriptor().examples.iter().enumerate() {
                 let result = runner.execute(skill.name(), Value::Object(example.clone())).await;
                 if let Err(error) = &result {
-                    eprintln!("{}, example {}, seed {seed}: {error}", skill.name(), n + 1);
+                    say!("{}, example {}, seed {seed}: {error}", skill.name(), n + 1);
                 }
                 tally.add(&n.to_string(), &result);
                 if cancel.is_cancelled() {

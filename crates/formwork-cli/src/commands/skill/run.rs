@@ -1,9 +1,9 @@
-use std::io::{self, Write};
 use std::path::PathBuf;
 
+use formwork::config::Defaults;
 use formwork_core::spaced;
 use formwork_extract::CancellationToken;
-use formwork_skill::{NamedBackends, Skill, SkillRunnerService, TemplateType};
+use formwork_skill::{NamedBackends, PolicySpec, Skill, SkillRunnerService, TemplateType};
 use serde_json::{Map, Value};
 
 use super::Folder;
@@ -12,7 +12,7 @@ use crate::commands::review::words;
 use crate::exit::{Done, Failed};
 use crate::rows::SkillRunOutput;
 use crate::targets::{Opened, Targets};
-use crate::{files, interrupt};
+use crate::{files, interrupt, output};
 
 /// Run a skill
 #[derive(clap::Args)]
@@ -43,27 +43,24 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
     interrupt::run(&cancel, async {
         // What is wrong with the inputs is told before a model is opened.
         skill.complete(inputs.clone()).map_err(|error| agents::skill(&error))?;
-        let opened = opened(&skill, &args.targets).await?;
+        let opened = opened(&skill, &args.targets, args.asking.is_verbose()).await?;
         let runner = runner(&skill, &opened, &args.asking, &cancel);
         let result = runner.execute(skill.name(), inputs).await;
-        let mut out = io::stdout().lock();
         if args.json {
-            serde_json::to_writer(&mut out, &SkillRunOutput::new(skill.name(), &result))
-                .map_err(io::Error::from)?;
-            writeln!(out)?;
+            output::row(&SkillRunOutput::new(skill.name(), &result))?;
         }
         let outcome = result.map_err(|error| agents::skill(&error))?;
         let failed = outcome.review.as_ref().is_some_and(|review| !review.pass);
         if !args.json {
             match &outcome.review {
                 Some(review) if outcome.template_type == Some(TemplateType::LlmReview) => {
-                    write!(out, "{}", words(review))?;
+                    output::text(&words(review))?;
                 }
                 Some(review) if failed => {
-                    writeln!(out, "{}", spaced(&outcome.output))?;
-                    eprint!("the review failed:\n{}", words(review));
+                    output::line(spaced(&outcome.output))?;
+                    output::error_text(&format!("the review failed:\n{}", words(review)));
                 }
-                _ => writeln!(out, "{}", spaced(&outcome.output))?,
+                _ => output::line(spaced(&outcome.output))?,
             }
         }
         Ok(if failed { Done::No } else { Done::Fine })
@@ -71,9 +68,9 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
 }
 
 /// The models that a skill or the command line names.
-pub(super) async fn opened(skill: &Skill, targets: &Targets) -> Result<Opened, Failed> {
+pub(super) async fn opened(skill: &Skill, targets: &Targets, verbose: bool) -> Result<Opened, Failed> {
     let provider = skill.descriptor().provider.as_deref();
-    targets.or_provider(provider).open().await.map_err(|failed| match provider {
+    targets.or_provider(provider).open(verbose).await.map_err(|failed| match provider {
         Some(_) if failed.is_usage() => agents::skill(&skill.at("provider", failed.to_string())),
         _ => failed,
     })
@@ -90,15 +87,19 @@ pub(super) fn runner(
     if let Some(name) = &skill.descriptor().provider {
         backends = backends.with(name, opened.backends.clone());
     }
-    let tokens = opened.defaults.max_tokens;
+    let Defaults { max_attempts, temperature, max_tokens, timeout_seconds } = opened.defaults;
+    let defaults = PolicySpec {
+        attempts: max_attempts,
+        temperature,
+        max_tokens,
+        timeout_seconds,
+        ..PolicySpec::default()
+    };
     let (asking, cancel) = (asking.clone(), cancel.clone());
-    SkillRunnerService::new(backends).with_skill(skill.clone()).with_agent(move |agent| {
-        let agent = match (agent.max_tokens(), tokens) {
-            (None, Some(tokens)) => agent.with_max_tokens(tokens),
-            _ => agent,
-        };
-        asking.apply(agent, &cancel)
-    })
+    SkillRunnerService::new(backends)
+        .with_skill(skill.clone())
+        .with_defaults(defaults)
+        .with_agent(move |agent| asking.apply(agent, &cancel))
 }
 
 fn inputs(args: &Args, skill: &Skill) -> Result<Value, Failed> {

@@ -1,0 +1,249 @@
+//! Which configuration counts, and how a command says so (findings D1, D3, D4).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
+
+use super::config::{chat, of};
+use super::{Ran, command, example, refused, run, temporary};
+
+/// A folder outside of any repository, deleted with the value.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("formwork-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        Self(fs::canonicalize(folder).unwrap())
+    }
+
+    fn folder(&self, path: &str) -> PathBuf {
+        let folder = self.0.join(path);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    /// A configuration that is found wrong without a model or a server: a key is missing.
+    fn file(&self, path: &str) -> PathBuf {
+        let file = self.0.join(path);
+        self.folder(file.parent().unwrap().strip_prefix(&self.0).unwrap().to_str().unwrap());
+        fs::write(
+            &file,
+            "[providers.it]\nkind = \"openai\"\nmodel = \"m\"\napi_key_env = \"FORMWORK_NO_SUCH_KEY\"\n",
+        )
+        .unwrap();
+        file
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// `formwork doctor`, which says what was read, in a folder and for a user with this home. Where nothing is found, it is
+/// about a provider that can be examined without one.
+fn doctor(here: &Path, home: &Path) -> Command {
+    let mut command = command(&["doctor", "--provider", "it"]);
+    command.current_dir(here).env("HOME", home).env_remove("XDG_CONFIG_HOME");
+    command
+}
+
+/// The file that was read, by what the command says.
+fn read(ran: &Ran) -> Option<PathBuf> {
+    ran.stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("configuration: /"))
+        .map(|path| PathBuf::from(format!("/{path}")))
+}
+
+#[cfg(unix)]
+#[test]
+fn a_configuration_is_looked_for_in_the_project_and_then_in_the_users_folder() {
+    let place = Place::new("project");
+    let (above, user) = (place.file("formwork.toml"), place.file("home/.config/formwork/formwork.toml"));
+    let (root, deep) = (place.folder("repository"), place.folder("repository/a/b"));
+    let home = place.folder("home");
+    let found = |here: &Path| read(&run(doctor(here, &home), ""));
+    // Outside of a repository: the current folder alone.
+    assert_eq!(found(&deep), Some(user.clone()));
+    assert_eq!(found(&place.0), Some(above));
+    // Within one: up to its root.
+    place.folder("repository/.git");
+    assert_eq!(found(&deep), Some(user.clone()), "never above the repository");
+    let of_root = place.file("repository/formwork.toml");
+    assert_eq!((found(&deep), found(&root)), (Some(of_root.clone()), Some(of_root)));
+    let nearer = place.file("repository/a/formwork.toml");
+    assert_eq!(found(&deep), Some(nearer));
+    // XDG_CONFIG_HOME in place of ~/.config, if it is absolute.
+    let elsewhere = place.file("xdg/formwork/formwork.toml");
+    let empty = place.folder("empty");
+    for (folder, expected) in [(place.0.join("xdg"), elsewhere), (PathBuf::from("xdg"), user)] {
+        let mut command = doctor(&empty, &home);
+        command.env("XDG_CONFIG_HOME", folder);
+        assert_eq!(read(&run(command, "")), Some(expected));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_others_could_have_written_is_refused_unless_it_is_named() {
+    use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+
+    let place = Place::new("trust");
+    let (folder, home) = (place.folder("here"), place.folder("home"));
+    let file = place.file("here/formwork.toml");
+    let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    for (path, mode, usual) in [(&file, 0o646, 0o644), (&folder, 0o777, 0o755), (&folder, 0o1777, 0o755)] {
+        open(path, mode);
+        refused(&run(doctor(&folder, &home), ""), 2, "can be written by everyone; it was not read");
+        let mut named = doctor(&folder, &home);
+        named.env("FORMWORK_CONFIG", &file);
+        assert_eq!(read(&run(named, "")).as_ref(), Some(&file), "{mode:o}");
+        open(path, usual);
+        assert_eq!(read(&run(doctor(&folder, &home), "")).as_ref(), Some(&file));
+    }
+    // A link counts as what it leads to.
+    let linked = place.folder("linked");
+    symlink(&file, linked.join("formwork.toml")).unwrap();
+    open(&file, 0o646);
+    refused(&run(doctor(&linked, &home), ""), 2, "can be written by everyone");
+    open(&file, 0o644);
+    // Only root can give files away.
+    if chown(&file, Some(12_345), None).is_ok() {
+        refused(&run(doctor(&folder, &home), ""), 2, "belongs to another user; it was not read");
+    }
+}
+
+fn extract(more: &[&str]) -> Command {
+    let mut command = command(&[&["extract", "-s", &example("person.schema.json")], more].concat());
+    command.env("HOME", "/nowhere").env_remove("XDG_CONFIG_HOME");
+    command
+}
+
+const MARIA: &str = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#;
+
+fn bodies(server: &Server) -> Vec<Value> {
+    server.received().iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
+}
+
+#[test]
+fn the_environment_is_a_configuration_without_a_file() {
+    let server = chat(&[MARIA]);
+    let mut command = extract(&["-v", "x"]);
+    for (name, value) in [
+        ("KIND", "llama-server"),
+        ("MODEL", "m"),
+        ("STREAM", "false"),
+        ("BASE_URL", &format!("{}/v1", server.url())),
+    ] {
+        command.env(format!("FORMWORK__PROVIDERS__PRIMARY__{name}"), value);
+    }
+    command.env("FORMWORK__DEFAULTS__TEMPERATURE", "0.6");
+    let ran = run(command, "");
+    assert_eq!((ran.code, ran.stdout.trim()), (0, MARIA), "{}", ran.stderr);
+    assert_eq!(bodies(&server)[0]["temperature"], 0.6);
+    assert!(ran.stderr.contains("configuration: the environment\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("environment variable FORMWORK__DEFAULTS__TEMPERATURE\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn formwork_model_changes_the_model_and_nothing_else() {
+    let (first, second) = (chat(&["no"]), chat(&[MARIA]));
+    let text = format!("{}{}", of(&first), of(&second).replace("primary", "backup"));
+    let text = format!("[defaults]\nmax_attempts = 2\ntemperature = 0.9\n{text}");
+    let file = temporary("override.toml", text.replace("primary]", "primary]\nfirst_timeout_seconds = 5"));
+    let mut ask = extract(&["--config", &file, "-v", "x"]);
+    ask.env("FORMWORK_MODEL", "seven");
+    let ran = run(ask, "");
+    let sent = bodies(&first);
+    assert_eq!(
+        (&sent[0]["model"], &sent[0]["temperature"]),
+        (&json!("seven"), &json!(0.9)),
+        "{}",
+        ran.stderr
+    );
+    let said = "model: seven instead of the one of `primary` (FORMWORK_MODEL)";
+    assert!(
+        ran.stderr.contains(said) && ran.stderr.contains(&format!("configuration: {file}\n")),
+        "{}",
+        ran.stderr
+    );
+    let mut wrong = extract(&["--config", &file, "x"]);
+    wrong.env("FORMWORK_MODEL", "").env("FORMWORK__PROVIDERS__PRIMARY__MODEL", "[1]");
+    refused(&run(wrong, ""), 2, "the environment variable FORMWORK__PROVIDERS__PRIMARY__MODEL: invalid type");
+}
+
+#[test]
+fn the_servers_that_other_programs_know_by_variables_are_asked() {
+    let ollama = Server::start([Reply::json(
+        json!({"model": "m", "message": {"role": "assistant", "content": MARIA}, "done": true, "done_reason": "stop"})
+            .to_string(),
+    )])
+    .unwrap();
+    let mut ask = extract(&["--provider", "ollama", "--model", "m", "x"]);
+    ask.env("OLLAMA_HOST", ollama.address().to_string());
+    let ran = run(ask, "");
+    assert_eq!((ran.code, ran.stdout.trim()), (0, MARIA), "{}", ran.stderr);
+
+    let openai = chat(&[MARIA]);
+    let mut ask = extract(&["--provider", "openai", "--model", "m", "x"]);
+    ask.env("OPENAI_BASE_URL", format!("{}/v1", openai.url())).env("OPENAI_API_KEY", "k-123456789");
+    let ran = run(ask, "");
+    assert_eq!((ran.code, openai.received().len()), (0, 1), "{}", ran.stderr);
+
+    // What the file says wins, and another vendor is another server.
+    let named = chat(&[MARIA]);
+    let file =
+        temporary("named-url.toml", of(&named).replace("llama-server", "openai") + "api_key_env = \"\"\n");
+    let vendor = temporary("vendor-url.toml", of(&named));
+    for file in [file, vendor] {
+        let mut ask = extract(&["--config", &file, "x"]);
+        ask.env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1");
+        assert_eq!(run(ask, "").code, 0, "{file}");
+    }
+    assert_eq!(named.received().len(), 2);
+
+    let mut wrong = extract(&["--provider", "openai", "--model", "m", "x"]);
+    wrong.env("OPENAI_BASE_URL", "ftp://h").env("OPENAI_API_KEY", "k-123456789");
+    refused(&run(wrong, ""), 2, "is no base URL");
+}
+
+#[test]
+fn defaults_mean_the_same_for_every_command() {
+    let input = temporary("defaults-input.txt", "Plan a week.");
+    let rubric =
+        temporary("defaults-rubric.yaml", "name: r\ncriteria:\n  - {id: a, description: It is kind.}\n");
+    let wallet = example("wallets/whale.json");
+    let skill = "name: defaults\ndescription: d\ntemplate_type: LLM_JSON_GENERATION\nprompt: x\noutput: {shape: '{\"a\": string}'}\n";
+    let skill = temporary("defaults-skill.yaml", skill);
+    let (shape, person) = (example("feature-design.shape"), example("person.schema.json"));
+    let commands: [&[&str]; 6] = [
+        &["extract", "-s", &person, "x"],
+        &["shape", "run", "-s", &shape, "-i", &input],
+        &["chat", "What is JSON?"],
+        &["review", "--rubric", &rubric, &input],
+        &["skill", "run", &skill],
+        &["oracle", "score", &wallet, "--no-fallback"],
+    ];
+    for args in commands {
+        let server = chat(&["no", "no.", "no!", "no?"]);
+        let defaults =
+            "[defaults]\nmax_attempts = 4\ntemperature = 0.9\nmax_tokens = 77\ntimeout_seconds = 3000\n";
+        let name = format!("defaults-{}.toml", server.address().port());
+        let file = temporary(&name, format!("{defaults}{}", of(&server)));
+        let ran = run(command(&[args, &["--config", &file]].concat()), "");
+        let sent = bodies(&server);
+        assert_eq!(sent.len(), 4, "{args:?}: {}", ran.stderr);
+        assert_eq!(sent[0]["temperature"], 0.9, "{args:?}");
+        for body in &sent {
+            assert_eq!(body["max_tokens"], 77, "{args:?}: {body}");
+            assert!(body["temperature"].as_f64().unwrap() <= 0.9, "{args:?}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+use std::time::Duration;
+
+use formwork_core::{Policy, Temperature};
+use formwork_extract::ExtractorBuilder;
+use schemars::JsonSchema;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::common::seconds;
+
+/// How models are asked unless an application is told otherwise. Each field stands in place of the application's own
+/// default, with the same meaning for all applications and commands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Defaults {
+    /// The most answers that are asked for, over all targets, from 1 to 100.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "attempts")]
+    #[schemars(range(min = 1, max = 100))]
+    pub max_attempts: Option<u32>,
+    /// The temperature of the first attempt, from 0 to 2. That of further attempts is never higher.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "temperature")]
+    #[schemars(range(min = 0, max = 2))]
+    pub temperature: Option<f64>,
+    /// The most tokens of an answer, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "tokens")]
+    #[schemars(range(min = 1))]
+    pub max_tokens: Option<u32>,
+    /// Seconds for each input, all attempts and waits together.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
+    #[schemars(range(min = 0.001, max = 86400))]
+    pub timeout_seconds: Option<f64>,
+}
+
+impl Defaults {
+    /// Returns these defaults with the ones of `other` where these say nothing.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            max_attempts: self.max_attempts.or(other.max_attempts),
+            temperature: self.temperature.or(other.temperature),
+            max_tokens: self.max_tokens.or(other.max_tokens),
+            timeout_seconds: self.timeout_seconds.or(other.timeout_seconds),
+        }
+    }
+
+    /// Returns the limit on the time of each input, if there is one.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    }
+
+    /// Returns an extractor's builder with these settings. The temperature falls by a third of the first one with each
+    /// attempt, down to a third of it.
+    pub fn apply<T: DeserializeOwned + Send + 'static>(
+        &self,
+        mut builder: ExtractorBuilder<T>,
+    ) -> ExtractorBuilder<T> {
+        let Self { max_attempts, temperature, max_tokens, .. } = *self;
+        if max_attempts.is_some() || temperature.is_some() {
+            let mut policy = max_attempts.map_or_else(Policy::default, Policy::new);
+            if let Some(first) = temperature {
+                policy = policy.with_temperature(falling(first));
+            }
+            builder = builder.with_policy(policy);
+        }
+        if let Some(tokens) = max_tokens {
+            builder = builder.with_max_tokens(tokens);
+        }
+        match self.timeout() {
+            Some(deadline) => builder.with_deadline(deadline),
+            None => builder,
+        }
+    }
+}
+
+/// Three steps down from a temperature, rounded because people read them in logs.
+fn falling(first: f64) -> Temperature {
+    let steps = [3.0, 2.0, 1.0].map(|thirds| (first * thirds / 3.0 * 1000.0).round() / 1000.0);
+    Temperature::Steps(steps.to_vec())
+}
+
+fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    let attempts = u32::deserialize(deserializer)?;
+    let error = || D::Error::custom(format!("expected a number of attempts from 1 to 100, found {attempts}"));
+    Some(attempts).filter(|attempts| (1..=100).contains(attempts)).ok_or_else(error).map(Some)
+}
+
+fn temperature<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let first = f64::deserialize(deserializer)?;
+    let error = || D::Error::custom(format!("expected a temperature from 0 to 2, found {first}"));
+    Some(first).filter(|first| (0.0..=2.0).contains(first)).ok_or_else(error).map(Some)
+}
+
+fn tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    let tokens = u32::deserialize(deserializer)?;
+    let error = || D::Error::custom("expected a number of tokens from 1, found 0");
+    Some(tokens).filter(|tokens| *tokens > 0).ok_or_else(error).map(Some)
+}
