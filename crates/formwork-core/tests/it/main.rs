@@ -7,3 +7,4 @@ mod lessons;
 mod machine;
 mod policies;
 mod support;
+mod watch;
