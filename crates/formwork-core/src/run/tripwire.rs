@@ -37,10 +37,10 @@ pub(super) fn read(
     value: Option<&Value>,
     violations: &[Violation],
 ) -> Option<String> {
-    if !candidate.edits.is_empty() {
+    if !candidate.is_exact() {
         let around =
             |kind| matches!(kind, EditKind::Reasoning | EditKind::Escaped | EditKind::ControlCharacter);
-        let doubtful = candidate.edits.iter().any(|edit| around(edit.kind));
+        let doubtful = candidate.all_edits().iter().any(|edit| around(edit.kind));
         return if doubtful { None } else { not_json(&completion.text) };
     }
     if !violations.iter().any(|found| found.stage == Stage::Schema && is_structural(&found.rule)) {

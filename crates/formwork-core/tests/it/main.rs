@@ -6,5 +6,6 @@ mod laws;
 mod lessons;
 mod machine;
 mod policies;
+mod readings;
 mod support;
 mod watch;
