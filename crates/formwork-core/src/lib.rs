@@ -60,5 +60,5 @@ pub use schema::{Inline, Schema, Typed};
 pub use text::spaced;
 pub use time::Time;
 pub use validator::{Context, Structure, Validator};
-pub use violation::{MAX_FOUND, Report, Severity, Stage, Violation};
+pub use violation::{MAX_EXPECTED, MAX_FOUND, MAX_NAME, MAX_PATH, Report, Severity, Stage, Violation};
 pub use watch::Watch;

@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::{Examined, Run, State, of_answer, tripwire};
 use crate::feedback::cut_bytes;
 use crate::{
-    Ask, Call, Completion, Failure, Finish, Fit, Judgement, Lowered, Plan, Provenance, Source, Stage,
-    Violation, lift, spaced,
+    Ask, Call, Completion, Failure, Finish, Fit, Judgement, Lowered, MAX_PATH, Plan, Provenance, Source,
+    Stage, Violation, lift, spaced,
 };
 
 /// A document that is not accepted yet.
@@ -195,6 +195,8 @@ impl Run {
             let path = path.filter(|path| {
                 !path.is_root() && plan.contract.structure().subschema(path, &draft.value).is_some()
             });
+            // A name that the model wrote would stand in the schema and in the words of the patch.
+            let path = path.filter(|path| label(path).len() <= MAX_PATH);
             let Some(path) = path else { return Vec::new() };
             let reachable = path.get(&draft.value).is_some()
                 || path.parent().is_some_and(|parent| parent.get(&draft.value).is_some_and(Value::is_object));

@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::breach::{Breach, breach, is_structural};
+use crate::violation::write_place;
 use crate::{Call, Completion, Enforcement, Finish, Stage, Violation};
 
 /// Whether this answer was promised to keep to the schema that was sent, from its first byte to its last.
@@ -51,7 +52,9 @@ pub(super) fn read(
         None => Cow::Owned(serde_json::from_str(candidate.span.of(&completion.text)).ok()?),
     };
     let Breach { path, keyword } = breach(&value, &call.lowered)?;
-    Some(format!("the answer breaks `{keyword}` at {path}"))
+    let mut proof = format!("the answer breaks `{keyword}` at ");
+    write_place(&path, &mut proof);
+    Some(proof)
 }
 
 /// Says so if a text neither begins with a JSON document nor could be the beginning of one.
