@@ -1,6 +1,8 @@
 //! Evaluations: `cargo evals <evaluation>`.
 
 mod corpora;
+mod review;
+mod wallets;
 
 use std::process::ExitCode;
 
@@ -17,11 +19,17 @@ struct Args {
 enum Evaluation {
     /// Score reading, judging and lowering on third-party test data
     Corpora(corpora::Args),
+    /// Measure reviews: whether they are consistent, and whether judges agree with people
+    Review(review::Args),
+    /// Print wallets to evaluate the oracle with, each with the scores that are expected of it
+    Wallets(wallets::Args),
 }
 
 fn main() -> ExitCode {
     let done = match Args::parse().evaluation {
         Evaluation::Corpora(args) => corpora::run(&args),
+        Evaluation::Review(args) => review::run(&args),
+        Evaluation::Wallets(args) => wallets::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

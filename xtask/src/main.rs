@@ -2,11 +2,9 @@
 
 mod bench;
 mod registry;
-mod review;
 mod schema;
 mod servers;
 mod tidy;
-mod wallets;
 mod workspace;
 
 use std::process::ExitCode;
@@ -33,16 +31,12 @@ enum Chore {
     },
     /// Look after what is known of models, crates/formwork-dialect/registry/models.toml
     Registry(registry::Args),
-    /// Measure reviews: whether they are consistent, and whether judges agree with people
-    Review(review::Args),
     /// Write schemas/*.json from the Rust types
     Schema(schema::Args),
     /// Start and stop real model servers to test against
     Servers(servers::Args),
     /// Check what the compiler does not: layers, documents, tracked files
     Tidy(tidy::Args),
-    /// Print wallets to evaluate the oracle with, as many as are wanted
-    Wallets(wallets::Args),
 }
 
 fn main() -> ExitCode {
@@ -50,11 +44,9 @@ fn main() -> ExitCode {
         Chore::Bench(args) => bench::run(&args),
         Chore::Corpora { args } => evaluate("corpora", &args),
         Chore::Registry(args) => registry::run(&args),
-        Chore::Review(args) => review::run(&args),
         Chore::Schema(args) => schema::run(&args),
         Chore::Servers(args) => servers::run(&args),
         Chore::Tidy(args) => tidy::run(&args),
-        Chore::Wallets(args) => wallets::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

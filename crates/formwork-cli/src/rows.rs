@@ -68,9 +68,12 @@ pub struct ReadOutput {
     /// The document; the nearest one if none satisfies the schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// What was changed to read it.
+    /// What was changed to read it, and what was left out: the other documents are edits of kind `other_document`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edits: Option<Vec<Edit>>,
+    /// The other documents of the text, in its order; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Value>,
     /// Why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RowError>,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Enforcement, Fault, FaultKind, Lowered, Message, Rule, Time, Tool};
+use crate::{Enforcement, Fault, Lowered, Message, Rule, Time, Tool};
 
 /// How a model is asked to choose its tokens. What is `None` is left to the provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -201,7 +201,7 @@ impl Answer {
     /// Waits for all of it.
     ///
     /// # Errors
-    /// The fault that broke it off; [`FaultKind::BadWire`] if it ends without its end.
+    /// The fault that broke it off; [`FaultKind::Unreachable`](crate::FaultKind::Unreachable) if it ends without its end.
     pub async fn collect(mut self) -> Result<Completion, Fault> {
         let mut completion = Completion::new("");
         loop {
@@ -213,7 +213,7 @@ impl Answer {
                 }
                 Some(Err(fault)) => return Err(fault),
                 None => {
-                    return Err(Fault::new(FaultKind::BadWire, "the answer ended without its end marker"));
+                    return Err(Fault::cut_off("its end marker is missing"));
                 }
             }
         }

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Number, Value};
 use sha2::{Digest as _, Sha256};
 
+use crate::fit::is_of_root_type;
 use crate::{
     Context, Dependency, JsonPath, Report, Rule, Schema, Segment, Severity, Stage, Structure, Validator,
     Violation,
@@ -161,6 +162,20 @@ impl Contract {
         let parts = serde_json::json!([self.schema.name(), self.schema.document(), rules]);
         let hash = Sha256::digest(parts.to_string());
         hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Returns whether the schema allows a value of this type, whatever the value holds. Costs the same for a value of any
+    /// size.
+    pub fn allows_type_of(&self, value: &Value) -> bool {
+        let empty = match value {
+            Value::Array(_) => Value::Array(Vec::new()),
+            Value::Object(_) => Value::Object(serde_json::Map::new()),
+            Value::String(_) => Value::String(String::new()),
+            other => other.clone(),
+        };
+        let mut report = Report::default();
+        self.structure.validate(&empty, &Context::EMPTY, &mut report);
+        !report.violations().iter().any(is_of_root_type)
     }
 
     /// Examines a value and reports all that is wrong with it.

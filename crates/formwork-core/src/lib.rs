@@ -12,6 +12,7 @@
 //! Drivers, validators, dialects and providers live in the other crates of the family.
 //! `examples/embed-core.rs` uses it alone.
 
+mod accepts;
 mod call;
 mod capabilities;
 mod contract;
@@ -44,6 +45,7 @@ pub use contract::{Contract, Judgement, decode};
 pub use error::{Best, Error, ErrorKind};
 pub use fault::{Fault, FaultKind};
 pub use feedback::{Feedback, MAX_BYTES, MAX_LINES, MAX_PREVIOUS, Template};
+pub use fit::Fit;
 pub use formwork_json::{Edit, EditKind, JsonPath, Level, PathError, Segment, Span};
 pub use ledger::{Attempt, Cost, Failure, Origin, Outcome, Price, Provenance, Source, Verdict};
 pub use lesson::{Lesson, LessonKind};
@@ -63,5 +65,5 @@ pub use schema::{Inline, Schema, Typed};
 pub use text::spaced;
 pub use time::Time;
 pub use validator::{Context, Structure, Validator};
-pub use violation::{MAX_FOUND, Report, Severity, Stage, Violation};
+pub use violation::{MAX_EXPECTED, MAX_FOUND, MAX_NAME, MAX_PATH, Report, Severity, Stage, Violation};
 pub use watch::Watch;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::fit::Fit;
+use crate::accepts::Accepts;
 use crate::{Lowered, Stage, Violation};
 
 /// How the values that one node of the lowered schema governs are mapped back to the original schema.
@@ -226,13 +226,13 @@ impl<'a> Lifter<'a> {
 
     /// The variant that a value is meant to be.
     fn taken(&self, value: &Value, variants: &'a [Value]) -> Option<&'a Value> {
-        let mut strict = Fit::new(self.schema);
-        if let Some(taken) = variants.iter().find(|variant| strict.fits(value, variant)) {
+        let mut strict = Accepts::new(self.schema);
+        if let Some(taken) = variants.iter().find(|variant| strict.accepts(value, variant)) {
             return Some(taken);
         }
         // An answer that was not enforced may have names that no variant knows.
-        let mut tolerant = Fit::tolerant(self.schema);
-        variants.iter().find(|variant| tolerant.fits(value, variant))
+        let mut tolerant = Accepts::tolerant(self.schema);
+        variants.iter().find(|variant| tolerant.accepts(value, variant))
     }
 }
 

@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 
-use crate::fit::{Fit, is_type, same};
+use crate::accepts::{Accepts, is_type, same};
 use crate::lift::Lifter;
 use crate::{Lift, Lowered};
 
@@ -51,7 +51,7 @@ impl<'a> Writer<'a> {
     /// Writes a value that satisfies the node and is mapped back to what it stands for.
     fn checked(&self, node: &'a Value, value: &Value) -> Option<Written> {
         let written = self.node(node, value, 0)?;
-        let fits = Fit::new(self.schema).with_patterns(self.matches).fits(&written.sent, node);
+        let fits = Accepts::new(self.schema).with_patterns(self.matches).accepts(&written.sent, node);
         let back = self.lifter.lifted(written.sent.clone(), node).filter(|_| fits)?;
         same(&back, &written.meant).then_some(written)
     }

@@ -70,7 +70,7 @@ impl Rejection<'_> {
         let class = self.failure.class();
         match self.failure.violations() {
             [] => vec![(class, JsonPath::root().to_string())],
-            violations => violations.iter().map(|violation| (class, violation.path.to_string())).collect(),
+            violations => violations.iter().map(|violation| (class, violation.place())).collect(),
         }
     }
 

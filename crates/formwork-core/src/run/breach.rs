@@ -6,7 +6,7 @@
 use formwork_json::{JsonPath, Segment};
 use serde_json::Value;
 
-use crate::fit::{is_type, same};
+use crate::accepts::{is_type, same};
 use crate::{Lift, LiftOp, Loss, LossKind, Lowered};
 
 /// A keyword of the sent schema, and where in the answer, as it was written, it is broken.

@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::{Examined, Run, State, of_answer, tripwire};
 use crate::feedback::cut_bytes;
 use crate::{
-    Ask, Call, Completion, Failure, Finish, Judgement, Lowered, Plan, Provenance, Source, Stage, Violation,
-    lift, spaced,
+    Ask, Call, Completion, Failure, Finish, Fit, Judgement, Lowered, MAX_PATH, Plan, Provenance, Source,
+    Stage, Violation, lift, spaced,
 };
 
 /// A document that is not accepted yet.
@@ -64,18 +64,15 @@ impl Run {
         }
     }
 
-    /// Takes the first candidate that satisfies the contract, or the one with the fewest violations.
+    /// Takes the candidate that [fits](Fit) the contract best.
     fn examine_whole(&self, plan: &Plan, completion: &Completion, candidates: Vec<Candidate>) -> Examined {
-        let mut nearest: Option<(usize, Draft, Vec<Violation>, Candidate)> = None;
+        let mut nearest: Option<(Fit, Draft, Vec<Violation>, Candidate)> = None;
         for mut candidate in candidates {
             let value = std::mem::take(&mut candidate.value);
             let (draft, violations) = self.draft(plan, completion, &candidate, value);
-            let accepted = violations.is_empty();
-            if nearest.as_ref().is_none_or(|(fewest, ..)| violations.len() < *fewest) {
-                nearest = Some((violations.len(), draft, violations, candidate));
-            }
-            if accepted {
-                break;
+            let fit = Fit::new(&candidate, &violations);
+            if nearest.as_ref().is_none_or(|(best, ..)| fit > *best) {
+                nearest = Some((fit, draft, violations, candidate));
             }
         }
         let Some((_, draft, violations, candidate)) = nearest else {
@@ -85,13 +82,18 @@ impl Run {
             let value = Some(&draft.value).filter(|_| call.lowered.lift.is_empty());
             tripwire::read(call, completion, &candidate, value, &violations)
         });
-        let cut = completion.finish == Finish::Length && candidate.closed_at().is_some();
+        let cut = match completion.finish {
+            Finish::Length => candidate.closed_at().is_some(),
+            // Nobody knows how many more documents there would have been.
+            Finish::Stopped => candidate.closed_at().is_some() || candidate.is_sequence(),
+            _ => false,
+        };
         let failure = match violations {
             _ if cut => Some(truncated()),
             violations if violations.is_empty() => None,
             violations => Some(Failure::Invalid { violations }),
         };
-        Examined { draft: Some(draft), edits: candidate.edits, failure, ignored }
+        Examined { draft: Some(draft), edits: candidate.all_edits(), failure, ignored }
     }
 
     /// The open call, if its answer was promised to keep to the schema of the whole document.
@@ -116,7 +118,7 @@ impl Run {
         let (value, unlifted) = lift(value, &lowered);
         let untouched = lowered.lift.is_empty() && within(candidate).next().is_none();
         let text = if untouched { candidate.span.of(&completion.text).to_owned() } else { spaced(&value) };
-        let source = if candidate.edits.is_empty() { Source::Native } else { Source::Repaired };
+        let source = if candidate.is_exact() { Source::Native } else { Source::Repaired };
         let mut provenance = vec![Provenance { path: JsonPath::root(), source, attempt: self.attempt() }];
         let Judgement { mut violations, warnings, .. } = self.judge(plan, &value, unlifted);
         if let Some(at) =
@@ -146,7 +148,7 @@ impl Run {
                 of_answer("json", "an object with the values that were asked for", "something else");
             return Examined::failed(Failure::NotJson { violations: vec![violation] });
         };
-        let edits = candidate.edits;
+        let edits = candidate.all_edits();
         let Some(Draft { text, provenance, .. }) = &self.draft else {
             return Examined { edits, ..Examined::failed(truncated()) };
         };
@@ -193,6 +195,8 @@ impl Run {
             let path = path.filter(|path| {
                 !path.is_root() && plan.contract.structure().subschema(path, &draft.value).is_some()
             });
+            // A name that the model wrote would stand in the schema and in the words of the patch.
+            let path = path.filter(|path| label(path).len() <= MAX_PATH);
             let Some(path) = path else { return Vec::new() };
             let reachable = path.get(&draft.value).is_some()
                 || path.parent().is_some_and(|parent| parent.get(&draft.value).is_some_and(Value::is_object));
