@@ -19,6 +19,7 @@ pub(crate) struct Partials {
     strict: Option<Incremental>,
     /// How many bytes the text had when a value was last made of it.
     shown: usize,
+    has_shown: bool,
     /// The last value of the tolerant reader.
     last: Option<Value>,
 }
@@ -32,7 +33,15 @@ const TOLERANT_STEPS: usize = 64;
 
 impl Partials {
     pub(crate) fn new(plan: Arc<Plan>, lowered: Arc<Lowered>) -> Self {
-        Self { plan, lowered, text: String::new(), strict: Some(Incremental::new()), shown: 0, last: None }
+        Self {
+            plan,
+            lowered,
+            text: String::new(),
+            strict: Some(Incremental::new()),
+            shown: 0,
+            has_shown: false,
+            last: None,
+        }
     }
 
     /// Takes more text; the document after it, if that is worth showing.
@@ -52,21 +61,22 @@ impl Partials {
                 Progress::Complete { .. } | Progress::Stuck { .. } => self.turn_tolerant(),
             }
         }
-        if self.is_due(TOLERANT_STEPS) { self.tolerant_value() } else { None }
+        if self.is_due(TOLERANT_STEPS) { self.tolerant_value(false) } else { None }
     }
 
-    /// Takes the end of the answer; the document as it is read then, unless it was shown.
+    /// Takes the end of the answer. Returns the document as it is read then, unless it was shown; if none was shown, one
+    /// of another type than the schema asks for too.
     pub(crate) fn end(mut self) -> Option<Value> {
         let progress = self.strict.as_ref().map(Incremental::progress);
-        if matches!(progress, Some(Progress::Complete { .. })) {
+        if self.has_shown && matches!(progress, Some(Progress::Complete { .. })) {
             return None;
         }
         self.turn_tolerant();
-        self.tolerant_value()
+        self.tolerant_value(!self.has_shown)
     }
 
     fn turn_tolerant(&mut self) {
-        if let Some(reader) = self.strict.take() {
+        if let Some(reader) = self.strict.take().filter(|_| self.has_shown) {
             self.last = reader.snapshot().map(|value| self.lifted(value));
         }
     }
@@ -78,11 +88,14 @@ impl Partials {
     fn strict_value(&mut self) -> Option<Value> {
         self.shown = self.text.len();
         let value = self.lifted(self.strict.as_ref()?.snapshot()?);
-        Some(value).filter(|value| self.plan.contract().allows_type_of(value))
+        let value = Some(value).filter(|value| self.plan.contract().allows_type_of(value));
+        self.has_shown |= value.is_some();
+        value
     }
 
-    /// The candidate that fits the schema best; nothing if the last one was the same.
-    fn tolerant_value(&mut self) -> Option<Value> {
+    /// The candidate that fits the schema best, of the type that it asks for unless `any_type`; nothing if the last one
+    /// was the same.
+    fn tolerant_value(&mut self, any_type: bool) -> Option<Value> {
         self.shown = self.text.len();
         let contract = self.plan.contract();
         let candidates = read(&self.text, self.plan.level()).ok()?.into_candidates();
@@ -92,7 +105,7 @@ impl Partials {
                 let value = self.lifted(std::mem::take(&mut candidate.value));
                 (candidate, value)
             })
-            .filter(|(_, value)| contract.allows_type_of(value))
+            .filter(|(_, value)| any_type || contract.allows_type_of(value))
             .collect();
         let value = if fitting.len() < 2 {
             fitting.pop()?.1
@@ -100,7 +113,7 @@ impl Partials {
             let ranked = fitting.into_iter().rev().map(|(candidate, value)| {
                 let mut report = Report::default();
                 contract.structure().validate(&value, &Context::EMPTY, &mut report);
-                (Fit::new(&candidate, report.violations()), value)
+                (Fit::new(contract.schema().document(), &candidate, &value, report.violations()), value)
             });
             // Of equals the last one is taken, which is the reader's best guess.
             ranked.max_by_key(|(fit, _)| *fit)?.1
@@ -108,6 +121,7 @@ impl Partials {
         if self.last.as_ref() == Some(&value) {
             return None;
         }
+        self.has_shown = true;
         self.last = Some(value.clone());
         Some(value)
     }

@@ -87,7 +87,9 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
     let schema = match &args.schema {
         Some(path) => {
             files::one_standard_input(&[path, &args.file])?;
-            Some(files::compiled(path, &files::json(path)?, Formats::Assert)?)
+            let document = files::json(path)?;
+            let schema = files::compiled(path, &document, Formats::Assert)?;
+            Some((document, schema))
         }
         None => None,
     };
@@ -95,10 +97,11 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
     let mut all = Vec::new();
     let output = match read_bytes(&files::bytes(&args.file)?, level) {
         Ok(reading) => {
+            let schema = schema.as_ref().map(|(document, schema)| (document, schema.as_ref()));
             if args.all && !args.json {
                 all = reading.documents().into_iter().map(|document| document.value.clone()).collect();
             }
-            chosen(Value::from(name.clone()), reading, schema.as_deref())
+            chosen(Value::from(name.clone()), reading, schema)
         }
         Err(error) => failed(Value::from(name.clone()), error.into()),
     };
@@ -142,22 +145,23 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
 
 fn read_row(row: ReadInput, level: Level) -> ReadOutput {
     let ReadInput { id, input, schema } = row;
-    let schema = match schema.as_ref().map(compile).transpose() {
-        Ok(schema) => schema,
+    let compiled = match schema.as_ref().map(compile).transpose() {
+        Ok(compiled) => compiled,
         Err(error) => return failed(id, error.into()),
     };
     match read(&input, level) {
-        Ok(reading) => chosen(id, reading, schema.as_deref()),
+        Ok(reading) => chosen(id, reading, schema.as_ref().zip(compiled.as_deref())),
         Err(error) => failed(id, error.into()),
     }
 }
 
 /// Returns the candidate that [fits](Fit) the schema best, or the best guess without a schema, and the other documents.
-fn chosen(id: Value, reading: Reading, schema: Option<&Compiled>) -> ReadOutput {
+fn chosen(id: Value, reading: Reading, schema: Option<(&Value, &Compiled)>) -> ReadOutput {
     let mut best: Option<(Option<Fit>, Vec<Violation>, &Candidate)> = None;
     for candidate in reading.candidates() {
-        let violations = schema.map(|schema| files::violations(schema, &candidate.value)).unwrap_or_default();
-        let fit = schema.map(|_| Fit::new(candidate, &violations));
+        let violations =
+            schema.map(|(_, schema)| files::violations(schema, &candidate.value)).unwrap_or_default();
+        let fit = schema.map(|(schema, _)| Fit::new(schema, candidate, &candidate.value, &violations));
         if best.as_ref().is_none_or(|(best, ..)| fit > *best) {
             best = Some((fit, violations, candidate));
         }
