@@ -6,10 +6,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Number, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::fit::is_of_root_type;
 use crate::{
     Context, Dependency, JsonPath, Report, Rule, Schema, Segment, Severity, Stage, Structure, Validator,
-    Violation,
+    Violation, root,
 };
 
 /// What an answer must satisfy: a JSON Schema, then the Rust type, then the checks.
@@ -164,18 +163,10 @@ impl Contract {
         hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Returns whether the schema allows a value of this type, whatever the value holds. Costs the same for a value of any
-    /// size.
+    /// Returns whether the schema is meant for a value of this JSON type, whatever the value holds. A schema without a
+    /// `type` whose keywords are all about objects is taken for one of objects, and likewise for arrays.
     pub fn allows_type_of(&self, value: &Value) -> bool {
-        let empty = match value {
-            Value::Array(_) => Value::Array(Vec::new()),
-            Value::Object(_) => Value::Object(serde_json::Map::new()),
-            Value::String(_) => Value::String(String::new()),
-            other => other.clone(),
-        };
-        let mut report = Report::default();
-        self.structure.validate(&empty, &Context::EMPTY, &mut report);
-        !report.violations().iter().any(is_of_root_type)
+        root::allows_type_of(self.schema.document(), value)
     }
 
     /// Examines a value and reports all that is wrong with it.

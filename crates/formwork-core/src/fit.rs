@@ -1,8 +1,9 @@
 use std::cmp::Reverse;
 
 use formwork_json::Candidate;
+use serde_json::Value;
 
-use crate::{Stage, Violation};
+use crate::{Stage, Violation, root};
 
 /// How well one reading of a text fits a contract; the greatest fits best.
 ///
@@ -13,31 +14,32 @@ use crate::{Stage, Violation};
 /// use formwork_core::{Fit, Stage, Violation};
 /// use formwork_json::{Level, read};
 ///
+/// let schema = serde_json::json!({"type": "object"});
 /// let reading = read(r#"As in [1]: {"name": 5, "age": "x"}"#, Level::Clean)?;
 /// let [person, aside] = reading.candidates() else { panic!() };
 /// let wrong = |path: &str| Violation::new(path.parse().unwrap(), "type", Stage::Schema);
-/// assert!(Fit::new(person, &[wrong("$.name"), wrong("$.age")]) > Fit::new(aside, &[wrong("$")]));
+/// let person = Fit::new(&schema, person, &person.value, &[wrong("$.name"), wrong("$.age")]);
+/// assert!(person > Fit::new(&schema, aside, &aside.value, &[wrong("$")]));
 /// # Ok::<(), formwork_json::ReadError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fit {
-    root: bool,
+    has_root_type: bool,
     violations: Reverse<usize>,
     end: usize,
 }
 
 impl Fit {
-    /// Returns the fit of a candidate with what is wrong with its value.
-    pub fn new(candidate: &Candidate, violations: &[Violation]) -> Self {
+    /// Returns the fit of a candidate for a schema. `value` is the candidate's value in the form that the schema
+    /// describes, and `violations` what is wrong with it.
+    pub fn new(schema: &Value, candidate: &Candidate, value: &Value, violations: &[Violation]) -> Self {
+        let is_of_root = |violation: &Violation| {
+            violation.path.is_root() && violation.rule == "type" && violation.stage == Stage::Schema
+        };
         Self {
-            root: !violations.iter().any(is_of_root_type),
+            has_root_type: root::allows_type_of(schema, value) && !violations.iter().any(is_of_root),
             violations: Reverse(violations.len()),
             end: candidate.span.end,
         }
     }
-}
-
-/// Whether a violation says that the root has another type than the schema asks for.
-pub(crate) fn is_of_root_type(violation: &Violation) -> bool {
-    violation.path.is_root() && violation.rule == "type" && violation.stage == Stage::Schema
 }

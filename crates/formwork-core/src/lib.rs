@@ -30,6 +30,7 @@ mod normalise;
 mod plan;
 mod policy;
 mod provider;
+mod root;
 mod rule;
 mod run;
 mod schema;

@@ -166,6 +166,11 @@ impl Plan {
         &self.contract
     }
 
+    /// How tolerantly answers are read.
+    pub const fn level(&self) -> Level {
+        self.level
+    }
+
     /// The names of the targets, in order.
     pub fn targets(&self) -> impl Iterator<Item = &str> {
         self.targets.iter().map(|target| target.name.as_str())

@@ -88,22 +88,26 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
     let schema = match &args.schema {
         Some(path) => {
             files::one_standard_input(&[path, &args.file])?;
-            Some(files::compiled(path, &files::json(path)?, Formats::Assert)?)
+            let document = files::json(path)?;
+            let schema = files::compiled(path, &document, Formats::Assert)?;
+            Some((document, schema))
         }
         None => None,
     };
     if args.jsonl {
-        let answer = |row| read_row(row, schema.as_deref(), level);
+        let schema = schema.as_ref().map(|(document, schema)| (document, schema.as_ref()));
+        let answer = |row| read_row(row, schema, level);
         return jsonl::each_row(&args.file, args.allow_failures, answer, failed);
     }
     let name = files::name(&args.file);
     let mut all = Vec::new();
     let read = match read_bytes(&files::bytes(&args.file)?, level) {
         Ok(reading) => {
+            let schema = schema.as_ref().map(|(document, schema)| (document, schema.as_ref()));
             if args.all && !args.json {
                 all = reading.documents().into_iter().map(|document| document.value.clone()).collect();
             }
-            chosen(Value::from(name.clone()), reading, schema.as_deref())
+            chosen(Value::from(name.clone()), reading, schema)
         }
         Err(error) => failed(Value::from(name.clone()), error.into()),
     };
@@ -141,24 +145,25 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
     Ok(if read.ok { Done::Fine } else { Done::No })
 }
 
-fn read_row(row: ReadInput, common: Option<&Compiled>, level: Level) -> ReadOutput {
+fn read_row(row: ReadInput, common: Option<(&Value, &Compiled)>, level: Level) -> ReadOutput {
     let ReadInput { id, input, schema } = row;
     let own = match schema.as_ref().map(compile).transpose() {
         Ok(own) => own,
         Err(error) => return failed(id, error.into()),
     };
     match read(&input, level) {
-        Ok(reading) => chosen(id, reading, own.as_deref().or(common)),
+        Ok(reading) => chosen(id, reading, schema.as_ref().zip(own.as_deref()).or(common)),
         Err(error) => failed(id, error.into()),
     }
 }
 
 /// Returns the candidate that [fits](Fit) the schema best, or the best guess without a schema, and the other documents.
-fn chosen(id: Value, reading: Reading, schema: Option<&Compiled>) -> ReadOutput {
+fn chosen(id: Value, reading: Reading, schema: Option<(&Value, &Compiled)>) -> ReadOutput {
     let mut best: Option<(Option<Fit>, Vec<Violation>, &Candidate)> = None;
     for candidate in reading.candidates() {
-        let violations = schema.map(|schema| files::violations(schema, &candidate.value)).unwrap_or_default();
-        let fit = schema.map(|_| Fit::new(candidate, &violations));
+        let violations =
+            schema.map(|(_, schema)| files::violations(schema, &candidate.value)).unwrap_or_default();
+        let fit = schema.map(|(schema, _)| Fit::new(schema, candidate, &candidate.value, &violations));
         if best.as_ref().is_none_or(|(best, ..)| fit > *best) {
             best = Some((fit, violations, candidate));
         }

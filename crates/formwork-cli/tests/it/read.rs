@@ -123,6 +123,37 @@ fn other_documents_are_named_and_printed_on_request() {
 }
 
 #[test]
+fn the_type_that_the_schema_means_chooses_before_anything_else() {
+    let wrong = json!({"a": 5, "b": "x"});
+    let right = json!({"a": "x", "b": 1});
+    let variants = json!([
+        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a", "b"]},
+        {"type": "object", "properties": {"c": {"type": "string"}}, "required": ["c"]},
+    ]);
+    let members =
+        json!({"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a", "b"]});
+    for schema in [
+        json!({"type": "object", "properties": members["properties"], "required": ["a", "b"]}),
+        // An array satisfies this one, and nobody means that.
+        members.clone(),
+        json!({"$ref": "#/$defs/m", "$defs": {"m": members}}),
+        json!({"anyOf": variants}),
+    ] {
+        for (document, ok) in [(&wrong, false), (&right, true)] {
+            for text in [
+                format!("As in [1]: {document}"),
+                format!("{document} (see [1], [2])"),
+                format!("```\n[1]\n```\n{document}"),
+            ] {
+                let row = json!({"id": 1, "input": text, "schema": schema});
+                let output = formwork(&["read", "--jsonl"], row.to_string()).rows().remove(0);
+                assert_eq!((&output["value"], &output["ok"]), (document, &json!(ok)), "{schema}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
 fn rows_are_answered_one_by_one() {
     let rows = [
         json!({"id": 1, "input": "{\"a\": 1}"}).to_string(),

@@ -70,7 +70,8 @@ impl Run {
         for mut candidate in candidates {
             let value = std::mem::take(&mut candidate.value);
             let (draft, violations) = self.draft(plan, completion, &candidate, value);
-            let fit = Fit::new(&candidate, &violations);
+            let schema = plan.contract.schema().document();
+            let fit = Fit::new(schema, &candidate, &draft.value, &violations);
             if nearest.as_ref().is_none_or(|(best, ..)| fit > *best) {
                 nearest = Some((fit, draft, violations, candidate));
             }
