@@ -65,8 +65,8 @@ async fn listen(
                 completion.reasoning.push_str(&text);
                 thinking.push(&text)
             }
-            Delta::End { finish, usage, closed_at, model } => {
-                let completion = Completion { finish, usage, closed_at, model, ..completion };
+            Delta::End { finish, usage, closed_at, restrained, model } => {
+                let completion = Completion { finish, usage, closed_at, restrained, model, ..completion };
                 return Ok(Ok(Heard { completion, stopped: None }));
             }
             _ => None,

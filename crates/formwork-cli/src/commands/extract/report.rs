@@ -39,7 +39,16 @@ impl Observer for Report {
         for edit in &attempt.edits {
             eprintln!("  edit: {edit}");
         }
+        if attempt.restrained {
+            eprintln!(
+                "  restrained: the policy for tiny models ended what the model would have gone on with"
+            );
+        }
         match &attempt.verdict {
+            Verdict::Accepted if !attempt.closed.is_empty() => {
+                let paths: Vec<_> = attempt.closed.iter().map(ToString::to_string).collect();
+                eprintln!("  accepted, although the limit of tokens cut {}", paths.join(", "));
+            }
             Verdict::Accepted => eprintln!("  accepted"),
             Verdict::Cancelled => eprintln!("  cancelled"),
             Verdict::Failed { failure } => report(failure),
