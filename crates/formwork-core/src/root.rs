@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::lift::is_type;
+use crate::accepts::is_type;
 
 /// How many references are followed: a schema may refer to itself.
 const MAX_JUMPS: usize = 32;

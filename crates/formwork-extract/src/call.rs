@@ -75,9 +75,9 @@ async fn listen(
                 // Spans are bytes of the answer's text.
                 thinking.push(&text).map(|runaway| runaway.with_span(None))
             }
-            Delta::End { finish, usage, closed_at, model } => {
+            Delta::End { finish, usage, closed_at, restrained, model } => {
                 let Completion { text, reasoning, .. } = std::mem::replace(completion, Completion::new(""));
-                *completion = Completion { text, reasoning, finish, usage, closed_at, model };
+                *completion = Completion { text, reasoning, finish, usage, closed_at, restrained, model };
                 return Ok(Ok(None));
             }
             _ => None,

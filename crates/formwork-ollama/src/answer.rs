@@ -174,6 +174,7 @@ impl Messages for Lines {
                 finish,
                 usage: self.usage(&line),
                 closed_at: None,
+                restrained: false,
                 model: line.model,
             });
         }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod bounds;
+mod closed;
 mod laws;
 mod lessons;
 mod machine;

@@ -23,7 +23,13 @@ fn deltas() -> Vec<Delta> {
         Delta::Reasoning("hm, Łódź".into()),
         Delta::Text("{\"city\": \"Łó".into()),
         Delta::Text("dź🌍\"}".into()),
-        Delta::End { finish: Finish::Stop, usage, closed_at: None, model: Some("m".into()) },
+        Delta::End {
+            finish: Finish::Stop,
+            usage,
+            closed_at: None,
+            restrained: false,
+            model: Some("m".into()),
+        },
     ]
 }
 

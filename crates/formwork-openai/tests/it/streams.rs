@@ -27,7 +27,7 @@ fn an_answer() {
     let expected = [
         Delta::Text("{\"a\"".to_owned()),
         Delta::Text(": 1}".to_owned()),
-        Delta::End { finish: Finish::Stop, usage, closed_at: None, model },
+        Delta::End { finish: Finish::Stop, usage, closed_at: None, restrained: false, model },
     ];
     assert_eq!(deltas, expected);
 }

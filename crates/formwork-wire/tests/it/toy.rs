@@ -48,9 +48,13 @@ impl Messages for Lines {
             return Err(Fault::new(FaultKind::Overloaded, "the secret sesame is not taken"));
         }
         out.push_back(match text {
-            "end" => {
-                Delta::End { finish: Finish::Stop, usage: Usage::default(), closed_at: None, model: None }
-            }
+            "end" => Delta::End {
+                finish: Finish::Stop,
+                usage: Usage::default(),
+                closed_at: None,
+                restrained: false,
+                model: None,
+            },
             text => Delta::Text(text.to_owned()),
         });
         Ok(())
