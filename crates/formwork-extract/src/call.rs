@@ -1,5 +1,6 @@
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::time::Duration;
 
 use formwork_core::{
     Answer, Call, Completion, Delta, Fault, FaultKind, Finish, Provider, Usage, Violation, Watch,
@@ -27,20 +28,31 @@ pub(crate) async fn make(
     audience: &Audience<'_>,
 ) -> Result<Result<Heard, Fault>, Interruption> {
     let mut completion = Completion::new("");
-    match listen(provider, call, interrupt, audience, &mut completion).await {
-        Err(Interruption::Late) if completion.text.is_empty() => {
+    let result = listen(provider, call, interrupt, audience, &mut completion).await;
+    let is_late = match &result {
+        Err(interruption) => *interruption == Interruption::Late,
+        Ok(Err(fault)) => {
+            fault.kind == FaultKind::Timeout && interrupt.left().is_some_and(|left| left <= DEADLINE_SLACK)
+        }
+        Ok(Ok(_)) => false,
+    };
+    if is_late && !completion.text.is_empty() {
+        let usage = Usage::estimate(call, completion.text.len() + completion.reasoning.len());
+        let completion = completion.with_finish(Finish::Length).with_usage(usage);
+        return Ok(Ok(Heard { completion, stopped: None }));
+    }
+    match result {
+        Ok(heard) => Ok(heard.map(|stopped| Heard { completion, stopped })),
+        Err(Interruption::Late) => {
             Ok(Err(Fault::new(FaultKind::Timeout, "the deadline passed before the answer began")))
         }
-        Err(Interruption::Late) => {
-            let usage = Usage::estimate(call, completion.text.len() + completion.reasoning.len());
-            let completion = completion.with_finish(Finish::Length).with_usage(usage);
-            Ok(Ok(Heard { completion, stopped: None }))
-        }
-        Err(cancelled) => Err(cancelled),
-        Ok(Err(fault)) => Ok(Err(fault)),
-        Ok(Ok(stopped)) => Ok(Ok(Heard { completion, stopped })),
+        Err(Interruption::Cancelled) => Err(Interruption::Cancelled),
     }
 }
+
+/// How long before the deadline a time-out is one of the deadline: transports and engines keep the same deadline on
+/// clocks of their own.
+const DEADLINE_SLACK: Duration = Duration::from_millis(50);
 
 /// Reads an answer into `completion`. Returns why it was stopped before its end, if it was and the document was not
 /// whole by then.

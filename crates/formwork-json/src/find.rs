@@ -100,7 +100,7 @@ impl Scan<'_> {
         let source = self.source;
         for (open, close) in REASONING {
             if source.starts_with_tag(self.at, open) {
-                // The tags are ASCII, so that no character that a tag begins with can stand inside of another.
+                // Tags are ASCII: a place that begins like one is the beginning of a character.
                 let first = close.chars().next().unwrap_or('<');
                 let mut at = source.find(self.at, |c| c == first);
                 while at < source.end() && !source.starts_with_tag(at, close) {

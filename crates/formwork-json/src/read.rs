@@ -244,8 +244,8 @@ fn rank(found: &Found) -> (bool, bool, usize, usize) {
     (found.fenced, !doubtful, found.span.len(), found.span.start)
 }
 
-/// The candidates, best guess first, with what stands around them: in one list for all, because there may be as many of
-/// the ones as of the others.
+/// The candidates, best guess first, with what stands around them in one list that they share: a list for each would take
+/// time and memory quadratic in the text.
 fn with_surroundings(
     text: &str,
     sequence: Option<Found>,

@@ -87,7 +87,7 @@ impl Run {
         });
         let cut = match completion.finish {
             Finish::Length => candidate.closed_at().is_some(),
-            // Nobody knows how many more documents there would have been.
+            // More documents of the sequence may have been on the way.
             Finish::Stopped => candidate.closed_at().is_some() || candidate.is_sequence(),
             _ => false,
         };

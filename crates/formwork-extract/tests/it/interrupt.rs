@@ -58,6 +58,28 @@ async fn an_answer_that_the_deadline_cuts_off_is_truncated_and_what_came_of_it_i
 }
 
 #[tokio::test]
+async fn a_provider_that_keeps_the_same_deadline_itself_makes_no_difference() {
+    for (pieces, after, expected) in [
+        (&[r#"{"name": "Mar"#][..], MINUTE, "truncated"),
+        // A clock of its own may be a little ahead.
+        (&[r#"{"name": "Mar"#][..], MINUTE - Duration::from_millis(5), "truncated"),
+        (&[][..], MINUTE, "fault"),
+        // A limit that is not the deadline is a fault that may pass.
+        (&[r#"{"name": "Mar"#][..], MINUTE / 2, "fault"),
+    ] {
+        let clock = Arc::new(VirtualClock::default());
+        let model = Endless::new(pieces, Then::TimeOut(after, clock.clone()));
+        let builder = persons(&model).0.with_clock(clock).with_deadline(MINUTE);
+        let error = builder.build().unwrap().extract(TEXT).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), classes(error.attempts())[0]),
+            (ErrorKind::Deadline, expected),
+            "{after:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_provider_that_never_stops_ends_at_the_deadline() {
     let clock = Arc::new(VirtualClock::default());
     let model = Endless::new(&[], Then::Repeat(" ", clock.clone()));
