@@ -29,11 +29,7 @@ impl Run {
                 (self.bounded_whole(plan, target, rung, limit), messages)
             }
             Ask::Patch(paths) => {
-                let schema = self.patch_schema(plan, paths);
-                let tighten = self.tighten(plan);
-                let max_tokens = self.max_tokens.or(target.capabilities.default_max_tokens);
-                let request = LowerRequest { tighten, max_tokens, ..LowerRequest::new(&schema) };
-                let lowered = rung.lower.lower(&request).map_err(|refused| refused.to_string())?;
+                let lowered = self.patch(plan, target, rung, paths)?;
                 let mut messages = self.task(plan, lowered.shown.as_ref());
                 messages.push(Message::user(self.patch_words(paths)));
                 (Arc::new(lowered), messages)
@@ -56,6 +52,33 @@ impl Run {
             tools: Vec::new(),
         };
         Ok((call, skipped))
+    }
+
+    /// The lowered schema of a patch.
+    ///
+    /// # Errors
+    /// Why these values cannot be asked for alone: no value would keep to the rules, or the dialect cannot take the schema.
+    fn patch(&self, plan: &Plan, target: &Target, rung: &Rung, paths: &[JsonPath]) -> Result<Lowered, String> {
+        let schema = self.patch_schema(plan, paths);
+        let is_empty = |schema: &Value| {
+            let (low, high) = (schema["minimum"].as_f64(), schema["maximum"].as_f64());
+            low.zip(high).is_some_and(|(low, high)| low > high) || schema["enum"].as_array().is_some_and(Vec::is_empty)
+        };
+        if let Some((name, _)) =
+            schema["properties"].as_object().into_iter().flatten().find(|(_, schema)| is_empty(schema))
+        {
+            return Err(format!("no value of `{name}` keeps to the rules beside the other values"));
+        }
+        let max_tokens = self.max_tokens.or(target.capabilities.default_max_tokens);
+        let request = LowerRequest { tighten: self.tighten(plan), max_tokens, ..LowerRequest::new(&schema) };
+        rung.lower.lower(&request).map_err(|refused| refused.to_string())
+    }
+
+    /// Whether these values can be asked for alone.
+    pub(super) fn can_patch(&self, plan: &Plan, paths: &[JsonPath]) -> bool {
+        let target = plan.targets.get(self.target);
+        let rung = target.and_then(|target| target.rungs.get(self.rung));
+        target.zip(rung).is_some_and(|(target, rung)| self.patch(plan, target, rung, paths).is_ok())
     }
 
     /// The schema of the whole document, bounded to what the limit of tokens holds where that is wanted and possible.
