@@ -10,7 +10,7 @@ use super::draft::label;
 use crate::feedback::cut_bytes;
 use crate::plan::Rung;
 use crate::{
-    Ask, Call, Capabilities, Enforcement, LowerRequest, Lowered, Message, Plan, Role, Rule, Sampling, Shown,
+    Ask, Call, Capabilities, Enforcement, Failure, LowerRequest, Lowered, Message, Plan, Role, Rule, Sampling, Shown,
     Target, Tighten, spaced,
 };
 
@@ -23,7 +23,9 @@ impl Run {
             Ask::Whole => {
                 let mut messages = self.task(plan, rung.whole.shown.as_ref());
                 if let Some(feedback) = self.feedback.as_ref().filter(|_| !self.violations().is_empty()) {
-                    feedback.apply(&mut messages, &self.previous, self.violations());
+                    // An answer that was cut off helps nobody, and fills the context that the next one needs.
+                    let previous = if self.was_cut() { "" } else { self.previous.as_str() };
+                    feedback.apply(&mut messages, previous, self.violations());
                 }
                 let limit = self.limit_for(plan, target, &messages);
                 (self.bounded_whole(plan, target, rung, limit), messages)
@@ -52,6 +54,14 @@ impl Run {
             tools: Vec::new(),
         };
         Ok((call, skipped))
+    }
+
+    /// Whether the limit of tokens cut the last answer.
+    fn was_cut(&self) -> bool {
+        self.wrong
+            .and_then(|entry| self.ledger.get(entry))
+            .and_then(|attempt| attempt.verdict.failure())
+            .is_some_and(|failure| matches!(failure, Failure::Truncated { .. }))
     }
 
     /// The lowered schema of a patch.

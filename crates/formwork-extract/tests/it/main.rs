@@ -11,6 +11,7 @@ mod driving;
 mod interrupt;
 mod many;
 mod memory;
+mod ordinary;
 mod observing;
 mod partials;
 mod streaming;
