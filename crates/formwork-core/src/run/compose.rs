@@ -10,8 +10,8 @@ use super::draft::label;
 use crate::feedback::cut_bytes;
 use crate::plan::Rung;
 use crate::{
-    Ask, Call, Capabilities, Enforcement, Failure, LowerRequest, Lowered, Message, Plan, Role, Rule, Sampling, Shown,
-    Target, Tighten, spaced,
+    Ask, Call, Capabilities, Enforcement, Failure, LowerRequest, Lowered, Message, Plan, Role, Rule,
+    Sampling, Shown, Target, Tighten, spaced,
 };
 
 impl Run {
@@ -68,11 +68,18 @@ impl Run {
     ///
     /// # Errors
     /// Why these values cannot be asked for alone: no value would keep to the rules, or the dialect cannot take the schema.
-    fn patch(&self, plan: &Plan, target: &Target, rung: &Rung, paths: &[JsonPath]) -> Result<Lowered, String> {
+    fn patch(
+        &self,
+        plan: &Plan,
+        target: &Target,
+        rung: &Rung,
+        paths: &[JsonPath],
+    ) -> Result<Lowered, String> {
         let schema = self.patch_schema(plan, paths);
         let is_empty = |schema: &Value| {
             let (low, high) = (schema["minimum"].as_f64(), schema["maximum"].as_f64());
-            low.zip(high).is_some_and(|(low, high)| low > high) || schema["enum"].as_array().is_some_and(Vec::is_empty)
+            low.zip(high).is_some_and(|(low, high)| low > high)
+                || schema["enum"].as_array().is_some_and(Vec::is_empty)
         };
         if let Some((name, _)) =
             schema["properties"].as_object().into_iter().flatten().find(|(_, schema)| is_empty(schema))

@@ -68,7 +68,11 @@ fn a_patch_that_no_value_could_satisfy_is_a_whole_answer() {
     let [sum, _] = impossible();
     let plan = Plan::new(with(sum), vec![target("primary")]).with_policy(Policy::new(2)).build().unwrap();
     // 1.5 give or take 0.1: no integer.
-    let driven = drive(&plan, input(), &[answer, Reply::Says(r#"{"score": 7, "parts": {"a": 70, "b": 70}, "note": ""}"#)]);
+    let driven = drive(
+        &plan,
+        input(),
+        &[answer, Reply::Says(r#"{"score": 7, "parts": {"a": 70, "b": 70}, "note": ""}"#)],
+    );
     assert_eq!(asked(&driven), [false, false]);
     assert!(driven.run.finish().is_ok());
 }
@@ -108,7 +112,8 @@ fn a_policy_that_insists_on_such_a_patch_gets_a_whole_answer() {
 
 #[test]
 fn a_schema_that_is_true_or_false_is_narrowed_without_a_panic() {
-    for rule in impossible().into_iter().chain([Rule::AtMost { target: path("$.x_a"), limit: path("$.max") }]) {
+    for rule in impossible().into_iter().chain([Rule::AtMost { target: path("$.x_a"), limit: path("$.max") }])
+    {
         let narrowing = rule.narrow(&json!({"parts": {"a": 15, "list": []}, "max": 4}));
         let Some((_, narrowing)) = narrowing else { continue };
         let mut schema = Value::Bool(false);

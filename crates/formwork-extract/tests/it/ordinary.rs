@@ -33,19 +33,38 @@ fn cases() -> Vec<(&'static str, Value, Value)> {
             "required": ["name"]
         }}
     });
-    let deep = (0..12).fold(json!({"name": "leaf"}), |inner, depth| json!({"name": depth.to_string(), "children": [inner]}));
+    let deep = (0..12).fold(
+        json!({"name": "leaf"}),
+        |inner, depth| json!({"name": depth.to_string(), "children": [inner]}),
+    );
     let key = "0b2f1a52-4c7e-4d43-9a0e-9f6c1c3f1b77-0b2f1a52-4c7e-4d43-9a0e-9f6c1c3f1b77";
     let ids: serde_json::Map<String, Value> =
         (0..60).map(|n| (format!("{key}-{n}"), json!(1_234_567_890_123_456_789_u64 + n))).collect();
     vec![
         ("a hundred lines", list(line), json!({"list": lines})),
         ("equal flags", list(json!({"type": "boolean"})), json!({"list": vec![true; 100]})),
-        ("equal words", list(json!({"enum": ["positive", "negative"]})), json!({"list": vec!["negative"; 100]})),
+        (
+            "equal words",
+            list(json!({"enum": ["positive", "negative"]})),
+            json!({"list": vec!["negative"; 100]}),
+        ),
         ("nulls", list(json!({"type": ["number", "null"]})), json!({"list": vec![Value::Null; 100]})),
-        ("a long text", list(json!({"type": "string"})), json!({"list": [(0..3000).map(|n| format!("word{n} ")).collect::<String>()]})),
+        (
+            "a long text",
+            list(json!({"type": "string"})),
+            json!({"list": [(0..3000).map(|n| format!("word{n} ")).collect::<String>()]}),
+        ),
         ("a deep tree", tree, deep),
-        ("long keys and numbers", json!({"type": "object", "additionalProperties": {"type": "integer"}}), Value::Object(ids)),
-        ("anything", json!({"type": "object", "properties": {"any": {}}, "required": ["any"]}), json!({"any": [{"a": {"b": [1, "x", null, {"c": [[]]}]}}; 40]})),
+        (
+            "long keys and numbers",
+            json!({"type": "object", "additionalProperties": {"type": "integer"}}),
+            Value::Object(ids),
+        ),
+        (
+            "anything",
+            json!({"type": "object", "properties": {"any": {}}, "required": ["any"]}),
+            json!({"any": vec![json!({"a": {"b": [1, "x", null, {"c": [[]]}]}}); 40]}),
+        ),
     ]
 }
 
@@ -70,7 +89,8 @@ async fn a_long_answer_arrives_whole_in_every_dialect_and_in_any_pieces() {
                 let backend = Backend::from(Arc::clone(&model)).with_rung(dialect(name).unwrap());
                 let extractor =
                     Extractor::for_document("answer", schema.clone()).with_target(backend).build().unwrap();
-                let outcome = extractor.extract(TEXT).await.unwrap_or_else(|error| panic!("{name}: {what}: {error:#}"));
+                let outcome =
+                    extractor.extract(TEXT).await.unwrap_or_else(|error| panic!("{name}: {what}: {error:#}"));
                 assert_eq!(outcome.value, expected, "{name}: {what} in pieces of {size}");
                 assert_eq!((outcome.attempts.len(), outcome.closed().count()), (1, 0), "{name}: {what}");
             }
