@@ -48,6 +48,9 @@ impl Observer for Report {
         if attempt.restrained {
             say!("  restrained: the policy for tiny models ended what the model would have gone on with");
         }
+        if let Some(lesson) = &attempt.lesson {
+            say!("  noted: {lesson}");
+        }
         match &attempt.verdict {
             Verdict::Accepted if !attempt.closed.is_empty() => {
                 let paths: Vec<_> = attempt.closed.iter().map(ToString::to_string).collect();
@@ -57,6 +60,10 @@ impl Observer for Report {
             Verdict::Cancelled => say!("  cancelled"),
             Verdict::Failed { failure } => report(failure),
         }
+    }
+
+    fn skipping(&self, _: RunId, target: &str, wait: Duration) {
+        say!("skipping {target} for {:.0} s: it was out of service", wait.as_secs_f64());
     }
 
     fn asking(&self, _: RunId, next: &Next<'_>) {
