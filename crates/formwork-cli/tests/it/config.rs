@@ -5,13 +5,15 @@ use super::{Ran, against_schema, command, example, formwork, refused, run, tempo
 
 /// A server that speaks like OpenAI and gives these answers.
 pub(crate) fn chat(answers: &[&str]) -> Server {
-    let replies = answers.iter().map(|text| {
-        let message = json!({"role": "assistant", "content": text});
-        let usage = json!({"prompt_tokens": 9, "completion_tokens": 5});
-        let body = json!({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage});
-        Reply::json(body.to_string())
-    });
-    Server::start(replies.collect::<Vec<_>>()).unwrap()
+    Server::start(answers.iter().map(|text| of_text(text)).collect::<Vec<_>>()).unwrap()
+}
+
+/// An answer of Chat Completions with this text.
+pub(crate) fn of_text(text: &str) -> Reply {
+    let message = json!({"role": "assistant", "content": text});
+    let usage = json!({"prompt_tokens": 9, "completion_tokens": 5});
+    let body = json!({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage});
+    Reply::json(body.to_string())
 }
 
 fn config(name: &str, text: &str) -> String {

@@ -80,6 +80,18 @@ fn indeterminate_alone_passes_and_data_is_given_by_name() {
 }
 
 #[test]
+fn what_is_indeterminate_fails_where_it_is_told_to() {
+    let one = "name: r\ncriteria: [{id: a, description: It is short.}]\n";
+    for (said, sure, code, strict) in
+        [("pass", 90, 0, 0), ("pass", 40, 0, 1), ("fail", 90, 1, 1), ("fail", 40, 0, 1)]
+    {
+        let answer = verdict(said, sure);
+        assert_eq!(review(&chat(&[&answer]), one, &[]).code, code);
+        assert_eq!(review(&chat(&[&answer]), one, &["--fail-on-indeterminate"]).code, strict);
+    }
+}
+
+#[test]
 fn rules_alone_need_no_model() {
     let rubric = temporary(
         "rules.toml",

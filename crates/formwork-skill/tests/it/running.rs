@@ -80,6 +80,26 @@ async fn an_input_is_reviewed() {
 }
 
 #[tokio::test]
+async fn a_skill_whose_judge_cannot_be_reached_does_not_pass() {
+    for retry_once in [false, true] {
+        let text = reviewed(retry_once) + "    - {id: kind, description: The person is kind.}\n";
+        for person in [YOUNG, OLD] {
+            let (runner, _) = runner(&[&text], [Reply::from(person), FaultKind::Auth.into()]);
+            let outcome = runner.execute("person", json!({"country": "Portugal"})).await.unwrap();
+            let review = outcome.review.clone().unwrap();
+            assert!(!outcome.passes(false) && !review.pass && !outcome.generation.unwrap().retried);
+            assert_eq!(review.error.unwrap().kind, ErrorKind::Unavailable);
+            assert_eq!(review.issues.len(), usize::from(person == OLD), "the age needs no judge");
+        }
+    }
+    let (runner, _) = runner(&[REPLY], [Reply::from(FaultKind::Auth)]);
+    let outcome = runner.execute("review-reply", json!({"reply": "No."})).await.unwrap();
+    assert!(
+        !outcome.passes(false) && outcome.output["pass"] == false && outcome.review.unwrap().error.is_some()
+    );
+}
+
+#[tokio::test]
 async fn what_is_not_right_is_told_before_a_model_is_asked() {
     let missing_provider = PERSON.replace("system:", "provider: fast\nsystem:");
     let nothing: [&str; 0] = [];

@@ -41,7 +41,7 @@ Exit codes:
   0    the value is printed (with --jsonl: that of each row)
   1    no valid answer (with --jsonl: for one row or more, unless --allow-failures)
   2    wrong usage, or a schema or file that cannot be used
-  3    the model is not available
+  3    no provider answered (in time), or the model cannot be opened
   130  interrupted";
 
 /// Get valid JSON for a text out of a model
@@ -197,8 +197,6 @@ fn failed(error: &Error, schema: Option<&PathBuf>) -> Failed {
     match (error.kind(), schema) {
         (ErrorKind::Schema, Some(path)) => Failed::usage(format!("{}: {error}", files::name(path))),
         (ErrorKind::Schema | ErrorKind::Config, _) => Failed::usage(error),
-        (ErrorKind::Unavailable, _) => Failed::unavailable(format!("{error:#}")),
-        (ErrorKind::Cancelled, _) => Failed::interrupted(),
-        _ => Failed::no_answer(format!("{error:#}")),
+        (kind, _) => Failed::of(kind, error.is_answered(), format!("{error:#}")),
     }
 }
