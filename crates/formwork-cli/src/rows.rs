@@ -38,11 +38,22 @@ pub struct CheckOutput {
     /// Whether the document satisfies the schema; absent if that could not be found out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid: Option<bool>,
-    /// All that is wrong with it.
+    /// What is wrong with it: the first 64 violations, or all of them with `--all`.
     pub violations: Vec<Violation>,
+    /// How many violations there are.
+    pub total: usize,
+    /// How many of them are not in `violations`; absent if all are.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub not_shown: usize,
     /// Why it could not be found out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RowError>,
+}
+
+/// Whether a count is left out of a row.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+const fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A row of `formwork read --jsonl`.

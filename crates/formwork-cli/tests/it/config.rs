@@ -32,6 +32,27 @@ fn extract(config: &str, more: &[&str]) -> Ran {
     formwork(&[&["extract", "--config", config, "--schema", &person], more].concat(), "")
 }
 
+#[test]
+fn the_answer_keeps_to_the_rules_of_the_schema_and_of_a_file() {
+    let rule = json!([{"rule": "quoted", "target": "$.name"}]);
+    let person = example("person.schema.json");
+    let mut own: Value = serde_json::from_str(&std::fs::read_to_string(&person).unwrap()).unwrap();
+    own["x-formwork-rules"] = rule.clone();
+    let own = temporary("ruled.schema.json", own.to_string());
+    let file = temporary("person.rules.json", rule.to_string());
+    let eve = r#"{"name": "Eve", "age": 34, "city": "Lisbon"}"#;
+    for given in [vec!["--schema", &own], vec!["--schema", &person, "--rules", &file]] {
+        let server = chat(&[eve, MARIA]);
+        let config = config(&format!("ruled-{}.toml", server.address().port()), &of(&server));
+        let text = "Maria Lindqvist, 34, moved to Lisbon.";
+        let ran = formwork(&[&["extract", "--config", &config, text], &given[..]].concat(), "");
+        assert_eq!((ran.code, server.received().len()), (0, 2), "{}", ran.stderr);
+        assert!(ran.stdout.contains("Maria Lindqvist"), "{}", ran.stdout);
+        let sent = String::from_utf8(server.received()[0].body.clone()).unwrap();
+        assert!(!sent.contains("x-formwork-rules"), "{sent}");
+    }
+}
+
 const MARIA: &str = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#;
 
 #[test]

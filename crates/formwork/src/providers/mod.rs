@@ -137,7 +137,7 @@ impl Providers {
     pub fn kind(&self, name: &str) -> Result<&Kind, String> {
         self.kinds.iter().find(|kind| kind.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.kinds.iter().map(|kind| kind.name.as_str()).collect();
-            let meant = crate::config::nearest(name, names.iter().copied());
+            let meant = formwork_schema::nearest(name, names.iter().copied());
             let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
             format!("no provider kind `{name}`: {meant}this build has {}", names.join(", "))
         })
