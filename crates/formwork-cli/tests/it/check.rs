@@ -223,7 +223,7 @@ fn the_number_of_violations_is_that_of_all() {
     }
 }
 
-const INVOICE: &str = r#"{
+const INVOICE: &str = r##"{
   "type": "object",
   "properties": {
     "lines": {"type": "array", "items": {"$ref": "#/$defs/line"}},
@@ -232,7 +232,7 @@ const INVOICE: &str = r#"{
   },
   "required": ["lines", "total"],
   "$defs": {"line": {"type": "object", "properties": {"net": {"type": "number"}, "total": {"type": "number"}}}}
-}"#;
+}"##;
 
 fn invoice(rules: &Value) -> String {
     let mut schema: Value = serde_json::from_str(INVOICE).unwrap();
@@ -253,18 +253,30 @@ fn rules_of_a_schema_and_of_a_file_are_checked_alike() {
         let file = temporary(&format!("rules-{name}.json"), rules.to_string());
         for (document, wrong) in [
             (json!({"lines": [{"net": 1, "total": 2}, {"net": 2, "total": 3}], "total": 5}), vec![]),
-            (json!({"lines": [{"net": 1, "total": 2}, {"net": 4, "total": 3}], "total": 5}), vec!["$.lines[1].net"]),
+            (
+                json!({"lines": [{"net": 1, "total": 2}, {"net": 4, "total": 3}], "total": 5}),
+                vec!["$.lines[1].net"],
+            ),
             (json!({"lines": [{"net": 1, "total": 2}], "total": 5}), vec!["$.total"]),
         ] {
-            let wrong: Vec<_> = wrong.into_iter().filter(|path| (name == "sum") == (*path == "$.total")).collect();
+            let wrong: Vec<_> =
+                wrong.into_iter().filter(|path| (name == "sum") == (*path == "$.total")).collect();
             let document = document.to_string();
             let asked: [&[&str]; 2] = [&["--schema", &own], &["--schema", &plain, "--rules", &file]];
             for given in asked {
                 let ran = formwork(&[&["check", "--json"], given].concat(), &document);
                 let row = ran.rows().remove(0);
-                let found: Vec<_> =
-                    row["violations"].as_array().unwrap().iter().map(|v| v["path"].as_str().unwrap().to_owned()).collect();
-                assert_eq!((ran.code, found), (i32::from(!wrong.is_empty()), wrong.clone().into_iter().map(str::to_owned).collect()), "{given:?} {document}");
+                let found: Vec<_> = row["violations"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|v| v["path"].as_str().unwrap().to_owned())
+                    .collect();
+                assert_eq!(
+                    (ran.code, found),
+                    (i32::from(!wrong.is_empty()), wrong.clone().into_iter().map(str::to_owned).collect()),
+                    "{given:?} {document}"
+                );
             }
             let row = json!({"schema": serde_json::from_str::<Value>(&invoice(rules)).unwrap(), "data": serde_json::from_str::<Value>(&document).unwrap()});
             let ran = formwork(&["check", "--jsonl"], row.to_string());
@@ -296,8 +308,14 @@ fn a_rule_that_can_never_run_is_an_error_that_names_the_nearest_path() {
         assert!(ran.code == 1 && ran.stdout.contains(near), "{}", ran.stdout);
     }
     for (rules, says) in [
-        (json!([{"rule": "atMots", "target": "$.total", "limit": "$.note"}]), "#/x-formwork-rules/0: unknown variant"),
-        (json!([{"rule": "atMost", "target": "total", "limit": "$.note"}]), "#/x-formwork-rules/0: not a JSON path"),
+        (
+            json!([{"rule": "atMots", "target": "$.total", "limit": "$.note"}]),
+            "#/x-formwork-rules/0: unknown variant",
+        ),
+        (
+            json!([{"rule": "atMost", "target": "total", "limit": "$.note"}]),
+            "#/x-formwork-rules/0: not a JSON path",
+        ),
         (json!({}), "#/x-formwork-rules: expected an array of rules"),
     ] {
         let schema = temporary("unread.json", invoice(&rules));
