@@ -127,7 +127,7 @@ fn rows_are_answered_one_by_one() {
     for answer in &answers {
         assert_eq!(against_schema("check-output.json", answer), Vec::<String>::new(), "{answer}");
     }
-    assert_eq!(answers[0], json!({"id": "a", "valid": true, "violations": []}));
+    assert_eq!(answers[0], json!({"id": "a", "valid": true, "violations": [], "total": 0}));
     assert_eq!((&answers[1]["valid"], &answers[1]["violations"][0]["pointer"]), (&json!(false), &json!("")));
     assert_eq!(answers[2]["error"]["class"], "schema");
     assert!(answers[3]["error"]["message"].as_str().unwrap().contains("missing field `data`"));
@@ -292,7 +292,7 @@ fn a_rule_that_can_never_run_is_an_error_that_names_the_nearest_path() {
         ("$.lines[*].totl", "did you mean `$.lines[*].total`?"),
         ("$.lines.total", "did you mean `$.lines[*].total`?"),
         ("$.net", "did you mean `$.lines[*].net`?"),
-        ("$.quantity", "there are `$.lines`, `$.note`, `$.total`"),
+        ("$.quantity", "there are `$.lines`, `$.total`, `$.note`"),
         ("$.total.net", "did you mean `$.lines[*].net`?"),
     ] {
         let rules = json!([{"rule": "atMost", "target": "$.total", "limit": path}]);

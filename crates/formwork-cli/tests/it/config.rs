@@ -143,47 +143,6 @@ fn a_server_that_is_not_there_is_exit_code_3() {
     assert!(ran.stderr.contains("127.0.0.1:9"), "{}", ran.stderr);
 }
 
-#[test]
-fn the_doctor_tells_what_works_and_what_helps() {
-    let canary = r#"{"word": "serinus-7431"}"#;
-    let good = Server::start([Reply::json(r#"{"data": []}"#), answer(canary)]).unwrap();
-    let bad = Server::start([Reply::json(r#"{"data": []}"#), answer(r#"{"word": "apple"}"#)]).unwrap();
-    let text = format!(
-        "{}{}[providers.key]\nkind = \"openai\"\nmodel = \"m\"\napi_key_env = \"FORMWORK_NO_SUCH_KEY\"\n",
-        of(&good),
-        of(&bad).replace("primary", "careless"),
-    );
-    let file = config("doctor.toml", &text);
-    let ran = formwork(&["doctor", "--config", &file, "--json"], "");
-    let rows = ran.rows();
-    for row in &rows {
-        assert_eq!(against_schema("doctor-output.json", row), Vec::<String>::new(), "{row}");
-    }
-    let states: Vec<_> = rows.iter().map(|row| row["state"].as_str().unwrap()).collect();
-    assert_eq!((ran.code, states), (2, vec!["works", "unavailable", "misconfigured"]), "{rows:?}");
-    assert_eq!((&rows[0]["enforced"], &rows[1]["enforced"]), (&json!(true), &json!(false)));
-    assert!(rows[1]["fix"].as_str().unwrap().contains("rungs"), "{rows:?}");
-    assert!(rows[2]["error"].as_str().unwrap().contains("FORMWORK_NO_SUCH_KEY"), "{rows:?}");
-}
-
-#[test]
-fn the_doctor_speaks_to_people() {
-    let file = config(
-        "sick.toml",
-        "[providers.a]\nkind = \"ollama\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:9\"\n",
-    );
-    let ran = formwork(&["doctor", "--config", &file], "");
-    assert_eq!(ran.code, 3);
-    assert!(
-        ran.stdout.starts_with("a (ollama, m)\n  FAIL  not reachable: nothing listens at"),
-        "{}",
-        ran.stdout
-    );
-    assert!(ran.stdout.contains("\n  fix   start the server"), "{}", ran.stdout);
-    let ran = formwork(&["doctor", "--help"], "");
-    assert!(ran.code == 0 && ran.stdout.contains("Examples:\n  formwork doctor"), "{}", ran.stdout);
-}
-
 pub(crate) fn answer(text: &str) -> Reply {
     let message = json!({"role": "assistant", "content": text});
     Reply::json(json!({"choices": [{"message": message, "finish_reason": "stop"}]}).to_string())

@@ -18,7 +18,7 @@ fn verdict(verdict: &str, confidence: u8) -> String {
 }
 
 fn review(server: &Server, rubric: &str, more: &[&str]) -> Ran {
-    let rubric = temporary("scene.yaml", rubric);
+    let rubric = temporary(&format!("scene-{}.yaml", server.address().port()), rubric);
     let config = temporary(&format!("review-{}.toml", server.address().port()), of(server));
     let asked = ["review", "--rubric", &rubric, "--config", &config, "--concurrency", "1"];
     formwork(&[&asked, more].concat(), "The pump broke.")
