@@ -348,11 +348,8 @@ fn a_probe_is_a_call_that_was_asked_for_paid_once_and_verifies_what_calls_do() {
         ["/api/version", "/api/tags", "/api/version", "/api/show", "/api/chat", "/api/chat"]
     );
     assert_eq!(server.asked().last().unwrap().body["think"], false, "calls are made as it was verified");
-    assert_eq!(
-        row["usage"],
-        json!({"input_tokens": 30, "output_tokens": 8, "cached_tokens": 0, "reasoning_tokens": 0}),
-        "{row}"
-    );
+    let usage = &row["usage"];
+    assert_eq!((&usage["input_tokens"], &usage["output_tokens"]), (&json!(30), &json!(8)), "{row}");
 
     // After that it is known, until the version or the model is another one.
     let (_, row) = extract(&server.url, true, "probe-cache");
