@@ -60,6 +60,7 @@ impl Observer for Report {
             Verdict::Cancelled => say!("  cancelled"),
             Verdict::Failed { failure } => report(failure),
         }
+        weaker(attempt);
     }
 
     fn skipping(&self, _: RunId, target: &str, wait: Duration) {
@@ -69,6 +70,13 @@ impl Observer for Report {
     fn asking(&self, _: RunId, next: &Next<'_>) {
         let wait = if next.wait.is_zero() { String::new() } else { format!(" after {:?}", next.wait) };
         say!("next: attempt {} asks {} for {}{wait}", next.attempt, next.target, asked(next.ask));
+    }
+}
+
+/// Says that a target is asked in a weaker way from now on, and why.
+fn weaker(attempt: &Attempt) {
+    if let Some(lesson) = &attempt.lesson {
+        say!("{lesson}; it is asked in a weaker way from now on");
     }
 }
 
@@ -140,10 +148,11 @@ impl Observer for Spinner {
         }
     }
 
-    fn attempt_finished(&self, _: RunId, _: &Attempt) {
+    fn attempt_finished(&self, _: RunId, attempt: &Attempt) {
         if let Some(bar) = lock(&self.0).take() {
             bar.finish_and_clear();
         }
+        weaker(attempt);
     }
 }
 
