@@ -209,7 +209,7 @@ impl HttpTransport {
         let (status, version, headers) =
             (response.status(), response.version(), std::mem::take(response.headers_mut()));
         let limits = Limits { idle: self.settings.idle(left), deadline, most: self.settings.most };
-        let mut out = Response::new(Body::new(Incoming::new(response, limits, host)));
+        let mut out = Response::new(Body::of_chunks(Incoming::new(response, limits, host)));
         (*out.status_mut(), *out.version_mut(), *out.headers_mut()) = (status, version, headers);
         Ok(out)
     }
