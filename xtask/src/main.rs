@@ -1,13 +1,10 @@
 //! The project's own chores: `cargo xtask <chore>`.
 
 mod bench;
-mod corpora;
 mod registry;
-mod review;
 mod schema;
 mod servers;
 mod tidy;
-mod wallets;
 mod workspace;
 
 use std::process::ExitCode;
@@ -25,32 +22,31 @@ struct Args {
 enum Chore {
     /// Measure against plain code with the same crates, in ratios of one run
     Bench(bench::Args),
-    /// Score the crates on test data that nobody here wrote
-    Corpora(corpora::Args),
+    /// Score the crates on test data that nobody here wrote: `cargo evals corpora`
+    #[command(disable_help_flag = true)]
+    Corpora {
+        /// The arguments of `cargo evals corpora`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Look after what is known of models, crates/formwork-dialect/registry/models.toml
     Registry(registry::Args),
-    /// Measure reviews: whether they are consistent, and whether judges agree with people
-    Review(review::Args),
     /// Write schemas/*.json from the Rust types
     Schema(schema::Args),
     /// Start and stop real model servers to test against
     Servers(servers::Args),
     /// Check what the compiler does not: layers, documents, tracked files
     Tidy(tidy::Args),
-    /// Print wallets to evaluate the oracle with, as many as are wanted
-    Wallets(wallets::Args),
 }
 
 fn main() -> ExitCode {
     let done = match Args::parse().chore {
         Chore::Bench(args) => bench::run(&args),
-        Chore::Corpora(args) => corpora::run(&args),
+        Chore::Corpora { args } => evaluate("corpora", &args),
         Chore::Registry(args) => registry::run(&args),
-        Chore::Review(args) => review::run(&args),
         Chore::Schema(args) => schema::run(&args),
         Chore::Servers(args) => servers::run(&args),
         Chore::Tidy(args) => tidy::run(&args),
-        Chore::Wallets(args) => wallets::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -59,4 +55,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs an evaluation, which is a program of its own because it needs more than the chores do.
+fn evaluate(name: &str, args: &[String]) -> Result<(), String> {
+    let mut cargo = workspace::cargo();
+    cargo.args(["run", "--quiet", "--release", "--package", "formwork-evals", "--", name]).args(args);
+    let status = cargo.status().map_err(|error| format!("cargo does not start: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("`cargo evals {name}` failed")) }
 }

@@ -3,8 +3,8 @@
 //! `schemas/` holds the JSON Schemas of all of them.
 
 use formwork_core::{
-    Attempt, Capabilities, Enforcement, Error, ErrorKind, LiftOp, Loss, Lowered, Origin, Outcome, Provenance,
-    Refused, Shown, Usage, Violation,
+    AddedBound, Attempt, Capabilities, Enforcement, Error, ErrorKind, LiftOp, Loss, Lowered, Origin, Outcome,
+    Provenance, Refused, Shown, Usage, Violation,
 };
 use formwork_dialect::Finding;
 use formwork_json::{Edit, ReadError};
@@ -68,9 +68,12 @@ pub struct ReadOutput {
     /// The document; the nearest one if none satisfies the schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// What was changed to read it.
+    /// What was changed to read it, and what was left out: the other documents are edits of kind `other_document`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edits: Option<Vec<Edit>>,
+    /// The other documents of the text, in its order; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Value>,
     /// Why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RowError>,
@@ -317,6 +320,9 @@ pub struct LowerInput {
     pub id: Value,
     /// The JSON Schema.
     pub schema: Value,
+    /// Documents that are valid under the schema, to be written as a provider of this dialect would write them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instances: Option<Vec<Value>>,
 }
 
 /// The answer to a row of `formwork lower --jsonl`, and of `formwork lower --json`.
@@ -341,6 +347,16 @@ pub struct LowerOutput {
     /// How an answer is mapped back, with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lift: Option<Vec<LiftOp>>,
+    /// The bounds that were added, with `--tighten bounded` and `--explain`. A value that is full at one is not complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<Vec<AddedBound>>,
+    /// For each of the row's `instances`, in their order, the answer that means it; `null` where the lowered schema allows
+    /// none. Members that a closed object does not name are left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lowered: Option<Vec<Value>>,
+    /// For each of the row's `instances`, the document that its answer is mapped back to; `null` where that is impossible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lifted: Option<Vec<Value>>,
     /// What the dialect would reject, ignore or misread in the schema as it stands, with `--lint`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub findings: Option<Vec<Finding>>,
@@ -383,44 +399,39 @@ impl LowerError {
 }
 
 impl LowerOutput {
-    pub(crate) const fn failed(id: Value, error: LowerError) -> Self {
-        Self {
-            id,
-            ok: false,
-            schema: None,
-            losses: None,
-            enforcement: None,
-            shown: None,
-            lift: None,
-            findings: None,
-            error: Some(error),
-        }
+    pub(crate) fn failed(id: Value, error: LowerError) -> Self {
+        Self { ok: false, error: Some(error), ..Self::empty(id) }
     }
 
     pub(crate) fn found(id: Value, findings: Vec<Finding>) -> Self {
-        Self {
-            id,
-            ok: true,
-            schema: None,
-            losses: None,
-            enforcement: None,
-            shown: None,
-            lift: None,
-            findings: Some(findings),
-            error: None,
-        }
+        Self { findings: Some(findings), ..Self::empty(id) }
     }
 
     pub(crate) fn new(id: Value, lowered: Lowered, explained: bool) -> Self {
-        let Lowered { schema, enforcement, shown, lift, losses } = lowered;
+        let Lowered { schema, enforcement, shown, lift, bounds, losses } = lowered;
         Self {
-            id,
-            ok: true,
             schema,
             losses: Some(losses),
             enforcement: explained.then_some(enforcement),
             shown: shown.filter(|_| explained),
             lift: explained.then_some(lift),
+            bounds: Some(bounds).filter(|bounds| explained && !bounds.is_empty()),
+            ..Self::empty(id)
+        }
+    }
+
+    const fn empty(id: Value) -> Self {
+        Self {
+            id,
+            ok: true,
+            schema: None,
+            losses: None,
+            enforcement: None,
+            shown: None,
+            lift: None,
+            bounds: None,
+            lowered: None,
+            lifted: None,
             findings: None,
             error: None,
         }

@@ -36,6 +36,14 @@ impl Reply {
         self
     }
 
+    /// Whether the response calls itself a stream.
+    pub(crate) fn is_stream(&self) -> bool {
+        let streams = ["text/event-stream", "application/x-ndjson"];
+        self.headers
+            .iter()
+            .any(|(name, value)| name == "content-type" && streams.iter().any(|kind| value.starts_with(kind)))
+    }
+
     pub(crate) fn chunks(&self) -> Vec<Bytes> {
         self.body.chunks(self.chunk.min(self.body.len().max(1))).map(Bytes::copy_from_slice).collect()
     }

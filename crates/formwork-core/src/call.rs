@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Enforcement, Fault, FaultKind, Lowered, Message, Rule, Time, Tool};
+use crate::{Enforcement, Fault, Lowered, Message, Rule, Time, Tool};
 
 /// How a model is asked to choose its tokens. What is `None` is left to the provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -133,6 +133,10 @@ pub struct Completion {
     /// The byte of `text` from which on the provider closed the document without the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<usize>,
+    /// Whether the provider kept the model from writing on where the schema would have let it: a policy for tiny models,
+    /// which repeat themselves without end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restrained: bool,
     /// The model that answered, as the provider calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -147,6 +151,7 @@ impl Completion {
             finish: Finish::Stop,
             usage: Usage::default(),
             closed_at: None,
+            restrained: false,
             model: None,
         }
     }
@@ -182,6 +187,8 @@ pub enum Delta {
         usage: Usage,
         /// The byte of the answer's text from which on the provider closed the document without the model.
         closed_at: Option<usize>,
+        /// Whether the provider kept the model from writing on; see [`Completion::restrained`].
+        restrained: bool,
         /// The model that answered, as the provider calls it.
         model: Option<String>,
     },
@@ -201,19 +208,19 @@ impl Answer {
     /// Waits for all of it.
     ///
     /// # Errors
-    /// The fault that broke it off; [`FaultKind::BadWire`] if it ends without its end.
+    /// The fault that broke it off; [`FaultKind::Unreachable`](crate::FaultKind::Unreachable) if it ends without its end.
     pub async fn collect(mut self) -> Result<Completion, Fault> {
         let mut completion = Completion::new("");
         loop {
             match std::future::poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await {
                 Some(Ok(Delta::Text(text))) => completion.text.push_str(&text),
                 Some(Ok(Delta::Reasoning(text))) => completion.reasoning.push_str(&text),
-                Some(Ok(Delta::End { finish, usage, closed_at, model })) => {
-                    return Ok(Completion { finish, usage, closed_at, model, ..completion });
+                Some(Ok(Delta::End { finish, usage, closed_at, restrained, model })) => {
+                    return Ok(Completion { finish, usage, closed_at, restrained, model, ..completion });
                 }
                 Some(Err(fault)) => return Err(fault),
                 None => {
-                    return Err(Fault::new(FaultKind::BadWire, "the answer ended without its end marker"));
+                    return Err(Fault::cut_off("its end marker is missing"));
                 }
             }
         }
@@ -222,10 +229,9 @@ impl Answer {
 
 impl From<Completion> for Answer {
     fn from(completion: Completion) -> Self {
-        let Completion { text, reasoning, finish, usage, closed_at, model } = completion;
-        let deltas =
-            [Delta::Reasoning(reasoning), Delta::Text(text), Delta::End { finish, usage, closed_at, model }];
-        Self::new(Ready(deltas.into_iter()))
+        let Completion { text, reasoning, finish, usage, closed_at, restrained, model } = completion;
+        let end = Delta::End { finish, usage, closed_at, restrained, model };
+        Self::new(Ready([Delta::Reasoning(reasoning), Delta::Text(text), end].into_iter()))
     }
 }
 

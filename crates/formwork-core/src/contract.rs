@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     Context, Dependency, JsonPath, Report, Rule, Schema, Segment, Severity, Stage, Structure, Validator,
-    Violation,
+    Violation, root,
 };
 
 /// What an answer must satisfy: a JSON Schema, then the Rust type, then the checks.
@@ -161,6 +161,12 @@ impl Contract {
         let parts = serde_json::json!([self.schema.name(), self.schema.document(), rules]);
         let hash = Sha256::digest(parts.to_string());
         hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Returns whether the schema is meant for a value of this JSON type, whatever the value holds. A schema without a
+    /// `type` whose keywords are all about objects is taken for one of objects, and likewise for arrays.
+    pub fn allows_type_of(&self, value: &Value) -> bool {
+        root::allows_type_of(self.schema.document(), value)
     }
 
     /// Examines a value and reports all that is wrong with it.

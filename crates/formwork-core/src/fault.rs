@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// No connection.
+    /// No connection, or one that ended before the answer did.
     Unreachable,
     /// No answer in time.
     Timeout,
@@ -79,6 +79,12 @@ pub struct Fault {
 }
 
 impl Fault {
+    /// Returns the fault of an answer that ended before its end, without any error: the same call may bring all of it
+    /// the next time. `what` says what was missed.
+    pub fn cut_off(what: &str) -> Self {
+        Self::new(FaultKind::Unreachable, format!("the answer was cut off: {what}"))
+    }
+
     /// A fault with a message for people.
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), status: None, retry_after: None, request_id: None }

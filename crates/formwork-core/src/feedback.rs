@@ -44,7 +44,7 @@ impl Template {
     }
 
     /// The text. At most [`MAX_LINES`] violations and [`MAX_BYTES`] bytes of them are written, so that its length does
-    /// not depend on how wrong the answer was.
+    /// not depend on how wrong the answer was, nor on how long the names and values in it are.
     pub(crate) fn render(&self, violations: &[Violation]) -> String {
         let code = match violations {
             // What was cut off is no JSON either.
@@ -59,7 +59,7 @@ impl Template {
                 lines.push('\n');
             }
             fill(&mut lines, &self.line, |sign| match sign {
-                "path" => Some(violation.path.to_string().into()),
+                "path" => Some(violation.place().into()),
                 "detail" => Some(violation.detail().into()),
                 "message" => Some(violation.to_string().into()),
                 _ => None,
@@ -68,6 +68,7 @@ impl Template {
                 lines.truncate(end);
                 break;
             }
+            lines.truncate(lines.floor_char_boundary(MAX_BYTES));
             written += 1;
         }
         if written < violations.len() {

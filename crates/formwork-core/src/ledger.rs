@@ -161,6 +161,14 @@ pub struct Attempt {
     pub finish: Option<Finish>,
     /// What was changed to read the text.
     pub edits: Vec<Edit>,
+    /// The values of the document that are incomplete, because the limit of tokens ended the answer and the document was
+    /// closed without the model; see [`Source::Closed`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub closed: Vec<JsonPath>,
+    /// Whether the provider kept the model from writing on where the schema would have let it; see
+    /// [`Completion::restrained`](crate::Completion::restrained).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restrained: bool,
     /// What it used up.
     pub usage: Usage,
     /// What that cost.
@@ -198,7 +206,9 @@ pub enum Source {
     Patched,
     /// It was asked for again alone, with a range that a rule computed.
     Narrowed,
-    /// The model was cut off in it and the end was supplied.
+    /// The limit of tokens ended the answer before this value was complete: the model was cut off in it, or wrote nothing
+    /// of it. Of an object or a list it says that more members may have followed, and nothing about those that are there.
+    /// It is accepted only where the policy says so.
     Closed,
     /// The fallback supplied it.
     Fallback,
@@ -237,6 +247,17 @@ pub struct Outcome<T> {
 }
 
 impl<T> Outcome<T> {
+    /// Returns the paths of the values that the limit of tokens left incomplete: those with [`Source::Closed`].
+    pub fn closed(&self) -> impl Iterator<Item = &JsonPath> {
+        self.provenance.iter().filter(|part| part.source == Source::Closed).map(|part| &part.path)
+    }
+
+    /// Returns whether the provider kept the model from writing on in an answer that was accepted; see
+    /// [`Attempt::restrained`].
+    pub fn is_restrained(&self) -> bool {
+        self.attempts.iter().any(|attempt| attempt.restrained && attempt.verdict == Verdict::Accepted)
+    }
+
     /// The same history with another value.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
         let Self { value, origin, provenance, warnings, attempts, usage, cost } = self;

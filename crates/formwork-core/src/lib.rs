@@ -12,21 +12,25 @@
 //! Drivers, validators, dialects and providers live in the other crates of the family.
 //! `examples/embed-core.rs` uses it alone.
 
+mod accepts;
 mod call;
 mod capabilities;
 mod contract;
 mod error;
 mod fault;
 mod feedback;
+mod fit;
 mod ledger;
 mod lesson;
 mod lift;
 mod lower;
+mod lower_value;
 mod message;
 mod normalise;
 mod plan;
 mod policy;
 mod provider;
+mod root;
 mod rule;
 mod run;
 mod schema;
@@ -42,11 +46,15 @@ pub use contract::{Contract, Judgement, decode};
 pub use error::{Best, Error, ErrorKind};
 pub use fault::{Fault, FaultKind};
 pub use feedback::{Feedback, MAX_BYTES, MAX_LINES, MAX_PREVIOUS, Template};
+pub use fit::Fit;
 pub use formwork_json::{Edit, EditKind, JsonPath, Level, PathError, Segment, Span};
 pub use ledger::{Attempt, Cost, Failure, Origin, Outcome, Price, Provenance, Source, Verdict};
 pub use lesson::{Lesson, LessonKind};
 pub use lift::{Lift, LiftOp, lift};
-pub use lower::{Dependency, Loss, LossKind, Lower, LowerRequest, Lowered, Refused, Shown};
+pub use lower::{
+    AddedBound, Dependency, Loss, LossKind, Lower, LowerRequest, Lowered, Refused, Shown, Tighten,
+};
+pub use lower_value::lower_value;
 pub use message::{Message, Part, Role, Tool};
 pub use normalise::{is_old_draft, normalise, normalise_with_origins};
 pub use plan::{Instruction, Plan, PlanBuilder, Target};
@@ -58,5 +66,5 @@ pub use schema::{Inline, Schema, Typed};
 pub use text::spaced;
 pub use time::Time;
 pub use validator::{Context, Structure, Validator};
-pub use violation::{MAX_FOUND, Report, Severity, Stage, Violation};
+pub use violation::{MAX_EXPECTED, MAX_FOUND, MAX_NAME, MAX_PATH, Report, Severity, Stage, Violation};
 pub use watch::Watch;

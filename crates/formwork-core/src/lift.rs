@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::fmt;
 
 use formwork_json::JsonPath;
@@ -5,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::accepts::Accepts;
 use crate::{Lowered, Stage, Violation};
 
 /// How the values that one node of the lowered schema governs are mapped back to the original schema.
@@ -12,27 +14,40 @@ use crate::{Lowered, Stage, Violation};
 pub struct LiftOp {
     /// RFC 6901 JSON Pointer of the node in [`Lowered::schema`].
     pub at: String,
-    /// What is done to every value there.
+    /// The operation on every value there.
     pub lift: Lift,
 }
 
-/// What is done to a value to map it back.
+/// One operation that maps a value back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Lift {
     /// The value is the one member of this name. A value that is not wrapped is taken as it is.
     Unwrap(String),
-    /// These members of an object, where they are `null`, were meant as absent.
+    /// These members of an object are absent where they are `null`.
     DropNull(Vec<String>),
-    /// An array of `{"key", "value"}` was meant as an object.
+    /// These members of an object are absent where they are `marker`. Used where `null` is a value of the member.
+    DropAbsent {
+        /// The members.
+        names: Vec<String>,
+        /// The value that stands for an absent member; none that the member can have.
+        marker: Value,
+    },
+    /// An array of `{"key", "value"}` becomes an object.
     PairsToMap,
-    /// A string was meant as the JSON that it holds.
+    /// A string becomes the JSON that it holds.
     ParseJson,
     /// An object's members are put into this order.
     Reorder(Vec<String>),
-    /// An object with these members was meant as the array of their values, in this order.
-    Tuple(Vec<String>),
+    /// An object becomes an array: these members in this order, up to the first that is absent, then the items of the
+    /// member `rest`.
+    Tuple {
+        /// The members that are items.
+        items: Vec<String>,
+        /// The member that is an array of further items, if there is one.
+        rest: Option<String>,
+    },
     /// The member of this name, an object once its own inside is lifted, holds further members of the object around it.
     Spread(String),
     /// Members, by the names that were sent, get back the names of the original schema.
@@ -50,10 +65,16 @@ impl fmt::Display for LiftOp {
         match &self.lift {
             Lift::Unwrap(key) => write!(f, "the answer is the member `{key}`"),
             Lift::DropNull(keys) => write!(f, "where one of these is null it is absent: {}", listed(keys)),
+            Lift::DropAbsent { names, marker } => {
+                write!(f, "where one of these is {marker} it is absent: {}", listed(names))
+            }
             Lift::PairsToMap => f.write_str("the array of `key` and `value` becomes an object"),
             Lift::ParseJson => f.write_str("the string becomes the JSON that it holds"),
             Lift::Reorder(keys) => write!(f, "the members are put into the order {}", listed(keys)),
-            Lift::Tuple(keys) => write!(f, "the members {} become an array", listed(keys)),
+            Lift::Tuple { items, rest: None } => write!(f, "the members {} become an array", listed(items)),
+            Lift::Tuple { items, rest: Some(rest) } => {
+                write!(f, "the members {} become an array, followed by the items of `{rest}`", listed(items))
+            }
             Lift::Spread(key) => write!(f, "what is in `{key}` becomes members beside it"),
             Lift::Rename(names) => {
                 let names: Vec<_> =
@@ -66,9 +87,11 @@ impl fmt::Display for LiftOp {
 
 /// Maps an answer back to the original schema, inner values first.
 ///
-/// It follows the lowered schema, through `$ref` and into the variant of `anyOf` that the value took. What cannot be
-/// mapped (a string that should hold JSON and does not, a key that stands twice) stays as it is and is reported, at the
-/// path that it has in the original document. Where no schema was sent, only what is to be done to the root is done.
+/// The walk follows the lowered schema, through `$ref` and into the variant of `anyOf` that the value satisfies; of
+/// variants that are satisfied only but for unknown names, the first. A value that cannot be mapped (a string that should
+/// hold JSON and does not, a key that stands twice) stays as it is and is reported, at the path that it has in the original
+/// document. A value that is full at an [added bound](Lowered::bounds) is reported as `truncated`. Where no schema was sent,
+/// only the operations on the root are carried out.
 ///
 /// ```
 /// use formwork_core::{Lift, LiftOp, Lowered, lift};
@@ -83,51 +106,83 @@ impl fmt::Display for LiftOp {
 /// ```
 pub fn lift(mut value: Value, lowered: &Lowered) -> (Value, Vec<Violation>) {
     let mut problems = Vec::new();
-    if !lowered.lift.is_empty() {
-        let lifter = Lifter { schema: lowered.schema.as_ref().unwrap_or(&Value::Null), ops: &lowered.lift };
-        let root = Place { at: String::new(), path: JsonPath::root(), is_pair: false };
+    if !lowered.lift.is_empty() || !lowered.bounds.is_empty() {
+        let schema = lowered.schema.as_ref().unwrap_or(&Value::Null);
+        let lifter = Lifter::new(schema, lowered);
+        let root = Place { node: schema, path: JsonPath::root(), is_pair: false };
         lifter.walk(&mut value, root, &mut problems, 0);
     }
     (value, problems)
 }
 
-/// Where the walk is.
-struct Place {
-    /// JSON Pointer of the node in the lowered schema.
-    at: String,
+/// A place of the walk.
+struct Place<'a> {
+    /// The node of the lowered schema.
+    node: &'a Value,
     /// The path of the value in the original document.
     path: JsonPath,
     /// Whether the value is a `{"key", "value"}`: its members have the path of the member that it stands for.
     is_pair: bool,
 }
 
-struct Lifter<'a> {
+pub(crate) struct Lifter<'a> {
     schema: &'a Value,
-    ops: &'a [LiftOp],
+    /// The operations on each node, by its address.
+    ops: HashMap<*const Value, Vec<&'a Lift>>,
+    /// The bounds of each node, by its address.
+    bounds: HashMap<*const Value, u64>,
 }
 
-impl Lifter<'_> {
-    fn walk(&self, value: &mut Value, place: Place, problems: &mut Vec<Violation>, jumps: usize) {
-        let Place { at, path, is_pair } = place;
-        let Some(node) = self.schema.pointer(&at) else { return };
-        let below = |step: String, path: JsonPath| Place { at: format!("{at}/{step}"), path, is_pair: false };
-        let ops = || self.ops.iter().filter(|op| op.at == at).map(|op| &op.lift);
-        if let Some(key) = ops().find_map(|lift| lift.unwraps_nothing(value)) {
-            return self.walk(value, below(format!("properties/{}", escape(key)), path), problems, 0);
+impl<'a> Lifter<'a> {
+    pub(crate) fn new(schema: &'a Value, lowered: &'a Lowered) -> Self {
+        let mut ops: HashMap<_, Vec<_>> = HashMap::new();
+        for op in &lowered.lift {
+            if let Some(node) = schema.pointer(&op.at) {
+                ops.entry(std::ptr::from_ref(node)).or_default().push(&op.lift);
+            }
+        }
+        let bound =
+            |bound: &crate::AddedBound| Some((std::ptr::from_ref(schema.pointer(&bound.at)?), bound.max));
+        Self { schema, ops, bounds: lowered.bounds.iter().filter_map(bound).collect() }
+    }
+
+    /// The operations on a node.
+    pub(crate) fn ops(&self, node: &Value) -> &[&'a Lift] {
+        self.ops.get(&std::ptr::from_ref(node)).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The value that a node maps back to; `None` if it cannot be mapped.
+    pub(crate) fn lifted(&self, mut value: Value, node: &'a Value) -> Option<Value> {
+        let mut problems = Vec::new();
+        self.walk(&mut value, Place { node, path: JsonPath::root(), is_pair: false }, &mut problems, 0);
+        problems.is_empty().then_some(value)
+    }
+
+    fn walk(&self, value: &mut Value, place: Place<'a>, problems: &mut Vec<Violation>, jumps: usize) {
+        let Place { node, path, is_pair } = place;
+        let at = std::ptr::from_ref(node);
+        let ops = self.ops(node);
+        if let Some(key) = ops.iter().find_map(|lift| lift.unwraps_nothing(value)) {
+            if let Some(node) = node["properties"].get(key) {
+                self.walk(value, Place { node, path, is_pair: false }, problems, 0);
+            }
+            return;
+        }
+        if let Some(max) = self.bounds.get(&at).filter(|max| is_full(value, **max)) {
+            let problem = Violation::new(path.clone(), "truncated", Stage::Read);
+            let found = format!("the bound of {max} that this model is given");
+            problems.push(problem.with_expected("a complete value").with_found(found));
         }
         if jumps < MAX_JUMPS {
-            if let Some(target) = node["$ref"].as_str().and_then(|target| target.strip_prefix('#')) {
-                let target = Place { at: target.to_owned(), path: path.clone(), is_pair };
-                self.walk(value, target, problems, jumps + 1);
+            if let Some(node) =
+                node["$ref"].as_str().and_then(|target| self.schema.pointer(target.strip_prefix('#')?))
+            {
+                self.walk(value, Place { node, path: path.clone(), is_pair }, problems, jumps + 1);
             }
             for keyword in ["anyOf", "oneOf"] {
                 let Some(variants) = node[keyword].as_array() else { continue };
-                let mut steps = MAX_STEPS;
-                if let Some(taken) =
-                    variants.iter().position(|variant| self.fits(value, variant, 0, &mut steps))
-                {
-                    let variant = Place { is_pair, ..below(format!("{keyword}/{taken}"), path.clone()) };
-                    self.walk(value, variant, problems, jumps + 1);
+                if let Some(node) = self.taken(value, variants) {
+                    self.walk(value, Place { node, path: path.clone(), is_pair }, problems, jumps + 1);
                 }
             }
         }
@@ -137,32 +192,31 @@ impl Lifter<'_> {
                     let inner = if is_pair {
                         path.clone()
                     } else {
-                        ops()
+                        ops.iter()
                             .find_map(|lift| lift.path_below(&path, name))
                             .unwrap_or_else(|| path.key(name.as_str()))
                     };
-                    let step = if node["properties"].get(name).is_some() {
-                        format!("properties/{}", escape(name))
-                    } else {
-                        "additionalProperties".to_owned()
-                    };
-                    self.walk(member, below(step, inner), problems, 0);
+                    let governing = node["properties"].get(name).or_else(|| node.get("additionalProperties"));
+                    if let Some(node) = governing {
+                        self.walk(member, Place { node, path: inner, is_pair: false }, problems, 0);
+                    }
                 }
             }
             Value::Array(items) => {
-                let prefix = node["prefixItems"].as_array().map_or(0, Vec::len);
-                let are_pairs = ops().any(|lift| *lift == Lift::PairsToMap);
+                let prefix = node["prefixItems"].as_array().map(Vec::as_slice).unwrap_or_default();
+                let are_pairs = ops.iter().any(|lift| **lift == Lift::PairsToMap);
                 for (index, item) in items.iter_mut().enumerate() {
                     let key = item["key"].as_str().filter(|_| are_pairs);
                     let inner = key.map_or_else(|| path.index(index), |key| path.key(key));
-                    let step =
-                        if index < prefix { format!("prefixItems/{index}") } else { "items".to_owned() };
-                    self.walk(item, Place { is_pair: key.is_some(), ..below(step, inner) }, problems, 0);
+                    let is_pair = key.is_some();
+                    if let Some(node) = prefix.get(index).or_else(|| node.get("items")) {
+                        self.walk(item, Place { node, path: inner, is_pair }, problems, 0);
+                    }
                 }
             }
             _ => {}
         }
-        for lift in ops() {
+        for lift in ops {
             if let Err((rule, expected, found)) = lift.apply(value) {
                 let problem = Violation::new(path.clone(), rule, Stage::Read);
                 problems.push(problem.with_expected(expected).with_found(found));
@@ -170,76 +224,29 @@ impl Lifter<'_> {
         }
     }
 
-    /// Whether a value has the shape of this variant: types, constants and names, of what is inside it as well.
-    fn fits(&self, value: &Value, variant: &Value, jumps: usize, steps: &mut usize) -> bool {
-        if *steps == 0 || jumps > MAX_JUMPS {
-            return true;
+    /// The variant that a value is meant to be.
+    fn taken(&self, value: &Value, variants: &'a [Value]) -> Option<&'a Value> {
+        let mut strict = Accepts::new(self.schema);
+        if let Some(taken) = variants.iter().find(|variant| strict.accepts(value, variant)) {
+            return Some(taken);
         }
-        *steps -= 1;
-        if let Some(target) = variant["$ref"].as_str().and_then(|target| target.strip_prefix('#')) {
-            let target = self.schema.pointer(target).filter(|_| jumps < MAX_JUMPS);
-            return target.is_some_and(|target| self.fits(value, target, jumps + 1, steps));
-        }
-        let constant = variant.get("const").is_none_or(|constant| constant == value);
-        let listed = variant["enum"].as_array().is_none_or(|values| values.contains(value));
-        let typed = match &variant["type"] {
-            Value::String(name) => is_type(value, name) == Some(true),
-            Value::Array(names) => {
-                names.iter().filter_map(Value::as_str).any(|name| is_type(value, name) == Some(true))
-            }
-            _ => true,
-        };
-        constant
-            && listed
-            && typed
-            && ["anyOf", "oneOf"].iter().all(|keyword| {
-                variant[*keyword].as_array().is_none_or(|variants| {
-                    variants.iter().any(|variant| self.fits(value, variant, jumps + 1, steps))
-                })
-            })
-            && match value {
-                Value::Object(members) => {
-                    let mut required =
-                        variant["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-                    required.all(|name| members.contains_key(name))
-                        && members.iter().all(|(name, member)| match variant["properties"].get(name) {
-                            Some(property) => self.fits(member, property, 0, steps),
-                            // Names that are not listed were not sent, but an answer that was not enforced has them.
-                            None => true,
-                        })
-                }
-                Value::Array(items) => variant
-                    .get("items")
-                    .is_none_or(|schema| items.iter().all(|item| self.fits(item, schema, 0, steps))),
-                _ => true,
-            }
+        // An answer that was not enforced may have names that no variant knows.
+        let mut tolerant = Accepts::tolerant(self.schema);
+        variants.iter().find(|variant| tolerant.accepts(value, variant))
     }
 }
 
 /// How many references and variants are followed without a step into the value: what ends `{"$ref": "#"}`.
 const MAX_JUMPS: usize = 32;
 
-/// How many nodes are compared to choose a variant; what is left counts as fitting.
-const MAX_STEPS: usize = 10_000;
-
-/// Whether a value has the type of this name; `None` if there is no such type.
-pub(crate) fn is_type(value: &Value, name: &str) -> Option<bool> {
-    Some(match name {
-        "null" => value.is_null(),
-        "boolean" => value.is_boolean(),
-        "string" => value.is_string(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        "number" => value.is_number(),
-        "integer" => {
-            value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
-        }
-        _ => return None,
-    })
-}
-
-fn escape(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
+fn is_full(value: &Value, max: u64) -> bool {
+    let size = match value {
+        Value::String(text) => text.chars().count(),
+        Value::Array(items) => items.len(),
+        Value::Object(members) => members.len(),
+        _ => return false,
+    };
+    size as u64 >= max
 }
 
 impl Lift {
@@ -255,7 +262,9 @@ impl Lift {
     fn path_below(&self, path: &JsonPath, name: &str) -> Option<JsonPath> {
         match self {
             Self::Unwrap(key) | Self::Spread(key) if key == name => Some(path.clone()),
-            Self::Tuple(keys) => keys.iter().position(|key| key == name).map(|index| path.index(index)),
+            Self::Tuple { items, .. } => {
+                items.iter().position(|key| key == name).map(|index| path.index(index))
+            }
             Self::Rename(names) => {
                 names.iter().find(|(sent, _)| sent == name).map(|(_, original)| path.key(original.as_str()))
             }
@@ -271,10 +280,23 @@ impl Lift {
                     *value = inner;
                 }
             }
-            (Self::Tuple(keys), Value::Object(members))
-                if keys.iter().all(|key| members.contains_key(key)) =>
-            {
-                *value = keys.iter().filter_map(|key| members.remove(key)).collect();
+            (Self::Tuple { items, rest }, Value::Object(members)) => {
+                let count = items.iter().take_while(|key| members.contains_key(*key)).count();
+                let rest = rest.as_ref().and_then(|rest| members.get(rest));
+                let has_rest = rest.and_then(Value::as_array).is_some_and(|rest| !rest.is_empty());
+                let later = items.iter().skip(count).find(|key| members.contains_key(*key));
+                if let Some(later) = later.or_else(|| items.get(count).filter(|_| has_rest)) {
+                    let gap = format!("item {count} is missing before `{later}`");
+                    return Err(("prefixItems", "items without a gap", gap));
+                }
+                let mut array: Vec<Value> =
+                    items.iter().take(count).filter_map(|key| members.remove(key)).collect();
+                if let (Self::Tuple { rest: Some(rest), .. }, true) = (self, has_rest)
+                    && let Some(Value::Array(mut further)) = members.remove(rest)
+                {
+                    array.append(&mut further);
+                }
+                *value = Value::Array(array);
             }
             (Self::Spread(key), Value::Object(members)) => {
                 let Some(Value::Object(further)) = members.get(key) else { return Ok(()) };
@@ -294,6 +316,9 @@ impl Lift {
             }
             (Self::DropNull(keys), Value::Object(members)) => {
                 members.retain(|name, member| !(member.is_null() && keys.contains(name)));
+            }
+            (Self::DropAbsent { names, marker }, Value::Object(members)) => {
+                members.retain(|name, member| !(member == marker && names.contains(name)));
             }
             (Self::PairsToMap, Value::Array(pairs)) => {
                 let mut members = Map::new();
@@ -413,7 +438,7 @@ mod tests {
         }});
         let ops = [
             ("/properties/a_t/properties/_1", Lift::ParseJson),
-            ("/properties/a_t", Lift::Tuple(vec!["_0".into(), "_1".into()])),
+            ("/properties/a_t", Lift::Tuple { items: vec!["_0".into(), "_1".into()], rest: None }),
             ("/properties/others/items/properties/value", Lift::ParseJson),
             ("/properties/others", Lift::PairsToMap),
             ("", Lift::Rename(vec![("a_t".into(), "t".into())])),

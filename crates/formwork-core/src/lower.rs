@@ -32,15 +32,36 @@ pub struct LowerRequest<'a> {
     pub schema: &'a Value,
     /// Which values must be generated before which others.
     pub dependencies: &'a [Dependency],
-    /// How many tokens the answer may have: what bounds strings and arrays that the schema leaves unbounded.
+    /// Which valid answers lowering may exclude. Default: [`Tighten::Closed`].
+    pub tighten: Tighten,
+    /// The most tokens that the answer may have; only [`Tighten::Bounded`] looks at it. Default: `None`, the dialect's own
+    /// estimate.
     pub max_tokens: Option<u32>,
 }
 
 impl<'a> LowerRequest<'a> {
-    /// A schema without dependencies and without a limit.
+    /// A request for a schema without dependencies and without a limit of tokens, tightened as [`Tighten::Closed`].
     pub const fn new(schema: &'a Value) -> Self {
-        Self { schema, dependencies: &[], max_tokens: None }
+        Self { schema, dependencies: &[], tighten: Tighten::Closed, max_tokens: None }
     }
+}
+
+/// Which valid answers lowering may exclude. Every act is listed in [`Lowered::losses`] as [`LossKind::Tightened`].
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Tighten {
+    /// None: an object without `additionalProperties` may have any further members.
+    None,
+    /// Further members of an object that names its members where `additionalProperties` is absent.
+    #[default]
+    Closed,
+    /// As [`Closed`](Self::Closed), and strings, lists and maps that are longer than fits into the tokens of the answer,
+    /// never below the bounds of the schema itself. A remedy for models that run away: an answer that is full at such a
+    /// bound is not complete.
+    Bounded,
 }
 
 /// A value that must be generated after others, because a rule computes what it may be from them.
@@ -63,8 +84,20 @@ pub struct Lowered {
     pub shown: Option<Shown>,
     /// How an answer is mapped back; see [`lift`](crate::lift). Data, so that a stored run can go on.
     pub lift: Vec<LiftOp>,
+    /// The bounds that [`Tighten::Bounded`] added. A value that is full at one of them is not complete.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<AddedBound>,
     /// What the dialect cannot say; the validator still checks it.
     pub losses: Vec<Loss>,
+}
+
+/// A bound that lowering added to what a schema leaves longer.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct AddedBound {
+    /// RFC 6901 JSON Pointer of the node in [`Lowered::schema`].
+    pub at: String,
+    /// The largest number of characters of a string, items of an array or members of an object there.
+    pub max: u64,
 }
 
 /// A schema as text for a model.

@@ -87,8 +87,11 @@ impl Target {
     /// Lowers the contract's schema for each rung; rungs that cannot take it are left out.
     fn lower(&mut self, contract: &Contract, max_tokens: Option<u32>) -> Result<(), Refused> {
         let dependencies = if self.capabilities.rules { contract.dependencies() } else { Vec::new() };
-        let request =
-            LowerRequest { schema: contract.schema().document(), dependencies: &dependencies, max_tokens };
+        let request = LowerRequest {
+            dependencies: &dependencies,
+            max_tokens,
+            ..LowerRequest::new(contract.schema().document())
+        };
         let mut refused = None;
         for lower in &self.lowers {
             match lower.lower(&request) {
@@ -161,6 +164,11 @@ impl Plan {
     /// The contract.
     pub const fn contract(&self) -> &Contract {
         &self.contract
+    }
+
+    /// How tolerantly answers are read.
+    pub const fn level(&self) -> Level {
+        self.level
     }
 
     /// The names of the targets, in order.

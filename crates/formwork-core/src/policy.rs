@@ -92,6 +92,13 @@ pub trait RetryPolicy: Send + Sync + fmt::Debug {
     fn patches(&self) -> bool {
         true
     }
+
+    /// Returns whether an answer is accepted in which the limit of tokens cut values off, if it satisfies the contract
+    /// otherwise (default: `false`, such an answer is a failed attempt). Its provenance says which values these are. Values
+    /// of which the model wrote nothing are accepted in no case.
+    fn accepts_cut(&self) -> bool {
+        false
+    }
 }
 
 /// How the temperature goes over the attempts.
@@ -193,6 +200,9 @@ pub struct Policy {
     pub feedback: Feedback,
     /// Whether to stop asking a target that gave the same wrong answer twice.
     pub stop_on_repeat: bool,
+    /// Whether an answer is accepted in which the limit of tokens cut values off; see [`RetryPolicy::accepts_cut`].
+    #[serde(default)]
+    pub accept_cut: bool,
 }
 
 impl Policy {
@@ -206,15 +216,18 @@ impl Policy {
             backoff: Backoff::exponential(),
             feedback: Feedback::standard(),
             stop_on_repeat: true,
+            accept_cut: false,
         }
     }
 
-    /// The oracle's: 3 whole attempts at 0.3, 0.2 and 0.1.
+    /// The oracle's: 3 whole attempts at 0.3, 0.2 and 0.1. The limit of tokens may cut a text of the answer, because the
+    /// oracle's specification counts attempts.
     pub fn oracle() -> Self {
         Self::new(3)
             .with_temperature(Temperature::Steps(vec![0.3, 0.2, 0.1]))
             .with_patching(Patching::Never)
             .with_stop_on_repeat(false)
+            .with_accept_cut(true)
     }
 
     /// The chat client's: `1 + max_retries` whole attempts, a corrective system message, no temperature of its own.
@@ -281,6 +294,14 @@ impl Policy {
     #[must_use]
     pub const fn with_stop_on_repeat(mut self, stop: bool) -> Self {
         self.stop_on_repeat = stop;
+        self
+    }
+
+    /// Sets whether an answer is accepted in which the limit of tokens cut values off (default: `false`); see
+    /// [`RetryPolicy::accepts_cut`].
+    #[must_use]
+    pub const fn with_accept_cut(mut self, accept: bool) -> Self {
+        self.accept_cut = accept;
         self
     }
 
@@ -363,5 +384,8 @@ impl RetryPolicy for Policy {
 
     fn patches(&self) -> bool {
         self.patching != Patching::Never
+    }
+    fn accepts_cut(&self) -> bool {
+        self.accept_cut
     }
 }

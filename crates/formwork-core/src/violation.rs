@@ -1,6 +1,7 @@
+use std::borrow::Cow;
 use std::fmt;
 
-use formwork_json::{JsonPath, Span};
+use formwork_json::{JsonPath, Segment, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,9 @@ pub enum Severity {
 /// "stage": "schema", "severity": "error", "span": {"start": 9, "end": 12}, "message": "Type mismatch at …"}`.
 ///
 /// `Display` and [`Violation::detail`] name what was expected and found. The found value may be the user's data:
-/// [`Violation::masked`] is the text for logs.
+/// [`Violation::masked`] is the text for logs. None of them grows with the answer: the path is cut at [`MAX_PATH`] bytes,
+/// each name in it at [`MAX_NAME`] characters, what was expected at [`MAX_EXPECTED`] and what was found at [`MAX_FOUND`]
+/// characters. An ellipsis marks each cut.
 ///
 /// ```
 /// use formwork_core::{Stage, Violation};
@@ -82,7 +85,10 @@ impl Violation {
     /// With what is there instead. Long values are cut at [`MAX_FOUND`] characters.
     #[must_use]
     pub fn with_found(mut self, found: impl Into<String>) -> Self {
-        self.found = cut(found.into(), MAX_FOUND);
+        self.found = found.into();
+        if let Cow::Owned(shorter) = cut(&self.found, MAX_FOUND) {
+            self.found = shorter;
+        }
         self
     }
 
@@ -102,14 +108,22 @@ impl Violation {
 
     /// What is wrong, without saying where: `expected string, found number`.
     pub fn detail(&self) -> String {
-        match (self.rule.as_str(), self.expected.as_str(), self.found.as_str()) {
+        let (expected, found) = (cut(&self.expected, MAX_EXPECTED), cut(&self.found, MAX_FOUND));
+        match (self.rule.as_str(), &*expected, &*found) {
             ("required", ..) => "required field is missing".to_owned(),
             ("additionalProperties" | "unevaluatedProperties", ..) => "field is not allowed".to_owned(),
-            (_, "", "") => title(&self.rule).to_lowercase(),
+            (_, "", "") => title(&cut(&self.rule, MAX_NAME)).to_lowercase(),
             (_, expected, "") => format!("expected {expected}"),
             (_, "", found) => found.to_owned(),
             (_, expected, found) => format!("expected {expected}, found {found}"),
         }
+    }
+
+    /// Returns the path as messages write it: at most [`MAX_PATH`] bytes, with names of at most [`MAX_NAME`] characters.
+    pub fn place(&self) -> String {
+        let mut text = String::new();
+        write_place(&self.path, &mut text);
+        text
     }
 
     /// The same as `Display` without the found value: for logs and traces.
@@ -119,8 +133,9 @@ impl Violation {
 
     /// What is wrong, where, what was expected, and what was found.
     fn sentence(&self, found: &str) -> String {
-        let Self { path, rule, expected, .. } = self;
-        let (before, is_whole) = match rule.as_str() {
+        let (rule, expected) = (cut(&self.rule, MAX_NAME), cut(&self.expected, MAX_EXPECTED));
+        let found = cut(found, MAX_FOUND);
+        let (before, is_whole) = match &*rule {
             "required" => ("Missing required field at path ", true),
             "additionalProperties" | "unevaluatedProperties" => ("Unexpected field at path ", true),
             rule => (title(rule), false),
@@ -131,8 +146,7 @@ impl Violation {
         if !is_whole {
             text.push_str(" at ");
         }
-        // Writing to memory cannot fail.
-        _ = path.write_to(&mut text);
+        write_place(&self.path, &mut text);
         if is_whole {
             return text;
         }
@@ -142,7 +156,7 @@ impl Violation {
             (false, true) => (": expected ", ""),
             (false, false) => (": expected ", ", found "),
         };
-        for piece in [to_expected, expected, to_found, found] {
+        for piece in [to_expected, &expected, to_found, &found] {
             text.push_str(piece);
         }
         text
@@ -154,6 +168,52 @@ const USUAL_PREFIX: usize = 96;
 
 /// The most characters of a found value that a violation keeps.
 pub const MAX_FOUND: usize = 120;
+
+/// The most characters of an expectation that a message shows. It may quote other parts of the answer.
+pub const MAX_EXPECTED: usize = 600;
+
+/// The most characters of one name in a path that a message shows. Models write names, too.
+pub const MAX_NAME: usize = 100;
+
+/// The most bytes of a path that a message shows.
+pub const MAX_PATH: usize = 600;
+
+/// Writes a path, cut at its limits.
+pub(crate) fn write_place(path: &JsonPath, out: &mut String) {
+    let short = |segment: &Segment| match segment {
+        Segment::Key(name) => Segment::Key(cut(name, MAX_NAME).into_owned()),
+        Segment::Index(index) => Segment::Index(*index),
+    };
+    let is_long = |segment: &Segment| matches!(segment, Segment::Key(name) if name.len() > MAX_NAME);
+    let mut limited = Limited { out, left: MAX_PATH - '…'.len_utf8() };
+    // Writing to memory fails only where the limit is reached, which is marked.
+    _ = if path.segments().iter().any(is_long) {
+        path.segments().iter().map(short).collect::<JsonPath>().write_to(&mut limited)
+    } else {
+        path.write_to(&mut limited)
+    };
+}
+
+/// Writes into a text as long as there is room, and then an ellipsis, for which there always is.
+struct Limited<'o> {
+    out: &'o mut String,
+    left: usize,
+}
+
+impl fmt::Write for Limited<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if let Some(left) = self.left.checked_sub(text.len()) {
+            self.left = left;
+            self.out.push_str(text);
+            return Ok(());
+        }
+        let end = text.floor_char_boundary(self.left);
+        self.out.push_str(text.get(..end).unwrap_or_default());
+        self.out.push('…');
+        self.left = 0;
+        Err(fmt::Error)
+    }
+}
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -188,13 +248,13 @@ fn title(rule: &str) -> &str {
 }
 
 /// Cuts a text to so many characters and marks the cut.
-pub(crate) fn cut(text: String, characters: usize) -> String {
+pub(crate) fn cut(text: &str, characters: usize) -> Cow<'_, str> {
     if text.len() <= characters {
-        return text;
+        return text.into();
     }
     match text.char_indices().nth(characters) {
-        None => text,
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.into(),
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()).into(),
     }
 }
 

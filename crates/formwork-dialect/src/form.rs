@@ -1,24 +1,165 @@
-use std::rc::Rc;
+//! Forms: a schema without references, `allOf` and overlapping keywords.
+//!
+//! Every dialect is written from forms: what JSON Schema can say in a hundred ways is said here in one. A form is a list
+//! of alternatives; forms refer to each other by index, so that definitions stay shared and recursive ones stay
+//! recursive.
 
 use formwork_core::Lift;
 use serde_json::{Number, Value};
 
-/// What a schema allows, as alternatives without references, `allOf` and overlapping keywords.
-///
-/// Every dialect is written from this: what JSON Schema can say in a hundred ways is said here in one.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Form {
-    pub(crate) alternatives: Vec<Alternative>,
-    pub(crate) description: Option<String>,
+use crate::place::{PlaceId, Places};
+
+/// The index of a form in its [`Forms`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct FormId(u32);
+
+/// All forms of one schema.
+#[derive(Debug, Default)]
+pub(crate) struct Forms {
+    forms: Vec<Form>,
+    pub(crate) root: FormId,
+    pub(crate) places: Places,
 }
 
-/// A form that several places share.
-pub(crate) type Shared = Rc<Form>;
+impl Default for FormId {
+    fn default() -> Self {
+        Self(0)
+    }
+}
+
+impl Forms {
+    /// No forms yet, for the same document as `places`.
+    pub(crate) fn new(places: Places) -> Self {
+        Self { forms: Vec::new(), root: FormId(0), places }
+    }
+
+    /// Adds a form.
+    pub(crate) fn add(&mut self, form: Form) -> FormId {
+        let id = FormId(u32::try_from(self.forms.len()).unwrap_or(u32::MAX));
+        self.forms.push(form);
+        id
+    }
+
+    /// Adds a form of one alternative without annotations.
+    pub(crate) fn add_shape(&mut self, shape: Shape) -> FormId {
+        self.add(Form::of(shape))
+    }
+
+    /// Adds an empty form that [`Forms::set`] fills later, so that forms inside of it can refer to it.
+    pub(crate) fn reserve(&mut self) -> FormId {
+        self.add(Form::default())
+    }
+
+    pub(crate) fn set(&mut self, id: FormId, form: Form) {
+        if let Some(place) = self.forms.get_mut(id.index()) {
+            *place = form;
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.forms.len()
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = FormId> + use<> {
+        (0..self.forms.len() as u32).map(FormId)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: FormId) -> &mut Form {
+        &mut self.forms[id.index()]
+    }
+
+    /// Calls `each` for every alternative of a form, those of forms that stand among its alternatives included.
+    pub(crate) fn each_alternative<'f>(&'f self, id: FormId, each: &mut impl FnMut(&'f Alternative)) {
+        let mut seen = vec![id];
+        let mut next = 0;
+        while let Some(id) = seen.get(next).copied() {
+            next += 1;
+            for alternative in &self[id].alternatives {
+                match &alternative.shape {
+                    Shape::Same(inner) if !seen.contains(inner) => seen.push(*inner),
+                    Shape::Same(_) => {}
+                    _ => each(alternative),
+                }
+            }
+        }
+    }
+
+    /// Whether one of the alternatives of a form satisfies a condition.
+    pub(crate) fn any(&self, id: FormId, condition: impl Fn(&Alternative) -> bool) -> bool {
+        let mut found = false;
+        self.each_alternative(id, &mut |alternative| found |= condition(alternative));
+        found
+    }
+
+    /// Whether `null` is a value of this form.
+    pub(crate) fn allows_null(&self, id: FormId) -> bool {
+        self.any(id, |alternative| match &alternative.shape {
+            Shape::Null | Shape::Any => true,
+            Shape::Literals(literals) => literals.values.iter().any(|literal| literal.value.is_null()),
+            _ => false,
+        })
+    }
+}
+
+impl FormId {
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl std::ops::Index<FormId> for Forms {
+    type Output = Form;
+
+    fn index(&self, id: FormId) -> &Form {
+        &self.forms[id.index()]
+    }
+}
+
+/// The values that a schema allows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Form {
+    pub(crate) alternatives: Vec<Alternative>,
+    /// The annotations of the schema itself; [`Use`] has those of the place where it is used.
+    pub(crate) notes: Notes,
+    /// The name of the definition that it is, in the original schema.
+    pub(crate) name: Option<String>,
+}
+
+impl Form {
+    pub(crate) fn of(shape: Shape) -> Self {
+        Self { alternatives: vec![Alternative::of(shape)], ..Self::default() }
+    }
+}
+
+/// One of the kinds of values that a form allows.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Alternative {
+    pub(crate) shape: Shape,
+    /// The annotations of the branch of `anyOf` or `oneOf` that it comes from.
+    pub(crate) notes: Notes,
+    /// Whether the schema allows it only because it says nothing about the type of the value.
+    pub(crate) is_unsaid: bool,
+    /// The operations that map a value of it back, in this order.
+    pub(crate) lifts: Vec<Lift>,
+}
+
+impl Alternative {
+    pub(crate) const fn of(shape: Shape) -> Self {
+        Self { shape, notes: Notes::NONE, is_unsaid: false, lifts: Vec::new() }
+    }
+
+    #[must_use]
+    pub(crate) fn with_lifts(self, lifts: Vec<Lift>) -> Self {
+        Self { lifts, ..self }
+    }
+}
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Alternative {
-    /// Any value at all, at a JSON Pointer of the original schema.
-    Any(String),
+pub(crate) enum Shape {
+    /// Any value at all.
+    Any,
+    /// The values of another form.
+    Same(FormId),
     /// One of these values.
     Literals(Literals),
     Null,
@@ -27,15 +168,118 @@ pub(crate) enum Alternative {
     String(StringForm),
     Array(ArrayForm),
     Object(ObjectForm),
-    /// What is sent instead of something else, and how it is mapped back.
-    Mapped(Box<Alternative>, Vec<Lift>),
+}
+
+impl Shape {
+    /// Calls `each` for the forms that stand directly inside.
+    pub(crate) fn each_inner(&self, mut each: impl FnMut(FormId)) {
+        match self {
+            Self::Same(form) => each(*form),
+            Self::Array(array) => {
+                array.prefix.iter().chain(&array.items).for_each(|item| each(item.form));
+            }
+            Self::Object(object) => {
+                object.properties.iter().for_each(|property| each(property.value.form));
+                object.extras.iter().for_each(|extra| each(extra.value.form));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A form at the place where it is used, with the annotations of that place.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Use {
+    pub(crate) form: FormId,
+    pub(crate) notes: Notes,
+}
+
+impl Use {
+    pub(crate) const fn of(form: FormId) -> Self {
+        Self { form, notes: Notes::NONE }
+    }
+}
+
+/// The annotations of a schema: what they say to a model is no constraint.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Notes(Option<Box<Annotations>>);
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Annotations {
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) default: Option<Value>,
+    pub(crate) examples: Vec<Value>,
+}
+
+impl Notes {
+    pub(crate) const NONE: Self = Self(None);
+
+    /// The annotations of a schema.
+    pub(crate) fn of(node: &Value) -> Self {
+        let text = |keyword: &str| node.get(keyword).and_then(Value::as_str).map(str::to_owned);
+        let examples = node.get("examples").and_then(Value::as_array).cloned();
+        let annotations = Annotations {
+            title: text("title"),
+            description: text("description"),
+            default: node.get("default").cloned(),
+            examples: examples.or_else(|| Some(vec![node.get("example")?.clone()])).unwrap_or_default(),
+        };
+        if annotations == Annotations::default() { Self(None) } else { Self(Some(Box::new(annotations))) }
+    }
+
+    /// A description alone.
+    pub(crate) fn described(text: &str) -> Self {
+        Self(Some(Box::new(Annotations { description: Some(text.to_owned()), ..Annotations::default() })))
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    pub(crate) fn get(&self) -> Option<&Annotations> {
+        self.0.as_deref()
+    }
+
+    pub(crate) fn description(&self) -> Option<&str> {
+        self.0.as_ref()?.description.as_deref()
+    }
+
+    /// Adds what `other` says and these do not.
+    pub(crate) fn or(&mut self, other: Self) {
+        let (Some(mine), Some(other)) = (&mut self.0, other.0.as_deref()) else {
+            if self.0.is_none() {
+                *self = other;
+            }
+            return;
+        };
+        mine.title = mine.title.take().or_else(|| other.title.clone());
+        mine.default = mine.default.take().or_else(|| other.default.clone());
+        if mine.examples.is_empty() {
+            mine.examples.clone_from(&other.examples);
+        }
+        match (&mut mine.description, &other.description) {
+            (Some(mine), Some(other)) if !mine.contains(other.as_str()) => {
+                mine.push(' ');
+                mine.push_str(other);
+            }
+            (none @ None, Some(other)) => *none = Some(other.clone()),
+            _ => {}
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Literals {
-    pub(crate) values: Vec<Value>,
-    /// JSON Pointer into the original schema.
-    pub(crate) origin: String,
+    pub(crate) values: Vec<Literal>,
+    pub(crate) origin: PlaceId,
+}
+
+/// A listed value, with the description of the branch that lists it alone.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Literal {
+    pub(crate) value: Value,
+    pub(crate) description: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -44,13 +288,12 @@ pub(crate) struct NumberForm {
     pub(crate) min: Option<Bound>,
     pub(crate) max: Option<Bound>,
     pub(crate) multiple_of: Option<Number>,
-    /// JSON Pointer into the original schema.
-    pub(crate) origin: String,
+    pub(crate) origin: PlaceId,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bound {
-    pub(crate) at: f64,
+    pub(crate) at: Number,
     pub(crate) exclusive: bool,
 }
 
@@ -62,21 +305,22 @@ pub(crate) struct StringForm {
     /// All of these match somewhere in the string.
     pub(crate) patterns: Vec<Pattern>,
     pub(crate) format: Option<String>,
-    /// JSON Pointer into the original schema.
-    pub(crate) origin: String,
-    /// What it stands for, where that is no plain string.
+    pub(crate) origin: PlaceId,
     pub(crate) role: Role,
     /// The outline of the JSON that it holds.
     pub(crate) holds: Option<String>,
+    /// Whether `max` is a bound of ours.
+    pub(crate) is_bounded: bool,
 }
 
+/// The meaning of a string.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Role {
     #[default]
     Text,
-    /// The name of a member. Its length is ours, so a dialect that cannot say it loses nothing.
+    /// The name of a member.
     Name,
-    /// Any JSON, as text. As with names.
+    /// JSON, as text.
     Json,
 }
 
@@ -88,39 +332,46 @@ pub(crate) struct Pattern {
     pub(crate) translated: String,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ArrayForm {
-    pub(crate) prefix: Vec<Shared>,
-    /// What the items after the prefix are; `None` if there are none.
-    pub(crate) items: Option<Shared>,
+    pub(crate) prefix: Vec<Use>,
+    /// The items after the prefix; `None` if there are none.
+    pub(crate) items: Option<Use>,
     pub(crate) min: u64,
     pub(crate) max: Option<u64>,
-    pub(crate) origin: String,
+    /// Whether `max` is a bound of ours.
+    pub(crate) is_bounded: bool,
+    pub(crate) origin: PlaceId,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ObjectForm {
-    /// The recursive definition that this is.
-    pub(crate) name: Option<String>,
     pub(crate) properties: Vec<Property>,
     /// Members of other names.
     pub(crate) extras: Vec<Extra>,
+    /// Whether members of other names are allowed only because the schema says nothing about them beside the members that
+    /// it names.
+    pub(crate) is_unsaid: bool,
     pub(crate) min: u64,
     pub(crate) max: Option<u64>,
-    pub(crate) origin: String,
+    /// Whether `max` is a bound of ours.
+    pub(crate) is_bounded: bool,
+    pub(crate) origin: PlaceId,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Property {
     pub(crate) name: String,
-    pub(crate) form: Shared,
+    pub(crate) value: Use,
     pub(crate) required: bool,
 }
 
 /// Members whose names the schema does not list.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Extra {
-    /// What their names match; `None` for every name.
+    /// The pattern that their names match; `None` for every name that no other pattern matches.
     pub(crate) pattern: Option<Pattern>,
-    pub(crate) form: Shared,
+    /// Whether these are the members that no keyword names, by a pattern or otherwise.
+    pub(crate) is_rest: bool,
+    pub(crate) value: Use,
 }

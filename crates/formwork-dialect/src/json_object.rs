@@ -4,7 +4,7 @@ use formwork_core::{
 use serde_json::{Map, Value, json};
 
 use crate::expand::expand;
-use crate::form::Alternative;
+use crate::form::Shape;
 
 /// The dialect of providers that keep a model to *some* JSON object: `{"type": "json_object"}`, DeepSeek's `json_object`,
 /// Ollama's `"json"`.
@@ -37,11 +37,12 @@ impl Lower for JsonObject {
     }
 
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
-        let form = expand(request.schema, self.name())?.form;
-        let is_object = form.alternatives.iter().all(|one| match one {
-            Alternative::Object(_) => true,
-            Alternative::Literals(literals) => literals.values.iter().all(Value::is_object),
-            _ => false,
+        let forms = expand(request.schema, self.name())?.forms;
+        let is_object = !forms.any(forms.root, |alternative| match &alternative.shape {
+            Shape::Object(_) => false,
+            Shape::Literals(literals) => literals.values.iter().any(|literal| !literal.value.is_object()),
+            // The answer will be an object, and one is what the schema speaks of.
+            _ => !alternative.is_unsaid,
         });
         let mut shown = Map::from_iter([("$comment".to_owned(), json!("The answer is one JSON object."))]);
         let mut lift = Vec::new();

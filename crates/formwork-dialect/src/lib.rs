@@ -18,32 +18,31 @@
 //!
 //! To embed it alone see `examples/embed-dialect.rs`.
 
-mod caps;
-mod containers;
+mod depth;
 mod expand;
-mod flat;
 mod form;
 mod json_object;
-mod kinds;
 mod limits;
 mod lint;
+mod lower_value;
 mod native;
 mod order;
 mod outline;
 mod pattern;
+mod place;
 mod plain;
 mod profile;
 mod prompt;
 pub mod registry;
 mod reshape;
 mod rungs;
-mod scalars;
 mod silent;
-mod union;
+mod tighten;
 mod write;
 
 pub use json_object::JsonObject;
 pub use lint::{Finding, Verdict, lint};
+pub use lower_value::lower_value;
 pub use native::Native;
 pub use prompt::Prompt;
 pub use rungs::{DIALECTS, dialect, rungs};

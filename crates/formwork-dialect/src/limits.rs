@@ -1,6 +1,6 @@
 //! How large a written schema is, for providers that count.
 
-use std::collections::BTreeSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -22,7 +22,8 @@ pub(crate) struct Size {
 
 impl Size {
     pub(crate) fn of(schema: &Value) -> Self {
-        let mut size = Self { depth: depth(schema, schema, &mut BTreeSet::new()), ..Self::default() };
+        let mut depth = Depth { root: schema, open: HashSet::new(), known: HashMap::new() };
+        let mut size = Self { depth: depth.of(schema), ..Self::default() };
         size.count(schema);
         size
     }
@@ -76,40 +77,56 @@ fn length(value: &Value) -> usize {
     value.as_str().map_or_else(|| value.to_string().len(), |text| text.chars().count())
 }
 
-/// How many objects and arrays stand inside each other; a definition counts where it is used, inside itself once.
-fn depth<'s>(schema: &'s Value, root: &'s Value, within: &mut BTreeSet<&'s str>) -> usize {
-    let Value::Object(keywords) = schema else { return 0 };
-    let mut deepest = 0;
-    if let Some(pointer) = keywords.get("$ref").and_then(Value::as_str)
-        && let Some(target) = pointer.strip_prefix('#').and_then(|pointer| root.pointer(pointer))
-        && within.insert(pointer)
-    {
-        deepest = depth(target, root, within);
-        within.remove(pointer);
-    }
-    let mut inside = 0;
-    let mut is_container = false;
-    for (keyword, value) in keywords {
-        match (keyword.as_str(), value) {
-            ("anyOf" | "oneOf" | "allOf", Value::Array(schemas)) => {
-                deepest = schemas.iter().map(|schema| depth(schema, root, within)).fold(deepest, usize::max);
-            }
-            ("properties", Value::Object(named)) => {
-                is_container = true;
-                inside = named.values().map(|schema| depth(schema, root, within)).fold(inside, usize::max);
-            }
-            ("prefixItems", Value::Array(schemas)) => {
-                is_container = true;
-                inside = schemas.iter().map(|schema| depth(schema, root, within)).fold(inside, usize::max);
-            }
-            ("items" | "additionalProperties", schema) => {
-                is_container = true;
-                inside = inside.max(depth(schema, root, within));
-            }
-            _ => {}
+/// How many objects and arrays stand inside each other; a definition counts where it is used, inside of itself once.
+struct Depth<'s> {
+    root: &'s Value,
+    /// The schemas on the way to the one in question.
+    open: HashSet<*const Value>,
+    known: HashMap<*const Value, usize>,
+}
+
+impl<'s> Depth<'s> {
+    fn of(&mut self, schema: &'s Value) -> usize {
+        let Value::Object(keywords) = schema else { return 0 };
+        let at = std::ptr::from_ref(schema);
+        if let Some(known) = self.known.get(&at) {
+            return *known;
         }
+        if !self.open.insert(at) {
+            return 0;
+        }
+        let mut beside = 0;
+        let mut inside = None;
+        for (keyword, value) in keywords {
+            match (keyword.as_str(), value) {
+                ("$ref", Value::String(reference)) => {
+                    let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
+                    beside = target.map_or(0, |target| self.of(target)).max(beside);
+                }
+                ("anyOf" | "oneOf" | "allOf", Value::Array(schemas)) => {
+                    beside = schemas.iter().map(|schema| self.of(schema)).fold(beside, usize::max);
+                }
+                ("properties", Value::Object(named)) => {
+                    inside = named
+                        .values()
+                        .map(|schema| Some(self.of(schema)))
+                        .fold(inside.or(Some(0)), Option::max);
+                }
+                ("prefixItems", Value::Array(schemas)) => {
+                    inside = schemas
+                        .iter()
+                        .map(|schema| Some(self.of(schema)))
+                        .fold(inside.or(Some(0)), Option::max);
+                }
+                ("items" | "additionalProperties", schema) => inside = inside.max(Some(self.of(schema))),
+                _ => {}
+            }
+        }
+        let depth = beside.max(inside.map_or(0, |inside| inside + 1));
+        self.open.remove(&at);
+        self.known.insert(at, depth);
+        depth
     }
-    deepest.max(if is_container { inside + 1 } else { 0 })
 }
 
 #[cfg(test)]

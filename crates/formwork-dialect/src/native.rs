@@ -1,33 +1,33 @@
 use std::fmt;
 
-use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, Shown};
+use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, Shown, Tighten};
 
-use crate::caps::Caps;
-use crate::expand::{Expanded, expand, losses};
+use crate::expand::{Expanded, expand, reported};
 use crate::limits::Size;
 use crate::order::Order;
 use crate::outline::outline;
 use crate::profile::{LLAMA_CPP, LLGUIDANCE, Limits, OLLAMA, OPENAI, Profile};
 use crate::reshape::reshape;
+use crate::tighten::{bound, close};
 use crate::write::{Written, write};
 
 /// The dialect of a provider that keeps a model to a schema.
 ///
-/// What is sent is closed and bounded: objects have no members that the schema does not name, strings (where the dialect
-/// has lengths) and arrays have a length that fits into the tokens of the answer. A model that may go on does go on; what
-/// bounds it is the schema. What a dialect cannot say is said in another shape that [`lift`](formwork_core::lift) maps
-/// back, or left to the validator, with a loss.
+/// A keyword that the dialect cannot say is said in another shape that [`lift`](formwork_core::lift) maps back, or left to
+/// the validator, with a loss. No valid answer is excluded, with one exception: an object that names its members and leaves
+/// open whether there are others is closed, unless the request [says otherwise](formwork_core::Tighten).
 ///
 /// ```
-/// use formwork_core::{Lower, LowerRequest};
+/// use formwork_core::{LossKind, Lower, LowerRequest};
 /// use formwork_dialect::Native;
 ///
 /// let schema = serde_json::json!({"type": "object", "properties": {"tags": {"type": "array", "uniqueItems": true}}});
 /// let lowered = Native::LLGUIDANCE.lower(&LowerRequest::new(&schema))?;
 /// let sent = lowered.schema.unwrap();
 /// assert_eq!(sent["additionalProperties"], false);
-/// assert_eq!(sent["properties"]["tags"]["maxItems"], 6);
-/// assert!(lowered.losses.iter().any(|loss| loss.keyword == "uniqueItems"));
+/// assert_eq!(sent["properties"]["tags"], serde_json::json!({"type": "array", "items": {}}));
+/// let losses: Vec<_> = lowered.losses.iter().map(|loss| (loss.keyword.as_str(), loss.kind)).collect();
+/// assert_eq!(losses, [("additionalProperties", LossKind::Tightened), ("uniqueItems", LossKind::Unenforced)]);
 /// # Ok::<(), formwork_core::Refused>(())
 /// ```
 #[derive(Clone, Copy)]
@@ -41,18 +41,18 @@ impl Native {
 
     /// OpenAI's strict mode (`response_format`, `text.format`, strict tools), and Azure's.
     ///
-    /// Every member is required; what is optional may be `null`, and a `null` is dropped again. Maps are arrays of
-    /// `{"key", "value"}`, tuples are objects, any value is JSON in a string, a root that is no object is wrapped in
-    /// `{"value": …}`. The provider shows the schema to the model, so descriptions are sent, with what is not enforced in
-    /// words. What is nested more than 10 levels deep becomes JSON in a string; where more than 1,000 values are listed,
-    /// the longest lists are left to the validator.
+    /// Every member is required; an optional one may be `null`, which stands for absent, or, where `null` is a value of it,
+    /// the object `{"absent": true}`. Maps are arrays of `{"key", "value"}`, tuples are objects, a root that is no object is
+    /// wrapped in `{"value": …}`. The provider shows the schema to the model, so annotations are sent, with the constraints
+    /// that are not enforced in words. Objects and arrays nested more than 10 levels deep become JSON in a string; where
+    /// more than 1,000 values are listed, the longest lists are left to the validator.
     pub const OPENAI: Self = Self { profile: &OPENAI };
 
     /// llama.cpp's server (b11434), not built with llguidance. The model reads an outline of the schema.
     ///
     /// Members that are required come first. Bounds on numbers that are no integers, `multipleOf` and formats other than
-    /// dates, times and UUIDs are left to the validator. Patterns are rewritten to what its converter understands, from `^`
-    /// to `$`; a pattern that it would misread, or die of, is never sent.
+    /// dates, times and UUIDs are left to the validator. Patterns are rewritten to those that its converter understands,
+    /// from `^` to `$`; a pattern that it would misread, or die of, is never sent.
     pub const LLAMA_CPP: Self = Self { profile: &LLAMA_CPP };
 
     /// Ollama, which hands schemas to llama.cpp.
@@ -80,24 +80,33 @@ impl Lower for Native {
 
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
         let profile = self.profile;
-        let Expanded { form, losses: mut receipts } = expand(request.schema, profile.name)?;
-        let form = reshape(&form, profile, &Order::new(request.dependencies), &mut receipts);
-        let caps = Caps::fitting(&form, &profile.room, request.max_tokens);
+        let Expanded { mut forms, mut losses } = expand(request.schema, profile.name)?;
+        // The shape of an object depends on whether it has other members, so closing comes before reshaping.
+        if request.tighten != Tighten::None {
+            close(&mut forms, &mut losses);
+        }
+        let is_bounded = request.tighten == Tighten::Bounded;
+        let mut forms =
+            reshape(&mut forms, profile, &Order::new(request.dependencies), is_bounded, &mut losses);
+        if is_bounded {
+            bound(&mut forms, &profile.room, request.max_tokens, &mut losses);
+        }
         let written = match &profile.limits {
-            None => write(&form, profile, caps, usize::MAX),
+            None => write(&forms, profile, usize::MAX),
             Some(limits) => {
-                within(limits, |most_values| write(&form, profile, caps, most_values)).map_err(|message| {
+                within(limits, |most_values| write(&forms, profile, most_values)).map_err(|message| {
                     Refused { dialect: profile.name.to_owned(), pointer: String::new(), message }
                 })?
             }
         };
-        receipts.extend(written.losses);
+        losses.extend(written.losses);
         Ok(Lowered {
             schema: Some(written.schema),
             enforcement: self.enforcement(),
-            shown: profile.shown.then(|| Shown::Outline(outline(&form))),
+            shown: profile.shown.then(|| Shown::Outline(outline(&forms, forms.root))),
             lift: written.lift,
-            losses: losses(receipts),
+            bounds: written.bounds,
+            losses: reported(losses),
         })
     }
 }

@@ -1,7 +1,5 @@
 use formwork_core::{Dependency, JsonPath, Segment};
 
-use crate::form::Property;
-
 /// Which members must be generated after which others, below some place of the document.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Order {
@@ -30,31 +28,6 @@ impl Order {
         };
         let pairs = self.pairs.iter().filter_map(|(first, then)| Some((rest(first)?, rest(then)?)));
         Self { pairs: pairs.collect() }
-    }
-
-    /// The names of optional members that a required one depends on, also through others.
-    pub(crate) fn before(&self, properties: &[Property]) -> Vec<String> {
-        let step = |path: &JsonPath| match path.segments().first() {
-            Some(Segment::Key(name)) => properties.iter().position(|property| property.name == *name),
-            _ => None,
-        };
-        let mut required: Vec<bool> = properties.iter().map(|property| property.required).collect();
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (first, then) in &self.pairs {
-                if let (Some(first), Some(then)) = (step(first), step(then))
-                    && required[then]
-                    && !required[first]
-                {
-                    required[first] = true;
-                    changed = true;
-                }
-            }
-        }
-        let promoted =
-            properties.iter().zip(required).filter(|(property, required)| *required && !property.required);
-        promoted.map(|(property, _)| property.name.clone()).collect()
     }
 
     /// The names in an order in which each comes after what it depends on, changed as little as possible; `None` if

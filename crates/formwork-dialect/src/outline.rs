@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::form::{Alternative, ArrayForm, Bound, Form, NumberForm, ObjectForm, Role, StringForm};
+use crate::form::{
+    Alternative, ArrayForm, FormId, Forms, Literal, Notes, NumberForm, ObjectForm, Role, Shape, StringForm,
+    Use,
+};
 
 /// The most characters of a description.
 const MAX_DESCRIPTION: usize = 200;
@@ -10,121 +13,194 @@ const MAX_DESCRIPTION: usize = 200;
 /// The most bytes of an outline; what does not fit is written as `...`.
 const MAX_OUTLINE: usize = 32_768;
 
+/// A definition that several places share is written once if it has more members than this.
+const SMALL: usize = 3;
+
 /// The outline of a form: `{"name": string, "age"?: integer, "tags": ["a" | "b", ...]}`.
 ///
-/// One line without descriptions; with them one line for each member, and a description after `//`.
-pub(crate) fn outline(form: &Form) -> String {
-    let mut pen = Pen {
-        out: String::new(),
-        within: Vec::new(),
-        recursive: Vec::new(),
-        broken: has_descriptions(form, 0),
-        depth: 0,
-    };
-    pen.form(form);
+/// One line without descriptions; with them one line for each member, and a description in `/* */`. Definitions that stand
+/// inside of themselves, and large ones that are used in several places, follow after `where`.
+pub(crate) fn outline(forms: &Forms, root: FormId) -> String {
+    let mut uses = vec![0_usize; forms.len()];
+    let broken = has_descriptions(forms, root, &mut uses);
+    let mut pen =
+        Pen { forms, out: String::new(), within: Vec::new(), named: Vec::new(), uses, broken, depth: 0 };
+    pen.value(&Use::of(root));
     let mut explained = 0;
-    while let Some(object) = pen.recursive.get(explained).copied() {
+    while let Some(form) = pen.named.get(explained).copied() {
         explained += 1;
-        let _ = write!(pen.out, "\nwhere {} is ", object.name.as_deref().unwrap_or_default());
-        pen.object(object);
+        let _ = write!(pen.out, "\nwhere {} is ", pen.name(form));
+        pen.form(form);
     }
     pen.out
 }
 
-fn has_descriptions(form: &Form, depth: usize) -> bool {
-    fn explains(alternative: &Alternative, depth: usize) -> bool {
-        match alternative {
-            Alternative::Object(object) => object.properties.iter().any(|property| {
-                property.form.description.is_some() || has_descriptions(&property.form, depth + 1)
-            }),
-            Alternative::Mapped(inner, _) => explains(inner, depth),
-            Alternative::Array(array) => {
-                array.prefix.iter().chain(&array.items).any(|form| has_descriptions(form, depth + 1))
+/// Whether a member below a form has words beside it. Counts how often each form is used on the way.
+fn has_descriptions(forms: &Forms, root: FormId, uses: &mut [usize]) -> bool {
+    let mut queue = vec![root];
+    let mut found = false;
+    while let Some(id) = queue.pop() {
+        uses[id.index()] += 1;
+        if uses[id.index()] > 1 {
+            continue;
+        }
+        for alternative in &forms[id].alternatives {
+            if let Shape::Object(object) = &alternative.shape {
+                found |= object
+                    .properties
+                    .iter()
+                    .any(|property| words(&notes_of(forms, &property.value), &property.name).is_some());
             }
-            _ => false,
+            alternative.shape.each_inner(|inner| queue.push(inner));
         }
     }
-    depth < 16 && form.alternatives.iter().any(|alternative| explains(alternative, depth))
+    found
+}
+
+/// The annotations of a place, and those of what stands there.
+fn notes_of(forms: &Forms, value: &Use) -> Notes {
+    let mut notes = value.notes.clone();
+    notes.or(forms[value.form].notes.clone());
+    notes
+}
+
+/// The words of annotations beside a member of this name; `None` if there are none.
+fn words(notes: &Notes, name: &str) -> Option<String> {
+    let annotations = notes.get()?;
+    let mut parts = Vec::new();
+    match (&annotations.description, &annotations.title) {
+        (Some(description), _) => parts.push(one_line(description)),
+        // Generated titles repeat the name.
+        (None, Some(title)) if plain(title) != plain(name) => parts.push(one_line(title)),
+        _ => {}
+    }
+    if let Some(default) = &annotations.default {
+        parts.push(one_line(&format!("default: {}", formwork_core::spaced(default))));
+    }
+    if !annotations.examples.is_empty() {
+        let listed: Vec<_> = annotations.examples.iter().map(formwork_core::spaced).collect();
+        parts.push(one_line(&format!("for example: {}", listed.join(", "))));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 struct Pen<'f> {
+    forms: &'f Forms,
     out: String,
-    /// The definitions that are being written: inside themselves they are named.
-    within: Vec<&'f ObjectForm>,
-    /// Those that were named instead of written.
-    recursive: Vec<&'f ObjectForm>,
+    /// The forms that are being written.
+    within: Vec<FormId>,
+    /// The forms that were named instead of written.
+    named: Vec<FormId>,
+    uses: Vec<usize>,
     /// Whether each member has a line.
     broken: bool,
     depth: usize,
 }
 
-impl<'f> Pen<'f> {
-    fn form(&mut self, form: &'f Form) {
+impl Pen<'_> {
+    fn value(&mut self, value: &Use) {
+        let id = value.form;
+        if self.within.contains(&id) || self.is_shared(id) {
+            if !self.named.contains(&id) {
+                self.named.push(id);
+            }
+            let name = self.name(id);
+            self.out.push_str(&name);
+            return;
+        }
+        self.form(id);
+    }
+
+    /// Whether a definition is written once, after `where`.
+    fn is_shared(&self, id: FormId) -> bool {
+        let form = &self.forms[id];
+        form.name.is_some()
+            && self.uses[id.index()] > 1
+            && !self.within.is_empty()
+            && form.alternatives.iter().any(
+                |alternative| matches!(&alternative.shape, Shape::Object(object) if object.properties.len() > SMALL),
+            )
+    }
+
+    fn name(&self, id: FormId) -> String {
+        self.forms[id].name.clone().unwrap_or_else(|| format!("form_{}", id.index()))
+    }
+
+    fn form(&mut self, id: FormId) {
         if self.out.len() > MAX_OUTLINE {
             self.out.push_str("...");
             return;
         }
-        for (index, alternative) in form.alternatives.iter().enumerate() {
-            if index > 0 {
+        self.within.push(id);
+        let forms = self.forms;
+        let all = &forms[id].alternatives;
+        // What the schema allows only because it says nothing of it need not be suggested.
+        let says_all = all.iter().all(|alternative| alternative.is_unsaid);
+        let mut first = true;
+        for alternative in all.iter().filter(|alternative| says_all || !alternative.is_unsaid) {
+            if !std::mem::take(&mut first) {
                 self.out.push_str(" | ");
             }
             self.alternative(alternative);
+            let mut notes = alternative.notes.clone();
+            if let Shape::Same(inner) = alternative.shape {
+                notes.or(forms[inner].notes.clone());
+            }
+            if all.len() > 1
+                && notes != forms[id].notes
+                && let Some(words) = words(&notes, "")
+            {
+                let _ = write!(self.out, " /* {words} */");
+            }
         }
+        self.within.pop();
     }
 
-    fn alternative(&mut self, alternative: &'f Alternative) {
-        match alternative {
-            Alternative::Any(_) => self.out.push_str("any value"),
-            Alternative::Literals(literals) => {
-                for (index, value) in literals.values.iter().enumerate() {
+    fn alternative(&mut self, alternative: &Alternative) {
+        match &alternative.shape {
+            Shape::Any => self.out.push_str("any value"),
+            Shape::Same(inner) => self.value(&Use::of(*inner)),
+            Shape::Literals(literals) => {
+                for (index, Literal { value, description }) in literals.values.iter().enumerate() {
                     let separator = if index > 0 { " | " } else { "" };
                     let _ = write!(self.out, "{separator}{}", formwork_core::spaced(value));
+                    if let Some(description) = description {
+                        let _ = write!(self.out, " /* {} */", one_line(description));
+                    }
                 }
             }
-            Alternative::Null => self.out.push_str("null"),
-            Alternative::Boolean => self.out.push_str("true | false"),
-            Alternative::Number(number) => self.out.push_str(&number_words(number)),
-            Alternative::String(string) => self.out.push_str(&string_words(string)),
-            Alternative::Array(array) => self.array(array),
-            Alternative::Object(object) => self.object(object),
-            Alternative::Mapped(inner, _) => self.alternative(inner),
+            Shape::Null => self.out.push_str("null"),
+            Shape::Boolean => self.out.push_str("true | false"),
+            Shape::Number(number) => self.out.push_str(&number_words(number)),
+            Shape::String(string) => self.out.push_str(&string_words(string)),
+            Shape::Array(array) => self.array(array),
+            Shape::Object(object) => self.members(object),
         }
     }
 
-    fn array(&mut self, array: &'f ArrayForm) {
+    fn array(&mut self, array: &ArrayForm) {
         self.out.push('[');
-        for (index, form) in array.prefix.iter().enumerate() {
+        for (index, item) in array.prefix.iter().enumerate() {
             if index > 0 {
                 self.out.push_str(", ");
             }
-            self.form(form);
+            self.value(item);
         }
         if let Some(items) = &array.items {
             if !array.prefix.is_empty() {
                 self.out.push_str(", ");
             }
-            self.form(items);
+            self.value(items);
             self.out.push_str(", ...");
         }
         self.out.push(']');
     }
 
-    fn object(&mut self, object: &'f ObjectForm) {
-        let outer =
-            self.within.iter().find(|outer| outer.name.is_some() && outer.name == object.name).copied();
-        if let (Some(outer), Some(name)) = (outer, &object.name) {
-            self.out.push_str(name);
-            if !self.recursive.iter().any(|known| known.name == outer.name) {
-                self.recursive.push(outer);
-            }
-            return;
-        }
-        self.within.push(object);
-        self.members(object);
-        self.within.pop();
-    }
-
-    fn members(&mut self, object: &'f ObjectForm) {
+    fn members(&mut self, object: &ObjectForm) {
         self.out.push('{');
         self.depth += 1;
         let mut first = true;
@@ -132,13 +208,13 @@ impl<'f> Pen<'f> {
             self.separate(&mut first);
             let optional = if property.required { "" } else { "?" };
             let _ = write!(self.out, "{}{optional}: ", serde_json::Value::from(property.name.as_str()));
-            self.form(&property.form);
-            if let Some(description) = &property.form.description {
+            self.value(&property.value);
+            if let Some(words) = words(&notes_of(self.forms, &property.value), &property.name) {
                 // After the comma would be nearer to JavaScript; here it stands beside what it describes.
-                let _ = write!(self.out, " /* {} */", one_line(description));
+                let _ = write!(self.out, " /* {words} */");
             }
         }
-        for extra in &object.extras {
+        for extra in object.extras.iter().filter(|_| !object.is_unsaid) {
             self.separate(&mut first);
             match &extra.pattern {
                 Some(pattern) => {
@@ -146,7 +222,7 @@ impl<'f> Pen<'f> {
                 }
                 None => self.out.push_str("(any name): "),
             }
-            self.form(&extra.form);
+            self.value(&extra.value);
             self.out.push_str(", ...");
         }
         self.depth -= 1;
@@ -176,21 +252,19 @@ impl<'f> Pen<'f> {
 
 fn number_words(number: &NumberForm) -> String {
     let mut words = if number.integer { "integer" } else { "number" }.to_owned();
-    let text = |bound: &Bound| bound.at.to_string();
-    let _ = match (&number.min, &number.max) {
+    match (&number.min, &number.max) {
         (Some(min), Some(max)) if !min.exclusive && !max.exclusive => {
-            write!(words, " from {} to {}", text(min), text(max))
+            let _ = write!(words, " from {} to {}", min.at, max.at);
         }
         (min, max) => {
             if let Some(min) = min {
-                let _ = write!(words, " {} {}", if min.exclusive { ">" } else { ">=" }, text(min));
+                let _ = write!(words, " {} {}", if min.exclusive { ">" } else { ">=" }, min.at);
             }
-            match max {
-                Some(max) => write!(words, " {} {}", if max.exclusive { "<" } else { "<=" }, text(max)),
-                None => Ok(()),
+            if let Some(max) = max {
+                let _ = write!(words, " {} {}", if max.exclusive { "<" } else { "<=" }, max.at);
             }
         }
-    };
+    }
     if let Some(step) = &number.multiple_of {
         let _ = write!(words, " multiple of {step}");
     }

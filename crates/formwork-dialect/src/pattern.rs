@@ -1,5 +1,5 @@
 use regex::Regex;
-use regex_syntax::hir::Hir;
+use regex_syntax::hir::{Hir, HirKind, Look};
 
 /// A pattern of JSON Schema (ECMA-262) in the syntax of `regex-syntax`; `None` if that cannot say it: look-around and
 /// back-references.
@@ -87,9 +87,44 @@ pub(crate) fn max_length(pattern: &str) -> Option<u64> {
     anchored.then(|| looks.maximum_len().map(|most| most as u64)).flatten()
 }
 
-/// Whether a (translated) pattern matches somewhere in a name.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    Regex::new(pattern).is_ok_and(|regex| regex.is_match(name))
+/// The characters that every name begins with that this (translated) pattern matches, if it begins at `^`.
+pub(crate) fn prefix(pattern: &str) -> Option<String> {
+    let hir = parse(pattern)?;
+    let HirKind::Concat(parts) = hir.kind() else { return None };
+    match parts.as_slice() {
+        [start, first, ..] if matches!(start.kind(), HirKind::Look(Look::Start)) => match first.kind() {
+            HirKind::Literal(literal) => String::from_utf8(literal.0.to_vec()).ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A pattern of names, ready to match.
+#[derive(Debug)]
+pub(crate) struct Matcher {
+    pub(crate) translated: String,
+    regex: Regex,
+}
+
+impl Matcher {
+    /// A pattern of JSON Schema; `None` if it cannot be translated, or is too large.
+    pub(crate) fn of(source: &str) -> Option<Self> {
+        let translated = translate(source)?;
+        let regex = Regex::new(&translated).ok()?;
+        Some(Self { translated, regex })
+    }
+
+    /// Whether it matches somewhere in a text.
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        self.regex.is_match(text)
+    }
+}
+
+/// Whether a (translated) pattern matches somewhere in a text.
+#[cfg(test)]
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+    Regex::new(pattern).is_ok_and(|regex| regex.is_match(text))
 }
 
 #[cfg(test)]

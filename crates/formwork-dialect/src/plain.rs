@@ -7,37 +7,44 @@ use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Lo
 
 use crate::pattern;
 
-/// The most times that anything is repeated: llama.cpp takes up to 2000, over all repetitions inside each other.
+/// The largest count of repetitions: llama.cpp takes up to 2000, over all repetitions inside each other.
 const MAX_REPEATED: u64 = 1000;
 
-/// How often a group may stand that the pattern repeats without end; single characters share what room there is.
+/// How often a group may stand that a pattern repeats without end, where such repetitions are to have an end.
 const MAX_GROUPS: u64 = 8;
 
-/// A pattern from `^` to `$`, of nothing but characters, `[…]`, `(…)`, `|` and counts.
+/// A pattern from `^` to `$`, of nothing but characters, `[…]`, `(…)`, `|` and repetitions.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Plain {
     pub(crate) pattern: String,
-    /// Whether it matches less than what it was made from: counts have an end, and what JSON escapes is left out.
-    pub(crate) narrowed: bool,
+    /// Whether it matches more than the pattern that it was made from: a count was too large.
+    pub(crate) is_wider: bool,
+    /// The largest count of what the original repeats without end, where that was given one.
+    pub(crate) open: Option<u64>,
 }
 
-/// Writes a (translated) pattern plainly; no count goes over `room`, and what has no end shares a third of it: what
-/// patterns match is no prose, and takes a token for each character or two.
+impl Plain {
+    /// A pattern that is in plain form already.
+    pub(crate) fn of(pattern: &str) -> Self {
+        Self { pattern: pattern.to_owned(), is_wider: false, open: None }
+    }
+}
+
+/// Writes a (translated) pattern plainly. With a `bound`, repetitions without end share so many characters.
 ///
-/// What matches is a subset of what the pattern matches: classes keep only what stands unescaped in a JSON string, because
-/// llama.cpp would let a quote through and so end the string. `None` if nothing is left, for what has no plain form
-/// (`\b`, a `^` in the middle), and for more repetitions inside each other than a server takes.
-pub(crate) fn plain(translated: &str, room: u64) -> Option<Plain> {
+/// `None` for a pattern that matches strings with characters that JSON escapes (quotes, backslashes, line breaks): llama.cpp
+/// matches the text between the quotes as it stands, so that it would either forbid such strings or let a quote through that
+/// ends the string. That includes every pattern that is open at one side. `None` as well for what has no plain form (`\b`,
+/// a `^` in the middle).
+pub(crate) fn plain(translated: &str, bound: Option<u64>) -> Option<Plain> {
     let hir = pattern::parse(translated)?;
-    let room = room.clamp(1, MAX_REPEATED);
-    let anchors = hir.properties().look_set();
-    let sides = [Look::Start, Look::End].into_iter().filter(|look| !anchors.contains(*look)).count() as u64;
-    let open = room.min((room / 3).max(16)) / (endless(&hir) + sides).max(1);
-    let mut pen = Pen { out: String::from("^"), narrowed: false, room, open: open.max(1) };
+    let open = bound.map(|bound| (bound.clamp(1, MAX_REPEATED) / endless(&hir).max(1)).max(1));
+    let mut pen = Pen { out: String::from("^"), is_wider: false, open, is_bounded: false };
     pen.something(|pen| pen.whole(&hir))?;
     pen.out.push('$');
+    let Pen { out: pattern, is_wider, is_bounded, .. } = pen;
     // What is written is read back, so that a slip here is a lost pattern and not a wrong one.
-    pattern::parse(&pen.out).map(|_| Plain { pattern: pen.out, narrowed: pen.narrowed })
+    pattern::parse(&pattern).map(|_| Plain { pattern, is_wider, open: open.filter(|_| is_bounded) })
 }
 
 /// Whether a pattern (of a schema) is of the plain form already.
@@ -72,11 +79,11 @@ pub(crate) fn is_plain(source: &str) -> bool {
 
 struct Pen {
     out: String,
-    narrowed: bool,
-    /// The largest count.
-    room: u64,
-    /// The count of what has none.
-    open: u64,
+    is_wider: bool,
+    /// The largest count of a repetition that has none.
+    open: Option<u64>,
+    /// Whether that was used.
+    is_bounded: bool,
 }
 
 impl Pen {
@@ -127,24 +134,11 @@ impl Pen {
     }
 
     fn surrounded(&mut self, parts: &[Hir], starts: bool, ends: bool) -> Option<()> {
-        if !starts {
-            self.anything()?;
+        // Anything may stand before or after what is not anchored, quotes included.
+        if !starts || !ends {
+            return None;
         }
-        for part in parts {
-            self.part(part, self.room)?;
-        }
-        if !ends {
-            self.anything()?;
-        }
-        Some(())
-    }
-
-    /// Any characters that stand in a JSON string unescaped.
-    fn anything(&mut self) -> Option<()> {
-        self.narrowed = true;
-        self.class(&unescaped())?;
-        let _ = write!(self.out, "{{0,{}}}", self.open);
-        Some(())
+        parts.iter().try_for_each(|part| self.part(part, MAX_REPEATED))
     }
 
     fn part(&mut self, hir: &Hir, room: u64) -> Option<()> {
@@ -191,36 +185,32 @@ impl Pen {
         (self.out.len() > before).then_some(())
     }
 
+    /// Writes a repetition; `room` is the largest count that those around it leave.
     fn repetition(&mut self, repetition: &Repetition, room: u64) -> Option<()> {
-        let least = u64::from(repetition.min);
         let is_character = matches!(repetition.sub.kind(), HirKind::Class(_))
             || matches!(repetition.sub.kind(), HirKind::Literal(one) if one.0.len() == 1);
-        let most = match repetition.max {
-            Some(most) if u64::from(most) <= room => u64::from(most),
-            Some(_) => room,
-            None if is_character => self.open.min(room),
-            None => MAX_GROUPS.min(room),
-        };
-        let most = most.max(least);
-        self.narrowed |= repetition.max.is_none_or(|original| most < u64::from(original));
-        // Neither what must be there nor what is inside may go over the limit.
-        if least > MAX_REPEATED || (!is_character && most > room) {
-            return None;
+        let (mut min, mut max) = (u64::from(repetition.min), repetition.max.map(u64::from));
+        if let (None, Some(open)) = (max, self.open) {
+            max = Some(if is_character { open } else { MAX_GROUPS.min(open) }.min(room).max(min));
+            self.is_bounded = true;
+        }
+        if min > room || max.is_some_and(|max| max > room) {
+            self.is_wider = true;
+            (min, max) = (min.min(room), None);
         }
         if is_character {
             self.part(&repetition.sub, 1)?;
         } else {
-            self.group(&repetition.sub, room / most.max(1))?;
+            self.group(&repetition.sub, (room / max.unwrap_or(min).max(1)).max(1))?;
         }
-        match (least, most) {
-            (0, 1) => self.out.push('?'),
-            (least, most) if least == most => {
-                let _ = write!(self.out, "{{{least}}}");
-            }
-            (least, most) => {
-                let _ = write!(self.out, "{{{least},{most}}}");
-            }
-        }
+        let _ = match (min, max) {
+            (0, Some(1)) => write!(self.out, "?"),
+            (0, None) => write!(self.out, "*"),
+            (1, None) => write!(self.out, "+"),
+            (min, None) => write!(self.out, "{{{min},}}"),
+            (min, Some(max)) if min == max => write!(self.out, "{{{min}}}"),
+            (min, Some(max)) => write!(self.out, "{{{min},{max}}}"),
+        };
         Some(())
     }
 
@@ -238,14 +228,13 @@ impl Pen {
     }
 
     fn class(&mut self, class: &ClassUnicode) -> Option<()> {
-        let mut kept = class.clone();
-        kept.intersect(&unescaped());
-        self.narrowed |= kept != *class;
-        if kept.ranges().is_empty() {
+        let mut escaped = class.clone();
+        escaped.difference(&unescaped());
+        if !escaped.ranges().is_empty() || class.ranges().is_empty() {
             return None;
         }
         self.out.push('[');
-        for range in kept.ranges() {
+        for range in class.ranges() {
             self.endpoint(range.start());
             if range.end() > range.start() {
                 self.out.push('-');
@@ -294,60 +283,85 @@ fn unescaped() -> ClassUnicode {
 mod tests {
     use super::*;
 
-    fn written(source: &str, room: u64) -> Option<(String, bool)> {
-        let plain = plain(&pattern::translate(source)?, room)?;
+    fn written(source: &str, bound: Option<u64>) -> Option<Plain> {
+        let plain = plain(&pattern::translate(source)?, bound)?;
         assert!(is_plain(&plain.pattern), "{}", plain.pattern);
-        Some((plain.pattern, plain.narrowed))
+        Some(plain)
     }
 
     #[test]
-    fn patterns_are_anchored_counted_and_without_escapes() {
-        let written =
-            |source: &str| written(source, 20).map(|(pattern, narrowed)| format!("{pattern} {narrowed}"));
+    fn patterns_come_out_without_escapes_and_with_all_that_they_match() {
+        let text = |source: &str| written(source, None).map(|plain| plain.pattern);
         for (source, plain) in [
-            (r"^\d{3}-x?$", r"^[0-9]{3}[\x2D]x?$ false"),
-            (r"^[a-z]+$", r"^[a-z]{1,16}$ true"),
-            (r"^(ab|cd)*$", r"^(ab|cd){0,8}$ true"),
-            (r"^a$|^b$", r"^(a|b)$ false"),
-            (r"^[a-z]{2,3}$", r"^[a-z]{2,3}$ false"),
-            ("^é[à-ü]$", "^é[à-ü]$ false"),
-            (r"^[^a-z]$", "^[\\x20-\\x21\\x23-\\x5B\\x5D-\\x60\\x7B-\u{10FFFF}]$ true"),
+            (r"^\d{3}-x?$", r"^[0-9]{3}[\x2D]x?$"),
+            (r"^[a-z]+$", r"^[a-z]+$"),
+            (r"^(ab|cd)*$", r"^(ab|cd)*$"),
+            (r"^a$|^b$", r"^(a|b)$"),
+            (r"^[a-z]{2,3}$", r"^[a-z]{2,3}$"),
+            (r"^[a-z]{2,}$", r"^[a-z]{2,}$"),
+            ("^é[à-ü]$", "^é[à-ü]$"),
         ] {
-            assert_eq!(written(source).as_deref(), Some(plain), "{source}");
+            assert_eq!(text(source).as_deref(), Some(plain), "{source}");
         }
-        assert!(written("x").unwrap().starts_with(r"^[\x20-\x21"));
+        // Each of these matches strings that JSON escapes, or has no plain form.
         for lost in [
+            "x",
+            "^x",
+            "x$",
             r"^\bx$",
             r#"^"$"#,
             r"^\\$",
             r"^\n$",
             "a^b",
-            r"^(a{500}){500}$",
-            r"^.{5000}$",
+            r"^[^a-z]$",
+            "^.$",
+            r"^\s+$",
             "^$",
             "^a$|^$",
             "^(a|)$",
+            r"^[\w\s]+$",
         ] {
-            assert_eq!(written(lost), None, "{lost}");
+            assert_eq!(written(lost, None), None, "{lost}");
         }
     }
 
     #[test]
-    fn what_is_written_matches_only_what_the_pattern_matches() {
-        for source in [r"^\d+-\w+$", "x", "^a|b$", r"[0-9]{2}", r"^https?://[^\s]+$", r"^(\w+\.)*\w+$"] {
+    fn counts_that_are_too_large_are_widened() {
+        for (source, plain) in
+            [("^a{5000}$", "^a{1000,}$"), ("^a{2,5000}$", "^a{2,}$"), ("^(ab{500}){500}$", "^(ab{2,}){500}$")]
+        {
+            let written = written(source, None).unwrap();
+            assert_eq!((written.pattern.as_str(), written.is_wider), (plain, true), "{source}");
+        }
+        let exact = written("^a{2,1000}$", None).unwrap();
+        assert_eq!((exact.pattern.as_str(), exact.is_wider), ("^a{2,1000}$", false));
+    }
+
+    #[test]
+    fn a_bound_ends_what_has_no_end_and_nothing_else() {
+        let text = |source: &str| written(source, Some(20)).map(|plain| (plain.pattern, plain.open)).unwrap();
+        assert_eq!(text("^[a-z]+-[0-9]*$"), ("^[a-z]{1,10}[\\x2D][0-9]{0,10}$".to_owned(), Some(10)));
+        assert_eq!(text("^(ab)+$"), ("^(ab){1,8}$".to_owned(), Some(20)));
+        assert_eq!(text("^[a-z]{2,30}$"), ("^[a-z]{2,30}$".to_owned(), None));
+    }
+
+    #[test]
+    fn a_plain_pattern_matches_what_the_pattern_matches() {
+        for source in
+            [r"^\d+-\w+$", "^(a|b)$", r"^[0-9]{2}$", r"^https?://[a-z.]+$", r"^(\w+\.)*\w+$", "^a{3,2000}$"]
+        {
             let translated = pattern::translate(source).unwrap();
-            let (plain, _) = written(source, 30).unwrap();
-            for text in ["1-a", "x", "axb", "a", "b", "ab", "77", "http://x", "a.b.c", "", "-", "é", "a\"b"]
+            let plain = written(source, None).unwrap();
+            for text in
+                ["1-a", "x", "axb", "a", "b", "ab", "77", "http://x", "a.b.c", "", "-", "é", "a\"b", "aaa"]
             {
+                let (is_original, is_plain) =
+                    (pattern::matches(&translated, text), pattern::matches(&plain.pattern, text));
+                assert!(is_plain || !is_original, "{source} as {} on {text:?}", plain.pattern);
                 assert!(
-                    !pattern::matches(&plain, text) || pattern::matches(&translated, text),
-                    "{source} as {plain} on {text:?}"
-                );
-                // Nothing short and plain is lost either.
-                assert!(
-                    text.contains('"')
-                        || pattern::matches(&plain, text) == pattern::matches(&translated, text),
-                    "{source} as {plain} on {text:?}"
+                    plain.is_wider || is_plain == is_original,
+                    "{source} as {} on {text:?}",
+                    plain.pattern
                 );
             }
         }

@@ -4,7 +4,7 @@
 //! llama.cpp b11434, Ollama 0.17.4 and later; 2026-11). What a row cannot say is written in another shape and mapped back,
 //! or left to the validator with a loss.
 
-use crate::caps::Room;
+use crate::tighten::Room;
 
 /// What a dialect can say.
 #[derive(Debug)]
@@ -12,8 +12,10 @@ pub(crate) struct Profile {
     pub(crate) name: &'static str,
     /// Whether the model has to be shown the schema: a grammar tells it nothing.
     pub(crate) shown: bool,
-    /// What wraps a root that is no object; `None` if any root is taken.
+    /// The member that wraps a root that is no object; `None` if any root is taken.
     pub(crate) wrap: Option<&'static str>,
+    /// Whether `{"$ref": "#"}` is taken.
+    pub(crate) refers_to_root: bool,
     pub(crate) optional: Optional,
     pub(crate) maps: Maps,
     pub(crate) any: Any,
@@ -24,14 +26,14 @@ pub(crate) struct Profile {
     pub(crate) formats: &'static [&'static str],
     /// Whether numbers that are no integers keep to bounds; integers do everywhere.
     pub(crate) number_bounds: bool,
+    /// Whether bounds beyond 2^53 are read as they stand.
+    pub(crate) large_bounds: bool,
     pub(crate) multiple_of: bool,
-    /// Whether integers without bounds get those that JSON carries exactly, because digits would go on.
-    pub(crate) guards_integers: bool,
     /// Whether listed values stand beside their type, scalars only, and `const` is an `enum` of one.
     pub(crate) typed_literals: bool,
     /// Whether keys may come out in the order of the alphabet.
     pub(crate) sorts_keys: bool,
-    /// The most that a list or string may be bounded to, and the longest that is worth it.
+    /// The bounds of the policy [`Tighten::Bounded`](formwork_core::Tighten).
     pub(crate) room: Room,
     pub(crate) limits: Option<Limits>,
 }
@@ -48,20 +50,21 @@ pub(crate) enum Optional {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Maps {
-    /// `patternProperties` and `maxProperties`.
-    Counted,
-    /// Neither, so that only an array of `{"key", "value"}` has an end.
+    /// `patternProperties`, `additionalProperties`, and bounds on the number of members where no named one is optional.
+    Native,
+    /// `additionalProperties` for any name. Patterns of names, and bounds on their number, only in an array of
+    /// `{"key", "value"}`.
+    Plain,
+    /// An array of `{"key", "value"}`.
     Pairs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Any {
-    /// Two levels, all bounded.
-    Counted,
-    /// Two levels; how many members an object has is not bounded.
-    Uncounted,
-    /// JSON in a string.
-    Text,
+    /// `{}`.
+    Native,
+    /// Each kind of value by itself, in a definition that refers to itself.
+    Spelled,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +92,7 @@ pub(crate) enum Patterns {
     All,
     /// One without look-around, in the schema's own words.
     One,
-    /// One in [plain](crate::plain) form, alone: no length or format beside it counts.
+    /// One in [plain](crate::plain) form, alone: no length or format beside it is enforced.
     Plain,
 }
 
@@ -112,16 +115,17 @@ pub(crate) const LLGUIDANCE: Profile = Profile {
     name: "llguidance",
     shown: true,
     wrap: None,
+    refers_to_root: false,
     optional: Optional::Native,
-    maps: Maps::Counted,
-    any: Any::Counted,
+    maps: Maps::Native,
+    any: Any::Native,
     tuples: Tuples::Native,
     lengths: Lengths::Any,
     patterns: Patterns::All,
     formats: &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"],
     number_bounds: true,
+    large_bounds: false,
     multiple_of: true,
-    guards_integers: true,
     typed_literals: false,
     sorts_keys: false,
     room: Room::SMALL_MODEL,
@@ -132,16 +136,17 @@ pub(crate) const OPENAI: Profile = Profile {
     name: "openai",
     shown: false,
     wrap: Some("value"),
+    refers_to_root: true,
     optional: Optional::Nullable,
     maps: Maps::Pairs,
-    any: Any::Text,
+    any: Any::Spelled,
     tuples: Tuples::Object,
     lengths: Lengths::ListsOnly,
     patterns: Patterns::One,
     formats: &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],
     number_bounds: true,
+    large_bounds: true,
     multiple_of: true,
-    guards_integers: false,
     typed_literals: true,
     sorts_keys: false,
     room: Room::HOSTED,
@@ -158,17 +163,18 @@ pub(crate) const LLAMA_CPP: Profile = Profile {
     name: "llama-cpp",
     shown: true,
     wrap: None,
+    refers_to_root: false,
     optional: Optional::RequiredFirst,
-    maps: Maps::Pairs,
-    any: Any::Uncounted,
+    maps: Maps::Plain,
+    any: Any::Spelled,
     tuples: Tuples::Whole,
     // From 2000 repetitions on the grammar does not parse; they multiply.
     lengths: Lengths::UpTo(1000),
     patterns: Patterns::Plain,
     formats: &["date-time", "time", "date", "uuid"],
     number_bounds: false,
+    large_bounds: false,
     multiple_of: false,
-    guards_integers: false,
     typed_literals: false,
     sorts_keys: false,
     room: Room::SERVED,

@@ -1,8 +1,9 @@
 use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, Shown, spaced};
 use serde_json::Value;
 
-use crate::expand::expand;
+use crate::expand::{Expanded, expand};
 use crate::outline::outline;
+use crate::tighten::close;
 
 /// The dialect of models that only read: the schema stands in the prompt, and nothing enforces it.
 ///
@@ -45,7 +46,9 @@ impl Lower for Prompt {
 
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
         let shown = if self.outline {
-            Shown::Outline(outline(&expand(request.schema, self.name())?.form))
+            let Expanded { mut forms, mut losses } = expand(request.schema, self.name())?;
+            close(&mut forms, &mut losses);
+            Shown::Outline(outline(&forms, forms.root))
         } else {
             Shown::JsonSchema(spaced(&without_identity(request.schema)))
         };

@@ -1,8 +1,10 @@
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::time::Duration;
 
-use formwork_core::{Answer, Call, Completion, Delta, Fault, FaultKind, Finish, Provider, Violation, Watch};
-use formwork_json::{Incremental, Progress};
+use formwork_core::{
+    Answer, Call, Completion, Delta, Fault, FaultKind, Finish, Provider, Usage, Violation, Watch,
+};
 use futures_core::Stream;
 
 use crate::interrupt::{Interrupt, Interruption};
@@ -17,66 +19,90 @@ pub(crate) struct Heard {
 
 /// Makes a call and reads its answer as it arrives; stops it where it runs away.
 ///
-/// The deadline is a fault like any other time-out, a cancel is not: then nobody wants to know any more.
+/// A deadline that passes while text arrives cuts the answer off, as a limit of tokens does. If there is no text by then
+/// it is a time-out like any other. A cancel is neither: then nobody wants to know any more.
 pub(crate) async fn make(
     provider: &dyn Provider,
     call: &Call,
     interrupt: &mut Interrupt<'_>,
     audience: &Audience<'_>,
 ) -> Result<Result<Heard, Fault>, Interruption> {
-    match listen(provider, call, interrupt, audience).await {
-        Err(Interruption::Late) => {
-            Ok(Err(Fault::new(FaultKind::Timeout, "the deadline passed before the answer was complete")))
+    let mut completion = Completion::new("");
+    let result = listen(provider, call, interrupt, audience, &mut completion).await;
+    let is_late = match &result {
+        Err(interruption) => *interruption == Interruption::Late,
+        Ok(Err(fault)) => {
+            fault.kind == FaultKind::Timeout && interrupt.left().is_some_and(|left| left <= DEADLINE_SLACK)
         }
-        other => other,
+        Ok(Ok(_)) => false,
+    };
+    if is_late && !completion.text.is_empty() {
+        let usage = Usage::estimate(call, completion.text.len() + completion.reasoning.len());
+        let completion = completion.with_finish(Finish::Length).with_usage(usage);
+        return Ok(Ok(Heard { completion, stopped: None }));
+    }
+    match result {
+        Ok(heard) => Ok(heard.map(|stopped| Heard { completion, stopped })),
+        Err(Interruption::Late) => {
+            Ok(Err(Fault::new(FaultKind::Timeout, "the deadline passed before the answer began")))
+        }
+        Err(Interruption::Cancelled) => Err(Interruption::Cancelled),
     }
 }
 
+/// How long before the deadline a time-out is one of the deadline: transports and engines keep the same deadline on
+/// clocks of their own.
+const DEADLINE_SLACK: Duration = Duration::from_millis(50);
+
+/// Reads an answer into `completion`. Returns why it was stopped before its end, if it was and the document was not
+/// whole by then.
 async fn listen(
     provider: &dyn Provider,
     call: &Call,
     interrupt: &mut Interrupt<'_>,
     audience: &Audience<'_>,
-) -> Result<Result<Heard, Fault>, Interruption> {
+    completion: &mut Completion,
+) -> Result<Result<Option<Violation>, Fault>, Interruption> {
     let mut answer = match interrupt.or(provider.call(call)).await? {
         Ok(answer) => answer,
         Err(fault) => return Ok(Err(fault)),
     };
-    let mut completion = Completion::new("");
     // Each has its own: what a model thinks and what it answers may well begin alike.
-    let (mut watch, mut thinking) = (Watch::default(), Watch::default());
+    let (mut watch, mut thinking) = (Watch::default(), Watch::over_prose());
     loop {
         let delta = match interrupt.or(next(&mut answer)).await? {
             Some(Ok(delta)) => delta,
             Some(Err(fault)) => return Ok(Err(fault)),
-            None => {
-                let fault = Fault::new(FaultKind::BadWire, "the answer ended without its end marker");
-                return Ok(Err(fault));
-            }
+            None => return Ok(Err(Fault::cut_off("its end marker is missing"))),
         };
         audience.tell(|observer, run| observer.delta(run, &delta));
         audience.pause().await;
-        let stopped = match delta {
+        let runaway = match delta {
             Delta::Text(text) => {
                 completion.text.push_str(&text);
                 watch.push(&text)
             }
             Delta::Reasoning(text) => {
                 completion.reasoning.push_str(&text);
-                thinking.push(&text)
+                // Spans are bytes of the answer's text.
+                thinking.push(&text).map(|runaway| runaway.with_span(None))
             }
-            Delta::End { finish, usage, closed_at, model } => {
-                let completion = Completion { finish, usage, closed_at, model, ..completion };
-                return Ok(Ok(Heard { completion, stopped: None }));
+            Delta::End { finish, usage, closed_at, restrained, model } => {
+                let Completion { text, reasoning, .. } = std::mem::replace(completion, Completion::new(""));
+                *completion = Completion { text, reasoning, finish, usage, closed_at, restrained, model };
+                return Ok(Ok(None));
             }
             _ => None,
         };
-        if stopped.is_some() {
+        if let Some(runaway) = runaway {
+            // The rest of the piece goes the way of the pieces that would have come: where a piece ends makes no
+            // difference.
+            if let Some(span) = runaway.span {
+                completion.text.truncate(completion.text.ceil_char_boundary(span.end));
+            }
+            completion.finish = Finish::Stopped;
             // What runs on after a whole document takes nothing away from it: that is judged like any other.
-            let whole =
-                matches!(Incremental::new().push(&completion.text, |_| {}), Progress::Complete { .. });
-            let stopped = stopped.filter(|_| !whole);
-            return Ok(Ok(Heard { completion: completion.with_finish(Finish::Stopped), stopped }));
+            return Ok(Ok(Some(runaway).filter(|_| !watch.is_after_document())));
         }
     }
 }

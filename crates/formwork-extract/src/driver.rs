@@ -137,7 +137,9 @@ impl Driver {
     /// Drives a run as far as its updates are read. Dropping the stream drops the open call at once.
     pub fn stream(&self, plan: Arc<Plan>, run: Run, cancel: CancellationToken) -> Updates<Value> {
         let driver = self.clone();
-        Updates::new(move |tap| async move { driver.tapped(&plan, run, &cancel, Some(tap.as_ref())).await })
+        Updates::new(Arc::clone(&plan), move |tap| async move {
+            driver.tapped(&plan, run, &cancel, Some(tap.as_ref())).await
+        })
     }
 
     pub(crate) async fn tapped(

@@ -236,7 +236,7 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
 
     /// Runs it as far as its updates are read.
     pub fn stream(self) -> Updates<T> {
-        Updates::new(move |tap| async move { self.tapped(Some(tap.as_ref())).await })
+        Updates::new(Arc::clone(&self.plan), move |tap| async move { self.tapped(Some(tap.as_ref())).await })
     }
 
     async fn tapped(self, tap: Option<&dyn Paced>) -> Result<Outcome<T>, Error> {

@@ -1,6 +1,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
+use std::time::Duration;
 
 use formwork_core::{Clock, Time};
 
@@ -26,6 +27,11 @@ pub(crate) struct Interrupt<'a> {
 impl<'a> Interrupt<'a> {
     pub(crate) fn new(clock: &'a dyn Clock, deadline: Option<Time>, cancel: &'a CancellationToken) -> Self {
         Self { clock, deadline, cancelled: Box::pin(cancel.cancelled()), late: None }
+    }
+
+    /// How much time is left before the deadline; `None` without one.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        Some(self.deadline?.since(self.clock.now()))
     }
 
     /// Waits for `work`, or for what ends it. After an interruption nothing may be waited for any more.

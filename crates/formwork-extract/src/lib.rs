@@ -37,6 +37,7 @@ mod extractor;
 mod interrupt;
 mod memory;
 mod observer;
+mod partials;
 mod trace;
 mod updates;
 

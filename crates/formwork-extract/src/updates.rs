@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use formwork_core::{Ask, Attempt, Consult, Delta, Error, ErrorKind, Lowered, Outcome, Violation, lift};
-use formwork_json::{Incremental, Progress};
+use formwork_core::{Ask, Attempt, Consult, Delta, Error, ErrorKind, Outcome, Plan, Violation};
 use futures_core::Stream;
 use serde_json::Value;
 
 use crate::observer::{Next, Observer, RunId, Started};
+use crate::partials::Partials;
 
 /// What happens in a run, as a stream tells it.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +31,8 @@ pub enum Update<T> {
     /// More of what the model thinks.
     Reasoning(String),
     /// The document as far as the open call's answer has come, not validated: open strings as they are, open arrays and
-    /// objects closed. Only where the whole document is asked for.
+    /// objects closed. Text that is not strict JSON is read as tolerantly as the answer will be. Only where the whole
+    /// document is asked for, and only values of the type that the schema asks for at its root.
     Partial(Value),
     /// A call has ended. Its verdict holds the violations or the fault, if it has any.
     Finished(Attempt),
@@ -76,11 +77,12 @@ enum Running<T> {
 }
 
 impl<T: Send> Updates<T> {
-    pub(crate) fn new<F>(start: impl FnOnce(Arc<Tap<T>>) -> F) -> Self
+    pub(crate) fn new<F>(plan: Arc<Plan>, start: impl FnOnce(Arc<Tap<T>>) -> F) -> Self
     where
         F: Future<Output = Result<Outcome<T>, Error>> + Send + 'static,
     {
-        let tap = Arc::new(Tap::default());
+        let told = Told { updates: VecDeque::new(), plan, partials: None };
+        let tap = Arc::new(Tap(Mutex::new(told)));
         Self { run: Running::Going(Box::pin(start(Arc::clone(&tap)))), tap }
     }
 
@@ -144,13 +146,8 @@ pub(crate) struct Tap<T>(Mutex<Told<T>>);
 
 struct Told<T> {
     updates: VecDeque<Update<T>>,
-    snapshots: Option<Snapshots>,
-}
-
-impl<T> Default for Tap<T> {
-    fn default() -> Self {
-        Self(Mutex::new(Told { updates: VecDeque::new(), snapshots: None }))
-    }
+    plan: Arc<Plan>,
+    partials: Option<Partials>,
 }
 
 impl<T> Tap<T> {
@@ -176,8 +173,8 @@ impl<T: Send> Paced for Tap<T> {
 impl<T: Send> Observer for Tap<T> {
     fn attempt_started(&self, _: RunId, started: &Started<'_>) {
         let mut told = self.told();
-        told.snapshots = match started.ask {
-            Ask::Whole => Some(Snapshots::new(Arc::clone(&started.call.lowered))),
+        told.partials = match started.ask {
+            Ask::Whole => Some(Partials::new(Arc::clone(&told.plan), Arc::clone(&started.call.lowered))),
             Ask::Patch(_) => None,
         };
         told.updates.push_back(Update::Started {
@@ -191,11 +188,16 @@ impl<T: Send> Observer for Tap<T> {
         match delta {
             Delta::Text(text) => {
                 let mut told = self.told();
-                let partial = told.snapshots.as_mut().and_then(|snapshots| snapshots.push(text));
+                let partial = told.partials.as_mut().and_then(|partials| partials.push(text));
                 told.updates.push_back(Update::Text(text.clone()));
                 told.updates.extend(partial.map(Update::Partial));
             }
             Delta::Reasoning(text) => self.push(Update::Reasoning(text.clone())),
+            Delta::End { .. } => {
+                let mut told = self.told();
+                let partial = told.partials.take().and_then(Partials::end);
+                told.updates.extend(partial.map(Update::Partial));
+            }
             _ => {}
         }
     }
@@ -215,40 +217,5 @@ impl<T: Send> Observer for Tap<T> {
 
     fn consulted(&self, _: RunId, who: Consult, violations: &[Violation], _: Option<&Value>) {
         self.push(Update::Consulted { who, violations: violations.to_vec() });
-    }
-}
-
-/// Snapshots of one answer as it grows.
-struct Snapshots {
-    reader: Incremental,
-    lowered: Arc<Lowered>,
-    /// Bytes so far, and how many of them the last snapshot had.
-    seen: usize,
-    shown: usize,
-    complete: bool,
-}
-
-impl Snapshots {
-    fn new(lowered: Arc<Lowered>) -> Self {
-        Self { reader: Incremental::new(), lowered, seen: 0, shown: 0, complete: false }
-    }
-
-    /// The document after this piece, in the original schema's form, if it is worth showing.
-    ///
-    /// A snapshot costs as much as the document is long: taken only when that has grown by a 256th, all of them
-    /// together stay linear in it.
-    fn push(&mut self, text: &str) -> Option<Value> {
-        self.seen += text.len();
-        let complete = match self.reader.push(text, |_| {}) {
-            Progress::Inside => false,
-            Progress::Complete { .. } if !self.complete => true,
-            _ => return None,
-        };
-        if !complete && self.seen - self.shown <= self.shown / 256 {
-            return None;
-        }
-        (self.shown, self.complete) = (self.seen, complete);
-        let (value, _) = lift(self.reader.snapshot()?, &self.lowered);
-        Some(value)
     }
 }

@@ -9,7 +9,7 @@ fn main() -> Result<(), ReadError> {
     let reading = read(text, Level::Lenient)?;
     let best = &reading.candidates()[0];
     println!("{}", best.value);
-    for edit in &best.edits {
+    for edit in best.all_edits() {
         let (line, column) = line_column(text, edit.span.start);
         println!("  {line}:{column}: {edit}");
     }

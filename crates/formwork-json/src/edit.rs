@@ -66,6 +66,8 @@ edit_kinds! {
     ByteOrderMark = Clean, "byte order mark";
     /// Text around the JSON was skipped.
     Prose = Clean, "prose around the JSON";
+    /// Another document of the text was left out.
+    OtherDocument = Clean, "another document";
     /// A Markdown code fence was skipped.
     Fence = Clean, "code fence";
     /// A reasoning block such as `<think>…</think>` was skipped.

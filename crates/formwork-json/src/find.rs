@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::source::{Source, Work};
 use crate::tolerant::{Stop, Tolerated, parse_at};
 use crate::{Edit, EditKind, Level, Span};
 
@@ -24,8 +25,8 @@ pub(crate) struct Findings {
     pub(crate) unfinished_reasoning: bool,
 }
 
-/// Tags around reasoning, as models write them.
-const REASONING: &[(&str, &str)] = &[
+/// What opens a reasoning block and what closes it, as models write them.
+pub(crate) const REASONING: &[(&str, &str)] = &[
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
     ("<thought>", "</thought>"),
@@ -37,9 +38,11 @@ const REASONING: &[(&str, &str)] = &[
 ];
 
 /// Finds every object and array that stands outside of reasoning, in the order of the text.
-pub(crate) fn find(text: &str, level: Level, work: &mut usize) -> Findings {
+pub(crate) fn find(text: &str, level: Level, work: &Work) -> Findings {
     let mut scan = Scan {
         text,
+        source: Source::new(text, text.len(), work),
+        work,
         level,
         at: 0,
         fence: None,
@@ -53,9 +56,12 @@ pub(crate) fn find(text: &str, level: Level, work: &mut usize) -> Findings {
     if text.starts_with('\u{FEFF}') {
         scan.skip(EditKind::ByteOrderMark, '\u{FEFF}'.len_utf8());
     }
-    while let Some(step) = scan.rest().find(['{', '[', '<', '`', '~']) {
-        scan.at += step;
-        if !scan.reasoning() && !scan.fence() && !scan.json(work) {
+    loop {
+        scan.at = scan.source.find(scan.at, |c| matches!(c, '{' | '[' | '<' | '`' | '~'));
+        if scan.at >= text.len() {
+            break;
+        }
+        if !scan.reasoning() && !scan.fence() && !scan.json() {
             scan.at += 1;
         }
         if matches!(scan.findings.stop, Some(Stop::TooDeep { .. } | Stop::TooMuchWork { .. })) {
@@ -67,18 +73,23 @@ pub(crate) fn find(text: &str, level: Level, work: &mut usize) -> Findings {
 
 struct Scan<'t> {
     text: &'t str,
+    source: Source<'t>,
+    work: &'t Work,
     level: Level,
     at: usize,
-    /// The marker that closes the open fence.
-    fence: Option<&'t str>,
+    fence: Option<Fence>,
     findings: Findings,
 }
 
-impl<'t> Scan<'t> {
-    fn rest(&self) -> &'t str {
-        self.text.get(self.at..).unwrap_or_default()
-    }
+/// A fence that is open.
+struct Fence {
+    /// What closes it.
+    marker: &'static str,
+    /// Where the next marker stands, the end of the text if there is none; looked for only when it is needed.
+    end: Option<usize>,
+}
 
+impl Scan<'_> {
     fn skip(&mut self, kind: EditKind, len: usize) {
         self.findings.skipped.push(Edit::new(kind, Span::new(self.at, self.at + len), ""));
         self.at += len;
@@ -86,20 +97,20 @@ impl<'t> Scan<'t> {
 
     /// Skips a reasoning block, or a closing tag whose opening one the chat template wrote.
     fn reasoning(&mut self) -> bool {
-        let rest = self.rest();
-        let tagged = |tag: &str| rest.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag));
+        let source = self.source;
         for (open, close) in REASONING {
-            if tagged(open) {
-                match find_ignoring_case(rest, close) {
-                    Some(at) => self.skip(EditKind::Reasoning, at + close.len()),
-                    None => {
-                        self.skip(EditKind::Reasoning, rest.len());
-                        self.findings.unfinished_reasoning = true;
-                    }
+            if source.starts_with_tag(self.at, open) {
+                // Tags are ASCII: a place that begins like one is the beginning of a character.
+                let first = close.chars().next().unwrap_or('<');
+                let mut at = source.find(self.at, |c| c == first);
+                while at < source.end() && !source.starts_with_tag(at, close) {
+                    at = source.find(at + 1, |c| c == first);
                 }
+                self.findings.unfinished_reasoning = at >= source.end();
+                self.skip(EditKind::Reasoning, (at + close.len()).min(source.end()) - self.at);
                 return true;
             }
-            if tagged(close) {
+            if source.starts_with_tag(self.at, close) {
                 let end = self.at + close.len();
                 self.findings.found.clear();
                 self.findings.skipped.clear();
@@ -113,36 +124,40 @@ impl<'t> Scan<'t> {
 
     /// Skips a fence marker; an opening one with its info string.
     fn fence(&mut self) -> bool {
-        let rest = self.rest();
-        let Some(marker) = ["```", "~~~"].into_iter().find(|marker| rest.starts_with(marker)) else {
+        let markers = ["```", "~~~"];
+        let Some(marker) = markers.into_iter().find(|marker| self.source.starts_with(self.at, marker)) else {
             return false;
         };
-        if self.fence.take().is_some() {
-            self.skip(EditKind::Fence, marker.len());
-        } else {
-            let info = rest.get(marker.len()..).unwrap_or_default();
-            let word = info
-                .find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '+'))
-                .unwrap_or(info.len());
-            self.fence = Some(marker);
-            self.skip(EditKind::Fence, marker.len() + word);
+        let mut end = self.at + marker.len();
+        if self.fence.take().is_none() {
+            end = self.source.find(end, |c| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '+'));
+            self.fence = Some(Fence { marker, end: None });
         }
+        self.skip(EditKind::Fence, end - self.at);
         true
     }
 
+    /// Where the open fence ends at the latest: the next marker from here on, the end of the text if there is none.
+    fn fence_end(&mut self) -> Option<usize> {
+        let (source, at) = (self.source, self.at);
+        let Fence { marker, end } = self.fence.as_mut()?;
+        // Each marker is looked for once: a fence may hold many brackets that begin nothing.
+        let known = end.filter(|end| *end >= at);
+        Some(*end.insert(known.unwrap_or_else(|| source.find_word(at, marker).unwrap_or(source.end()))))
+    }
+
     /// Reads the object or array that starts here, if one does.
-    fn json(&mut self, work: &mut usize) -> bool {
-        if !self.rest().starts_with(['{', '[']) {
+    fn json(&mut self) -> bool {
+        if !matches!(self.source.byte(self.at), Some(b'{' | b'[')) {
             return false;
         }
         let region = Span::new(self.at, self.text.len());
-        let mut parsed = parse_at(self.text, region, self.level, work);
-        if let Some(marker) = self.fence
-            && parsed.as_ref().map_or(true, is_closed)
-            && let Some(end) = self.rest().find(marker)
+        let mut parsed = parse_at(self.text, region, self.level, self.work);
+        if parsed.as_ref().map_or(true, is_closed)
+            && let Some(end) = self.fence_end().filter(|end| *end < self.text.len())
         {
             // The document does not end before the fence does: then it ends there.
-            parsed = parse_at(self.text, Span::new(self.at, self.at + end), self.level, work);
+            parsed = parse_at(self.text, Span::new(self.at, end), self.level, self.work);
         }
         match parsed {
             Ok(Tolerated { value, span, edits }) => {
@@ -164,9 +179,4 @@ impl<'t> Scan<'t> {
 
 fn is_closed(tolerated: &Tolerated) -> bool {
     tolerated.edits.iter().any(|edit| edit.kind == EditKind::Closed)
-}
-
-fn find_ignoring_case(text: &str, tag: &str) -> Option<usize> {
-    let (text, tag) = (text.as_bytes(), tag.as_bytes());
-    text.windows(tag.len()).position(|window| window.eq_ignore_ascii_case(tag))
 }

@@ -1,5 +1,6 @@
 use serde_json::{Map, Value};
 
+use crate::find::REASONING;
 use crate::{JsonPath, MAX_DEPTH, Segment};
 
 /// How far an [`Incremental`] has come.
@@ -151,10 +152,6 @@ impl Frame {
         }
     }
 }
-
-/// What opens a reasoning block and what closes it.
-const REASONING: &[(&str, &str)] =
-    &[("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>")];
 
 impl Incremental {
     /// A reader that has seen nothing.

@@ -23,6 +23,7 @@ mod incremental;
 mod locate;
 mod path;
 mod read;
+mod source;
 mod span;
 mod splice;
 mod strict;

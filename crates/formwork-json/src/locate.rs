@@ -154,7 +154,8 @@ impl Walker for Late {
 
     fn value(&mut self, span: Span) {
         if span.start >= self.at {
-            self.found.retain(|(_, inner)| !span.contains(*inner));
+            // Values are found in the order of their ends, so that those inside of this one are the last.
+            while self.found.pop_if(|(_, inner)| span.contains(*inner)).is_some() {}
             self.found.push((self.path.iter().cloned().collect(), span));
         }
         self.path.pop();

@@ -1,9 +1,11 @@
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::find::{Findings, Found, find};
+use crate::source::Work;
 use crate::strict::read_strict;
 use crate::tolerant::{Stop, parse_at};
 use crate::{Edit, EditKind, Level, MAX_DEPTH, Span};
@@ -15,11 +17,35 @@ pub struct Candidate {
     pub value: Value,
     /// The bytes of the text that it was read from.
     pub span: Span,
-    /// Every difference between the text and the value, in the order of the text; empty if the text is JSON.
+    /// Every difference between these bytes and the value, in the order of the text; empty if they are JSON.
     pub edits: Vec<Edit>,
+    /// What the text holds outside of documents, and the documents, in the order of the text. All candidates share it.
+    outside: Arc<[Edit]>,
 }
 
 impl Candidate {
+    /// What was skipped around the value: prose, fences, reasoning, and the other documents of the text.
+    pub fn around(&self) -> impl Iterator<Item = &Edit> {
+        self.outside.iter().filter(|edit| !self.span.contains(edit.span))
+    }
+
+    /// Whether several documents were read [as one array](EditKind::Sequence).
+    pub fn is_sequence(&self) -> bool {
+        self.edits.iter().any(|edit| edit.kind == EditKind::Sequence)
+    }
+
+    /// Whether the text is the value as JSON, and nothing else.
+    pub fn is_exact(&self) -> bool {
+        self.edits.is_empty() && self.around().next().is_none()
+    }
+
+    /// Every difference between the whole text and the value, in the order of the text; empty if the text is JSON.
+    pub fn all_edits(&self) -> Vec<Edit> {
+        let (before, after): (Vec<&Edit>, Vec<&Edit>) =
+            self.around().partition(|edit| edit.span.start < self.span.start);
+        before.into_iter().chain(&self.edits).chain(after).cloned().collect()
+    }
+
     /// Where the reader closed a document that the text did not: the byte from which on nothing was read.
     ///
     /// Whether that is acceptable depends on why the model stopped, so it is for the caller to decide.
@@ -40,6 +66,17 @@ impl Reading {
     /// The readings, best guess first; never empty.
     pub fn candidates(&self) -> &[Candidate] {
         &self.candidates
+    }
+
+    /// The documents that the text holds, each once, in the order of the text. Several documents that are also read
+    /// [as one array](EditKind::Sequence) are listed one by one.
+    pub fn documents(&self) -> Vec<&Candidate> {
+        let mut documents: Vec<&Candidate> =
+            self.candidates.iter().filter(|candidate| !candidate.is_sequence()).collect();
+        documents.sort_by_key(|candidate| candidate.span);
+        // A document that is written as a string is a candidate in both forms, the document first.
+        documents.dedup_by_key(|candidate| candidate.span);
+        documents
     }
 
     /// The readings themselves, best guess first; never empty.
@@ -120,7 +157,8 @@ impl std::error::Error for ReadError {}
 /// Text that is JSON already is read by serde_json and returned unchanged at every level, with one exception: at
 /// [`Level::Lenient`] a string that holds a whole document comes second, the document first.
 ///
-/// Time and memory are linear in the text. Nothing panics, whatever the text.
+/// Time and memory are linear in the text: no byte is looked at more than a fixed number of times. Nothing panics,
+/// whatever the text.
 ///
 /// # Errors
 /// [`ReadError`], if there is no JSON in the text or the level does not allow the edits that reading would take.
@@ -131,7 +169,7 @@ impl std::error::Error for ReadError {}
 /// let reading = read("Sure:\n```json\n{\"age\": 34,}\n```", Level::Clean)?;
 /// let best = &reading.candidates()[0];
 /// assert_eq!(best.value, serde_json::json!({"age": 34}));
-/// let kinds: Vec<_> = best.edits.iter().map(|edit| edit.kind).collect();
+/// let kinds: Vec<_> = best.all_edits().iter().map(|edit| edit.kind).collect();
 /// assert_eq!(kinds, [EditKind::Prose, EditKind::Fence, EditKind::TrailingComma, EditKind::Fence]);
 /// # Ok::<(), formwork_json::ReadError>(())
 /// ```
@@ -162,25 +200,28 @@ fn already_json(text: &str, value: Value, edits: Vec<Edit>, level: Level) -> Vec
         }
         _ => None,
     };
+    let candidate = |value, edits| Candidate { value, span, edits, outside: Arc::default() };
     let inner = inner.map(|inner| {
         // Offsets inside the decoded string mean nothing in the text: the kinds are kept, at the whole string.
-        let kinds = std::iter::once(EditKind::DoubleEncoded).chain(inner.edits.iter().map(|edit| edit.kind));
-        Candidate { value: inner.value, span, edits: kinds.map(|kind| Edit::new(kind, span, "")).collect() }
+        let kinds = inner.all_edits().into_iter().map(|edit| edit.kind);
+        let kinds = std::iter::once(EditKind::DoubleEncoded).chain(kinds);
+        candidate(inner.value, kinds.map(|kind| Edit::new(kind, span, "")).collect())
     });
-    inner.into_iter().chain([Candidate { value, span, edits }]).collect()
+    inner.into_iter().chain([candidate(value, edits)]).collect()
 }
 
-/// How many bytes may be read for each byte of text, retries and look-ahead included.
-const WORK_FACTOR: usize = 16;
-
 fn tolerant(text: &str, level: Level) -> Result<Reading, ReadError> {
-    let mut work = text.len().saturating_mul(WORK_FACTOR) + 4096;
-    if let Some(found) = unescaped(text, level, &mut work) {
-        return Ok(Reading { candidates: vec![with_surroundings(text, found, &[])] });
+    tolerant_with(text, level, &Work::for_len(text.len()))
+}
+
+/// Reads a text that is not JSON as it stands; `work` counts the bytes that are looked at.
+fn tolerant_with(text: &str, level: Level, work: &Work) -> Result<Reading, ReadError> {
+    if let Some(found) = unescaped(text, level, work) {
+        return Ok(Reading { candidates: with_surroundings(text, None, vec![found], Vec::new()) });
     }
-    let mut findings = find(text, level, &mut work);
+    let mut findings = find(text, level, work);
     if findings.found.is_empty() {
-        findings.found.extend(scalar(text, level, &findings, &mut work));
+        findings.found.extend(scalar(text, level, &findings, work));
     }
     if findings.found.is_empty() {
         return Err(match findings.stop {
@@ -193,10 +234,7 @@ fn tolerant(text: &str, level: Level) -> Result<Reading, ReadError> {
     }
     let Findings { found, skipped, .. } = findings;
     let sequence = sequence(text, &found, level);
-    let mut ranked: Vec<Found> = found;
-    ranked.sort_by_key(|found| std::cmp::Reverse(rank(found)));
-    let candidates = sequence.into_iter().chain(ranked);
-    Ok(Reading { candidates: candidates.map(|found| with_surroundings(text, found, &skipped)).collect() })
+    Ok(Reading { candidates: with_surroundings(text, sequence, found, skipped) })
 }
 
 /// The better the higher: fenced before bare, without doubtful edits before with, objects and arrays of some length
@@ -206,26 +244,36 @@ fn rank(found: &Found) -> (bool, bool, usize, usize) {
     (found.fenced, !doubtful, found.span.len(), found.span.start)
 }
 
-/// Adds what was skipped around a value to its edits, and puts them into the order of the text.
-fn with_surroundings(text: &str, found: Found, skipped: &[Edit]) -> Candidate {
-    let Found { value, span, mut edits, .. } = found;
-    let skipped = skipped.iter().filter(|edit| !span.contains(edit.span));
-    edits.extend(skipped.cloned());
-    let mut known: Vec<Span> =
-        edits.iter().map(|edit| edit.span).filter(|edit| !span.contains(*edit)).collect();
-    known.push(span);
-    known.sort_unstable();
+/// The candidates, best guess first, with what stands around them in one list that they share: a list for each would take
+/// time and memory quadratic in the text.
+fn with_surroundings(
+    text: &str,
+    sequence: Option<Found>,
+    mut found: Vec<Found>,
+    skipped: Vec<Edit>,
+) -> Vec<Candidate> {
+    let documents = found.iter().map(|found| Edit::new(EditKind::OtherDocument, found.span, ""));
+    let mut outside: Vec<Edit> = skipped.into_iter().chain(documents).collect();
+    outside.sort_by_key(|edit| edit.span);
     let mut from = 0;
-    for next in known.into_iter().chain([Span::at(text.len())]) {
+    let mut prose = Vec::new();
+    for next in outside.iter().map(|edit| edit.span).chain([Span::at(text.len())]) {
         let gap = text.get(from..next.start).unwrap_or_default();
         if !gap.trim().is_empty() {
             let start = from + (gap.len() - gap.trim_start().len());
-            edits.push(Edit::new(EditKind::Prose, Span::new(start, start + gap.trim().len()), ""));
+            prose.push(Edit::new(EditKind::Prose, Span::new(start, start + gap.trim().len()), ""));
         }
         from = from.max(next.end);
     }
-    edits.sort_by_key(|edit| edit.span);
-    Candidate { value, span, edits }
+    outside.extend(prose);
+    outside.sort_by_key(|edit| edit.span);
+    let outside: Arc<[Edit]> = outside.into();
+    found.sort_by_cached_key(|found| std::cmp::Reverse(rank(found)));
+    let candidate = |Found { value, span, mut edits, .. }| {
+        edits.sort_by_key(|edit| edit.span);
+        Candidate { value, span, edits, outside: Arc::clone(&outside) }
+    };
+    sequence.into_iter().chain(found).map(candidate).collect()
 }
 
 /// Several documents with nothing but white space, commas or rules between them: JSON lines, read as one array.
@@ -244,7 +292,7 @@ fn sequence(text: &str, found: &[Found], level: Level) -> Option<Found> {
 }
 
 /// Text that was escaped once too often: `{\"a\": 1}`. A backslash after a bracket can mean nothing else.
-fn unescaped(text: &str, level: Level, work: &mut usize) -> Option<Found> {
+fn unescaped(text: &str, level: Level, work: &Work) -> Option<Found> {
     let start = text.find("{\\\"").or_else(|| text.find("[\\\"")).filter(|_| level >= Level::Lenient)?;
     let region = text.get(start..)?.trim_end();
     let plain: String = serde_json::from_str(&format!("\"{}\"", region.replace('\n', "\\n"))).ok()?;
@@ -256,7 +304,7 @@ fn unescaped(text: &str, level: Level, work: &mut usize) -> Option<Found> {
 }
 
 /// A string, number or literal that is all there is beside fences and reasoning.
-fn scalar(text: &str, level: Level, findings: &Findings, work: &mut usize) -> Option<Found> {
+fn scalar(text: &str, level: Level, findings: &Findings, work: &Work) -> Option<Found> {
     if findings.unfinished_reasoning {
         return None;
     }
@@ -282,4 +330,93 @@ fn scalar(text: &str, level: Level, findings: &Findings, work: &mut usize) -> Op
     let parsed = parse_at(text, region, level, work).ok()?;
     let whole = parsed.span.end == region.end;
     whole.then_some(Found { value: parsed.value, span: parsed.span, edits: parsed.edits, fenced: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::source::WORK_FACTOR;
+
+    const LEVELS: [Level; 2] = [Level::Clean, Level::Lenient];
+
+    /// What came of a text, and the bytes that were looked at for it.
+    fn counted(text: &str, level: Level) -> (Result<Reading, ReadError>, usize) {
+        let work = Work::for_len(text.len());
+        (tolerant_with(text, level, &work), work.looked())
+    }
+
+    #[test]
+    fn texts_that_begin_much_and_end_nothing_are_read_in_a_few_passes() {
+        for (before, again) in [
+            ("```", "{x "),
+            ("```", "[x "),
+            ("~~~json\n", "{'a': "),
+            ("", "{x "),
+            ("", "[x] "),
+            ("", "{} a "),
+            ("", "[1], "),
+            ("", "```\n{\"a\": \"x\"}\n```\n"),
+            ("", "<"),
+            ("", "</thinkin "),
+            ("", "<think>"),
+            ("", "</think>"),
+            ("", "<think>{}</think>"),
+            ("", "[THINK]"),
+            ("", "`"),
+            ("", "~~"),
+            ("[", "x(\n"),
+            ("[\"", "\""),
+            ("[", "// a\n"),
+            ("{\"a\": ", " "),
+            ("", "{\\\""),
+        ] {
+            for level in LEVELS {
+                let text = format!("{before}{}", again.repeat(20_000));
+                let (read, looked) = counted(&text, level);
+                assert!(
+                    looked <= 40 * text.len(),
+                    "{before}{again} at {level}: {} a byte",
+                    looked / text.len()
+                );
+                assert!(!matches!(read, Err(ReadError::TooAmbiguous { .. })), "{before}{again} at {level}");
+            }
+        }
+    }
+
+    /// A few pieces that matter to the reader, again and again.
+    fn hostile() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            "[\\[\\]{}:,\"'`~<>\\\\/*#()=.+a1 \n-]{1,4}",
+            prop::sample::select(vec![
+                "```", "~~~", "<think>", "</think>", "[THINK]", "\"a\": ", "\": \"", "true", "x(", "/*",
+                "*/", "//", "{\\\"", "\\u12", "\u{201C}", "\u{A0}", "\",\n\"", "    ", "{x ", "...",
+            ])
+            .prop_map(str::to_owned),
+        ];
+        let some = || prop::collection::vec(piece.clone(), 0..4).prop_map(|pieces| pieces.concat());
+        (some(), some(), some(), 1usize..3_000)
+            .prop_map(|(before, again, after, times)| format!("{before}{}{after}", again.repeat(times)))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn no_byte_is_looked_at_more_than_a_fixed_number_of_times(text in hostile()) {
+            for level in LEVELS {
+                let (read, looked) = counted(&text, level);
+                // The work is checked between steps, and one step is at most a few passes.
+                let allowed = (WORK_FACTOR + 8) * text.len() + 32 * 1024;
+                prop_assert!(looked <= allowed, "{} bytes: {looked} looked at, {allowed} allowed", text.len());
+                let candidates = read.map(Reading::into_candidates).unwrap_or_default();
+                let own: usize = candidates.iter().map(|candidate| candidate.edits.len()).sum();
+                let outside = candidates.first().map_or(0, |candidate| candidate.outside.len());
+                prop_assert!(own + outside <= 6 * text.len() + 2, "{own} + {outside} edits in {} bytes", text.len());
+                let shared = |other: &Candidate| Arc::ptr_eq(&other.outside, &candidates[0].outside);
+                prop_assert!(candidates.iter().all(shared));
+            }
+        }
+    }
 }

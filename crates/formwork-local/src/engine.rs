@@ -5,12 +5,12 @@ use formwork_core::{Call, Enforcement, Fault, FaultKind, Finish, Lift, LiftOp, P
 use serde_json::{Value, json};
 use toktrie::{TokEnv, TokenizerEnv};
 
-use crate::LocalError;
 use crate::decode::{Decoder, Ended, Grammar, Guide, Halt, Host, Sampler, Unguided};
 use crate::model::{Cache, Model, Tensors};
 use crate::template::Template;
 use crate::timing::Timer;
 use crate::vocabulary::Vocabulary;
+use crate::{LocalError, Restraint};
 
 /// What is kept of a prompt between calls are whole blocks of so many tokens.
 ///
@@ -22,9 +22,6 @@ const BLOCK: usize = 16;
 /// deadline is seen.
 const BLOCKS_AT_ONCE: usize = 4;
 
-/// The most tokens of an answer where the call does not say.
-const DEFAULT_MAX_TOKENS: usize = 512;
-
 /// A loaded model, with all that belongs to answering one call after another.
 pub(crate) struct Engine {
     name: String,
@@ -35,6 +32,7 @@ pub(crate) struct Engine {
     vocabulary: Arc<Vocabulary>,
     template: Template,
     grammar: Grammar,
+    restraint: Restraint,
     timer: Timer,
 }
 
@@ -53,15 +51,22 @@ pub(crate) struct Answered {
     pub(crate) finish: Finish,
     pub(crate) usage: Usage,
     pub(crate) closed_at: Option<usize>,
+    pub(crate) restrained: bool,
 }
 
 impl Engine {
-    /// Reads a model from its tensors; `context` bounds prompt and answer together, in tokens.
-    pub(crate) fn load(mut tensors: Tensors, context: usize) -> Result<Self, LocalError> {
+    /// Reads a model from its tensors; `context` bounds prompt and answer together, in tokens. Without a restraint it is the
+    /// default for the size of the model.
+    pub(crate) fn load(
+        mut tensors: Tensors,
+        context: usize,
+        restraint: Option<Restraint>,
+    ) -> Result<Self, LocalError> {
         let gguf = tensors.gguf();
         let vocabulary = Arc::new(Vocabulary::read(gguf)?);
         let template = Template::read(gguf, &vocabulary)?;
         let stem = gguf.path().file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let restraint = restraint.unwrap_or_else(|| Restraint::of(gguf.parameters()));
         let name = gguf.text("general.name").map(str::to_owned).or(stem).unwrap_or_default();
         let environment: TokEnv = vocabulary.clone();
         let grammar = Grammar::new(&environment).map_err(|reason| gguf.error(reason))?;
@@ -76,6 +81,7 @@ impl Engine {
             vocabulary,
             template,
             grammar,
+            restraint,
             timer: Timer::default(),
         };
         engine.warm_up().map_err(|error| tensors.gguf().error(error))?;
@@ -97,6 +103,11 @@ impl Engine {
         self.timer.clone()
     }
 
+    /// Returns the restraint that answers are written under.
+    pub(crate) const fn restraint(&self) -> Restraint {
+        self.restraint
+    }
+
     pub(crate) fn takes_late_system(&self) -> bool {
         self.template.takes_late_system()
     }
@@ -112,17 +123,28 @@ impl Engine {
         let sampler = Sampler::new(&call.sampling).map_err(bad)?;
         self.bound(call)?;
         let prompt = self.template.encode(&call.messages, &self.vocabulary).map_err(bad)?;
-        let room = self.room(call, prompt.len())?;
+        let mut room = self.room(call, prompt.len())?;
         let vocabulary = Arc::clone(&self.vocabulary);
         // Borrowed apart, so that the host can run the model while the guide holds the grammar.
-        let Self { model, cache, held, grammar, timer, .. } = self;
+        let Self { model, cache, held, grammar, restraint, timer, .. } = self;
+        let left = cache.capacity() - prompt.len();
         let guide = match &schema {
             None => None,
-            Some(schema) => match Guide::new(grammar, schema, rules(call), room, cache.capacity()) {
-                Ok(guide) => Some(guide),
-                Err(Unguided::Schema(reason)) => return Err(Fault::new(FaultKind::SchemaRefused, reason)),
-                Err(Unguided::Short(tokens)) => return Err(bad(too_short(call, room, prompt.len(), tokens))),
-            },
+            Some(schema) => {
+                let guide = |room| Guide::new(grammar, schema, rules(call), room, *restraint);
+                let guide = match guide(room) {
+                    // Nobody asked for so few tokens.
+                    Err(Unguided::Short(least)) if call.max_tokens.is_none() && least <= left => {
+                        room = (least + room).min(left);
+                        guide(room)
+                    }
+                    guide => guide,
+                };
+                Some(guide.map_err(|unguided| match unguided {
+                    Unguided::Schema(reason) => Fault::new(FaultKind::SchemaRefused, reason),
+                    Unguided::Short(tokens) => bad(too_short(call, room, prompt.len(), tokens)),
+                })?)
+            }
         };
         timer.change(|timing| timing.preparing += start.elapsed());
         timer.begin();
@@ -138,16 +160,20 @@ impl Engine {
             Ok((cached, ended?))
         });
         match ended {
-            Ok((cached, Ended { finish, tokens, closed_at })) => {
+            Ok((cached, Ended { finish, tokens, closed_at, restrained })) => {
                 let usage = Usage {
                     input_tokens: prompt.len() as u64,
                     output_tokens: tokens as u64,
                     cached_tokens: cached as u64,
                     ..Usage::default()
                 };
-                Ok(Some(Answered { finish, usage, closed_at }))
+                Ok(Some(Answered { finish, usage, closed_at, restrained }))
             }
             Err(Halt::Dropped) => Ok(None),
+            Err(Halt::Late) => {
+                let message = "the deadline passed before the local model began to answer";
+                Err(Fault::new(FaultKind::Timeout, message))
+            }
             Err(Halt::Fault(fault)) => Err(fault),
         }
     }
@@ -170,7 +196,7 @@ impl Engine {
         if prompt == 0 || prompt >= context {
             return Err(bad(too_long(&prompt.to_string(), context)));
         }
-        let asked = call.max_tokens.map_or(DEFAULT_MAX_TOKENS, |tokens| tokens as usize);
+        let asked = call.max_tokens.map_or(self.restraint.default_tokens(), |tokens| tokens as usize);
         if asked == 0 {
             return Err(bad("max_tokens is 0"));
         }
@@ -226,8 +252,7 @@ impl Running<'_, '_> {
         }
         let now = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis());
         if self.deadline.is_some_and(|Time(deadline)| now >= u128::from(deadline)) {
-            let fault = Fault::new(FaultKind::Timeout, "the deadline passed while the local model answered");
-            return Err(Halt::Fault(fault));
+            return Err(Halt::Late);
         }
         Ok(())
     }
@@ -278,7 +303,8 @@ fn schema(call: &Call) -> Result<Option<Value>, Fault> {
 /// The rules to keep to while decoding. Their paths are those of the document itself, and so of what is decoded only where
 /// nothing of that is moved on the way back.
 fn rules(call: &Call) -> &[Rule] {
-    let stays = |op: &LiftOp| matches!(op.lift, Lift::Reorder(_) | Lift::DropNull(_));
+    let stays =
+        |op: &LiftOp| matches!(op.lift, Lift::Reorder(_) | Lift::DropNull(_) | Lift::DropAbsent { .. });
     if call.lowered.lift.iter().all(stays) { &call.rules } else { &[] }
 }
 

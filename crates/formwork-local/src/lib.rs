@@ -16,9 +16,13 @@
 //! All that it brings is Rust, most of it through candle; docs/ARCHITECTURE.md says how many crates that is.
 //!
 //! # Bounds
-//! A schema that leaves strings, lists and numbers unbounded does not make an answer run away: each gets its share of
-//! the tokens that are left, one that repeats itself is ended, and the model goes on with the next field. What is left
-//! over when there are no tokens any more is closed without the model, and `closed_at` says from where on.
+//! The token budget is kept while decoding and not in the schema: a value may grow as long as the tokens that are left cover
+//! the shortest way to the end of the document. What is still open then is closed without the model, and `closed_at` says
+//! from where on.
+//!
+//! Models of fewer than 500 million parameters repeat themselves without end where a schema lets them. They are written
+//! under [`Restraint::TinyModel`], which ends such strings, lists and numbers earlier; [`LocalOptions::with_restraint`]
+//! switches it on and off.
 //!
 //! # Rules
 //! A [`Rule`](formwork_core::Rule) of a call is kept while decoding: once the values that it computes from are written,
@@ -44,6 +48,6 @@ mod worker;
 
 pub use error::LocalError;
 pub use local::Local;
-pub use options::LocalOptions;
+pub use options::{LocalOptions, Restraint};
 pub use timing::{Step, Timing};
 pub use weights::{Cached, Hub, HubFile, KNOWN, Known, Progress, Store};

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::engine::Engine;
 use crate::model::Tensors;
 use crate::worker::{self, Facts, Job};
-use crate::{Known, LocalError, LocalOptions, Step, Timing};
+use crate::{Known, LocalError, LocalOptions, Restraint, Step, Timing};
 
 /// A language model in this process.
 ///
@@ -20,9 +20,12 @@ use crate::{Known, LocalError, LocalOptions, Step, Timing};
 /// on a thread of the model's own; dropping an [`Answer`] stops it within one token.
 ///
 /// Temperature is 0 (the most probable token), top-p 0.95 and the seed a constant where a call does not say, so that the
-/// same call brings the same answer; `max_tokens` is 512. An answer to a schema is always a whole document: when the tokens run
-/// out, it is completed without the model, [`Finish::Length`](formwork_core::Finish) says so and `closed_at` says from
-/// where on.
+/// same call brings the same answer. Where it does not say `max_tokens` either, an answer may have what the context leaves,
+/// at most 8,192 tokens, and at most 512 under [`Restraint::TinyModel`].
+///
+/// An answer to a schema is always a whole document: when the tokens run out, or the deadline passes after the model has
+/// begun to answer, the document is completed without the model in the shortest way.
+/// [`Finish::Length`](formwork_core::Finish) says so and `closed_at` says from where on.
 ///
 /// ```no_run
 /// use formwork_core::Provider;
@@ -58,7 +61,7 @@ impl Local {
             }
             let path = store.fetch(&options.model)?;
             let sha256 = known.map(|known| known.sha256);
-            Engine::load(Tensors::open(&path, sha256, &store)?, options.context)
+            Engine::load(Tensors::open(&path, sha256, &store)?, options.context, options.restraint)
         })?;
         let mut capabilities = Capabilities::new(Enforcement::Schema)
             .with_dialect("llguidance")
@@ -76,6 +79,11 @@ impl Local {
     /// What the model calls itself.
     pub fn model(&self) -> &str {
         &self.facts.model
+    }
+
+    /// Returns the restraint that its answers are written under.
+    pub const fn restraint(&self) -> Restraint {
+        self.facts.restraint
     }
 
     /// Where its time went until the end of the last call.

@@ -5,10 +5,10 @@ use std::thread;
 use formwork_core::{Call, Delta, Fault, FaultKind};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::LocalError;
 use crate::engine::{Answered, Engine, Listener};
 use crate::error::panic_text;
 use crate::timing::Timer;
+use crate::{LocalError, Restraint};
 
 /// Where the pieces of one answer go. It holds no more than an answer has, so it needs no bound.
 pub(crate) type Sink = UnboundedSender<Result<Delta, Fault>>;
@@ -25,6 +25,7 @@ pub(crate) struct Facts {
     pub(crate) model: String,
     pub(crate) context: usize,
     pub(crate) late_system: bool,
+    pub(crate) restraint: Restraint,
     pub(crate) timer: Timer,
 }
 
@@ -45,6 +46,7 @@ pub(crate) fn start(
                     model: engine.name().to_owned(),
                     context: engine.context(),
                     late_system: engine.takes_late_system(),
+                    restraint: engine.restraint(),
                     timer: engine.timer(),
                 };
                 if ready.send(Ok(facts)).is_ok() {
@@ -81,8 +83,9 @@ fn serve(mut engine: Engine, queue: &Receiver<Job>) {
         let answered = catch_unwind(AssertUnwindSafe(|| engine.answer(&call, &mut listener)));
         // Sending fails when the answer was dropped, and then nobody misses it.
         drop(match answered {
-            Ok(Ok(Some(Answered { finish, usage, closed_at }))) => {
-                sink.send(Ok(Delta::End { finish, usage, closed_at, model: Some(model) }))
+            Ok(Ok(Some(Answered { finish, usage, closed_at, restrained }))) => {
+                let model = Some(model);
+                sink.send(Ok(Delta::End { finish, usage, closed_at, restrained, model }))
             }
             Ok(Ok(None)) => Ok(()),
             Ok(Err(fault)) => sink.send(Err(fault)),

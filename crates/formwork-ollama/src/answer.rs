@@ -88,11 +88,14 @@ struct Lines {
     /// The bytes of what the model thought so far.
     reasoning: usize,
     calls_tools: bool,
+    /// Whether a line came, and whether one of them was part of an answer.
+    has_line: bool,
+    has_answer: bool,
 }
 
 impl Lines {
     const fn new(asked: Asked) -> Self {
-        Self { asked, text: 0, reasoning: 0, calls_tools: false }
+        Self { asked, text: 0, reasoning: 0, calls_tools: false, has_line: false, has_answer: false }
     }
 
     /// Why the model stopped; `None` says that it was only loaded or unloaded.
@@ -143,6 +146,8 @@ impl Messages for Lines {
         if line.error.is_some() {
             return Err(fault::in_stream(&self.asked, text, self.text > 0));
         }
+        self.has_line = true;
+        self.has_answer |= line.message.is_some() || line.response.is_some() || line.thinking.is_some();
         let (said, thought, calls) = match &line.message {
             Some(message) => (&message.content, &message.thinking, message.tool_calls.as_deref()),
             None => (&line.response, &line.thinking, None),
@@ -169,10 +174,18 @@ impl Messages for Lines {
                 finish,
                 usage: self.usage(&line),
                 closed_at: None,
+                restrained: false,
                 model: line.model,
             });
         }
         Ok(())
+    }
+
+    fn end(&mut self, _: &mut Deltas) -> Result<(), Fault> {
+        if self.has_line && !self.has_answer {
+            return Err(Fault::new(FaultKind::BadWire, "the server sent nothing of an answer"));
+        }
+        Err(Fault::cut_off("its end marker is missing"))
     }
 }
 
@@ -194,6 +207,9 @@ impl Decoder for Document {
                 .map_err(|_| Fault::new(FaultKind::BadWire, "the answer is not UTF-8"))?;
             self.lines.message(text, out)?;
         }
-        if matches!(out.back(), Some(Delta::End { .. })) { Ok(()) } else { self.lines.end(out) }
+        if matches!(out.back(), Some(Delta::End { .. })) {
+            return Ok(());
+        }
+        Err(Fault::new(FaultKind::BadWire, "the server sent no whole answer"))
     }
 }

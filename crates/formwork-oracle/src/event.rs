@@ -70,7 +70,7 @@ impl Rejection<'_> {
         let class = self.failure.class();
         match self.failure.violations() {
             [] => vec![(class, JsonPath::root().to_string())],
-            violations => violations.iter().map(|violation| (class, violation.path.to_string())).collect(),
+            violations => violations.iter().map(|violation| (class, violation.place())).collect(),
         }
     }
 
@@ -103,11 +103,19 @@ impl ScoreEvent {
         })
     }
 
-    /// Whether the first answer was accepted as it stood, without any edit: what "schema compliance" counts.
+    /// Returns whether the first answer was accepted as it stood, complete and without any edit: what "schema compliance"
+    /// counts.
     pub fn is_compliant(&self) -> bool {
-        self.answers()
-            .next()
-            .is_some_and(|first| first.verdict == Verdict::Accepted && first.edits.is_empty())
+        self.answers().next().is_some_and(|first| {
+            first.verdict == Verdict::Accepted && first.edits.is_empty() && first.closed.is_empty()
+        })
+    }
+
+    /// Returns the paths of the values that the limit of tokens cut in the answer that was accepted. Such an answer is a
+    /// score, because the oracle's specification counts attempts; it is no compliant one.
+    pub fn closed(&self) -> &[JsonPath] {
+        let accepted = self.attempts.iter().rfind(|attempt| attempt.verdict == Verdict::Accepted);
+        accepted.map(|attempt| attempt.closed.as_slice()).unwrap_or_default()
     }
 
     /// Whether the model had to be asked again because of its content.

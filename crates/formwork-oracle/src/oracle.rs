@@ -426,6 +426,7 @@ impl ScoreRequest<'_> {
                 prompt: event.prompt.clone(),
                 model: event.model.clone(),
                 attempts: event.answers().map(|attempt| attempt.attempt).max().unwrap_or_default(),
+                closed: event.closed().to_vec(),
                 usage: event.usage,
                 cost: event.cost,
                 event: Box::new(event),

@@ -43,6 +43,9 @@ struct Generator {
 
 impl Generator {
     fn node(&self, schema: &Value, depth: u32) -> BoxedStrategy<Value> {
+        if !schema.is_object() {
+            return self.anything(depth.min(2));
+        }
         if let Some(constant) = schema.get("const") {
             return Just(constant.clone()).boxed();
         }
@@ -102,12 +105,7 @@ impl Generator {
             "string" => string(schema),
             "array" => self.array(schema, depth),
             "object" => self.object(schema, depth),
-            _ => prop_oneof![
-                Just(Value::Null),
-                any::<bool>().prop_map(Value::from),
-                "[a-z]{0,8}".prop_map(Value::from)
-            ]
-            .boxed(),
+            _ => self.anything(depth.min(2)),
         }
     }
 
@@ -119,24 +117,68 @@ impl Generator {
             .flatten()
             .map(|item| self.node(item, inner))
             .collect();
-        let least = size(schema, "minItems").unwrap_or(0).max(prefix.len());
-        let most = size(schema, "maxItems").unwrap_or(least + 3).min(least + 3);
-        let most = if depth == 0 || schema["items"] == false { least } else { most.max(least) };
+        // Mostly as long as its prefix; shorter now and then, where that is allowed.
+        let min = size(schema, "minItems").unwrap_or(0);
+        let most = size(schema, "maxItems").unwrap_or(usize::MAX);
+        let shortest = min.min(prefix.len());
+        let length = prefix.len().min(most);
+        let kept = prop_oneof![4 => Just(length), 1 => shortest.min(length)..=length];
+        let has_rest = depth > 0 && schema["items"] != false && most > prefix.len();
+        let least = min.saturating_sub(prefix.len());
+        let longest = most.saturating_sub(prefix.len()).min(least + 3).max(least);
+        // Lists of plain values are long in practice.
+        let plain =
+            |item: &Value| item["type"].as_str().is_some_and(|name| !matches!(name, "array" | "object"));
+        let long = most.saturating_sub(prefix.len()).min(if schema.get("items").is_some_and(plain) {
+            100
+        } else {
+            6
+        });
         let item = match schema.get("items") {
-            Some(item) if most > prefix.len() => self.node(item, inner),
-            _ => Just(Value::Null).boxed(),
+            Some(item) if has_rest || least > 0 => self.node(item, inner),
+            _ => self.anything(inner.min(2)),
         };
-        let rest = prop::collection::vec(item, least - prefix.len()..=most - prefix.len());
+        let rest = match (has_rest, schema.get("items").is_some() || prefix.is_empty()) {
+            (true, _) if long > longest => prop_oneof![
+                9 => prop::collection::vec(item.clone(), least..=longest),
+                1 => prop::collection::vec(item, least..=long),
+            ]
+            .boxed(),
+            (true, _) => prop::collection::vec(item, least..=longest).boxed(),
+            (false, _) => prop::collection::vec(item, least).boxed(),
+        };
         let unique = schema["uniqueItems"] == true;
-        (prefix, rest)
-            .prop_map(move |(prefix, rest)| {
-                let mut items: Vec<Value> = prefix;
-                for item in rest {
+        (prefix, kept, rest)
+            .prop_map(move |(prefix, kept, rest)| {
+                let has_all = kept == prefix.len();
+                let mut items: Vec<Value> = prefix.into_iter().take(kept).collect();
+                for item in rest.into_iter().filter(|_| has_all) {
                     if !unique || !items.contains(&item) {
                         items.push(item);
                     }
                 }
                 Value::Array(items)
+            })
+            .boxed()
+    }
+
+    /// Any value, up to so deep.
+    fn anything(&self, depth: u32) -> BoxedStrategy<Value> {
+        let plain = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            (-1000i32..1000).prop_map(|number| json!(f64::from(number) / 8.0)),
+            prop::collection::vec(character(), 0..8)
+                .prop_map(|text| Value::from(text.into_iter().collect::<String>())),
+        ];
+        plain
+            .prop_recursive(depth, 12, 3, |inner| {
+                prop_oneof![
+                    prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                    prop::collection::vec((name(), inner), 0..3)
+                        .prop_map(|members| Value::Object(members.into_iter().collect())),
+                ]
             })
             .boxed()
     }
@@ -164,11 +206,32 @@ impl Generator {
         }
         let declared = members.len();
         let least = size(schema, "minProperties").unwrap_or(0).saturating_sub(required.len());
-        let extra = match open {
-            Value::Object(_) if depth > 0 => {
-                prop::collection::vec(("[a-z]{1,6}", self.node(open, inner)), least..=least + 2).boxed()
+        let mut extras: Vec<BoxedStrategy<(String, Value)>> = Vec::new();
+        for (pattern, part) in schema["patternProperties"].as_object().into_iter().flatten() {
+            if let Ok(names) = proptest::string::string_regex(&bounded(pattern)) {
+                extras.push((names, self.node(part, inner)).boxed());
             }
-            _ => Just(Vec::new()).boxed(),
+        }
+        let names = schema["propertyNames"]["pattern"].as_str().map(bounded);
+        let names = names.and_then(|pattern| Some(proptest::string::string_regex(&pattern).ok()?.boxed()));
+        let names = names.unwrap_or_else(|| name().boxed());
+        match open {
+            Value::Object(_) => extras.push((names, self.node(open, inner)).boxed()),
+            Value::Bool(true) if extras.is_empty() || least > 0 => {
+                extras.push((names, self.anything(inner.min(2))).boxed());
+            }
+            _ => {}
+        }
+        let is_open =
+            schema.get("additionalProperties").is_some() || schema.get("patternProperties").is_some();
+        let usual = if is_open || least > 0 { least + 2 } else { 1 };
+        let extra = match extras.is_empty() || depth == 0 && least == 0 {
+            true => Just(Vec::new()).boxed(),
+            false => {
+                let one = Union::new(extras);
+                let some = prop::collection::vec(one, least..=usual);
+                if least == 0 { prop_oneof![1 => Just(Vec::new()), 1 => some].boxed() } else { some.boxed() }
+            }
         };
         let most = size(schema, "maxProperties").unwrap_or(usize::MAX);
         (members, extra)
@@ -185,6 +248,16 @@ impl Generator {
     }
 }
 
+/// Names of members: mostly short words, and now and then what people use as keys.
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => "[a-z]{1,6}",
+        1 => "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}",
+        1 => "0x[0-9a-f]{40}",
+        1 => prop::sample::select(vec!["", " ", "a b", "é", "a\"b", "a/b~c", "key", "value", "$ref"]).prop_map(str::to_owned),
+    ]
+}
+
 fn integer(schema: &Value) -> BoxedStrategy<Value> {
     let bound = |keyword: &str| schema[keyword].as_f64();
     let low = [bound("minimum").map(f64::ceil), bound("exclusiveMinimum").map(|low| low.floor() + 1.0)];
@@ -195,7 +268,10 @@ fn integer(schema: &Value) -> BoxedStrategy<Value> {
         (Some(low), Some(high)) => (low as i64, high as i64),
         (Some(low), None) => (low as i64, (low as i64).saturating_add(10_000)),
         (None, Some(high)) => ((high as i64).saturating_sub(10_000), high as i64),
-        (None, None) => (-10_000, 10_000),
+        // Identifiers have 19 digits.
+        (None, None) => {
+            return prop_oneof![9 => -10_000i64..10_000, 1 => any::<i64>()].prop_map(Value::from).boxed();
+        }
     };
     let step = schema["multipleOf"]
         .as_f64()
@@ -342,74 +418,4 @@ fn guessed_type(schema: &Value) -> &'static str {
     } else {
         "anything"
     }
-}
-
-/// Schemas of the kind that people write for models: objects with properties of all types, arrays, unions, constants,
-/// definitions and bounds, up to three levels deep.
-///
-/// Every one of them compiles and is satisfied by something.
-pub fn schema() -> BoxedStrategy<Value> {
-    let text = (0u64..4, 4u64..40)
-        .prop_map(|(least, most)| json!({"type": "string", "minLength": least, "maxLength": most}));
-    let whole = (-50i64..50, 0i64..200)
-        .prop_map(|(low, span)| json!({"type": "integer", "minimum": low, "maximum": low + span}));
-    let leaf = prop_oneof![
-        Just(json!({"type": "string"})),
-        text,
-        whole,
-        Just(json!({"type": "integer", "exclusiveMinimum": 0})),
-        Just(json!({"type": "number", "minimum": 0, "maximum": 1})),
-        Just(json!({"type": "boolean"})),
-        Just(json!({"type": "null"})),
-        Just(json!({"type": ["string", "null"]})),
-        Just(json!({"const": "fixed"})),
-        prop::collection::btree_set("[a-z]{1,5}", 1..5).prop_map(|names| json!({"enum": names})),
-        Just(json!({"enum": [1, 2, "three", null]})),
-        Just(json!({"type": "string", "format": "date"})),
-        Just(json!({"type": "string", "pattern": "^[a-z]{2,4}-[0-9]{1,3}$"})),
-        Just(json!({"$ref": "#/$defs/shared"})),
-    ];
-    let node = leaf.prop_recursive(3, 24, 4, |inner| {
-        let properties = prop::collection::vec(("[a-z]{1,6}", inner.clone(), any::<bool>()), 0..5);
-        let object = (properties, prop::option::of(any::<bool>())).prop_map(|(properties, closed)| {
-            let required: std::collections::BTreeSet<&String> = properties.iter().filter(|(_, _, required)| *required).map(|(name, _, _)| name).collect();
-            let mut schema = json!({"type": "object", "required": required});
-            schema["properties"] = Value::Object(properties.iter().map(|(name, schema, _)| (name.clone(), schema.clone())).collect());
-            if let Some(closed) = closed {
-                schema["additionalProperties"] = json!(!closed);
-            }
-            schema
-        });
-        let tagged = prop::collection::vec(inner.clone(), 2..4).prop_map(|variants| {
-            let variant = |(n, schema): (usize, Value)| json!({
-                "type": "object",
-                "properties": {"kind": {"const": format!("k{n}")}, "value": schema},
-                "required": ["kind", "value"],
-            });
-            json!({"oneOf": variants.into_iter().enumerate().map(variant).collect::<Vec<_>>()})
-        });
-        prop_oneof![
-            3 => object,
-            1 => (inner.clone(), 0u64..2, 2u64..5).prop_map(|(items, least, most)| json!({"type": "array", "items": items, "minItems": least, "maxItems": most})),
-            1 => inner.clone().prop_map(|items| json!({"type": "array", "items": items})),
-            1 => inner.clone().prop_map(|value| json!({"type": "object", "additionalProperties": value})),
-            1 => tagged,
-            1 => inner.prop_map(|schema| json!({"anyOf": [schema, {"type": "null"}]})),
-        ]
-    });
-    let recursive = json!({"type": "object", "properties": {"name": {"type": "string"}, "kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}, "required": ["name"]});
-    (node, any::<bool>())
-        .prop_map(move |(mut schema, tree)| {
-            if let Value::Object(members) = &mut schema {
-                members.insert(
-                    "$defs".to_owned(),
-                    json!({"shared": {"type": "integer", "minimum": 1, "maximum": 9}, "tree": recursive}),
-                );
-            }
-            if tree && let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-                properties.insert("tree".to_owned(), json!({"$ref": "#/$defs/tree"}));
-            }
-            schema
-        })
-        .boxed()
 }

@@ -17,11 +17,13 @@
 mod clock;
 mod instance;
 mod near_miss;
+mod schemas;
 mod script;
 #[cfg(feature = "server")]
 pub mod server;
 
 pub use clock::VirtualClock;
-pub use instance::{instance, schema};
+pub use instance::instance;
 pub use near_miss::{NearMiss, near_misses};
+pub use schemas::{any_schema, schema};
 pub use script::{Reply, Scripted};

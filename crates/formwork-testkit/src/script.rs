@@ -24,8 +24,8 @@ impl Reply {
 
     /// Answers with all this.
     pub fn completion(completion: Completion) -> Self {
-        let Completion { text, reasoning, finish, usage, closed_at, model } = completion;
-        let end = Delta::End { finish, usage, closed_at, model };
+        let Completion { text, reasoning, finish, usage, closed_at, restrained, model } = completion;
+        let end = Delta::End { finish, usage, closed_at, restrained, model };
         let reasoning = if reasoning.is_empty() { None } else { Some(Delta::Reasoning(reasoning)) };
         let deltas = reasoning.into_iter().chain([Delta::Text(text), end]).map(Ok).collect();
         Self { deltas, refused: None }
@@ -33,7 +33,13 @@ impl Reply {
 
     /// Answers piece by piece, and ends.
     pub fn pieces(pieces: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        let end = Delta::End { finish: Finish::Stop, usage: Usage::default(), closed_at: None, model: None };
+        let end = Delta::End {
+            finish: Finish::Stop,
+            usage: Usage::default(),
+            closed_at: None,
+            restrained: false,
+            model: None,
+        };
         let deltas = pieces.into_iter().map(|piece| Delta::Text(piece.into())).chain([end]).map(Ok).collect();
         Self { deltas, refused: None }
     }

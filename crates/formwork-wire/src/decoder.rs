@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use formwork_core::{Completion, Delta, Fault, FaultKind};
+use serde::de::IgnoredAny;
 
 use crate::Framing;
 
@@ -95,7 +96,7 @@ impl<F: FnMut(&[u8]) -> Result<Completion, Fault> + Send> Decoder for Whole<F> {
     }
 
     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
-        let Completion { text, reasoning, finish, usage, closed_at, model } =
+        let Completion { text, reasoning, finish, usage, closed_at, restrained, model } =
             (self.read)(self.body.as_slice())?;
         if !reasoning.is_empty() {
             out.push_back(Delta::Reasoning(reasoning));
@@ -103,7 +104,7 @@ impl<F: FnMut(&[u8]) -> Result<Completion, Fault> + Send> Decoder for Whole<F> {
         if !text.is_empty() {
             out.push_back(Delta::Text(text));
         }
-        out.push_back(Delta::End { finish, usage, closed_at, model });
+        out.push_back(Delta::End { finish, usage, closed_at, restrained, model });
         Ok(())
     }
 }
@@ -116,25 +117,31 @@ pub trait Messages: Send {
     /// A [`Fault`], if it is not the protocol or tells of an error.
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault>;
 
-    /// Takes the end of the body; by default it must not end before [`Delta::End`].
+    /// Takes the end of the body, where no [`Delta::End`] came before; by default the answer was
+    /// [cut off](Fault::cut_off), which is transient.
     ///
     /// # Errors
     /// A [`Fault`], if it must not end here.
     fn end(&mut self, _out: &mut Deltas) -> Result<(), Fault> {
-        Err(Fault::new(FaultKind::BadWire, "the answer was cut off: its end marker is missing"))
+        Err(Fault::cut_off("its end marker is missing"))
     }
 }
 
 /// Reads a body of messages.
+///
+/// A body that ends early is an answer that was cut off, which is transient. [`FaultKind::BadWire`] is for what is
+/// malformed.
 pub struct Framed<F, M> {
     framing: F,
     messages: M,
+    /// Whether a message was read: the server speaks the protocol.
+    has_message: bool,
 }
 
 impl<F: Framing, M: Messages> Framed<F, M> {
     /// Messages framed so.
     pub fn new(messages: M) -> Self {
-        Self { framing: F::default(), messages }
+        Self { framing: F::default(), messages, has_message: false }
     }
 }
 
@@ -143,6 +150,7 @@ impl<F: Framing, M: Messages> Decoder for Framed<F, M> {
         self.framing.push(chunk);
         while let Some(message) = self.framing.next() {
             self.messages.message(&message?, out)?;
+            self.has_message = true;
             if matches!(out.back(), Some(Delta::End { .. })) {
                 break;
             }
@@ -152,8 +160,22 @@ impl<F: Framing, M: Messages> Decoder for Framed<F, M> {
 
     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
         if let Some(message) = self.framing.finish() {
-            self.messages.message(&message?, out)?;
+            // Servers leave out the last line end, so that this may be a whole message, or the beginning of one.
+            let message = message?;
+            match self.messages.message(&message, out) {
+                Err(fault)
+                    if fault.kind == FaultKind::BadWire && (self.has_message || is_cut_json(&message)) =>
+                {
+                    return Err(Fault::cut_off("it ends within a message"));
+                }
+                taken => taken?,
+            }
         }
         if matches!(out.back(), Some(Delta::End { .. })) { Ok(()) } else { self.messages.end(out) }
     }
+}
+
+/// Whether a text could be the beginning of a JSON document and is none yet.
+fn is_cut_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_err_and(|error| error.is_eof())
 }

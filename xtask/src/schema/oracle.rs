@@ -17,9 +17,9 @@ pub(super) fn lowered(dialect: &str) -> String {
         _ => Vec::new(),
     };
     let request = LowerRequest {
-        schema: &AI_RESPONSE_SCHEMA,
         dependencies: &dependencies,
         max_tokens: Some(DEFAULT_MAX_TOKENS),
+        ..LowerRequest::new(&AI_RESPONSE_SCHEMA)
     };
     let lowered = formwork_dialect::dialect(dialect).and_then(|lower| lower.lower(&request).ok()?.schema);
     // A dialect that does not take it has no file worth its name: the test of all files says so.

@@ -98,5 +98,6 @@ pub(super) const TABLE: &[Rule] = &[
     Rule::at("formwork-cli", 8).beside(&["formwork-gateway"]),
     Rule::new("formwork-testkit", Layer::Dev),
     Rule::new("formwork-conformance", Layer::Dev),
+    Rule::new("formwork-evals", Layer::Tool),
     Rule::new("xtask", Layer::Tool),
 ];

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use formwork_core::{LowerRequest, Lowered, Shown};
-use formwork_dialect::{DIALECTS, dialect, lint};
+use formwork_core::{LowerRequest, Lowered, Shown, Tighten, lift};
+use formwork_dialect::{DIALECTS, dialect, lint, lower_value};
 use formwork_schema::compile;
 use serde_json::Value;
 
@@ -19,8 +19,11 @@ Examples:
   formwork lower --dialect openai person.schema.json
   formwork lower --dialect ollama --explain person.schema.json
   formwork lower --dialect openai --lint person.schema.json
+  formwork lower --dialect ollama --tighten bounded --max-tokens 500 person.schema.json
   formwork lower --dialect llama-cpp --jsonl rows.jsonl
                                           rows: {\"id\", \"schema\"} -> {\"id\", \"ok\", \"schema\"?, \"losses\"?, \"error\"?}
+                                          with \"instances\": [...] also {\"lowered\": [...], \"lifted\": [...]}: each valid
+                                          document as the provider would write it, and what that is mapped back to
 
 Dialects:
   openai          strict mode of OpenAI and Azure
@@ -46,7 +49,10 @@ pub(crate) struct Args {
     /// For whom
     #[arg(long, short, value_parser = PossibleValuesParser::new(DIALECTS))]
     dialect: String,
-    /// The tokens that an answer may have: lists and strings without an end are bounded to fit into them
+    /// Which valid answers may be excluded
+    #[arg(long, value_enum, default_value_t)]
+    tighten: TightenArg,
+    /// The tokens that an answer may have: with `--tighten bounded`, lists and strings without an end fit into them
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
     /// Say what gets lost, how answers are mapped back and what the model is shown
@@ -66,17 +72,41 @@ pub(crate) struct Args {
     allow_failures: bool,
 }
 
+/// Which valid answers lowering may exclude.
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum TightenArg {
+    /// None
+    None,
+    /// Further members of objects that name their members and leave the question open
+    #[default]
+    Closed,
+    /// Also long strings, lists and maps: a remedy for models that run away
+    Bounded,
+}
+
+impl From<TightenArg> for Tighten {
+    fn from(argument: TightenArg) -> Self {
+        match argument {
+            TightenArg::None => Self::None,
+            TightenArg::Closed => Self::Closed,
+            TightenArg::Bounded => Self::Bounded,
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
     if args.jsonl {
         return jsonl::each_row(
             &args.schema,
             args.allow_failures,
-            |LowerInput { id, schema }| answer(args, id, &schema, args.explain),
+            |LowerInput { id, schema, instances }| {
+                answer(args, id, &schema, instances.as_deref(), args.explain)
+            },
             |id, error| LowerOutput::failed(id, error.into()),
         );
     }
     let name = files::name(&args.schema);
-    let answer = answer(args, Value::from(name.clone()), &files::json(&args.schema)?, true);
+    let answer = answer(args, Value::from(name.clone()), &files::json(&args.schema)?, None, true);
     if args.json {
         output::row(&answer)?;
     }
@@ -94,7 +124,13 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
 }
 
 /// Lowers or lints one schema.
-fn answer(args: &Args, id: Value, schema: &Value, explained: bool) -> LowerOutput {
+fn answer(
+    args: &Args,
+    id: Value,
+    schema: &Value,
+    instances: Option<&[Value]>,
+    explained: bool,
+) -> LowerOutput {
     if let Err(error) = compile(schema) {
         return LowerOutput::failed(id, error.into());
     }
@@ -102,13 +138,41 @@ fn answer(args: &Args, id: Value, schema: &Value, explained: bool) -> LowerOutpu
         return LowerOutput::found(id, lint(&args.dialect, schema));
     }
     match lowered(args, schema) {
-        Ok(lowered) => LowerOutput::new(id, lowered, explained),
+        Ok(lowered) => {
+            let (sent, lifted) = match instances {
+                Some(instances) => {
+                    let (sent, lifted) =
+                        instances.iter().map(|instance| there_and_back(instance, &lowered)).unzip();
+                    (Some(sent), Some(lifted))
+                }
+                None => (None, None),
+            };
+            LowerOutput { lowered: sent, lifted, ..LowerOutput::new(id, lowered, explained) }
+        }
         Err(error) => LowerOutput::failed(id, error),
     }
 }
 
+/// A document as a provider would write it, and the document that this is mapped back to; `null` for either if there is
+/// none.
+fn there_and_back(instance: &Value, lowered: &Lowered) -> (Value, Value) {
+    let is_allowed = |answer: &Value| match &lowered.schema {
+        Some(schema) => compile(schema).is_ok_and(|schema| schema.is_valid(answer)),
+        None => true,
+    };
+    // Where nothing is sent, the prompt shows the schema, and the answer is the document itself or wraps it.
+    let answer = match lowered.schema {
+        Some(_) => lower_value(instance, lowered),
+        None => lower_value(instance, &Lowered { schema: Some(Value::Bool(true)), ..lowered.clone() }),
+    };
+    let Some(answer) = answer.filter(is_allowed) else { return (Value::Null, Value::Null) };
+    let (back, problems) = lift(answer.clone(), lowered);
+    (answer, if problems.is_empty() { back } else { Value::Null })
+}
+
 fn lowered(args: &Args, schema: &Value) -> Result<Lowered, LowerError> {
-    let request = LowerRequest { max_tokens: args.max_tokens, ..LowerRequest::new(schema) };
+    let (tighten, max_tokens) = (args.tighten.into(), args.max_tokens);
+    let request = LowerRequest { tighten, max_tokens, ..LowerRequest::new(schema) };
     match dialect(&args.dialect) {
         Some(dialect) => Ok(dialect.lower(&request)?),
         // The names that the command line takes are the dialects' own.
@@ -131,6 +195,9 @@ fn print(answer: &LowerOutput) -> Result<(), Failed> {
 fn explain(output: &LowerOutput) {
     for loss in output.losses.iter().flatten() {
         say!("lost: {loss}");
+    }
+    for bound in output.bounds.iter().flatten() {
+        say!("added bound: #{}: at most {}", bound.at, bound.max);
     }
     for op in output.lift.iter().flatten() {
         say!("mapped back: {op}");

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use formwork_core::Violation;
-use formwork_json::{Candidate, Level, read, read_bytes};
+use formwork_core::{Fit, Violation};
+use formwork_json::{Candidate, Level, Reading, read, read_bytes};
 use formwork_schema::{Compiled, Formats, compile};
 use serde_json::Value;
 
@@ -17,8 +17,14 @@ const AFTER_HELP: &str = "\
 Examples:
   formwork read answer.txt
   echo \"Sure: {'age': 34,}\" | formwork read -v
+  echo \"{\\\"a\\\": 1} or {\\\"a\\\": 2}?\" | formwork read --all
   formwork read --level strict --schema person.schema.json answer.txt
-  formwork read --jsonl rows.jsonl        rows: {\"id\", \"input\", \"schema\"?} -> {\"id\", \"ok\", \"value\"?, \"edits\"?, \"error\"?}
+  formwork read --jsonl rows.jsonl
+      rows: {\"id\", \"input\", \"schema\"?} -> {\"id\", \"ok\", \"value\"?, \"edits\"?, \"others\"?, \"error\"?}
+
+Where the text holds several documents, the schema chooses: first by the type of the root, then by the number of
+violations, then the document that comes later. Without a schema a fenced document comes before a bare one, and a long
+one before a short one.
 
 Levels:
   strict   the text is one JSON document
@@ -42,6 +48,10 @@ pub(crate) struct Args {
     /// that bring none)
     #[arg(long, short)]
     schema: Option<PathBuf>,
+    /// Print every document of the text on a line of its own, in the order of the text (with --json and --jsonl the member
+    /// `others` has them in any case)
+    #[arg(long)]
+    all: bool,
     /// Print the document with its edits as one JSON object
     #[arg(long)]
     json: bool,
@@ -78,23 +88,42 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
     let schema = match &args.schema {
         Some(path) => {
             files::one_standard_input(&[path, &args.file])?;
-            Some(files::compiled(path, &files::json(path)?, Formats::Assert)?)
+            let document = files::json(path)?;
+            let schema = files::compiled(path, &document, Formats::Assert)?;
+            Some((document, schema))
         }
         None => None,
     };
     if args.jsonl {
-        let answer = |row| read_row(row, schema.as_deref(), level);
+        let schema = schema.as_ref().map(|(document, schema)| (document, schema.as_ref()));
+        let answer = |row| read_row(row, schema, level);
         return jsonl::each_row(&args.file, args.allow_failures, answer, failed);
     }
     let name = files::name(&args.file);
+    let mut all = Vec::new();
     let read = match read_bytes(&files::bytes(&args.file)?, level) {
-        Ok(reading) => chosen(Value::from(name.clone()), reading.into_candidates(), schema.as_deref()),
+        Ok(reading) => {
+            let schema = schema.as_ref().map(|(document, schema)| (document, schema.as_ref()));
+            if args.all && !args.json {
+                all = reading.documents().into_iter().map(|document| document.value.clone()).collect();
+            }
+            chosen(Value::from(name.clone()), reading, schema)
+        }
         Err(error) => failed(Value::from(name.clone()), error.into()),
     };
     if args.json {
         output::row(&read)?;
+    } else if args.all && read.ok {
+        for document in all {
+            output::row(&document)?;
+        }
     } else if let Some(value) = read.value.as_ref().filter(|_| read.ok) {
         output::line(format_args!("{value:#}"))?;
+    }
+    let others = read.others.len();
+    if others > 0 && !args.all && !args.json {
+        let (documents, are) = if others == 1 { ("document", "is") } else { ("documents", "are") };
+        say!("warning: {name}: {others} other {documents} {are} not printed (--all prints each)");
     }
     if args.verbose {
         for edit in read.edits.iter().flatten() {
@@ -116,40 +145,44 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
     Ok(if read.ok { Done::Fine } else { Done::No })
 }
 
-fn read_row(row: ReadInput, common: Option<&Compiled>, level: Level) -> ReadOutput {
+fn read_row(row: ReadInput, common: Option<(&Value, &Compiled)>, level: Level) -> ReadOutput {
     let ReadInput { id, input, schema } = row;
     let own = match schema.as_ref().map(compile).transpose() {
         Ok(own) => own,
         Err(error) => return failed(id, error.into()),
     };
     match read(&input, level) {
-        Ok(reading) => chosen(id, reading.into_candidates(), own.as_deref().or(common)),
+        Ok(reading) => chosen(id, reading, schema.as_ref().zip(own.as_deref()).or(common)),
         Err(error) => failed(id, error.into()),
     }
 }
 
-/// The first candidate that satisfies the schema, or the one with the fewest violations.
-fn chosen(id: Value, candidates: Vec<Candidate>, schema: Option<&Compiled>) -> ReadOutput {
-    let mut nearest: Option<(Vec<Violation>, Candidate)> = None;
-    for candidate in candidates {
-        let violations = schema.map(|schema| files::violations(schema, &candidate.value)).unwrap_or_default();
-        let fits = violations.is_empty();
-        if nearest.as_ref().is_none_or(|(fewest, _)| violations.len() < fewest.len()) {
-            nearest = Some((violations, candidate));
-        }
-        if fits {
-            break;
+/// Returns the candidate that [fits](Fit) the schema best, or the best guess without a schema, and the other documents.
+fn chosen(id: Value, reading: Reading, schema: Option<(&Value, &Compiled)>) -> ReadOutput {
+    let mut best: Option<(Option<Fit>, Vec<Violation>, &Candidate)> = None;
+    for candidate in reading.candidates() {
+        let violations =
+            schema.map(|(_, schema)| files::violations(schema, &candidate.value)).unwrap_or_default();
+        let fit = schema.map(|(schema, _)| Fit::new(schema, candidate, &candidate.value, &violations));
+        if best.as_ref().is_none_or(|(best, ..)| fit > *best) {
+            best = Some((fit, violations, candidate));
         }
     }
-    match nearest {
-        Some((violations, Candidate { value, edits, .. })) => {
-            let error = if violations.is_empty() { None } else { Some(RowError::from(violations)) };
-            ReadOutput { id, ok: error.is_none(), value: Some(value), edits: Some(edits), error }
-        }
-        None => failed(id, formwork_json::ReadError::NotFound.into()),
+    let Some((_, violations, chosen)) = best else {
+        return failed(id, formwork_json::ReadError::NotFound.into());
+    };
+    let others = reading.documents().into_iter().filter(|document| !chosen.span.contains(document.span));
+    let error = if violations.is_empty() { None } else { Some(RowError::from(violations)) };
+    ReadOutput {
+        id,
+        ok: error.is_none(),
+        value: Some(chosen.value.clone()),
+        edits: Some(chosen.all_edits()),
+        others: others.map(|document| document.value.clone()).collect(),
+        error,
     }
 }
 
 fn failed(id: Value, error: RowError) -> ReadOutput {
-    ReadOutput { id, ok: false, value: None, edits: None, error: Some(error) }
+    ReadOutput { id, ok: false, value: None, edits: None, others: Vec::new(), error: Some(error) }
 }

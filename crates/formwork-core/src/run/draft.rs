@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use formwork_json::{
-    Candidate, Edit, EditKind, JsonPath, ReadError, Segment, locate_all, read, splice, values_from,
-};
+use formwork_json::{Candidate, Edit, JsonPath, ReadError, Segment, locate_all, read, splice};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::closed::{CUT, Closed, is_incomplete};
 use super::{Examined, Run, State, of_answer, tripwire};
 use crate::feedback::cut_bytes;
 use crate::{
-    Ask, Call, Completion, Failure, Finish, Judgement, Lowered, Plan, Provenance, Source, Stage, Violation,
-    lift, spaced,
+    Ask, Call, Completion, Failure, Finish, Fit, Judgement, Lowered, MAX_PATH, Plan, Provenance, Source,
+    Violation, lift, spaced,
 };
 
 /// A document that is not accepted yet.
@@ -23,6 +22,9 @@ pub(super) struct Draft {
     pub(super) value: Value,
     pub(super) provenance: Vec<Provenance>,
     pub(super) warnings: Vec<Violation>,
+    /// What of it is incomplete.
+    #[serde(default)]
+    pub(super) closed: Closed,
     /// The entry of the ledger that says what is wrong with it.
     pub(super) entry: usize,
 }
@@ -64,18 +66,16 @@ impl Run {
         }
     }
 
-    /// Takes the first candidate that satisfies the contract, or the one with the fewest violations.
+    /// Takes the candidate that [fits](Fit) the contract best.
     fn examine_whole(&self, plan: &Plan, completion: &Completion, candidates: Vec<Candidate>) -> Examined {
-        let mut nearest: Option<(usize, Draft, Vec<Violation>, Candidate)> = None;
+        let mut nearest: Option<(Fit, Draft, Vec<Violation>, Candidate)> = None;
         for mut candidate in candidates {
             let value = std::mem::take(&mut candidate.value);
             let (draft, violations) = self.draft(plan, completion, &candidate, value);
-            let accepted = violations.is_empty();
-            if nearest.as_ref().is_none_or(|(fewest, ..)| violations.len() < *fewest) {
-                nearest = Some((violations.len(), draft, violations, candidate));
-            }
-            if accepted {
-                break;
+            let schema = plan.contract.schema().document();
+            let fit = Fit::new(schema, &candidate, &draft.value, &violations);
+            if nearest.as_ref().is_none_or(|(best, ..)| fit > *best) {
+                nearest = Some((fit, draft, violations, candidate));
             }
         }
         let Some((_, draft, violations, candidate)) = nearest else {
@@ -85,13 +85,14 @@ impl Run {
             let value = Some(&draft.value).filter(|_| call.lowered.lift.is_empty());
             tripwire::read(call, completion, &candidate, value, &violations)
         });
-        let cut = completion.finish == Finish::Length && candidate.closed_at().is_some();
-        let failure = match violations {
-            _ if cut => Some(truncated()),
-            violations if violations.is_empty() => None,
-            violations => Some(Failure::Invalid { violations }),
+        let cut = match completion.finish {
+            Finish::Length => candidate.closed_at().is_some(),
+            // More documents of the sequence may have been on the way.
+            Finish::Stopped => candidate.closed_at().is_some() || candidate.is_sequence(),
+            _ => false,
         };
-        Examined { draft: Some(draft), edits: candidate.edits, failure, ignored }
+        let failure = if cut { Some(truncated()) } else { failure(violations) };
+        Examined { draft: Some(draft), edits: candidate.all_edits(), failure, ignored }
     }
 
     /// The open call, if its answer was promised to keep to the schema of the whole document.
@@ -116,21 +117,18 @@ impl Run {
         let (value, unlifted) = lift(value, &lowered);
         let untouched = lowered.lift.is_empty() && within(candidate).next().is_none();
         let text = if untouched { candidate.span.of(&completion.text).to_owned() } else { spaced(&value) };
-        let source = if candidate.edits.is_empty() { Source::Native } else { Source::Repaired };
-        let mut provenance = vec![Provenance { path: JsonPath::root(), source, attempt: self.attempt() }];
+        let source = if candidate.is_exact() { Source::Native } else { Source::Repaired };
+        let provenance = vec![Provenance { path: JsonPath::root(), source, attempt: self.attempt() }];
+        let closed = closed(completion, candidate).lifted(&lowered, &value);
         let Judgement { mut violations, warnings, .. } = self.judge(plan, &value, unlifted);
-        if let Some(at) =
-            completion.closed_at.map(|at| at.saturating_sub(candidate.span.start)).filter(|_| untouched)
-        {
-            violations.extend(closed(&text, at, &mut provenance, self.attempt()));
-        }
+        add_incomplete(&mut violations, &closed, plan.policy.accepts_cut());
         if untouched {
             let spans = locate_all(&text, violations.iter().map(|violation| &violation.path));
             for (violation, span) in violations.iter_mut().zip(spans) {
                 violation.span = span.map(|span| span.shifted(candidate.span.start));
             }
         }
-        (Draft { text, value, provenance, warnings, entry: self.ledger.len() }, violations)
+        (Draft { text, value, provenance, warnings, closed, entry: self.ledger.len() }, violations)
     }
 
     /// Splices the answered values into the draft and judges the whole.
@@ -146,12 +144,14 @@ impl Run {
                 of_answer("json", "an object with the values that were asked for", "something else");
             return Examined::failed(Failure::NotJson { violations: vec![violation] });
         };
-        let edits = candidate.edits;
-        let Some(Draft { text, provenance, .. }) = &self.draft else {
-            return Examined { edits, ..Examined::failed(truncated()) };
+        let Some(Draft { text, provenance, closed: incomplete, .. }) = &self.draft else {
+            return Examined { edits: candidate.all_edits(), ..Examined::failed(truncated()) };
         };
-        let (mut text, mut provenance) = (text.clone(), provenance.clone());
-        let (answer, unlifted) = lift(candidate.value, &self.lowered(plan));
+        let (mut text, mut provenance, mut incomplete) =
+            (text.clone(), provenance.clone(), incomplete.clone());
+        let (lowered, cut) = (self.lowered(plan), closed(completion, &candidate));
+        let (answer, unlifted) = lift(candidate.value, &lowered);
+        let cut = cut.lifted(&lowered, &answer);
         for path in paths {
             let Some(value) = answer.get(label(path)) else { continue };
             let Some(patched) = splice(&text, path, value) else { continue };
@@ -160,18 +160,15 @@ impl Run {
             let source = if narrowed { Source::Narrowed } else { Source::Patched };
             provenance.retain(|part| part.path.is_root() || !part.path.is_within(path));
             provenance.push(Provenance { path: path.clone(), source, attempt: self.attempt() });
+            incomplete.replace(path);
+            incomplete.adopt(&cut, &label(path), path);
         }
         let value = serde_json::from_str(&text).unwrap_or_default();
-        let Judgement { violations, warnings, .. } = self.judge(plan, &value, unlifted);
-        let draft = Draft { text, value, provenance, warnings, entry: self.ledger.len() };
-        let cut =
-            completion.finish == Finish::Length && edits.iter().any(|edit| edit.kind == EditKind::Closed);
-        let failure = match violations {
-            violations if violations.is_empty() && !cut => None,
-            violations if violations.is_empty() => Some(truncated()),
-            violations => Some(Failure::Invalid { violations }),
-        };
-        Examined { draft: Some(draft), edits, failure, ignored: None }
+        let Judgement { mut violations, warnings, .. } = self.judge(plan, &value, unlifted);
+        add_incomplete(&mut violations, &incomplete, plan.policy.accepts_cut());
+        let entry = self.ledger.len();
+        let draft = Draft { text, value, provenance, warnings, closed: incomplete, entry };
+        Examined { draft: Some(draft), edits: candidate.edits, failure: failure(violations), ignored: None }
     }
 
     fn judge(&self, plan: &Plan, value: &Value, unlifted: Vec<Violation>) -> Judgement {
@@ -193,6 +190,8 @@ impl Run {
             let path = path.filter(|path| {
                 !path.is_root() && plan.contract.structure().subschema(path, &draft.value).is_some()
             });
+            // A name that the model wrote would stand in the schema and in the words of the patch.
+            let path = path.filter(|path| label(path).len() <= MAX_PATH);
             let Some(path) = path else { return Vec::new() };
             let reachable = path.get(&draft.value).is_some()
                 || path.parent().is_some_and(|parent| parent.get(&draft.value).is_some_and(Value::is_object));
@@ -234,18 +233,38 @@ fn within(candidate: &Candidate) -> impl Iterator<Item = &Edit> {
     candidate.edits.iter().filter(|edit| candidate.span.contains(edit.span))
 }
 
-/// What the provider wrote itself to close the document: whole values are not answers, a cut string is noted.
-fn closed(text: &str, at: usize, provenance: &mut Vec<Provenance>, attempt: u32) -> Vec<Violation> {
-    let mut violations = Vec::new();
-    for path in values_from(text, at) {
-        provenance.push(Provenance { path: path.clone(), source: Source::Closed, attempt });
-        let violation = Violation::new(path, "closed", Stage::Read);
-        violations.push(violation.with_found("the limit of tokens closed the document first"));
+/// Returns what of an answer's document is incomplete because the limit of tokens ended it.
+fn closed(completion: &Completion, candidate: &Candidate) -> Closed {
+    if completion.finish == Finish::Length && candidate.closed_at().is_some() {
+        // The text itself was cut, and the reader closed it.
+        return Closed::whole();
     }
+    let Some(at) = completion.closed_at else { return Closed::default() };
+    if within(candidate).next().is_some() {
+        Closed::whole()
+    } else {
+        let text = candidate.span.of(&completion.text);
+        Closed::of(text, at.saturating_sub(candidate.span.start))
+    }
+}
+
+/// Adds what is incomplete in a document to what is wrong with it, and leaves out what else is said of these values: it
+/// is nothing that the model meant.
+fn add_incomplete(violations: &mut Vec<Violation>, closed: &Closed, accepts_cut: bool) {
+    let incomplete = closed.violations(accepts_cut);
+    violations.retain(|violation| !incomplete.iter().any(|other| other.path == violation.path));
+    violations.splice(0..0, incomplete);
+}
+
+/// Returns how a document with these violations fails; `None` if there are none.
+fn failure(violations: Vec<Violation>) -> Option<Failure> {
     if violations.is_empty() {
-        provenance.push(Provenance { path: JsonPath::root(), source: Source::Closed, attempt });
+        None
+    } else if violations.iter().any(is_incomplete) {
+        Some(Failure::Truncated { violations })
+    } else {
+        Some(Failure::Invalid { violations })
     }
-    violations
 }
 
 /// Why a text could not be read, as the end of a sentence that begins with "Not JSON".
@@ -257,6 +276,6 @@ fn unreadable(error: &ReadError) -> String {
 }
 
 fn truncated() -> Failure {
-    let violation = of_answer("truncated", "a complete document", "the limit of tokens");
+    let violation = of_answer(CUT, "a complete document", "the limit of tokens");
     Failure::Truncated { violations: vec![violation] }
 }

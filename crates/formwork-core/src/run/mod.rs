@@ -1,6 +1,7 @@
 //! The run machine: one request from its first call to its end, as a pure state machine.
 
 mod breach;
+mod closed;
 mod compose;
 mod draft;
 mod learn;
@@ -456,8 +457,14 @@ impl Run {
         let repeated =
             self.asked == Ask::Whole && !self.previous.is_empty() && self.previous == completion.text;
         let accepted = failure.is_none();
+        if matches!(failure, Some(Failure::Truncated { .. })) && completion.closed_at.is_some() {
+            // The provider has a limit of its own where none is asked for; the policy asks for more than that was.
+            let used = u32::try_from(completion.usage.output_tokens).ok().filter(|used| *used > 0);
+            self.max_tokens = self.max_tokens.or(used);
+        }
         let verdict = failure.map_or(Verdict::Accepted, |failure| Verdict::Failed { failure });
-        self.enter(plan, now, verdict, Some(&completion), edits);
+        let closed = draft.iter().flat_map(|draft| draft.closed.paths().cloned()).collect();
+        self.enter(plan, now, verdict, Some(&completion), edits, closed);
         if let Some(proof) = ignored {
             self.was_ignored(plan, proof);
         }
@@ -494,7 +501,14 @@ impl Run {
 
     fn failed(&mut self, plan: &Plan, now: Time, fault: Fault) {
         let refused = (fault.kind == FaultKind::SchemaRefused).then(|| fault.message.clone());
-        self.enter(plan, now, Verdict::Failed { failure: Failure::Fault(fault) }, None, Vec::new());
+        self.enter(
+            plan,
+            now,
+            Verdict::Failed { failure: Failure::Fault(fault) },
+            None,
+            Vec::new(),
+            Vec::new(),
+        );
         if refused.is_some_and(|reason| self.was_refused(plan, &reason)) {
             self.state = State::Ready;
         } else {
@@ -653,7 +667,8 @@ impl Run {
     fn accept(&mut self) {
         let Some(draft) = self.draft.take() else { return };
         let target = self.ledger.last().map(|attempt| attempt.target.clone()).unwrap_or_default();
-        let Draft { value, provenance, warnings, .. } = draft;
+        let Draft { value, mut provenance, warnings, closed, .. } = draft;
+        provenance.extend(closed.provenance(self.attempts.max(1)));
         self.state = State::Accepted { value, origin: Origin::Model { target }, provenance, warnings };
     }
 
@@ -676,7 +691,7 @@ impl Run {
 
     fn cancel(&mut self, plan: &Plan, now: Time) {
         if let State::Calling { .. } = self.state {
-            self.enter(plan, now, Verdict::Cancelled, None, Vec::new());
+            self.enter(plan, now, Verdict::Cancelled, None, Vec::new(), Vec::new());
         }
         self.state =
             State::Failed(End { kind: ErrorKind::Cancelled, message: "the caller stopped it".to_owned() });
@@ -690,6 +705,7 @@ impl Run {
         verdict: Verdict,
         answer: Option<&Completion>,
         edits: Vec<Edit>,
+        closed: Vec<JsonPath>,
     ) {
         let State::Calling { call, skipped, since, .. } = &self.state else { return };
         let Some(target) = plan.targets.get(self.target) else { return };
@@ -716,6 +732,8 @@ impl Run {
             text: answer.map(|answer| answer.text.clone()).unwrap_or_default(),
             finish: answer.map(|answer| answer.finish),
             edits,
+            closed,
+            restrained: answer.is_some_and(|answer| answer.restrained),
             usage,
             cost,
             verdict,

@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::breach::{Breach, breach, is_structural};
+use crate::violation::write_place;
 use crate::{Call, Completion, Enforcement, Finish, Stage, Violation};
 
 /// Whether this answer was promised to keep to the schema that was sent, from its first byte to its last.
@@ -37,10 +38,10 @@ pub(super) fn read(
     value: Option<&Value>,
     violations: &[Violation],
 ) -> Option<String> {
-    if !candidate.edits.is_empty() {
+    if !candidate.is_exact() {
         let around =
             |kind| matches!(kind, EditKind::Reasoning | EditKind::Escaped | EditKind::ControlCharacter);
-        let doubtful = candidate.edits.iter().any(|edit| around(edit.kind));
+        let doubtful = candidate.all_edits().iter().any(|edit| around(edit.kind));
         return if doubtful { None } else { not_json(&completion.text) };
     }
     if !violations.iter().any(|found| found.stage == Stage::Schema && is_structural(&found.rule)) {
@@ -51,7 +52,9 @@ pub(super) fn read(
         None => Cow::Owned(serde_json::from_str(candidate.span.of(&completion.text)).ok()?),
     };
     let Breach { path, keyword } = breach(&value, &call.lowered)?;
-    Some(format!("the answer breaks `{keyword}` at {path}"))
+    let mut proof = format!("the answer breaks `{keyword}` at ");
+    write_place(&path, &mut proof);
+    Some(proof)
 }
 
 /// Says so if a text neither begins with a JSON document nor could be the beginning of one.

@@ -15,7 +15,7 @@ const REPLIES: [Reply; 11] = [
     Reply::Says(BAD_RANGE),
     Reply::Says("no JSON here"),
     Reply::Says(r#"{"score": 700, "parts.a": 70}"#),
-    Reply::Ends(r#"{"score": 700, "parts": {"a": 7"#, Finish::Length),
+    Reply::Closes(GOOD, GOOD.len() - 4),
     Reply::Ends("I can't help with that.", Finish::Refused),
     Reply::Fails(FaultKind::Overloaded),
     Reply::Fails(FaultKind::Auth),
@@ -75,6 +75,7 @@ impl Watcher {
             Ok(outcome) => {
                 let judged = plan.contract().judge(&outcome.value, &Context::EMPTY);
                 assert!(judged.is_accepted(), "an accepted value satisfies the contract: {judged:?}");
+                assert_eq!(outcome.closed().count(), 0, "an accepted value is complete");
                 assert_eq!(
                     outcome.usage,
                     run.ledger().iter().fold(Usage::default(), |sum, a| sum.plus(a.usage))

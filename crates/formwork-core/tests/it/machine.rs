@@ -135,32 +135,6 @@ fn a_truncated_answer_is_not_accepted_and_gets_more_room() {
 }
 
 #[test]
-fn what_the_provider_closed_is_not_an_answer() {
-    let plan = plan(Policy::default());
-    let mut run = Run::new(&plan, input());
-    let Step::Call { id, .. } = run.step(&plan, Time(0)) else { panic!() };
-    let text = r#"{"score": 700, "parts": {"a": 70, "b": 70}, "note": ""}"#;
-    let mut completion = Completion::new(text).with_finish(Finish::Length);
-    completion.closed_at = text.find(r#""note""#);
-    run.on(&plan, Time(1), Event::Answered { id, completion, stopped: None }).unwrap();
-    let Verdict::Failed { failure } = &run.ledger()[0].verdict else { panic!() };
-    assert_eq!(
-        failure.violations()[0].to_string(),
-        "Not answered at $.note: the limit of tokens closed the document first"
-    );
-    let Step::Call { call, .. } = run.step(&plan, Time(2)) else { panic!() };
-    assert_eq!(call.schema().unwrap()["required"], json!(["note"]), "it is asked for again alone");
-
-    let mut run = Run::new(&plan, input());
-    let Step::Call { id, .. } = run.step(&plan, Time(0)) else { panic!() };
-    let mut completion = Completion::new(GOOD).with_finish(Finish::Length);
-    completion.closed_at = GOOD.find("ne\"}");
-    run.on(&plan, Time(1), Event::Answered { id, completion, stopped: None }).unwrap();
-    let sources: Vec<_> = run.finish().unwrap().provenance.iter().map(|part| part.source).collect();
-    assert_eq!(sources, [Source::Native, Source::Closed], "a string that was cut is accepted and marked");
-}
-
-#[test]
 fn a_refusal_goes_to_the_next_target_without_correction() {
     let plan = Plan::new(contract(), vec![target("one"), target("two")]).build().unwrap();
     let driven = drive(&plan, input(), &[Reply::Ends("I can't.", Finish::Refused), Reply::Says(GOOD)]);

@@ -2,8 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
+mod bounds;
+mod closed;
 mod laws;
 mod lessons;
 mod machine;
 mod policies;
+mod readings;
 mod support;
+mod watch;

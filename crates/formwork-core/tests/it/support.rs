@@ -134,6 +134,8 @@ pub(crate) const BAD_RANGE: &str = r#"{"score": 700, "parts": {"a": 170, "b": 70
 pub(crate) enum Reply {
     Says(&'static str),
     Ends(&'static str, Finish),
+    /// The limit of tokens is reached, and the provider closes the document itself from this byte on.
+    Closes(&'static str, usize),
     Fails(FaultKind),
     Limits(u64),
     Denies,
@@ -152,6 +154,13 @@ impl Reply {
         match self {
             Self::Says(text) => answered(text, Finish::Stop),
             Self::Ends(text, finish) => answered(text, *finish),
+            Self::Closes(text, at) => {
+                let mut event = answered(text, Finish::Length);
+                if let Event::Answered { completion, .. } = &mut event {
+                    completion.closed_at = Some(*at);
+                }
+                event
+            }
             Self::Fails(kind) => Event::Failed { id, fault: Fault::new(*kind, "scripted") },
             Self::Limits(seconds) => {
                 let fault = Fault::new(FaultKind::RateLimited, "scripted")

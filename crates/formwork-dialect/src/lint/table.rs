@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::Verdict::{self, Forbids as F, Ignored as I, Rejected as R};
 use super::place::Place;
+use crate::expand::{MAX_SAFE, count};
 use crate::plain::is_plain;
 use crate::profile::{LLAMA_CPP, LLGUIDANCE, OPENAI};
-use crate::scalars::{MAX_SAFE, count};
 
 /// A column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,212 +1,210 @@
-use std::collections::BTreeSet;
-use std::rc::Rc;
+//! Objects: optional members, members of other names, and the order of all.
+
+use std::collections::{BTreeSet, HashMap};
 
 use formwork_core::{Lift, LossKind, Segment};
-use serde_json::Value;
 
-use super::{Reshaper, closed, shared};
-use crate::caps::MAX_NAME;
-use crate::form::{Alternative, ArrayForm, Extra, Form, ObjectForm, Property, Role, Shared, StringForm};
+use super::{Reshaper, Siblings, closed, required};
+use crate::form::{Alternative, ArrayForm, Extra, Form, ObjectForm, Property, Role, Shape, StringForm, Use};
 use crate::order::Order;
+use crate::place::PlaceId;
 use crate::profile::{Maps, Optional};
 
+/// The number of members of other names.
+#[derive(Debug, Clone, Copy)]
+struct Counts {
+    min: u64,
+    max: Option<u64>,
+}
+
 impl Reshaper<'_> {
-    pub(super) fn object(&mut self, object: &ObjectForm, order: &Order, depth: usize) -> Alternative {
-        let is_counted = self.profile.maps == Maps::Counted;
-        let counted = if is_counted { as_it_is(object) } else { self.counted(object) };
-        if counted.properties.is_empty() && !counted.extras.is_empty() && !is_counted {
-            let Counted { extras, min, max, .. } = counted;
-            return self.pairs(extras, min, max, &object.origin, depth);
+    pub(super) fn object(&mut self, object: &ObjectForm, order: &Order, siblings: &Siblings) -> Alternative {
+        let fixed = object.properties.iter().filter(|property| property.required).count() as u64;
+        let named = object.properties.len() as u64;
+        let extras: Vec<Extra> = object.extras.iter().map(|extra| self.extra(extra)).collect();
+        let others = Counts {
+            min: object.min.saturating_sub(named),
+            max: object.max.map(|max| max.saturating_sub(fixed)),
+        };
+        let extras = if others.max == Some(0) { Vec::new() } else { extras };
+        let as_pairs = match self.profile.maps {
+            Maps::Native => false,
+            Maps::Plain => {
+                !extras.is_empty() && self.is_bounded
+                    || extras.iter().any(|extra| extra.pattern.is_some())
+                    || named == 0 && !extras.is_empty() && (object.min > 0 || object.max.is_some())
+            }
+            Maps::Pairs => !extras.is_empty(),
+        };
+        if as_pairs && object.properties.is_empty() {
+            return self.map(extras, others, object.origin, siblings);
         }
         let mut lifts = Vec::new();
-        let mut properties = self.ordered(object, counted.properties, order, &mut lifts);
+        let mut properties = self.ordered(object, order, &mut lifts);
         for property in &mut properties {
             let below = order.below(&Segment::Key(property.name.clone()));
-            let form = self.form(&property.form, &below, depth + 1);
-            property.form = match (property.required, self.profile.optional) {
-                (false, Optional::Nullable) => {
-                    let nulls = allows_null(&property.form);
-                    property.required = true;
-                    if nulls == Nulls::Meant {
-                        self.lose(&object.origin, "required", LossKind::Tightened);
-                        form
-                    } else {
-                        if nulls == Nulls::Possible {
-                            self.lose(&object.origin, "required", LossKind::Tightened);
-                        }
-                        dropped(&mut lifts, &property.name);
-                        self.or_null(&form)
-                    }
-                }
-                _ => form,
-            };
+            let source = property.value.form;
+            property.value.form = self.form(source, &below);
+            if !property.required && self.profile.optional == Optional::Nullable {
+                let allows_null =
+                    self.source.allows_null(source) || siblings.nullable.contains(&property.name);
+                property.required = true;
+                let value = super::Optional {
+                    form: property.value.form,
+                    notes: self.source[source].notes.clone(),
+                    marker: self.marker(source, allows_null),
+                };
+                property.value.form = self.optional(&property.name, value, &mut lifts);
+            }
         }
         if self.profile.sorts_keys {
             rename_where_sorting_hurts(&mut properties, order, &mut lifts);
         }
-        let mut reshaped =
-            ObjectForm { name: object.name.clone(), ..closed(properties, object.origin.clone()) };
-        if is_counted {
-            (reshaped.min, reshaped.max) = (object.min, object.max);
-            reshaped.extras = counted.extras.iter().map(|extra| self.extra(extra, depth)).collect();
-        } else if !counted.extras.is_empty() {
-            let Counted { extras, min, max, .. } = counted;
+        let mut reshaped = closed(properties, object.origin);
+        if as_pairs {
             let name = free_name(reshaped.properties.iter().chain(&object.properties));
-            let required = min > 0 || self.profile.optional == Optional::Nullable;
-            let form = shared(self.pairs(extras, min, max, &object.origin, depth + 1));
-            reshaped.properties.push(Property { name: name.clone(), form, required });
+            let is_required = others.min > 0 || self.profile.optional == Optional::Nullable;
+            let pairs = self.pairs(extras, others, object.origin);
+            let value = Use::of(self.add(pairs));
+            let is_optional = |property: &Property| !property.required;
+            let first = reshaped.properties.iter().position(is_optional).filter(|_| is_required);
+            let place = first.unwrap_or(reshaped.properties.len());
+            reshaped.properties.insert(place, Property { name: name.clone(), value, required: is_required });
             // Before members get their order back.
             let place = lifts.iter().position(|lift| matches!(lift, Lift::Reorder(_))).unwrap_or(lifts.len());
             lifts.insert(place, Lift::Spread(name));
+        } else {
+            reshaped.extras = self.distinct(extras, named > 0, object.origin);
         }
-        let object = Alternative::Object(reshaped);
-        if lifts.is_empty() { object } else { Alternative::Mapped(Box::new(object), lifts) }
+        self.counts(object, as_pairs, &mut reshaped);
+        Alternative::of(Shape::Object(reshaped)).with_lifts(lifts)
     }
 
-    fn extra(&mut self, extra: &Extra, depth: usize) -> Extra {
-        Extra { pattern: extra.pattern.clone(), form: self.form(&extra.form, &Order::default(), depth + 1) }
+    fn extra(&mut self, extra: &Extra) -> Extra {
+        Extra { value: self.value(&extra.value, &Order::default()), ..extra.clone() }
+    }
+
+    /// Keeps bounds on the number of members where the dialect has them.
+    fn counts(&mut self, object: &ObjectForm, as_pairs: bool, reshaped: &mut ObjectForm) {
+        let fixed = object.properties.iter().filter(|property| property.required).count() as u64;
+        let optional = object.properties.len() as u64 - fixed;
+        let is_said = self.profile.maps == Maps::Native && {
+            let has_one = object.min.saturating_sub(fixed) <= 1
+                && object.max.is_none_or(|max| max.saturating_sub(fixed) == 1);
+            optional == 0 || has_one && reshaped.extras.is_empty()
+        };
+        if is_said {
+            (reshaped.min, reshaped.max) = (object.min, object.max);
+            return;
+        }
+        // The pairs of a map have bounds of their own, which say all if every named member is there.
+        let is_met = as_pairs && optional == 0;
+        let has_others = !object.extras.is_empty();
+        let losses = [
+            ("minProperties", object.min > fixed),
+            ("maxProperties", object.max.is_some_and(|max| has_others || max < fixed + optional)),
+        ];
+        for (keyword, is_lost) in losses {
+            if is_lost && !is_met {
+                self.lose(object.origin, keyword, LossKind::Unenforced);
+            }
+        }
+    }
+
+    /// Members of other names, as the keywords of the dialect say them: llguidance refuses patterns that overlap, and a
+    /// pattern holds for named members as well.
+    fn distinct(&mut self, mut extras: Vec<Extra>, has_named: bool, origin: PlaceId) -> Vec<Extra> {
+        if self.profile.maps != Maps::Native {
+            return extras;
+        }
+        let count = extras.len();
+        for extra in extras.iter_mut().filter(|extra| extra.is_rest && (has_named || count > 1)) {
+            if extra.pattern.take().is_some() {
+                self.lose(origin, "propertyNames", LossKind::Unenforced);
+            }
+        }
+        let patterns: Vec<&str> =
+            extras.iter().filter_map(|extra| Some(extra.pattern.as_ref()?.translated.as_str())).collect();
+        if are_apart(&patterns) {
+            return extras;
+        }
+        self.lose(origin, "patternProperties", LossKind::Loosened);
+        let same = |extra: Extra| Alternative {
+            notes: extra.value.notes,
+            ..Alternative::of(Shape::Same(extra.value.form))
+        };
+        let alternatives = extras.into_iter().map(same).collect();
+        let value = Use::of(self.add_form(Form { alternatives, ..Form::default() }));
+        vec![Extra { pattern: None, is_rest: true, value }]
+    }
+
+    /// An object without named members.
+    fn map(
+        &mut self,
+        extras: Vec<Extra>,
+        counts: Counts,
+        origin: PlaceId,
+        siblings: &Siblings,
+    ) -> Alternative {
+        let pairs = self.pairs(extras, counts, origin);
+        if !siblings.has_array {
+            return pairs;
+        }
+        let name = self.names.entries.clone();
+        let value = Use::of(self.add(pairs));
+        let object = closed(vec![required(&name, value)], origin);
+        Alternative::of(Shape::Object(object)).with_lifts(vec![Lift::Unwrap(name)])
     }
 
     /// Members whose names are not listed, as an array of `{"key", "value"}`.
-    fn pairs(
-        &mut self,
-        extras: &[Extra],
-        min: u64,
-        max: Option<u64>,
-        origin: &str,
-        depth: usize,
-    ) -> Alternative {
+    fn pairs(&mut self, extras: Vec<Extra>, counts: Counts, origin: PlaceId) -> Alternative {
+        if extras.iter().any(|extra| extra.pattern.is_none()) && extras.len() > 1 {
+            self.lose(origin, "additionalProperties", LossKind::Loosened);
+        }
         let mut alternatives = Vec::with_capacity(extras.len());
-        for extra in extras {
-            let key = StringForm {
-                min: 1,
-                max: Some(MAX_NAME),
-                patterns: extra.pattern.iter().cloned().collect(),
-                origin: origin.to_owned(),
-                role: Role::Name,
-                ..StringForm::default()
-            };
-            let value = self.form(&extra.form, &Order::default(), depth + 2);
-            let member = |name: &str, form| Property { name: name.to_owned(), form, required: true };
-            let members = vec![member("key", shared(Alternative::String(key))), member("value", value)];
-            alternatives.push(Alternative::Object(closed(members, origin.to_owned())));
+        for Extra { pattern, value, .. } in extras {
+            let patterns = pattern.into_iter().collect();
+            let key = StringForm { patterns, origin, role: Role::Name, ..StringForm::default() };
+            let key = Use::of(self.out.add_shape(Shape::String(key)));
+            self.sources.resize(self.out.len(), self.current);
+            let members = vec![required("key", key), required("value", value)];
+            alternatives.push(Alternative::of(Shape::Object(closed(members, origin))));
         }
-        let items = Some(Rc::new(Form { alternatives, description: None }));
-        let array = ArrayForm { prefix: Vec::new(), items, min, max, origin: origin.to_owned() };
-        Alternative::Mapped(Box::new(Alternative::Array(array)), vec![Lift::PairsToMap])
-    }
-
-    /// Meets the bounds on the number of members by which members there are.
-    fn counted<'o>(&mut self, object: &'o ObjectForm) -> Counted<'o> {
-        let fixed = object.properties.iter().filter(|property| property.required).count() as u64;
-        let mut spare = object.max.map_or(u64::MAX, |max| max.saturating_sub(fixed));
-        let mut properties = Vec::with_capacity(object.properties.len());
-        for property in &object.properties {
-            if !property.required {
-                if spare == 0 {
-                    self.lose(&object.origin, "properties", LossKind::Tightened);
-                    continue;
-                }
-                spare -= 1;
-            }
-            properties.push(property.clone());
-        }
-        let max = object.max.map(|_| spare);
-        let extras: &[Extra] = if spare == 0 { &[] } else { &object.extras };
-        if extras.len() < object.extras.len() {
-            self.lose(&object.origin, "additionalProperties", LossKind::Tightened);
-        }
-        let mut missing = object.min.saturating_sub(fixed);
-        // What the others cannot make up for, named members have to.
-        if extras.is_empty() || max.is_some_and(|max| max < missing) {
-            for property in properties.iter_mut().filter(|property| !property.required) {
-                if missing == 0 {
-                    break;
-                }
-                property.required = true;
-                missing -= 1;
-                self.lose(&object.origin, "required", LossKind::Tightened);
-            }
-        }
-        Counted { properties, extras, min: missing, max }
+        let items = Some(Use::of(self.add_form(Form { alternatives, ..Form::default() })));
+        let array = ArrayForm { items, min: counts.min, max: counts.max, origin, ..ArrayForm::default() };
+        Alternative::of(Shape::Array(array)).with_lifts(vec![Lift::PairsToMap])
     }
 
     /// The members in the order in which they are generated.
-    fn ordered(
-        &mut self,
-        object: &ObjectForm,
-        mut properties: Vec<Property>,
-        order: &Order,
-        lifts: &mut Vec<Lift>,
-    ) -> Vec<Property> {
-        let declared: Vec<String> = properties.iter().map(|property| property.name.clone()).collect();
-        let names: Vec<&str> = declared.iter().map(String::as_str).collect();
+    fn ordered(&mut self, object: &ObjectForm, order: &Order, lifts: &mut Vec<Lift>) -> Vec<Property> {
+        let names: Vec<&str> = object.properties.iter().map(|property| property.name.as_str()).collect();
+        let mut properties = object.properties.clone();
         if let Some(sorted) = order.sorted(&names) {
-            properties.sort_by_key(|property| sorted.iter().position(|name| *name == property.name));
+            let place: HashMap<&str, usize> =
+                sorted.into_iter().enumerate().map(|(n, name)| (name, n)).collect();
+            properties.sort_by_key(|property| place.get(property.name.as_str()).copied());
         }
         if self.profile.optional == Optional::RequiredFirst {
-            // What a required member depends on would come after it.
-            for name in order.before(&properties) {
-                for property in properties.iter_mut().filter(|property| property.name == name) {
-                    property.required = true;
-                    self.lose(&object.origin, "required", LossKind::Tightened);
-                }
-            }
             properties.sort_by_key(|property| !property.required);
         }
-        if properties.iter().map(|property| &property.name).ne(&declared) {
-            lifts.push(Lift::Reorder(declared));
+        if properties.iter().map(|property| property.name.as_str()).ne(names.iter().copied()) {
+            lifts.push(Lift::Reorder(names.into_iter().map(str::to_owned).collect()));
         }
         properties
     }
 }
 
-/// The members of an object when there is no need to count them any more.
-struct Counted<'o> {
-    properties: Vec<Property>,
-    extras: &'o [Extra],
-    /// How many members of other names there are.
-    min: u64,
-    max: Option<u64>,
-}
-
-fn as_it_is(object: &ObjectForm) -> Counted<'_> {
-    Counted {
-        properties: object.properties.clone(),
-        extras: &object.extras,
-        min: object.min,
-        max: object.max,
-    }
-}
-
-/// Whether `null` in the original is something else than an absent member.
-#[derive(PartialEq, Eq)]
-enum Nulls {
-    No,
-    /// As one of all values there are: absent is what is meant more often.
-    Possible,
-    Meant,
-}
-
-fn allows_null(form: &Shared) -> Nulls {
-    let mut nulls = Nulls::No;
-    for alternative in &form.alternatives {
-        match alternative {
-            Alternative::Null => return Nulls::Meant,
-            Alternative::Literals(literals) if literals.values.contains(&Value::Null) => return Nulls::Meant,
-            Alternative::Any(_) => nulls = Nulls::Possible,
-            _ => {}
-        }
-    }
-    nulls
-}
-
-/// Nulls are dropped first, by the names that were sent.
-fn dropped(lifts: &mut Vec<Lift>, name: &str) {
-    match lifts.first_mut() {
-        Some(Lift::DropNull(names)) => names.push(name.to_owned()),
-        _ => lifts.insert(0, Lift::DropNull(vec![name.to_owned()])),
-    }
+/// Whether no name matches two of these patterns, as far as their beginnings tell.
+fn are_apart(patterns: &[&str]) -> bool {
+    let prefixes: Vec<_> = patterns.iter().map(|pattern| crate::pattern::prefix(pattern)).collect();
+    let apart = |one: &Option<String>, other: &Option<String>| match (one, other) {
+        (Some(one), Some(other)) => !one.starts_with(other.as_str()) && !other.starts_with(one.as_str()),
+        _ => false,
+    };
+    prefixes
+        .iter()
+        .enumerate()
+        .all(|(index, one)| prefixes[index + 1..].iter().all(|other| apart(one, other)))
 }
 
 /// A name for the members that have no place of their own.

@@ -1,219 +1,530 @@
 //! From forms to forms that a dialect can say: what it cannot, in another shape, with the way back.
 
 mod members;
+mod tuples;
 
-use std::collections::{BTreeSet, HashMap};
-use std::rc::Rc;
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use formwork_core::{Lift, LossKind, Segment};
+use formwork_core::{Lift, LossKind};
 use serde_json::Value;
 
-use crate::expand::Receipt;
-use crate::form::{Alternative, ArrayForm, Form, Literals, ObjectForm, Property, Role, Shared, StringForm};
+use crate::depth::too_deep;
+use crate::expand::Losses;
+use crate::form::{
+    Alternative, ArrayForm, Extra, Form, FormId, Forms, Literal, Literals, Notes, NumberForm, ObjectForm,
+    Property, Role, Shape, StringForm, Use,
+};
 use crate::order::Order;
 use crate::outline::outline;
-use crate::profile::{Any, Maps, Profile, Tuples};
+use crate::place::PlaceId;
+use crate::profile::{self, Any, Maps, Profile};
 
-/// A tuple may be made so much longer by `minItems`; beyond that it is a list.
-const MAX_TUPLE: u64 = 64;
-
-/// Rewrites a form for a dialect. The members of objects come out in the order in which they are generated.
+/// Rewrites forms for a dialect. The members of objects come out in the order in which they are generated.
+///
+/// Forms that would be nested deeper than the dialect takes come out as JSON in a string.
 pub(crate) fn reshape(
-    form: &Shared,
+    source: &mut Forms,
     profile: &Profile,
     order: &Order,
-    losses: &mut BTreeSet<Receipt>,
-) -> Shared {
-    let mut work = Reshaper { profile, losses, known: HashMap::new(), nullable: HashMap::new() };
-    let reshaped = work.form(form, order, 1);
-    match profile.wrap {
-        Some(name) if !is_object(&reshaped) => {
-            // One level deeper than thought.
-            let inner = work.form(form, order, 2);
-            Rc::new(Form { alternatives: vec![wrapped(name, inner)], description: None })
+    is_bounded: bool,
+    losses: &mut Losses,
+) -> Forms {
+    if profile.any == Any::Spelled || is_bounded {
+        spell_any(source, is_bounded);
+    }
+    let names = Names::free(source);
+    let siblings = Siblings::all(source, profile);
+    let mut texts = HashSet::new();
+    loop {
+        let mut work = Reshaper::new(source, profile, is_bounded, &names, &siblings, &texts);
+        work.run(order);
+        let Reshaper { out, sources, losses: own, .. } = work;
+        let deep = profile.limits.as_ref().map(|limits| too_deep(&out, limits.depth)).unwrap_or_default();
+        let sources: HashSet<FormId> = deep.into_iter().filter_map(|id| sources[id.index()]).collect();
+        // Each round makes text of at least one form more, so this ends.
+        let count = texts.len();
+        texts.extend(sources);
+        spread_texts(source, &mut texts);
+        if texts.len() == count {
+            losses.extend(own);
+            return out;
         }
-        _ => reshaped,
     }
 }
 
-fn is_object(form: &Form) -> bool {
-    match form.alternatives.as_slice() {
-        [Alternative::Mapped(inner, _)] => matches!(**inner, Alternative::Object(_)),
-        [one] => matches!(one, Alternative::Object(_)),
+/// Adds the forms in which a text of JSON would stand where another alternative has a plain string: nobody could tell them
+/// apart.
+fn spread_texts(forms: &Forms, texts: &mut HashSet<FormId>) {
+    let is_string = |alternative: &Alternative| match &alternative.shape {
+        Shape::String(_) | Shape::Any => true,
+        Shape::Literals(literals) => literals.values.iter().any(|literal| literal.value.is_string()),
         _ => false,
+    };
+    if texts.is_empty() {
+        return;
+    }
+    loop {
+        let mut spread = Vec::new();
+        for id in forms.ids().filter(|id| !texts.contains(id)) {
+            let (mut has_text, mut has_string) = (false, false);
+            // Values that stand at the same place in several alternatives.
+            let mut groups: HashMap<&str, Vec<FormId>> = HashMap::new();
+            for alternative in &forms[id].alternatives {
+                match &alternative.shape {
+                    Shape::Same(inner) if leads_to(forms, *inner, texts) => has_text = true,
+                    Shape::Same(inner) => has_string |= forms.any(*inner, is_string),
+                    _ => has_string |= is_string(alternative),
+                }
+            }
+            if has_text && has_string {
+                spread.push(id);
+                continue;
+            }
+            forms.each_alternative(id, &mut |alternative| match &alternative.shape {
+                Shape::Object(object) => {
+                    for property in &object.properties {
+                        groups.entry(&property.name).or_default().push(property.value.form);
+                    }
+                    groups.entry("").or_default().extend(object.extras.iter().map(|extra| extra.value.form));
+                }
+                Shape::Array(array) => {
+                    groups.entry("").or_default().extend(array.items.iter().map(|items| items.form))
+                }
+                _ => {}
+            });
+            let is_text = |form: &&FormId| leads_to(forms, **form, texts);
+            for group in groups.values().filter(|group| group.iter().any(|form| is_text(&form))) {
+                let others = group.iter().filter(|form| !is_text(form));
+                spread.extend(others.filter(|form| forms.any(**form, is_string)));
+            }
+        }
+        if spread.is_empty() {
+            return;
+        }
+        texts.extend(spread);
     }
 }
 
-fn wrapped(name: &str, form: Shared) -> Alternative {
-    let property = Property { name: name.to_owned(), form, required: true };
-    let object = Alternative::Object(closed(vec![property], String::new()));
-    Alternative::Mapped(Box::new(object), vec![Lift::Unwrap(name.to_owned())])
+/// Whether a form is one of these, or one of these stands among its alternatives.
+fn leads_to(forms: &Forms, id: FormId, these: &HashSet<FormId>) -> bool {
+    let mut seen = vec![id];
+    let mut next = 0;
+    while let Some(id) = seen.get(next).copied() {
+        next += 1;
+        if these.contains(&id) {
+            return true;
+        }
+        for alternative in &forms[id].alternatives {
+            match alternative.shape {
+                Shape::Same(inner) if !seen.contains(&inner) => seen.push(inner),
+                _ => {}
+            }
+        }
+    }
+    false
+}
+
+/// Writes "any value" as the kinds of values that there are, for dialects that have no word for it. With bounds, objects
+/// and arrays hold plain values only.
+fn spell_any(forms: &mut Forms, is_bounded: bool) {
+    let is_any = |form: &Form| matches!(form.alternatives.as_slice(), [only] if only.shape == Shape::Any);
+    let all: Vec<FormId> = forms.ids().filter(|id| is_any(&forms[*id])).collect();
+    if all.is_empty() {
+        return;
+    }
+    let plain = [
+        Shape::String(StringForm::default()),
+        Shape::Number(NumberForm::default()),
+        Shape::Boolean,
+        Shape::Null,
+    ];
+    let plain = || plain.iter().cloned().map(Alternative::of);
+    let any = forms.reserve();
+    let inner = if is_bounded {
+        forms.add(Form {
+            alternatives: plain().collect(),
+            notes: Notes::NONE,
+            name: Some("scalar".to_owned()),
+        })
+    } else {
+        any
+    };
+    let value = || Use::of(inner);
+    let containers = [
+        Shape::Array(ArrayForm { items: Some(value()), ..ArrayForm::default() }),
+        Shape::Object(ObjectForm {
+            extras: vec![Extra { pattern: None, is_rest: true, value: value() }],
+            ..ObjectForm::default()
+        }),
+    ];
+    let alternatives = plain().chain(containers.into_iter().map(Alternative::of)).collect();
+    forms.set(any, Form { alternatives, notes: Notes::NONE, name: Some("any".to_owned()) });
+    for id in all {
+        for alternative in &mut forms.get_mut(id).alternatives {
+            alternative.shape = Shape::Same(any);
+        }
+    }
+}
+
+/// Names that are given to members of our own, and that no member of the schema has.
+struct Names {
+    /// Stands for a member that is left out.
+    absent: String,
+    /// Holds the members of a map.
+    entries: String,
+    /// Holds the items after the prefix of a tuple.
+    rest: String,
+}
+
+impl Names {
+    fn free(forms: &Forms) -> Self {
+        let mut taken = HashSet::new();
+        for id in forms.ids() {
+            for alternative in &forms[id].alternatives {
+                if let Shape::Object(object) = &alternative.shape {
+                    taken.extend(object.properties.iter().map(|property| property.name.as_str()));
+                }
+            }
+        }
+        let free = |name: &str| {
+            let mut name = name.to_owned();
+            while taken.contains(name.as_str()) {
+                name.push('_');
+            }
+            name
+        };
+        Self { absent: free("absent"), entries: free("entries"), rest: free("rest") }
+    }
 }
 
 /// An object with these members and no others.
-fn closed(properties: Vec<Property>, origin: String) -> ObjectForm {
-    ObjectForm { name: None, properties, extras: Vec::new(), min: 0, max: None, origin }
+fn closed(properties: Vec<Property>, origin: PlaceId) -> ObjectForm {
+    ObjectForm { properties, origin, ..ObjectForm::default() }
 }
 
-fn shared(alternative: Alternative) -> Shared {
-    Rc::new(Form { alternatives: vec![alternative], description: None })
+fn required(name: &str, value: Use) -> Property {
+    Property { name: name.to_owned(), value, required: true }
 }
 
 struct Reshaper<'p> {
+    source: &'p Forms,
     profile: &'p Profile,
-    losses: &'p mut BTreeSet<Receipt>,
-    /// By form and depth, so that what is shared stays shared.
-    known: HashMap<(*const Form, usize), Shared>,
-    /// With the form itself, so that no other one comes to stand in its place.
-    nullable: HashMap<*const Form, (Shared, Shared)>,
+    /// Whether the number of members of a map will be bounded.
+    is_bounded: bool,
+    names: &'p Names,
+    siblings: &'p HashMap<FormId, Siblings>,
+    /// The forms that are written as JSON in a string.
+    texts: &'p HashSet<FormId>,
+    out: Forms,
+    /// For each form that comes out, the one that it was made from.
+    sources: Vec<Option<FormId>>,
+    losses: Losses,
+    known: HashMap<FormId, FormId>,
+    nullable: HashMap<(FormId, Option<Value>), FormId>,
+    queue: VecDeque<(FormId, FormId, Order)>,
+    /// The form that is being reshaped.
+    current: Option<FormId>,
 }
 
-impl Reshaper<'_> {
-    fn form(&mut self, form: &Shared, order: &Order, depth: usize) -> Shared {
-        // Depth matters only where it is counted.
-        let counted = if self.profile.limits.is_some() { depth } else { 0 };
-        let key = (Rc::as_ptr(form), counted);
-        if let Some(known) = self.known.get(&key).filter(|_| order.is_empty()) {
-            return Rc::clone(known);
+impl<'p> Reshaper<'p> {
+    fn new(
+        source: &'p Forms,
+        profile: &'p Profile,
+        is_bounded: bool,
+        names: &'p Names,
+        siblings: &'p HashMap<FormId, Siblings>,
+        texts: &'p HashSet<FormId>,
+    ) -> Self {
+        Self {
+            source,
+            profile,
+            is_bounded,
+            names,
+            siblings,
+            texts,
+            out: Forms::new(source.places.clone()),
+            sources: Vec::new(),
+            losses: Losses::new(),
+            known: HashMap::new(),
+            nullable: HashMap::new(),
+            queue: VecDeque::new(),
+            current: None,
         }
-        let mut alternatives = Vec::with_capacity(form.alternatives.len());
-        for alternative in &form.alternatives {
-            self.alternative(alternative, order, depth, &mut alternatives);
+    }
+
+    fn run(&mut self, order: &Order) {
+        let root = self.form(self.source.root, order);
+        while let Some((id, source, order)) = self.queue.pop_front() {
+            self.current = Some(source);
+            let form = self.reshaped(source, &order);
+            self.out.set(id, form);
         }
-        let reshaped = Rc::new(Form { alternatives, description: form.description.clone() });
+        self.current = Some(self.source.root);
+        self.out.root = root;
+        if let Some(name) = self.profile.wrap {
+            // A root that is only another form is that form.
+            while let [Alternative { shape: Shape::Same(inner), lifts, .. }] =
+                self.out[self.out.root].alternatives.as_slice()
+                && lifts.is_empty()
+            {
+                self.out.root = *inner;
+            }
+            let root = self.out.root;
+            let is_object = matches!(
+                self.out[root].alternatives.as_slice(),
+                [Alternative { shape: Shape::Object(_), .. }]
+            );
+            if !is_object {
+                let object = closed(vec![required(name, Use::of(root))], PlaceId::default());
+                let lifts = vec![Lift::Unwrap(name.to_owned())];
+                self.out.root = self.add(Alternative::of(Shape::Object(object)).with_lifts(lifts));
+            }
+        }
+    }
+
+    /// Adds a form of one alternative.
+    fn add(&mut self, alternative: Alternative) -> FormId {
+        self.add_form(Form { alternatives: vec![alternative], ..Form::default() })
+    }
+
+    fn add_form(&mut self, form: Form) -> FormId {
+        let id = self.out.add(form);
+        self.sources.resize(id.index() + 1, self.current);
+        id
+    }
+
+    /// The form that a form becomes.
+    fn form(&mut self, source: FormId, order: &Order) -> FormId {
+        if let Some(known) = self.known.get(&source).filter(|_| order.is_empty()) {
+            return *known;
+        }
+        let id = self.out.reserve();
+        self.sources.resize(id.index() + 1, Some(source));
         if order.is_empty() {
-            self.known.insert(key, Rc::clone(&reshaped));
+            self.known.insert(source, id);
         }
-        reshaped
+        self.queue.push_back((id, source, order.clone()));
+        id
+    }
+
+    fn value(&mut self, value: &Use, order: &Order) -> Use {
+        Use { form: self.form(value.form, order), notes: value.notes.clone() }
+    }
+
+    fn reshaped(&mut self, source: FormId, order: &Order) -> Form {
+        let form = &self.source[source];
+        let mut out = Form { alternatives: Vec::new(), notes: form.notes.clone(), name: form.name.clone() };
+        if self.texts.contains(&source) {
+            out.alternatives.push(self.json_text(source));
+            return out;
+        }
+        let alone = Siblings::default();
+        let siblings = self.siblings.get(&source).unwrap_or(&alone);
+        for alternative in &form.alternatives {
+            let from = out.alternatives.len();
+            self.alternative(alternative, order, siblings, &mut out.alternatives);
+            for new in out.alternatives.iter_mut().skip(from) {
+                new.notes = alternative.notes.clone();
+                new.is_unsaid = alternative.is_unsaid;
+            }
+        }
+        out
     }
 
     fn alternative(
         &mut self,
         alternative: &Alternative,
         order: &Order,
-        depth: usize,
+        siblings: &Siblings,
         out: &mut Vec<Alternative>,
     ) {
-        match alternative {
-            Alternative::Any(origin) if self.profile.any == Any::Text => {
-                self.lose(origin, "type", LossKind::Loosened);
-                out.push(json_text(origin, None));
+        match &alternative.shape {
+            Shape::Same(inner) => {
+                let inner = self.form(*inner, order);
+                out.push(Alternative::of(Shape::Same(inner)));
             }
-            Alternative::Literals(literals) if self.profile.typed_literals => split(literals, out),
-            Alternative::Array(array) if self.fits(depth, 1) => out.push(self.array(array, order, depth)),
-            Alternative::Object(object) if self.fits(depth, self.levels(object)) => {
-                out.push(self.object(object, order, depth));
+            Shape::Literals(literals) if self.profile.typed_literals => self.literals(literals, out),
+            Shape::Array(array) => self.array(array, order, out),
+            Shape::Object(object) => {
+                let object = self.object(object, order, siblings);
+                out.push(object);
             }
-            Alternative::Array(ArrayForm { origin, .. }) | Alternative::Object(ObjectForm { origin, .. }) => {
-                self.lose(origin, "type", LossKind::Loosened);
-                let held = Form { alternatives: vec![alternative.clone()], description: None };
-                out.push(json_text(origin, Some(outline(&held))));
-            }
-            Alternative::Mapped(inner, lifts) => {
-                let mut mapped = Vec::new();
-                self.alternative(inner, order, depth, &mut mapped);
-                out.extend(mapped.into_iter().map(|one| Alternative::Mapped(Box::new(one), lifts.clone())));
-            }
-            other => out.push(other.clone()),
+            other => out.push(Alternative::of(other.clone())),
         }
     }
 
-    /// Whether so many levels from this one on are not too deep.
-    fn fits(&self, depth: usize, levels: usize) -> bool {
-        self.profile.limits.as_ref().is_none_or(|limits| depth + levels - 1 <= limits.depth)
-    }
-
-    /// How many levels an object takes without what is in its members.
-    fn levels(&self, object: &ObjectForm) -> usize {
-        match (object.extras.is_empty() || self.profile.maps == Maps::Counted, object.properties.is_empty()) {
-            (true, _) => 1,
-            (false, true) => 2,
-            (false, false) => 3,
+    /// Objects and arrays among listed values become objects and arrays of listed values.
+    fn literals(&mut self, literals: &Literals, out: &mut Vec<Alternative>) {
+        let is_deep = |literal: &&Literal| literal.value.is_object() || literal.value.is_array();
+        let (deep, plain): (Vec<&Literal>, Vec<&Literal>) = literals.values.iter().partition(is_deep);
+        if !plain.is_empty() {
+            let values = plain.into_iter().cloned().collect();
+            out.push(Alternative::of(Shape::Literals(Literals { values, origin: literals.origin })));
+        }
+        for literal in deep {
+            match &literal.value {
+                Value::Object(members) => {
+                    let properties = members.iter().map(|(name, value)| {
+                        let value = Use::of(self.constant(value, literals.origin));
+                        required(name, value)
+                    });
+                    let object = closed(properties.collect(), literals.origin);
+                    out.push(Alternative::of(Shape::Object(object)));
+                }
+                Value::Array(items) => {
+                    let prefix: Vec<_> =
+                        items.iter().map(|item| Use::of(self.constant(item, literals.origin))).collect();
+                    let length = prefix.len() as u64;
+                    let array = ArrayForm {
+                        prefix,
+                        min: length,
+                        max: Some(length),
+                        origin: literals.origin,
+                        ..ArrayForm::default()
+                    };
+                    self.tuple(array, &[], out);
+                }
+                _ => {}
+            }
         }
     }
 
-    fn array(&mut self, array: &ArrayForm, order: &Order, depth: usize) -> Alternative {
-        if array.prefix.is_empty() || self.profile.tuples == Tuples::Native {
-            let prefix = array.prefix.iter().enumerate();
-            let prefix =
-                prefix.map(|(index, form)| self.form(form, &order.below(&Segment::Index(index)), depth + 1));
-            let prefix = prefix.collect();
-            // No dependency names an item of an open list.
-            let items = array.items.as_ref().map(|form| self.form(form, &Order::default(), depth + 1));
-            return Alternative::Array(ArrayForm { prefix, items, ..array.clone() });
-        }
-        let wanted = (array.prefix.len() as u64).max(array.min);
-        let length = array.max.map_or(wanted, |max| wanted.min(max));
-        if length > MAX_TUPLE + array.prefix.len() as u64 {
-            return self.list(array, depth);
-        }
-        if array.min < length {
-            self.lose(&array.origin, "minItems", LossKind::Tightened);
-        }
-        if array.items.is_some() && array.max.is_none_or(|max| max > length) {
-            self.lose(&array.origin, "maxItems", LossKind::Tightened);
-        }
-        let places = array.prefix.iter().chain(array.items.iter().cycle()).take(length as usize).enumerate();
-        let places: Vec<Shared> = places
-            .map(|(index, form)| self.form(form, &order.below(&Segment::Index(index)), depth + 1))
-            .collect();
-        if self.profile.tuples == Tuples::Whole {
-            let array =
-                ArrayForm { prefix: places, items: None, min: length, max: Some(length), ..array.clone() };
-            return Alternative::Array(array);
-        }
-        let names: Vec<String> = (0..places.len()).map(|index| format!("_{index}")).collect();
-        let properties = names.iter().cloned().zip(places);
-        let properties = properties.map(|(name, form)| Property { name, form, required: true }).collect();
-        let object = Alternative::Object(closed(properties, array.origin.clone()));
-        Alternative::Mapped(Box::new(object), vec![Lift::Tuple(names)])
-    }
-
-    /// A long tuple as a list of what may stand anywhere in it.
-    fn list(&mut self, array: &ArrayForm, depth: usize) -> Alternative {
-        self.lose(&array.origin, "prefixItems", LossKind::Loosened);
+    /// The form of one value.
+    fn constant(&mut self, value: &Value, origin: PlaceId) -> FormId {
+        let literal = Literal { value: value.clone(), description: None };
         let mut alternatives = Vec::new();
-        for form in array.prefix.iter().chain(&array.items) {
-            alternatives.extend(self.form(form, &Order::default(), depth + 1).alternatives.iter().cloned());
-        }
-        crate::union::merge(&mut alternatives);
-        let items = Some(Rc::new(Form { alternatives, description: None }));
-        Alternative::Array(ArrayForm { prefix: Vec::new(), items, ..array.clone() })
+        self.literals(&Literals { values: vec![literal], origin }, &mut alternatives);
+        self.add_form(Form { alternatives, ..Form::default() })
     }
 
-    /// A form with `null` beside it.
-    fn or_null(&mut self, form: &Shared) -> Shared {
-        let (_, nullable) = self.nullable.entry(Rc::as_ptr(form)).or_insert_with(|| {
-            let mut alternatives = form.alternatives.clone();
-            alternatives.push(Alternative::Null);
-            let nullable = Form { alternatives, description: form.description.clone() };
-            (Rc::clone(form), Rc::new(nullable))
+    /// JSON in a string, in place of a form.
+    fn json_text(&mut self, source: FormId) -> Alternative {
+        let origin =
+            self.source[source].alternatives.iter().find_map(|alternative| match &alternative.shape {
+                Shape::Array(array) => Some(array.origin),
+                Shape::Object(object) => Some(object.origin),
+                _ => None,
+            });
+        let origin = origin.unwrap_or_default();
+        self.lose(origin, "type", LossKind::Loosened);
+        let holds = Some(outline(self.source, source));
+        let string = StringForm { role: Role::Json, origin, holds, ..StringForm::default() };
+        Alternative::of(Shape::String(string)).with_lifts(vec![Lift::ParseJson])
+    }
+
+    /// A form with a value beside it that stands for a member that is left out: `null`, or a [marker](Self::marker) where
+    /// `null` is a value of the member.
+    fn optional(&mut self, name: &str, value: Optional, lifts: &mut Vec<Lift>) -> FormId {
+        let Optional { form, notes, marker } = value;
+        let known = lifts.iter_mut().find_map(|lift| match (lift, &marker) {
+            (Lift::DropNull(names), None) => Some(names),
+            (Lift::DropAbsent { names, marker: known }, Some(marker)) if known == marker => Some(names),
+            _ => None,
         });
-        Rc::clone(nullable)
+        match known {
+            Some(names) => names.push(name.to_owned()),
+            None => {
+                let names = vec![name.to_owned()];
+                let lift = match &marker {
+                    None => Lift::DropNull(names),
+                    Some(marker) => Lift::DropAbsent { names, marker: marker.clone() },
+                };
+                lifts.insert(0, lift);
+            }
+        }
+        let key = (form, marker);
+        if let Some(known) = self.nullable.get(&key) {
+            return *known;
+        }
+        let other = match &key.1 {
+            None => Alternative::of(Shape::Null),
+            Some(marker) => {
+                let notes = Notes::described("Left out.");
+                let shape = Shape::Same(self.constant(marker, PlaceId::default()));
+                Alternative { notes, ..Alternative::of(shape) }
+            }
+        };
+        let alternatives = vec![Alternative::of(Shape::Same(form)), other];
+        let id = self.add_form(Form { alternatives, notes, name: None });
+        self.nullable.insert(key, id);
+        id
     }
 
-    fn lose(&mut self, origin: &str, keyword: &str, kind: LossKind) {
-        self.losses.insert((origin.to_owned(), keyword.to_owned(), kind));
+    /// The value that stands for a member of this form that is left out; `None` for `null`.
+    fn marker(&self, source: FormId, null_is_a_value: bool) -> Option<Value> {
+        // JSON in a string has its own `null`.
+        if !null_is_a_value || self.texts.contains(&source) {
+            return None;
+        }
+        let has_boolean = self.source.any(source, |alternative| match &alternative.shape {
+            Shape::Boolean | Shape::Any => true,
+            Shape::Literals(literals) => literals.values.iter().any(|literal| literal.value.is_boolean()),
+            _ => false,
+        });
+        Some(if has_boolean { serde_json::json!({&self.names.absent: true}) } else { Value::Bool(false) })
+    }
+
+    fn lose(&mut self, origin: PlaceId, keyword: &str, kind: LossKind) {
+        self.losses.insert((self.source.places.pointer(origin), keyword.to_owned(), kind));
     }
 }
 
-/// JSON in a string.
-fn json_text(origin: &str, holds: Option<String>) -> Alternative {
-    let string = StringForm { role: Role::Json, origin: origin.to_owned(), holds, ..StringForm::default() };
-    Alternative::Mapped(Box::new(Alternative::String(string)), vec![Lift::ParseJson])
+/// A member that may be left out, in a dialect that requires every member.
+struct Optional {
+    form: FormId,
+    /// The annotations of the form.
+    notes: Notes,
+    /// The value that stands for its absence; `None` for `null`.
+    marker: Option<Value>,
 }
 
-/// Objects and arrays among listed values become their text.
-fn split(literals: &Literals, out: &mut Vec<Alternative>) {
-    let is_deep = |value: &&Value| value.is_object() || value.is_array();
-    let (deep, plain): (Vec<&Value>, Vec<&Value>) = literals.values.iter().partition(is_deep);
-    let listed =
-        |values: Vec<Value>| Alternative::Literals(Literals { values, origin: literals.origin.clone() });
-    if !plain.is_empty() {
-        out.push(listed(plain.into_iter().cloned().collect()));
-    }
-    if !deep.is_empty() {
-        let texts = deep.into_iter().map(|value| Value::from(value.to_string())).collect();
-        out.push(Alternative::Mapped(Box::new(listed(texts)), vec![Lift::ParseJson]));
+/// The other alternatives beside an object, as far as an answer could be taken for one of them.
+#[derive(Debug, Default)]
+struct Siblings {
+    /// Whether an array stands beside it: then a map cannot be an array as well.
+    has_array: bool,
+    /// Names of members for which some alternative allows `null`.
+    nullable: HashSet<String>,
+}
+
+impl Siblings {
+    /// The siblings of the objects of each form that is an alternative of others, or has several. Objects of other forms have
+    /// none.
+    fn all(forms: &Forms, profile: &Profile) -> HashMap<FormId, Self> {
+        let mut all: HashMap<FormId, Self> = HashMap::new();
+        let is_needed = profile.maps != Maps::Native || profile.optional == profile::Optional::Nullable;
+        for id in forms.ids().filter(|id| is_needed && forms[*id].alternatives.len() > 1) {
+            let mut group = HashSet::from([id]);
+            let mut queue = vec![id];
+            while let Some(id) = queue.pop() {
+                for alternative in &forms[id].alternatives {
+                    if let Shape::Same(inner) = alternative.shape
+                        && group.insert(inner)
+                    {
+                        queue.push(inner);
+                    }
+                }
+            }
+            let (mut has_array, mut nullable) = (false, HashSet::new());
+            for alternative in group.iter().flat_map(|id| &forms[*id].alternatives) {
+                match &alternative.shape {
+                    Shape::Array(_) => has_array = true,
+                    Shape::Literals(literals) => {
+                        has_array |= literals.values.iter().any(|literal| literal.value.is_array());
+                    }
+                    Shape::Object(object) if profile.optional == profile::Optional::Nullable => {
+                        let nulls = object.properties.iter().filter(|one| forms.allows_null(one.value.form));
+                        nullable.extend(nulls.map(|property| property.name.as_str()));
+                    }
+                    _ => {}
+                }
+            }
+            for id in group {
+                let siblings = all.entry(id).or_default();
+                siblings.has_array |= has_array;
+                siblings.nullable.extend(nullable.iter().map(|name| (*name).to_owned()));
+            }
+        }
+        all
     }
 }

@@ -1,53 +1,103 @@
-//! Words beside a schema, for who is shown nothing else: descriptions, and what the dialect does not enforce.
+//! Annotations and words beside a schema, for models that are shown nothing else: descriptions, and what the dialect does
+//! not enforce.
+
+use std::fmt::Write as _;
 
 use formwork_core::{Lift, spaced};
+use serde_json::{Value, json};
 
-use crate::form::{Alternative, Form, Role, StringForm};
+use crate::form::{Alternative, Literals, Notes, Role, Shape, StringForm};
 use crate::profile::{Lengths, Profile};
 
 /// The most characters of the values that are written in words because they are too many to be enforced.
 const MAX_LISTED: usize = 4000;
 
-/// What a form means beyond what is written; `None` if nothing.
-pub(super) fn words(form: &Form, profile: &Profile, most_values: usize) -> Option<String> {
-    let mut parts: Vec<String> = form.description.clone().into_iter().collect();
-    for alternative in &form.alternatives {
+/// The most characters of a default value or of the examples.
+const MAX_EXAMPLES: usize = 400;
+
+/// Puts the annotations of a place, and what is not enforced of these alternatives, into its schema.
+pub(super) fn annotate(
+    schema: &mut Value,
+    notes: &Notes,
+    alternatives: &[Alternative],
+    profile: &Profile,
+    most_values: usize,
+) {
+    let Value::Object(keywords) = schema else { return };
+    let mut parts = Vec::new();
+    if let Some(annotations) = notes.get() {
+        if let Some(title) = &annotations.title {
+            keywords.insert("title".to_owned(), json!(title));
+        }
+        parts.extend(annotations.description.clone());
+        // No strict mode takes these keywords.
+        if let Some(default) = &annotations.default {
+            parts.push(format!("(Default: {}.)", short(&spaced(default))));
+        }
+        match annotations.examples.as_slice() {
+            [] => {}
+            [one] => parts.push(format!("(Example: {}.)", short(&spaced(one)))),
+            several => {
+                let listed: Vec<_> = several.iter().map(spaced).collect();
+                parts.push(format!("(Examples: {}.)", short(&listed.join(", "))));
+            }
+        }
+    }
+    for alternative in alternatives {
         unsaid(alternative, profile, most_values, &mut parts);
     }
-    (!parts.is_empty()).then(|| parts.join(" "))
+    if !parts.is_empty() {
+        keywords.insert("description".to_owned(), Value::from(parts.join(" ")));
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(MAX_EXAMPLES) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text.to_owned(),
+    }
 }
 
 fn unsaid(alternative: &Alternative, profile: &Profile, most_values: usize, parts: &mut Vec<String>) {
-    match alternative {
-        Alternative::String(string) => strings(string, profile, parts),
-        Alternative::Literals(literals) if literals.values.len() > most_values => {
-            let mut listed = String::from("(One of ");
-            for value in &literals.values {
-                if listed.len() > MAX_LISTED {
-                    listed.push('…');
-                    break;
-                }
-                if !listed.ends_with("of ") {
-                    listed.push_str(", ");
-                }
-                listed.push_str(&spaced(value));
-            }
-            parts.push(format!("{listed}.)"));
-        }
-        Alternative::Mapped(sent, lifts) => {
-            unsaid(sent, profile, most_values, parts);
-            if lifts.contains(&Lift::PairsToMap) {
-                parts.push("(Each key once.)".to_owned());
-            }
-        }
+    match &alternative.shape {
+        Shape::String(string) => strings(string, profile, parts),
+        Shape::Literals(literals) => values(literals, most_values, parts),
         _ => {}
     }
+    if alternative.lifts.contains(&Lift::PairsToMap) {
+        parts.push("(Each key once.)".to_owned());
+    }
+}
+
+fn values(literals: &Literals, most_values: usize, parts: &mut Vec<String>) {
+    let is_long = literals.values.len() > most_values;
+    if !is_long && literals.values.iter().all(|literal| literal.description.is_none()) {
+        return;
+    }
+    let mut listed = String::from(if is_long { "(One of" } else { "(" });
+    for literal in &literals.values {
+        if listed.len() > MAX_LISTED {
+            listed.push('…');
+            break;
+        }
+        if !listed.ends_with(['(', 'f']) {
+            listed.push(if literal.description.is_some() { ';' } else { ',' });
+        }
+        if !listed.ends_with('(') {
+            listed.push(' ');
+        }
+        listed.push_str(&spaced(&literal.value));
+        if let Some(description) = &literal.description {
+            let _ = write!(listed, ": {}", description.trim().trim_end_matches('.'));
+        }
+    }
+    parts.push(format!("{listed}.)"));
 }
 
 fn strings(string: &StringForm, profile: &Profile, parts: &mut Vec<String>) {
     if string.role == Role::Json {
         parts.push(match &string.holds {
-            Some(outline) => format!("(JSON, as text: {outline})"),
+            Some(outline) => format!("(JSON, as text: {})", short(outline)),
             None => "(JSON, as text.)".to_owned(),
         });
     }

@@ -3,219 +3,271 @@
 mod describe;
 mod scalars;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::rc::Rc;
+use std::collections::{HashMap, HashSet};
 
-use formwork_core::{LiftOp, LossKind};
+use formwork_core::{AddedBound, LiftOp, LossKind};
 use serde_json::{Map, Value, json};
 
-use crate::caps::{Caps, MAX_NAME};
-use crate::expand::Receipt;
-use crate::form::{Alternative, ArrayForm, Form, ObjectForm, Property, Shared};
-use crate::profile::{Any, Lengths, Profile, Tuples};
+use crate::expand::Losses;
+use crate::form::{Alternative, ArrayForm, FormId, Forms, Notes, ObjectForm, Property, Shape, Use};
+use crate::place::{PlaceId, escape};
+use crate::profile::{Lengths, Profile, Tuples};
+
+/// Forms that are nested deeper than this are written as definitions, so that readers with a limit on nesting take the
+/// schema.
+const MAX_NESTING: usize = 24;
 
 /// A written schema, with the way back and what it does not say.
 pub(crate) struct Written {
     pub(crate) schema: Value,
     pub(crate) lift: Vec<LiftOp>,
-    pub(crate) losses: BTreeSet<Receipt>,
+    pub(crate) bounds: Vec<AddedBound>,
+    pub(crate) losses: Losses,
 }
 
-/// Writes a form. Lists of more than `most_values` are left out.
-pub(crate) fn write(form: &Shared, profile: &Profile, caps: Caps, most_values: usize) -> Written {
+/// Writes forms. Lists of more than `most_values` are left out.
+pub(crate) fn write(forms: &Forms, profile: &Profile, most_values: usize) -> Written {
     let mut writer = Writer {
+        forms,
         profile,
-        caps,
         most_values,
-        uses: HashMap::new(),
-        defined: HashMap::new(),
-        definitions: BTreeMap::new(),
+        shared: shared(forms),
+        names: HashMap::new(),
+        taken: HashSet::new(),
+        unwritten: Vec::new(),
         lift: Vec::new(),
-        losses: BTreeSet::new(),
+        bounds: Vec::new(),
+        losses: Losses::new(),
     };
-    count_uses(form, &mut writer.uses);
-    let mut schema = writer.form(form, String::new());
-    if let Value::Object(root) = &mut schema
-        && !writer.definitions.is_empty()
-    {
-        root.insert("$defs".to_owned(), Value::Object(writer.definitions.into_iter().collect()));
+    let root = forms.root;
+    let mut schema = if !writer.shared.contains(&root) {
+        writer.inline(root, &Notes::NONE, &Notes::NONE, String::new(), 0)
+    } else if profile.refers_to_root {
+        writer.names.insert(root, String::new());
+        writer.inline(root, &Notes::NONE, &Notes::NONE, String::new(), 0)
+    } else {
+        writer.reference(root)
+    };
+    let mut definitions = Map::new();
+    let mut written = 0;
+    while let Some(id) = writer.unwritten.get(written).copied() {
+        written += 1;
+        let name = writer.names.get(&id).cloned().unwrap_or_default();
+        let definition = writer.inline(id, &Notes::NONE, &Notes::NONE, format!("/$defs/{name}"), 0);
+        definitions.insert(name, definition);
     }
-    Written { schema, lift: writer.lift, losses: writer.losses }
+    if let Value::Object(root) = &mut schema
+        && !definitions.is_empty()
+    {
+        root.insert("$defs".to_owned(), Value::Object(definitions));
+    }
+    let Writer { lift, bounds, losses, .. } = writer;
+    Written { schema, lift, bounds, losses }
 }
 
-/// How often each form is used, for those that are worth a definition.
-fn count_uses(form: &Shared, uses: &mut HashMap<*const Form, usize>) {
-    let count = uses.entry(Rc::as_ptr(form)).or_insert(0);
-    *count += 1;
-    if *count > 1 {
-        return;
-    }
-    for alternative in &form.alternatives {
-        match inner(alternative) {
-            Alternative::Array(array) => {
-                array.prefix.iter().chain(&array.items).for_each(|form| count_uses(form, uses))
-            }
-            Alternative::Object(object) => {
-                object.properties.iter().for_each(|property| count_uses(&property.form, uses));
-                object.extras.iter().for_each(|extra| count_uses(&extra.form, uses));
-            }
-            _ => {}
+/// The forms that are written as definitions: those that several places share and that are worth it, and those that
+/// stand inside of themselves.
+fn shared(forms: &Forms) -> HashSet<FormId> {
+    let mut uses = vec![0_usize; forms.len()];
+    let mut is_open = vec![false; forms.len()];
+    let mut shared = HashSet::new();
+    let inner = |id: FormId| {
+        let mut inner = Vec::new();
+        for alternative in &forms[id].alternatives {
+            alternative.shape.each_inner(|form| inner.push(form));
+        }
+        inner
+    };
+    let mut stack = vec![(forms.root, inner(forms.root), 0)];
+    uses[forms.root.index()] = 1;
+    is_open[forms.root.index()] = true;
+    while let Some((id, all, next)) = stack.last_mut() {
+        let Some(form) = all.get(*next).copied() else {
+            is_open[id.index()] = false;
+            stack.pop();
+            continue;
+        };
+        *next += 1;
+        uses[form.index()] += 1;
+        if is_open[form.index()] {
+            shared.insert(form);
+        }
+        if uses[form.index()] == 1 {
+            is_open[form.index()] = true;
+            stack.push((form, inner(form), 0));
+        } else if is_large(forms, form) {
+            shared.insert(form);
         }
     }
+    shared
 }
 
-/// What is sent.
-fn inner(alternative: &Alternative) -> &Alternative {
-    match alternative {
-        Alternative::Mapped(sent, _) => inner(sent),
-        other => other,
-    }
+/// Whether a form is longer than a reference to it.
+fn is_large(forms: &Forms, id: FormId) -> bool {
+    let form = &forms[id];
+    form.alternatives.len() > 1
+        || form.alternatives.iter().any(|alternative| {
+            matches!(
+                alternative.shape,
+                Shape::Array(_) | Shape::Object(_) | Shape::Literals(_) | Shape::Same(_)
+            ) || matches!(&alternative.shape, Shape::String(string) if !string.patterns.is_empty())
+        })
+        || !form.notes.is_empty()
 }
 
-struct Writer<'p> {
-    profile: &'p Profile,
-    caps: Caps,
+struct Writer<'f> {
+    forms: &'f Forms,
+    profile: &'f Profile,
     most_values: usize,
-    uses: HashMap<*const Form, usize>,
-    /// The definitions of shared forms.
-    defined: HashMap<*const Form, String>,
-    definitions: BTreeMap<String, Value>,
+    shared: HashSet<FormId>,
+    /// The names of definitions; empty for the root.
+    names: HashMap<FormId, String>,
+    taken: HashSet<String>,
+    /// Definitions that were referred to, in this order.
+    unwritten: Vec<FormId>,
     lift: Vec<LiftOp>,
-    losses: BTreeSet<Receipt>,
+    bounds: Vec<AddedBound>,
+    losses: Losses,
 }
 
 impl Writer<'_> {
-    /// Writes a form that stands at a JSON Pointer of the lowered schema.
-    fn form(&mut self, form: &Shared, at: String) -> Value {
-        let place = Rc::as_ptr(form);
-        let shared = !at.is_empty()
-            && self.uses.get(&place).is_some_and(|uses| *uses > 1)
-            && form.alternatives.iter().any(is_large);
-        if !shared {
-            return self.inline(form, at);
-        }
-        let name = match self.defined.get(&place) {
-            Some(name) => name.clone(),
-            None => {
-                let name = format!("d{}", self.defined.len() + 1);
-                self.defined.insert(place, name.clone());
-                let schema = self.inline(form, format!("/$defs/{name}"));
-                self.definitions.insert(name.clone(), schema);
-                name
-            }
-        };
-        json!({"$ref": format!("#/$defs/{name}")})
+    /// Writes a form that stands at a JSON Pointer of the lowered schema, `depth` levels below its definition.
+    fn value(&mut self, value: &Use, at: String, depth: usize) -> Value {
+        self.value_within(value, &Notes::NONE, at, depth)
     }
 
-    fn inline(&mut self, form: &Shared, at: String) -> Value {
-        let mut schema = match form.alternatives.as_slice() {
-            [one] => self.alternative(one, at),
-            several => {
-                let branches = several.iter().enumerate();
-                let branches =
-                    branches.map(|(index, one)| self.alternative(one, format!("{at}/anyOf/{index}")));
-                json!({"anyOf": branches.collect::<Vec<_>>()})
+    /// Writes a form beside whose other alternatives these annotations stand already.
+    fn value_within(&mut self, value: &Use, said: &Notes, at: String, depth: usize) -> Value {
+        if !self.shared.contains(&value.form) && depth < MAX_NESTING {
+            return self.inline(value.form, &value.notes, said, at, depth);
+        }
+        let reference = self.reference(value.form);
+        if self.profile.shown || value.notes.is_empty() {
+            return reference;
+        }
+        // Nothing may stand beside a reference in OpenAI's strict mode.
+        let mut wrapped = json!({"anyOf": [reference]});
+        describe::annotate(&mut wrapped, &value.notes, &[], self.profile, self.most_values);
+        wrapped
+    }
+
+    fn reference(&mut self, id: FormId) -> Value {
+        if !self.names.contains_key(&id) {
+            let mut name =
+                self.forms[id].name.clone().unwrap_or_else(|| format!("d{}", self.names.len() + 1));
+            while !self.taken.insert(name.clone()) {
+                name.push('_');
             }
-        };
-        // Who is shown an outline has the words in it.
-        if !self.profile.shown
-            && let Value::Object(keywords) = &mut schema
-            && let Some(words) = describe::words(form, self.profile, self.most_values)
-        {
-            keywords.insert("description".to_owned(), Value::from(words));
+            self.names.insert(id, name);
+            self.unwritten.push(id);
+        }
+        match self.names.get(&id).filter(|name| !name.is_empty()) {
+            Some(name) => json!({"$ref": format!("#/$defs/{name}")}),
+            None => json!({"$ref": "#"}),
+        }
+    }
+
+    fn inline(&mut self, id: FormId, notes: &Notes, said: &Notes, at: String, depth: usize) -> Value {
+        let form = &self.forms[id];
+        let mut notes = notes.clone();
+        notes.or(form.notes.clone());
+        if notes == *said {
+            notes = Notes::NONE;
+        }
+        if let [only] = form.alternatives.as_slice() {
+            notes.or(only.notes.clone());
+            return self.alternative(only, &notes, said, at, depth);
+        }
+        let mut branches = Vec::with_capacity(form.alternatives.len());
+        for (index, alternative) in form.alternatives.iter().enumerate() {
+            let at = format!("{at}/anyOf/{index}");
+            branches.push(self.alternative(alternative, &alternative.notes, &notes, at, depth + 1));
+        }
+        let mut schema = json!({"anyOf": branches});
+        if !self.profile.shown {
+            describe::annotate(&mut schema, &notes, &[], self.profile, self.most_values);
         }
         schema
     }
 
-    fn alternative(&mut self, alternative: &Alternative, at: String) -> Value {
-        match alternative {
-            Alternative::Any(origin) => self.any(origin),
-            Alternative::Literals(literals) => self.literals(literals),
-            Alternative::Null => json!({"type": "null"}),
-            Alternative::Boolean => json!({"type": "boolean"}),
-            Alternative::Number(number) => self.number(number),
-            Alternative::String(string) => self.string(string),
-            Alternative::Array(array) => self.array(array, at),
-            Alternative::Object(object) => self.object(object, at),
-            Alternative::Mapped(sent, lifts) => {
-                self.lift.extend(lifts.iter().map(|lift| LiftOp { at: at.clone(), lift: lift.clone() }));
-                self.alternative(sent, at)
+    fn alternative(
+        &mut self,
+        alternative: &Alternative,
+        notes: &Notes,
+        said: &Notes,
+        at: String,
+        depth: usize,
+    ) -> Value {
+        self.lift.extend(alternative.lifts.iter().map(|lift| LiftOp { at: at.clone(), lift: lift.clone() }));
+        let mut schema = match &alternative.shape {
+            Shape::Any => json!({}),
+            Shape::Same(inner) => {
+                let value = Use { form: *inner, notes: notes.clone() };
+                return self.value_within(&value, said, at, depth);
             }
+            Shape::Literals(literals) => self.literals(literals),
+            Shape::Null => json!({"type": "null"}),
+            Shape::Boolean => json!({"type": "boolean"}),
+            Shape::Number(number) => self.number(number),
+            Shape::String(string) => self.string(string, &at),
+            Shape::Array(array) => self.array(array, at, depth),
+            Shape::Object(object) => self.object(object, at, depth),
+        };
+        // A model that is shown an outline reads the words there.
+        if !self.profile.shown {
+            let said = std::slice::from_ref(alternative);
+            describe::annotate(&mut schema, notes, said, self.profile, self.most_values);
         }
+        schema
     }
 
-    /// Any value, two levels deep.
-    fn any(&mut self, origin: &str) -> Value {
-        self.tightened(origin, "maxLength");
-        const NAME: &str = "any";
-        if !self.definitions.contains_key(NAME) {
-            let scalar = json!({"anyOf": [
-                {"type": "string", "maxLength": self.caps.text},
-                {"type": "number"}, {"type": "boolean"}, {"type": "null"},
-            ]});
-            let inner = json!({"$ref": "#/$defs/scalar"});
-            let any = json!({"anyOf": [
-                inner,
-                {"type": "array", "items": inner, "maxItems": self.caps.items},
-                match self.profile.any {
-                    Any::Uncounted => json!({"type": "object", "properties": {}, "additionalProperties": inner}),
-                    Any::Counted | Any::Text => json!({
-                        "type": "object", "patternProperties": {short_name(): inner},
-                        "additionalProperties": false, "maxProperties": self.caps.items,
-                    }),
-                },
-            ]});
-            self.definitions.insert("scalar".to_owned(), scalar);
-            self.definitions.insert(NAME.to_owned(), any);
-        }
-        json!({"$ref": format!("#/$defs/{NAME}")})
-    }
-
-    fn array(&mut self, form: &ArrayForm, at: String) -> Value {
+    fn array(&mut self, form: &ArrayForm, at: String, depth: usize) -> Value {
         let mut out = Map::from_iter([("type".to_owned(), json!("array"))]);
         if !form.prefix.is_empty() {
-            let prefix = form
-                .prefix
-                .iter()
-                .enumerate()
-                .map(|(index, form)| self.form(form, format!("{at}/prefixItems/{index}")));
-            out.insert("prefixItems".to_owned(), prefix.collect());
+            let mut prefix = Vec::with_capacity(form.prefix.len());
+            for (index, item) in form.prefix.iter().enumerate() {
+                prefix.push(self.value(item, format!("{at}/prefixItems/{index}"), depth + 1));
+            }
+            out.insert("prefixItems".to_owned(), Value::Array(prefix));
         }
         match &form.items {
             Some(items) => {
-                let items = self.form(items, format!("{at}/items"));
+                let items = self.value(items, format!("{at}/items"), depth + 1);
                 out.insert("items".to_owned(), items);
             }
             // llama.cpp takes no `false`; its tuples are closed anyway.
             None if self.profile.tuples == Tuples::Native => {
                 out.insert("items".to_owned(), json!(false));
             }
-            // Nothing stands in it, whatever that would be.
+            // The type of items is never looked at, because there are none.
             None if form.prefix.is_empty() => {
                 out.insert("items".to_owned(), json!({"type": "null"}));
             }
             None => {}
         }
         let limit = self.limit();
-        let mut min = form.min;
-        let mut max = Some(self.caps.array(form));
+        let (mut min, mut max) = (form.min, form.max);
         if min > limit {
-            self.losses.insert((form.origin.clone(), "minItems".to_owned(), LossKind::Loosened));
-            (min, max) = (limit, None);
+            self.lose(form.origin, "minItems", LossKind::Loosened);
+            min = limit;
+        }
+        if max.is_some_and(|max| max > limit) {
+            self.lose(form.origin, "maxItems", LossKind::Unenforced);
+            max = None;
         }
         if min > 0 {
             out.insert("minItems".to_owned(), json!(min));
         }
-        if max.is_some_and(|max| form.max.is_none_or(|original| max < original)) {
-            self.tightened(&form.origin, "maxItems");
-        }
         if let Some(max) = max {
+            if form.is_bounded {
+                self.bounds.push(AddedBound { at, max });
+            }
             out.insert("maxItems".to_owned(), json!(max));
         }
         Value::Object(out)
     }
 
-    /// The most that a string or a list may be bounded to.
+    /// The largest count that a dialect takes for the characters of a string or the items of a list.
     const fn limit(&self) -> u64 {
         match self.profile.lengths {
             Lengths::UpTo(limit) => limit,
@@ -223,105 +275,52 @@ impl Writer<'_> {
         }
     }
 
-    fn object(&mut self, form: &ObjectForm, at: String) -> Value {
-        let Members { names, required, extras } = self.members(form);
+    fn object(&mut self, form: &ObjectForm, at: String, depth: usize) -> Value {
         let mut properties = Map::new();
-        for index in names {
-            let Property { name, form, .. } = &form.properties[index];
-            let step = name.replace('~', "~0").replace('/', "~1");
-            let schema = self.form(form, format!("{at}/properties/{step}"));
+        for Property { name, value, .. } in &form.properties {
+            let schema = self.value(value, format!("{at}/properties/{}", escape(name)), depth + 1);
             properties.insert(name.clone(), schema);
         }
-        let mut out = Map::from_iter([
-            ("type".to_owned(), json!("object")),
-            ("properties".to_owned(), Value::Object(properties)),
-        ]);
+        let required = form.properties.iter().filter(|property| property.required);
+        let required: Vec<&str> = required.map(|property| property.name.as_str()).collect();
+        let mut out = Map::from_iter([("type".to_owned(), json!("object"))]);
+        let mut patterns = Map::new();
+        let mut rest = json!(false);
+        for extra in &form.extras {
+            match &extra.pattern {
+                Some(pattern) => {
+                    let step = escape(&pattern.translated);
+                    let schema =
+                        self.value(&extra.value, format!("{at}/patternProperties/{step}"), depth + 1);
+                    patterns.insert(pattern.translated.clone(), schema);
+                }
+                None => rest = self.value(&extra.value, format!("{at}/additionalProperties"), depth + 1),
+            }
+        }
+        if !properties.is_empty() || form.extras.is_empty() {
+            out.insert("properties".to_owned(), Value::Object(properties));
+        }
         // A provider that wants every member required wants the list as well.
         if !required.is_empty() || self.profile.limits.is_some() {
             out.insert("required".to_owned(), json!(required));
         }
-        let mut rest = json!(false);
-        if extras > 0 {
-            let mut patterns = Map::new();
-            for extra in &form.extras {
-                match &extra.pattern {
-                    Some(pattern) => {
-                        let schema = self.form(&extra.form, format!("{at}/additionalProperties"));
-                        patterns.insert(pattern.translated.clone(), schema);
-                    }
-                    // llguidance applies a pattern to the named members as well.
-                    None if form.properties.is_empty() => {
-                        let schema = self.form(&extra.form, format!("{at}/additionalProperties"));
-                        patterns.insert(short_name(), schema);
-                    }
-                    None => {
-                        rest = self.form(&extra.form, format!("{at}/additionalProperties"));
-                    }
-                }
-            }
+        if !patterns.is_empty() {
             out.insert("patternProperties".to_owned(), Value::Object(patterns));
-            let least = form.min.max(required.len() as u64);
-            if least > required.len() as u64 {
-                out.insert("minProperties".to_owned(), json!(least));
+        }
+        if form.min > required.len() as u64 {
+            out.insert("minProperties".to_owned(), json!(form.min));
+        }
+        if let Some(max) = form.max {
+            if form.is_bounded {
+                self.bounds.push(AddedBound { at, max });
             }
-            out.insert("maxProperties".to_owned(), json!(required.len() as u64 + extras));
+            out.insert("maxProperties".to_owned(), json!(max));
         }
         out.insert("additionalProperties".to_owned(), rest);
         Value::Object(out)
     }
 
-    /// Which members an object may have. llguidance counts members only where all that are named are required, so
-    /// bounds on their number are met here.
-    fn members(&mut self, form: &ObjectForm) -> Members {
-        let fixed = form.properties.iter().filter(|property| property.required).count() as u64;
-        let spare = form.max.map_or(u64::MAX, |max| max.saturating_sub(fixed));
-        let mut needed = form.min.saturating_sub(fixed);
-        let extras = self.caps.extras(form);
-        // Optional members and unnamed ones do not go together when they are counted.
-        let optional = form.properties.len() as u64 - fixed;
-        let all_required = extras > 0 && optional > 0 && (form.min > fixed || optional <= spare);
-        let mut names = Vec::new();
-        let mut required = Vec::new();
-        let mut taken = 0;
-        for (index, property) in form.properties.iter().enumerate() {
-            if !property.required {
-                if taken >= spare {
-                    self.tightened(&form.origin, "properties");
-                    continue;
-                }
-                taken += 1;
-            }
-            names.push(index);
-            if property.required {
-                required.push(property.name.clone());
-            } else if all_required || needed > 0 {
-                self.tightened(&form.origin, "required");
-                needed = needed.saturating_sub(1);
-                required.push(property.name.clone());
-            }
-        }
-        let extras = if names.len() == required.len() { extras } else { 0 };
-        Members { names, required, extras }
+    fn lose(&mut self, origin: PlaceId, keyword: &str, kind: LossKind) {
+        self.losses.insert((self.forms.places.pointer(origin), keyword.to_owned(), kind));
     }
-
-    fn tightened(&mut self, origin: &str, keyword: &str) {
-        self.losses.insert((origin.to_owned(), keyword.to_owned(), LossKind::Tightened));
-    }
-}
-
-struct Members {
-    /// Indexes into the properties of the form.
-    names: Vec<usize>,
-    required: Vec<String>,
-    /// The most members that are not named.
-    extras: u64,
-}
-
-/// A pattern for names that are neither empty nor long.
-fn short_name() -> String {
-    format!(r"^[\x00-\x{{10FFFF}}]{{1,{MAX_NAME}}}$")
-}
-
-const fn is_large(alternative: &Alternative) -> bool {
-    matches!(alternative, Alternative::Array(_) | Alternative::Object(_) | Alternative::Literals(_))
 }

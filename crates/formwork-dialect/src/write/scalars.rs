@@ -1,18 +1,19 @@
-use formwork_core::LossKind;
+use formwork_core::{AddedBound, LossKind};
 use serde_json::{Map, Value, json};
 
 use super::Writer;
+use crate::expand::MAX_SAFE;
 use crate::form::{Bound, Literals, NumberForm, Role, StringForm};
 use crate::pattern;
 use crate::plain::{Plain, plain};
 use crate::profile::{Lengths, Patterns};
-use crate::scalars::MAX_SAFE;
 
 impl Writer<'_> {
     pub(super) fn literals(&mut self, literals: &Literals) -> Value {
-        let Literals { values, origin } = literals;
-        if values.len() > self.most_values {
-            self.lose(origin, "enum", LossKind::Loosened);
+        let values: Vec<&Value> = literals.values.iter().map(|literal| &literal.value).collect();
+        let is_long = values.len() > self.most_values;
+        if is_long {
+            self.lose(literals.origin, "enum", LossKind::Loosened);
         }
         if !self.profile.typed_literals {
             return match values.as_slice() {
@@ -28,7 +29,6 @@ impl Writer<'_> {
                 None => kinds.push((kind, vec![value])),
             }
         }
-        let is_long = values.len() > self.most_values;
         let written = kinds.into_iter().map(|(kind, values)| match kind {
             "null" => json!({"type": kind}),
             "boolean" if values.len() == 2 => json!({"type": kind}),
@@ -39,11 +39,12 @@ impl Writer<'_> {
         if written.len() == 1 { written.swap_remove(0) } else { json!({"anyOf": written}) }
     }
 
-    pub(super) fn string(&mut self, form: &StringForm) -> Value {
+    /// Writes a string that stands at a JSON Pointer of the lowered schema.
+    pub(super) fn string(&mut self, form: &StringForm, at: &str) -> Value {
         let mut out = Map::from_iter([("type".to_owned(), json!("string"))]);
         match self.profile.patterns {
             Patterns::All => {
-                self.lengths(form, &mut out);
+                self.lengths(form, at, &mut out);
                 self.format(form, &mut out);
                 match form.patterns.as_slice() {
                     [] => {}
@@ -58,79 +59,93 @@ impl Writer<'_> {
                 }
             }
             Patterns::One => {
-                self.lengths(form, &mut out);
+                self.lengths(form, at, &mut out);
                 self.format(form, &mut out);
                 if let Some(one) = form.patterns.first() {
                     out.insert("pattern".to_owned(), json!(one.source));
                 }
                 if form.patterns.len() > 1 {
-                    self.lose(&form.origin, "pattern", LossKind::Unenforced);
+                    self.lose(form.origin, "pattern", LossKind::Unenforced);
                 }
             }
-            Patterns::Plain => self.either(form, &mut out),
+            Patterns::Plain => self.either(form, at, &mut out),
         }
         Value::Object(out)
     }
 
-    /// A pattern, a format or lengths: the first of them is all that counts.
-    fn either(&mut self, form: &StringForm, out: &mut Map<String, Value>) {
-        let room = form.max.unwrap_or(u64::MAX).min(self.caps.text);
+    /// A pattern, a format or lengths: llama.cpp enforces the first of them alone.
+    fn either(&mut self, form: &StringForm, at: &str, out: &mut Map<String, Value>) {
+        let bound = form.max.filter(|_| form.is_bounded);
         let mut patterns = form.patterns.iter();
-        let written = patterns.by_ref().find_map(|one| plain(&one.translated, room));
+        let written = patterns.by_ref().find_map(|one| plain(&one.translated, bound));
         let unsaid = form.patterns.len() - usize::from(written.is_some());
         if unsaid > 0 {
-            self.lose(&form.origin, "pattern", LossKind::Unenforced);
+            self.lose(form.origin, "pattern", LossKind::Unenforced);
         }
-        if let Some(Plain { pattern, narrowed }) = written {
-            if narrowed && form.role == Role::Text {
-                self.lose(&form.origin, "pattern", LossKind::Tightened);
+        let is_pattern = written.is_some();
+        let by_format = || Some(Plain::of(format_pattern(form.format.as_deref()?)?));
+        if let Some(Plain { pattern, is_wider, open }) = written.or_else(by_format) {
+            if is_wider {
+                self.lose(form.origin, "pattern", LossKind::Loosened);
+            }
+            if let Some(max) = open {
+                self.lose(form.origin, "pattern", LossKind::Tightened);
+                self.bounds.push(AddedBound { at: at.to_owned(), max });
             }
             if pattern::min_length(&pattern) < form.min {
-                self.lose(&form.origin, "minLength", LossKind::Unenforced);
+                self.lose(form.origin, "minLength", LossKind::Unenforced);
             }
             // Bytes are never fewer than characters.
-            if form.max.is_some_and(|max| pattern::max_length(&pattern).is_none_or(|most| most > max)) {
-                self.lose(&form.origin, "maxLength", LossKind::Unenforced);
+            if bound.is_none()
+                && form.max.is_some_and(|max| pattern::max_length(&pattern).is_none_or(|most| most > max))
+            {
+                self.lose(form.origin, "maxLength", LossKind::Unenforced);
             }
             if form.format.is_some() {
-                self.lose(&form.origin, "format", LossKind::Unenforced);
+                let kind = if is_pattern { LossKind::Unenforced } else { LossKind::Loosened };
+                self.lose(form.origin, "format", kind);
             }
             out.insert("pattern".to_owned(), json!(pattern));
             return;
         }
         self.format(form, out);
         if !out.contains_key("format") {
-            return self.lengths(form, out);
+            return self.lengths(form, at, out);
         }
-        for (keyword, said) in [("minLength", form.min > 0), ("maxLength", form.max.is_some())] {
+        for (keyword, said) in
+            [("minLength", form.min > 0), ("maxLength", form.max.is_some() && bound.is_none())]
+        {
             if said {
-                self.lose(&form.origin, keyword, LossKind::Unenforced);
+                self.lose(form.origin, keyword, LossKind::Unenforced);
             }
         }
     }
 
-    fn lengths(&mut self, form: &StringForm, out: &mut Map<String, Value>) {
-        let is_text = form.role == Role::Text;
+    fn lengths(&mut self, form: &StringForm, at: &str, out: &mut Map<String, Value>) {
         if self.profile.lengths == Lengths::ListsOnly {
             for (keyword, said) in [("minLength", form.min > 0), ("maxLength", form.max.is_some())] {
-                if said && is_text {
-                    self.lose(&form.origin, keyword, LossKind::Unenforced);
+                if said && form.role == Role::Text && !(form.is_bounded && keyword == "maxLength") {
+                    self.lose(form.origin, keyword, LossKind::Unenforced);
                 }
             }
             return;
         }
         let limit = self.limit();
-        let (mut min, mut max) = (form.min, self.caps.string(form));
+        let (mut min, mut max) = (form.min, form.max);
         if min > limit {
-            self.lose(&form.origin, "minLength", LossKind::Loosened);
-            (min, max) = (limit, None);
+            self.lose(form.origin, "minLength", LossKind::Loosened);
+            min = limit;
+        }
+        if max.is_some_and(|max| max > limit) {
+            self.lose(form.origin, "maxLength", LossKind::Unenforced);
+            max = None;
         }
         if min > 0 {
             out.insert("minLength".to_owned(), json!(min));
         }
-        if let Some(max) = max.map(|max| max.min(limit)) {
-            if is_text && form.max.is_none_or(|original| max < original) {
-                self.lose(&form.origin, "maxLength", LossKind::Tightened);
+        if let Some(max) = max {
+            if form.is_bounded {
+                self.bounds.push(AddedBound { at: at.to_owned(), max });
             }
             out.insert("maxLength".to_owned(), json!(max));
         }
@@ -140,52 +155,63 @@ impl Writer<'_> {
         let Some(format) = &form.format else { return };
         if self.profile.formats.contains(&format.as_str()) {
             out.insert("format".to_owned(), json!(format));
-            // Their parts have a length, which only the length of the whole keeps.
-            if self.profile.lengths == Lengths::ListsOnly && matches!(format.as_str(), "email" | "hostname") {
-                self.lose(&form.origin, "format", LossKind::Loosened);
+            // No grammar knows which years have a 29th of February, and the parts of the others have a length that only
+            // the length of the whole keeps.
+            let is_loose = match format.as_str() {
+                "date" | "date-time" | "time" => true,
+                "email" | "hostname" => self.profile.lengths == Lengths::ListsOnly || form.max.is_none(),
+                _ => false,
+            };
+            if is_loose {
+                self.lose(form.origin, "format", LossKind::Loosened);
             }
         } else {
-            self.lose(&form.origin, "format", LossKind::Unenforced);
+            self.lose(form.origin, "format", LossKind::Unenforced);
         }
     }
 
     pub(super) fn number(&mut self, form: &NumberForm) -> Value {
         let kind = if form.integer { "integer" } else { "number" };
         let mut out = Map::from_iter([("type".to_owned(), json!(kind))]);
-        let (mut min, mut max) = (form.min, form.max);
-        if form.integer {
-            let guard =
-                |limit: f64| self.profile.guards_integers.then_some(Bound { at: limit, exclusive: false });
-            let safe = |bound: Option<Bound>, limit: f64| match bound {
-                Some(bound) if bound.at.abs() <= MAX_SAFE => Some(bound),
-                // Digits without end are what a small model writes when nothing stops it.
-                _ => guard(limit),
-            };
-            (min, max) = (safe(min, -MAX_SAFE), safe(max, MAX_SAFE));
-        }
-        for (bound, plain, exclusive) in
-            [(min, "minimum", "exclusiveMinimum"), (max, "maximum", "exclusiveMaximum")]
+        for (bound, inclusive, exclusive) in
+            [(&form.min, "minimum", "exclusiveMinimum"), (&form.max, "maximum", "exclusiveMaximum")]
         {
             let Some(bound) = bound else { continue };
-            let keyword = if bound.exclusive { exclusive } else { plain };
-            if form.integer || self.profile.number_bounds {
-                out.insert(keyword.to_owned(), write_bound(bound.at));
+            let keyword = if bound.exclusive { exclusive } else { inclusive };
+            let is_said =
+                (form.integer || self.profile.number_bounds) && (self.profile.large_bounds || is_safe(bound));
+            if is_said {
+                out.insert(keyword.to_owned(), Value::Number(bound.at.clone()));
             } else {
-                self.lose(&form.origin, keyword, LossKind::Unenforced);
+                self.lose(form.origin, keyword, LossKind::Unenforced);
             }
         }
         if let Some(step) = &form.multiple_of {
             if self.profile.multiple_of {
                 out.insert("multipleOf".to_owned(), Value::Number(step.clone()));
             } else {
-                self.lose(&form.origin, "multipleOf", LossKind::Unenforced);
+                self.lose(form.origin, "multipleOf", LossKind::Unenforced);
             }
         }
         Value::Object(out)
     }
+}
 
-    fn lose(&mut self, origin: &str, keyword: &str, kind: LossKind) {
-        self.losses.insert((origin.to_owned(), keyword.to_owned(), kind));
+/// Whether a bound is one that every engine reads as it stands.
+fn is_safe(bound: &Bound) -> bool {
+    bound.at.as_f64().is_some_and(|at| at.abs() <= MAX_SAFE)
+}
+
+/// Formats that llama.cpp enforces more tightly than RFC 3339 has them: a fraction of a second has three digits there.
+fn format_pattern(format: &str) -> Option<&'static str> {
+    match format {
+        "time" => Some(
+            r"^([01][0-9]|2[0-3])[\x3A][0-5][0-9][\x3A]([0-5][0-9]|60)([\x2E][0-9]+)?([Zz]|[\x2B\x2D]([01][0-9]|2[0-3])[\x3A][0-5][0-9])$",
+        ),
+        "date-time" => Some(
+            r"^[0-9]{4}[\x2D](0[1-9]|1[0-2])[\x2D](0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3])[\x3A][0-5][0-9][\x3A]([0-5][0-9]|60)([\x2E][0-9]+)?([Zz]|[\x2B\x2D]([01][0-9]|2[0-3])[\x3A][0-5][0-9])$",
+        ),
+        _ => None,
     }
 }
 
@@ -199,8 +225,4 @@ fn kind_of(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
-}
-
-fn write_bound(at: f64) -> Value {
-    if at.fract() == 0.0 && at.abs() <= MAX_SAFE { json!(at as i64) } else { json!(at) }
 }

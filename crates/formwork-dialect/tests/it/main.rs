@@ -2,9 +2,8 @@
 //! The dialects against what really reads them: llguidance itself.
 
 mod dialects;
+mod laws;
 mod lint;
 mod model;
 mod probes;
-mod soundness;
 mod tightening;
-mod unlift;

@@ -18,8 +18,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_provider_that_never_answers_ends_at_the_deadline() {
-    for (pieces, then) in [(&[][..], Then::NeverBegin), (&[r#"{"name""#][..], Then::Hang)] {
-        let model = Endless::new(pieces, then);
+    for then in [Then::NeverBegin, Then::Hang] {
+        let model = Endless::new(&[], then);
         let spare = Arc::new(Scripted::new([MARIA]));
         let (builder, clock) = persons(&model);
         let extractor = builder.with_target(backend(&spare)).with_deadline(MINUTE).build().unwrap();
@@ -31,10 +31,59 @@ async fn a_provider_that_never_answers_ends_at_the_deadline() {
 }
 
 #[tokio::test]
+async fn an_answer_that_the_deadline_cuts_off_is_truncated_and_what_came_of_it_is_kept() {
+    let whole = MARIA.len();
+    for cut in 1..=whole {
+        let model = Endless::new(&[&MARIA[..cut]], Then::Hang);
+        let (builder, clock) = persons(&model);
+        let result = builder.with_deadline(MINUTE).build().unwrap().extract(TEXT).await;
+        assert!(clock.now() == Time(61_000) && model.dropped.load(Ordering::SeqCst));
+        let attempts = result.as_ref().map_or_else(Error::attempts, |outcome| &outcome.attempts);
+        let [attempt] = attempts else { panic!("{attempts:?}") };
+        assert_eq!((attempt.text.as_str(), attempt.finish), (&MARIA[..cut], Some(Finish::Length)));
+        assert!(attempt.usage.estimated && attempt.usage.output_tokens > 0, "{:?}", attempt.usage);
+        match result {
+            // All of the document came, and only the end of the answer did not.
+            Ok(outcome) => assert_eq!((cut, outcome.value), (whole, maria())),
+            Err(error) => {
+                assert_eq!(
+                    (error.kind(), classes(error.attempts())),
+                    (ErrorKind::Deadline, vec!["truncated"])
+                );
+                let best = &error.best().unwrap().value;
+                assert_eq!(best.get("name").is_some(), cut >= r#"{"name": ""#.len(), "{best}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_keeps_the_same_deadline_itself_makes_no_difference() {
+    for (pieces, after, expected) in [
+        (&[r#"{"name": "Mar"#][..], MINUTE, "truncated"),
+        // A clock of its own may be a little ahead.
+        (&[r#"{"name": "Mar"#][..], MINUTE - Duration::from_millis(5), "truncated"),
+        (&[][..], MINUTE, "fault"),
+        // A limit that is not the deadline is a fault that may pass.
+        (&[r#"{"name": "Mar"#][..], MINUTE / 2, "fault"),
+    ] {
+        let clock = Arc::new(VirtualClock::default());
+        let model = Endless::new(pieces, Then::TimeOut(after, clock.clone()));
+        let builder = persons(&model).0.with_clock(clock).with_deadline(MINUTE);
+        let error = builder.build().unwrap().extract(TEXT).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), classes(error.attempts())[0]),
+            (ErrorKind::Deadline, expected),
+            "{after:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_provider_that_never_stops_ends_at_the_deadline() {
     let clock = Arc::new(VirtualClock::default());
     let model = Endless::new(&[], Then::Repeat(" ", clock.clone()));
-    // White space is a runaway after 400 bytes; the deadline comes before.
+    // White space is a runaway after 2 kB; the deadline comes before.
     let deadline = Duration::from_millis(100);
     let builder = persons(&model).0.with_clock(clock.clone()).with_deadline(deadline);
     let error = builder.build().unwrap().extract(TEXT).await.unwrap_err();

@@ -95,6 +95,8 @@ pub(crate) enum Then {
     Hang,
     /// Repeats a piece, and a millisecond passes each time.
     Repeat(&'static str, Arc<VirtualClock>),
+    /// Falls silent until a time limit of its own has passed.
+    TimeOut(Duration, Arc<VirtualClock>),
 }
 
 impl Endless {
@@ -139,6 +141,10 @@ impl Stream for EndlessAnswer {
             (None, Then::Repeat(piece, clock)) => {
                 clock.advance(Duration::from_millis(1));
                 Poll::Ready(Some(Ok(Delta::Text((*piece).to_owned()))))
+            }
+            (None, Then::TimeOut(after, clock)) => {
+                clock.advance(*after);
+                Poll::Ready(Some(Err(Fault::new(FaultKind::Timeout, "no next piece in time"))))
             }
             (None, _) => Poll::Pending,
         }

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use formwork_core::*;
 use formwork_testkit::{Reply, Scripted};
+use proptest::prelude::*;
 
 use crate::support::*;
 
@@ -26,9 +27,12 @@ async fn a_broken_stream_is_a_fault() {
     let outcome = persons(&model).0.build().unwrap().extract(TEXT).await.unwrap();
     assert_eq!(faults(&outcome.attempts), [FaultKind::Unreachable]);
 
-    let model = Arc::new(Scripted::new([Reply::text(MARIA).without_end()]));
-    let error = persons(&model).0.build().unwrap().extract(TEXT).await.unwrap_err();
-    assert_eq!((error.kind(), faults(error.attempts())), (ErrorKind::Unavailable, vec![FaultKind::BadWire]));
+    // Without any error, and with all of the document there: only the protocol knows that it was not the end.
+    let model = Arc::new(Scripted::new([Reply::text(MARIA).without_end(), Reply::text(MARIA)]));
+    let (builder, clock) = persons(&model);
+    let outcome = builder.build().unwrap().extract(TEXT).await.unwrap();
+    assert_eq!(faults(&outcome.attempts), [FaultKind::Unreachable]);
+    assert_eq!((clock.waits().len(), outcome.attempts.len()), (1, 2));
 }
 
 #[tokio::test]
@@ -62,9 +66,65 @@ async fn what_runs_on_after_a_whole_document_is_cut_off() {
     assert!(outcome.usage.estimated);
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn the_pieces_of_an_answer_make_no_difference(
+        text in prop::sample::select(vec![
+            MARIA.to_owned(),
+            format!(r#"{{"name": "Maria", "age": 34{}"#, " ".repeat(3_000)),
+            format!(r#"{{"name": "{}", "age": 34}}"#, "ha ".repeat(1_500)),
+            format!(r#"{{"name": "é{}", "age": 34}}"#, "é".repeat(3_000)),
+            format!("{MARIA}{}{TOO_OLD}", "\n".repeat(3_000)),
+            format!("{MARIA}{}{}", " ha".repeat(1_000), r#"{"name": "Marta", "age": 35}"#),
+            format!("[1] {{\"name\": \"{}", "ha ".repeat(1_500)),
+            format!("{MARIA}\n").repeat(100),
+            format!("{}{MARIA}", "I think so. ".repeat(300)),
+        ]),
+        sizes in prop::collection::vec(1usize..400, 1..10),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let result = |pieces: Vec<String>| {
+            let model = Arc::new(Scripted::new([Reply::pieces(pieces)]));
+            let extractor = persons(&model).0.with_max_attempts(1).build().unwrap();
+            runtime.block_on(extractor.extract(TEXT))
+        };
+        let (mut pieces, mut rest, mut sizes) = (Vec::new(), text.as_str(), sizes.iter().cycle());
+        while !rest.is_empty() {
+            let end = rest.char_indices().nth(*sizes.next().unwrap()).map_or(rest.len(), |(at, _)| at);
+            pieces.push(rest[..end].to_owned());
+            rest = &rest[end..];
+        }
+        prop_assert_eq!(result(pieces), result(vec![text]));
+    }
+}
+
+#[test]
+fn what_stands_before_a_runaway_is_the_answer_where_it_is_whole() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for (text, class) in [
+        (format!("{MARIA}{}", " ha".repeat(1_000)), "accepted"),
+        (format!("As in [1]: {MARIA}{}", "\n".repeat(3_000)), "accepted"),
+        (format!("{MARIA}\n").repeat(100), "accepted"),
+        (format!("{MARIA}, or {{\"name\": \"{}", "ha ".repeat(1_000)), "stopped"),
+        (format!("[1] {{\"name\": \"{}", "ha ".repeat(1_000)), "stopped"),
+    ] {
+        let model = Arc::new(Scripted::new([Reply::text(&text)]));
+        let result = runtime.block_on(persons(&model).0.with_max_attempts(1).build().unwrap().extract(TEXT));
+        let attempts = result.as_ref().map_or_else(Error::attempts, |outcome| &outcome.attempts);
+        assert_eq!(
+            (classes(attempts), attempts[0].finish),
+            (vec![class], Some(Finish::Stopped)),
+            "{}",
+            &text[..60]
+        );
+    }
+}
+
 #[tokio::test]
 async fn reasoning_that_runs_away_is_stopped_too() {
-    let reasoning = " Maria Maria".repeat(40);
+    let reasoning = " Maria Maria".repeat(200);
     let model =
         Arc::new(Scripted::new([Reply::completion(Completion { reasoning, ..Completion::new(MARIA) })]));
     let builder = persons(&model).0.with_max_attempts(1);

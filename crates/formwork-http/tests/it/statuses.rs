@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use formwork_core::FaultKind::{Auth, BadWire, Overloaded, RateLimited};
+use formwork_core::FaultKind::{Auth, BadWire, Overloaded, RateLimited, Unreachable};
 use formwork_testkit::server::Reply;
 
 use crate::support::{ask, assert_fault, get, server, transport};
@@ -16,10 +16,10 @@ async fn a_web_page_is_not_the_protocol() {
 }
 
 #[tokio::test]
-async fn an_empty_body_is_not_the_protocol() {
+async fn an_empty_body_is_an_answer_that_was_cut_off() {
     for reply in [Reply::status(200), Reply::pieces([""; 0]), Reply::status(204)] {
         let server = server([reply]);
-        assert_fault(&ask(transport(&server)).await.unwrap_err(), BadWire, &["end marker"]);
+        assert_fault(&ask(transport(&server)).await.unwrap_err(), Unreachable, &["cut off", "end marker"]);
     }
 }
 

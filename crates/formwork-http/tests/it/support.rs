@@ -45,7 +45,13 @@ struct Lines;
 impl Messages for Lines {
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
         out.push_back(match text {
-            "." => Delta::End { finish: Finish::Stop, usage: Usage::default(), closed_at: None, model: None },
+            "." => Delta::End {
+                finish: Finish::Stop,
+                usage: Usage::default(),
+                closed_at: None,
+                restrained: false,
+                model: None,
+            },
             text => Delta::Text(text.to_owned()),
         });
         Ok(())

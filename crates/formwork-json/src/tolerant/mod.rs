@@ -1,8 +1,8 @@
 //! The tolerant parser: one JSON value out of text that is almost JSON, every difference recorded as an [`Edit`].
 //!
 //! It never looks for the value (that is `find`), it is given the byte where one starts. What the level does not allow
-//! ends the parse with a [`Stop`] that says so. Work is bounded: look-ahead is capped, depth is capped, and text that
-//! has to be read again and again is given up.
+//! ends the parse with a [`Stop`] that says so. Work is bounded: look-ahead is capped, depth is capped, every byte that is
+//! read is counted by the [`Source`], and text that has to be read again and again is given up.
 
 mod scalar;
 mod space;
@@ -10,6 +10,7 @@ mod string;
 
 use serde_json::{Map, Value};
 
+use crate::source::{Source, Work};
 use crate::{Edit, EditKind, Level, MAX_DEPTH, Span};
 
 /// Why a parse ended without a value.
@@ -41,26 +42,22 @@ pub(crate) struct Tolerated {
     pub(crate) edits: Vec<Edit>,
 }
 
-/// Reads the value that starts at `region.start` and ends before `region.end`. `work` is what is left of the bytes
-/// that may be read for the whole text, and is used up.
-pub(crate) fn parse_at(text: &str, region: Span, level: Level, work: &mut usize) -> Parsed<Tolerated> {
+/// Reads the value that starts at `region.start` and ends before `region.end`. `work` counts the bytes that are looked at
+/// for the whole text.
+pub(crate) fn parse_at(text: &str, region: Span, level: Level, work: &Work) -> Parsed<Tolerated> {
     let mut parser = Parser {
-        text,
+        source: Source::new(text, region.end, work),
         at: region.start,
-        end: region.end.min(text.len()),
         level,
         edits: Vec::new(),
         open: Vec::new(),
         closers: None,
         lost: false,
-        work: *work,
     };
-    let value = parser.value(Place::Root);
-    *work = parser.work;
-    let value = value?;
+    let value = parser.value(Place::Root)?;
     let span = Span::new(region.start, parser.at);
     if let Some(Closers { from, with }) = parser.closers.take() {
-        parser.edits.push(Edit::new(EditKind::Closed, Span::new(from, parser.end), with));
+        parser.edits.push(Edit::new(EditKind::Closed, Span::new(from, parser.source.end()), with));
     }
     Ok(Tolerated { value, span, edits: parser.edits })
 }
@@ -81,9 +78,8 @@ struct Closers {
 }
 
 struct Parser<'t> {
-    text: &'t str,
+    source: Source<'t>,
     at: usize,
-    end: usize,
     level: Level,
     edits: Vec<Edit>,
     /// The brackets that are open, outermost first.
@@ -91,7 +87,6 @@ struct Parser<'t> {
     closers: Option<Closers>,
     /// Nothing could be kept of the value that the text ends in (`-`).
     lost: bool,
-    work: usize,
 }
 
 impl Parser<'_> {
@@ -117,7 +112,7 @@ impl Parser<'_> {
             let before = self.at;
             match self.peek() {
                 None => {
-                    self.close_at_end(self.end, "}");
+                    self.close_at_end(self.source.end(), "}");
                     break;
                 }
                 Some(b'}') => {
@@ -129,7 +124,7 @@ impl Parser<'_> {
                     break;
                 }
                 Some(b',') => self.stray_comma(b'}')?,
-                Some(b'.') if self.rest().starts_with("...") => self.ellipsis()?,
+                Some(b'.') if self.source.starts_with(self.at, "...") => self.ellipsis()?,
                 Some(_) => {
                     if !self.member(&mut members)? {
                         self.close_at_end(before, "}");
@@ -158,7 +153,7 @@ impl Parser<'_> {
             None => return Ok(false),
             Some(b':') => self.at += 1,
             Some(b'=') => {
-                let arrow = usize::from(self.rest().starts_with("=>")) + 1;
+                let arrow = usize::from(self.source.starts_with(self.at, "=>")) + 1;
                 self.edit(EditKind::Colon, Span::new(self.at, self.at + arrow), ":")?;
                 self.at += arrow;
             }
@@ -196,7 +191,7 @@ impl Parser<'_> {
             let before = self.at;
             match self.peek() {
                 None => {
-                    self.close_at_end(self.end, "]");
+                    self.close_at_end(self.source.end(), "]");
                     break;
                 }
                 Some(byte) if byte == closer => {
@@ -208,7 +203,7 @@ impl Parser<'_> {
                     break;
                 }
                 Some(b',') => self.stray_comma(closer)?,
-                Some(b'.') if self.rest().starts_with("...") => self.ellipsis()?,
+                Some(b'.') if self.source.starts_with(self.at, "...") => self.ellipsis()?,
                 Some(b'}' | b']' | b')' | b':') => self.junk()?,
                 Some(_) => {
                     let value = self.value(Place::Item)?;
@@ -259,26 +254,32 @@ impl Parser<'_> {
     }
 
     fn ellipsis(&mut self) -> Parsed<()> {
-        let dots = self.rest().bytes().take_while(|b| *b == b'.').count();
-        self.edit(EditKind::Ellipsis, Span::new(self.at, self.at + dots), "")?;
-        self.at += dots;
+        let end = self.source.find(self.at, |c| c != '.');
+        self.edit(EditKind::Ellipsis, Span::new(self.at, end), "")?;
+        self.at = end;
         Ok(())
     }
 
     /// Skips one character that fits nowhere.
     fn junk(&mut self) -> Parsed<()> {
-        let len = self.rest().chars().next().map_or(1, char::len_utf8);
+        let len = self.source.char(self.at).map_or(1, char::len_utf8);
         self.edit(EditKind::Junk, Span::new(self.at, self.at + len), "")?;
         self.at += len;
         Ok(())
     }
 
     fn enter(&mut self, bracket: u8) -> Parsed<()> {
+        self.nest(bracket)?;
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Notes a bracket that is open, unless too many are.
+    fn nest(&mut self, bracket: u8) -> Parsed<()> {
         if self.open.len() >= MAX_DEPTH {
             return Err(Stop::TooDeep { at: self.at });
         }
         self.open.push(bracket);
-        self.at += 1;
         Ok(())
     }
 
@@ -289,10 +290,11 @@ impl Parser<'_> {
 
     /// Notes what has to be written at the end of the text, which is left out from byte `from` on.
     fn close_at_end(&mut self, from: usize, closer: &str) {
-        let closers = self.closers.get_or_insert_with(|| Closers { from: self.end, with: String::new() });
+        let closers =
+            self.closers.get_or_insert_with(|| Closers { from: self.source.end(), with: String::new() });
         closers.from = closers.from.min(from);
         closers.with.push_str(closer);
-        self.at = self.end;
+        self.at = self.source.end();
     }
 
     fn edit(&mut self, kind: EditKind, span: Span, with: &str) -> Parsed<()> {
@@ -308,30 +310,20 @@ impl Parser<'_> {
         Stop::Syntax { at: self.at, message: message.into() }
     }
 
-    /// Every turn of a loop must read on. Brackets are counted as work here, strings, words and comments where they are
-    /// read.
+    /// Every turn of a loop must read on, and no text may be read again and again.
     fn progress(&mut self, before: usize) -> Parsed<()> {
-        self.spend(1)?;
+        self.check_work()?;
         if self.at == before && self.peek().is_some() {
             return self.junk();
         }
         Ok(())
     }
 
-    fn spend(&mut self, bytes: usize) -> Parsed<()> {
-        self.work = self.work.checked_sub(bytes).ok_or(Stop::TooMuchWork { at: self.at })?;
-        Ok(())
+    fn check_work(&self) -> Parsed<()> {
+        if self.source.is_used_up() { Err(Stop::TooMuchWork { at: self.at }) } else { Ok(()) }
     }
 
     fn peek(&self) -> Option<u8> {
-        self.byte(self.at)
-    }
-
-    fn byte(&self, at: usize) -> Option<u8> {
-        if at < self.end { self.text.as_bytes().get(at).copied() } else { None }
-    }
-
-    fn rest(&self) -> &str {
-        self.text.get(self.at..self.end).unwrap_or_default()
+        self.source.byte(self.at)
     }
 }

@@ -13,11 +13,11 @@ impl Parser<'_> {
             return Err(self.syntax("expected a value"));
         }
         let span = Span::new(start, start + word.len());
-        let at_end = span.end == self.end;
+        let at_end = span.end == self.source.end();
         if let Some(value) = json_scalar(&word) {
             self.at = span.end;
             if at_end && !self.open.is_empty() && value.is_number() {
-                self.close_at_end(self.end, "");
+                self.close_at_end(self.source.end(), "");
             }
             return Ok(value);
         }
@@ -51,7 +51,6 @@ impl Parser<'_> {
 
     /// The characters from here to the next one that can end a value, white space at the end left out.
     fn word(&mut self, place: Place) -> Parsed<String> {
-        let rest = self.text.get(self.at..self.end).unwrap_or_default();
         let mut previous = ' ';
         let ends = |c: char| {
             let end = match c {
@@ -65,8 +64,8 @@ impl Parser<'_> {
             previous = c;
             end
         };
-        let mut word = rest.get(..rest.find(ends).unwrap_or(rest.len())).unwrap_or_default();
-        self.spend(word.len())?;
+        let mut word = self.source.slice(self.at, self.source.find(self.at, ends));
+        self.check_work()?;
         for comment in [" //", "\t//", " /*", "/*"] {
             word = word.split_once(comment).map_or(word, |(before, _)| before);
         }
@@ -95,7 +94,7 @@ impl Parser<'_> {
         }
         if number.is_empty() {
             self.lost = true;
-            self.at = self.end;
+            self.at = self.source.end();
             return Some(Value::Null);
         }
         None
@@ -113,7 +112,7 @@ impl Parser<'_> {
         self.edit(EditKind::Call, Span::new(start, start + name.len() + 1), "")?;
         self.at += name.len() + 1;
         self.space()?;
-        self.open.push(b'(');
+        self.nest(b'(')?;
         let value = if self.peek() == Some(b')') { Ok(Value::Null) } else { self.value(place) };
         self.open.pop();
         let value = value?;
@@ -123,8 +122,8 @@ impl Parser<'_> {
             self.at = start;
             return Ok(None);
         }
-        self.edit(EditKind::Call, Span::new(self.at, (self.at + 1).min(self.end)), "")?;
-        self.at = (self.at + 1).min(self.end);
+        self.edit(EditKind::Call, Span::new(self.at, (self.at + 1).min(self.source.end())), "")?;
+        self.at = (self.at + 1).min(self.source.end());
         Ok(Some(value))
     }
 }

@@ -1,4 +1,5 @@
 use super::{Parsed, Parser};
+use crate::source::Source;
 use crate::{EditKind, Level, Span};
 
 impl Parser<'_> {
@@ -9,15 +10,15 @@ impl Parser<'_> {
                 Some(b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
                 // Where comments are not read, looking for their end would be lost work.
                 Some(b'/' | b'#') if self.level < EditKind::Comment.level() => return Ok(()),
-                Some(b'/' | b'#') => match comment_end(self.text, self.at, self.end) {
+                Some(b'/' | b'#') => match comment_end(&self.source, self.at) {
                     Some(end) => {
-                        self.spend(end - self.at)?;
+                        self.check_work()?;
                         self.edit(EditKind::Comment, Span::new(self.at, end), "")?;
                         self.at = end;
                     }
                     None => return Ok(()),
                 },
-                Some(0x80..) => match self.rest().chars().next().filter(|c| is_odd_space(*c)) {
+                Some(0x80..) => match self.source.char(self.at).filter(|c| is_odd_space(*c)) {
                     Some(c) => {
                         self.edit(EditKind::Whitespace, Span::new(self.at, self.at + c.len_utf8()), " ")?;
                         self.at += c.len_utf8();
@@ -31,17 +32,17 @@ impl Parser<'_> {
 
     /// The first byte from `at` on that is neither white space nor part of a comment, at most [`LOOK_AHEAD`] bytes on.
     pub(super) fn skip_space(&self, mut at: usize) -> usize {
-        let limit = self.end.min(at + LOOK_AHEAD);
+        let limit = (at + LOOK_AHEAD).min(self.source.end());
         while at < limit {
-            match self.byte(at) {
+            match self.source.byte(at) {
                 Some(b' ' | b'\t' | b'\n' | b'\r') => at += 1,
                 Some(b'/' | b'#') if self.level >= Level::Lenient => {
-                    match comment_end(self.text, at, limit) {
+                    match comment_end(&self.source.until(limit), at) {
                         Some(end) => at = end,
                         None => break,
                     }
                 }
-                Some(0xC2) if self.byte(at + 1) == Some(0xA0) => at += 2,
+                Some(0xC2) if self.source.byte(at + 1) == Some(0xA0) => at += 2,
                 _ => break,
             }
         }
@@ -53,13 +54,12 @@ impl Parser<'_> {
 pub(super) const LOOK_AHEAD: usize = 256;
 
 /// One past the end of the comment that starts at `at`, if one does.
-fn comment_end(text: &str, at: usize, end: usize) -> Option<usize> {
-    let rest = text.get(at..end)?;
-    if let Some(body) = rest.strip_prefix("/*") {
-        return Some(body.find("*/").map_or(end, |close| at + 2 + close + 2));
+fn comment_end(source: &Source<'_>, at: usize) -> Option<usize> {
+    if source.starts_with(at, "/*") {
+        return Some(source.find_word(at + 2, "*/").map_or(source.end(), |close| close + 2));
     }
-    let is_line = rest.starts_with("//") || rest.starts_with('#');
-    is_line.then(|| rest.find('\n').map_or(end, |newline| at + newline))
+    let is_line = source.starts_with(at, "//") || source.starts_with(at, "#");
+    is_line.then(|| source.find(at, |c| c == '\n'))
 }
 
 /// White space that other languages have and JSON has not, and characters that print as nothing.

@@ -33,7 +33,7 @@ impl Parser<'_> {
         match self.peek()? {
             b'"' => Some(QUOTES[0].1),
             b'\'' | b'`' | 0x80.. => {
-                let opening = self.rest().chars().next()?;
+                let opening = self.source.char(self.at)?;
                 QUOTES.iter().find(|(open, _)| *open == opening).map(|(_, closing)| *closing)
             }
             _ => None,
@@ -45,7 +45,7 @@ impl Parser<'_> {
         let mut text = self.string(place)?.text;
         while self.level >= Level::Lenient {
             let plus = self.skip_space(self.at);
-            if self.byte(plus) != Some(b'+') {
+            if self.source.byte(plus) != Some(b'+') {
                 break;
             }
             let start = self.at;
@@ -66,15 +66,14 @@ impl Parser<'_> {
             let key = self.string(Place::Key)?;
             return Ok(if key.cut { None } else { Some(key.text) });
         }
-        let bare = self
-            .rest()
-            .find([':', '=', ',', '{', '}', '[', ']', '"', '\n', '\r'])
-            .unwrap_or(self.end - self.at);
-        let name = self.rest().get(..bare).unwrap_or_default().trim_end().to_owned();
+        let end = self
+            .source
+            .find(self.at, |c| matches!(c, ':' | '=' | ',' | '{' | '}' | '[' | ']' | '"' | '\n' | '\r'));
+        let name = self.source.slice(self.at, end).trim_end().to_owned();
         let span = Span::new(self.at, self.at + name.len());
         self.edit(EditKind::MissingQuote, span, &format!("\"{name}\""))?;
         self.at = span.end;
-        Ok(if self.skip_space(self.at) >= self.end { None } else { Some(name) })
+        Ok(if self.skip_space(self.at) >= self.source.end() { None } else { Some(name) })
     }
 
     fn string(&mut self, place: Place) -> Parsed<Text> {
@@ -103,7 +102,7 @@ impl Parser<'_> {
     /// end a value ends it.
     fn string_until(&mut self, place: Place, closing: &[char], at_delimiter: bool) -> Parsed<Text> {
         let start = self.at;
-        let opening = self.rest().chars().next().unwrap_or('"');
+        let opening = self.source.char(start).unwrap_or('"');
         if opening != '"' {
             self.edit(EditKind::Quote, Span::new(start, start + opening.len_utf8()), "\"")?;
         }
@@ -111,14 +110,14 @@ impl Parser<'_> {
         let mut out = String::new();
         let mut doubtful = false;
         loop {
-            let plain = self.plain_run();
-            out.push_str(self.rest().get(..plain).unwrap_or_default());
-            self.at += plain;
-            self.spend(plain + 1)?;
-            let Some(c) = self.rest().chars().next() else {
-                self.close_at_end(self.end, "\"");
-                let doubtful = doubtful
-                    || self.text.get(..self.end).unwrap_or_default().trim_end().ends_with(['}', ']']);
+            let plain = self.source.find(self.at, is_special);
+            out.push_str(self.source.slice(self.at, plain));
+            self.at = plain;
+            self.check_work()?;
+            let Some(c) = self.source.char(self.at) else {
+                self.close_at_end(self.source.end(), "\"");
+                let raw = self.source.slice(start, self.source.end());
+                let doubtful = doubtful || raw.trim_end().ends_with(['}', ']']);
                 return Ok(Text { text: out, cut: true, doubtful });
             };
             if at_delimiter && ends_value(c, place) {
@@ -160,19 +159,12 @@ impl Parser<'_> {
         }
     }
 
-    /// How many bytes from here on are neither a quote, nor an escape, nor a control character.
-    fn plain_run(&self) -> usize {
-        let rest = self.rest();
-        let special =
-            |c: char| c < ' ' || matches!(c, '"' | '\\' | '\'' | '`' | ',' | '}' | ']') || !c.is_ascii();
-        rest.find(special).unwrap_or(rest.len())
-    }
-
     /// Whether a quote that ends before byte `after` is the end of the string, judged by what follows it.
     fn closes(&self, after: usize, place: Place) -> bool {
         let next = self.skip_space(after);
-        let Some(byte) = self.byte(next) else { return true };
-        let new_line = self.text.get(after..next).is_some_and(|gap| gap.contains('\n'));
+        let Some(byte) = self.source.byte(next) else { return true };
+        let gap = self.source.slice(after, next);
+        let new_line = gap.contains('\n');
         match (byte, place) {
             (b':', _) => place == Place::Key,
             (b'=' | b'"' | b'\'', Place::Key) => true,
@@ -182,19 +174,20 @@ impl Parser<'_> {
             (b')', _) => self.open.contains(&b'('),
             (b',', Place::Member) => {
                 let then = self.skip_space(next + 1);
-                matches!(self.byte(then), None | Some(b'}' | b']')) || self.looks_like_key(then)
+                matches!(self.source.byte(then), None | Some(b'}' | b']')) || self.looks_like_key(then)
             }
             (b',', Place::Item) => {
                 let then = self.skip_space(next + 1);
-                self.byte(then).is_none_or(|b| starts_value(b) || matches!(b, b'}' | b']' | b','))
+                self.source.byte(then).is_none_or(|b| starts_value(b) || matches!(b, b'}' | b']' | b','))
                     || self.literal_at(then)
             }
             (b',', Place::Key) => true,
-            (b'+', _) => self.byte(self.skip_space(next + 1)).is_some_and(|b| matches!(b, b'"' | b'\'')),
+            (b'+', _) => {
+                self.source.byte(self.skip_space(next + 1)).is_some_and(|b| matches!(b, b'"' | b'\''))
+            }
             (_, Place::Member) => (new_line || matches!(byte, b'"' | b'\'')) && self.looks_like_key(next),
             (_, Place::Item) => {
-                matches!(byte, b'"' | b'\'' | b'{' | b'[')
-                    && !self.text.get(after..next).unwrap_or_default().is_empty()
+                matches!(byte, b'"' | b'\'' | b'{' | b'[') && !gap.is_empty()
                     || new_line && starts_value(byte)
             }
             (_, Place::Key | Place::Root) => false,
@@ -203,8 +196,7 @@ impl Parser<'_> {
 
     /// Whether a member's name and its colon stand at `at`. A name that the text ends in counts.
     fn looks_like_key(&self, at: usize) -> bool {
-        let window = self.text.get(at..self.end).unwrap_or_default();
-        let mut chars = window.char_indices().take_while(|(i, _)| *i < LOOK_AHEAD);
+        let mut chars = self.source.until(at + LOOK_AHEAD).chars(at);
         let Some((_, first)) = chars.next() else { return true };
         let quoted = QUOTES.iter().find(|(open, _)| *open == first).map(|(_, closing)| *closing);
         let mut escaped = false;
@@ -213,30 +205,31 @@ impl Parser<'_> {
                 _ if escaped => escaped = false,
                 (_, '\\') => escaped = true,
                 (Some(closing), c) if closing.contains(&c) => {
-                    return self.byte(self.skip_space(at + i + c.len_utf8())).is_none_or(|b| b == b':');
+                    return self.source.byte(self.skip_space(i + c.len_utf8())).is_none_or(|b| b == b':');
                 }
                 (Some(_), '\n') => return false,
                 (None, ':') => return true,
                 (None, c) if !(c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '.')) => {
-                    return c == ' ' && self.byte(self.skip_space(at + i)) == Some(b':');
+                    return c == ' ' && self.source.byte(self.skip_space(i)) == Some(b':');
                 }
                 _ => {}
             }
         }
-        at + window.len().min(LOOK_AHEAD) >= self.end
+        at + LOOK_AHEAD >= self.source.end()
     }
 
     /// Whether `true`, `false`, `null` or a Python literal stands at `at`.
     fn literal_at(&self, at: usize) -> bool {
-        let rest = self.text.get(at..self.end).unwrap_or_default();
-        let word = rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-        matches!(word, "true" | "false" | "null" | "True" | "False" | "None")
+        ["true", "false", "null", "True", "False", "None"].into_iter().any(|word| {
+            self.source.starts_with(at, word)
+                && !self.source.byte(at + word.len()).is_some_and(|b| b.is_ascii_alphanumeric())
+        })
     }
 
     /// At a raw line end: whether the next line goes on with the document, so that the closing quote is missing here.
     fn line_ends_string(&mut self, out: &mut String, place: Place) -> Parsed<bool> {
         let next = self.skip_space(self.at);
-        let quoted = self.byte(next).is_some_and(|b| matches!(b, b'"' | b'\''));
+        let quoted = self.source.byte(next).is_some_and(|b| matches!(b, b'"' | b'\''));
         if place == Place::Member && quoted && self.looks_like_key(next) {
             self.end_before(out)
         } else {
@@ -262,7 +255,7 @@ impl Parser<'_> {
     /// One escape sequence, from its backslash on.
     fn escape(&mut self, out: &mut String) -> Parsed<()> {
         let start = self.at;
-        let Some(c) = self.rest().chars().nth(1) else {
+        let Some(c) = self.source.char(start + 1) else {
             self.close_at_end(start, "");
             return Ok(());
         };
@@ -283,15 +276,13 @@ impl Parser<'_> {
 
     fn unicode_escape(&mut self, start: usize, out: &mut String) -> Parsed<()> {
         let digits = |at: usize| {
-            let hex = self.text.get(at..(at + 4).min(self.end))?;
+            let hex = self.source.slice(at, at + 4);
             let all_hex = hex.len() == 4 && hex.bytes().all(|b| b.is_ascii_hexdigit());
             if all_hex { u32::from_str_radix(hex, 16).ok() } else { None }
         };
         let first = digits(self.at);
         let second = match first {
-            Some(0xD800..=0xDBFF) if self.text.get(self.at + 4..self.at + 6) == Some("\\u") => {
-                digits(self.at + 6)
-            }
+            Some(0xD800..=0xDBFF) if self.source.starts_with(self.at + 4, "\\u") => digits(self.at + 6),
             _ => None,
         };
         if let (Some(high), Some(low @ 0xDC00..=0xDFFF)) = (first, second) {
@@ -308,7 +299,9 @@ impl Parser<'_> {
                 }
                 out.push(c);
             }
-            None if self.end - self.at < 4 && self.rest().bytes().all(|b| b.is_ascii_hexdigit()) => {
+            None if self.source.end() - self.at < 4
+                && self.source.slice(self.at, self.source.end()).bytes().all(|b| b.is_ascii_hexdigit()) =>
+            {
                 self.close_at_end(start, "");
             }
             None => {
@@ -323,7 +316,8 @@ impl Parser<'_> {
     /// characters were escaped for no reason.
     fn odd_escape(&mut self, start: usize, c: char, out: &mut String) -> Parsed<()> {
         let hex = if c == 'x' {
-            self.rest().get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok())
+            let hex = Some(self.source.slice(self.at, self.at + 2)).filter(|hex| hex.len() == 2);
+            hex.and_then(|hex| u8::from_str_radix(hex, 16).ok())
         } else {
             None
         };
@@ -348,6 +342,11 @@ impl Parser<'_> {
         self.edits.push(Edit::new(EditKind::Escape, span, ""));
         Ok(())
     }
+}
+
+/// Whether a character inside a string may mean more than itself.
+fn is_special(c: char) -> bool {
+    c < ' ' || matches!(c, '"' | '\\' | '\'' | '`' | ',' | '}' | ']') || !c.is_ascii()
 }
 
 /// Whether `c` can end a value whose closing quote is missing.

@@ -1,6 +1,6 @@
 //! Reading: what is JSON stays as it is, what is nearly JSON is read with a receipt.
 
-use formwork_json::{Candidate, EditKind, Level, ReadError, locate, read, splice};
+use formwork_json::{Candidate, Edit, EditKind, Level, ReadError, Span, locate, read, splice};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn best(text: &str, level: Level) -> Candidate {
 }
 
 fn kinds(candidate: &Candidate) -> Vec<EditKind> {
-    candidate.edits.iter().map(|edit| edit.kind).collect()
+    candidate.all_edits().iter().map(|edit| edit.kind).collect()
 }
 
 #[test]
@@ -21,7 +21,11 @@ fn clean_finds_the_document_and_says_what_it_skipped() {
         ("```json\n{\"a\": 1}\n```", json!({"a": 1}), vec![EditKind::Fence, EditKind::Fence]),
         ("```\n[1]", json!([1]), vec![EditKind::Fence]),
         ("Sure! {\"a\": 1} Bye.", json!({"a": 1}), vec![EditKind::Prose, EditKind::Prose]),
-        ("see [1]: {\"a\": \"bb\"}", json!({"a": "bb"}), vec![EditKind::Prose]),
+        (
+            "see [1]: {\"a\": \"bb\"}",
+            json!({"a": "bb"}),
+            vec![EditKind::Prose, EditKind::OtherDocument, EditKind::Prose],
+        ),
         ("<think>{\"a\": 0}</think>{\"a\": 1}", json!({"a": 1}), vec![EditKind::Reasoning]),
         ("hm, {\"a\": 0}</think>\n{\"a\": 1}", json!({"a": 1}), vec![EditKind::Reasoning]),
         ("<THINK>x</Think> 42", json!(42), vec![EditKind::Reasoning]),
@@ -38,7 +42,7 @@ fn clean_finds_the_document_and_says_what_it_skipped() {
     ] {
         let read = best(text, Level::Clean);
         assert_eq!((&read.value, kinds(&read)), (&expected, edits), "{text}");
-        assert!(read.edits.iter().all(|edit| edit.kind.level() <= Level::Clean), "{text}");
+        assert!(read.all_edits().iter().all(|edit| edit.kind.level() <= Level::Clean), "{text}");
     }
 }
 
@@ -71,7 +75,7 @@ fn lenient_reads_what_other_languages_write() {
     ] {
         let read = best(text, Level::Lenient);
         assert_eq!(read.value, expected, "{text}: {:?}", read.edits);
-        assert!(!read.edits.is_empty(), "{text}");
+        assert!(!read.all_edits().is_empty(), "{text}");
     }
 }
 
@@ -111,6 +115,50 @@ fn every_place_that_can_be_the_answer_is_a_candidate() {
     assert_eq!(values, [r#"{"b":2}"#, r#"{"c":3}"#, r#"{"a":1}"#]);
 }
 
+proptest! {
+    #[test]
+    fn every_document_is_named_beside_the_others(
+        values in prop::collection::vec(container(), 1..5), gap in "[a-z .]{0,6}[a-z][ \n]", fences: bool,
+    ) {
+        let wrapped = values.iter().map(|value| {
+            let text = serde_json::to_string(value).unwrap();
+            if fences { format!("```json\n{text}\n```\n") } else { text }
+        });
+        let text = format!("{gap}{}", wrapped.collect::<Vec<_>>().join(&gap));
+        for level in [Level::Clean, Level::Lenient] {
+            let reading = read(&text, level).unwrap();
+            let documents = reading.documents();
+            let found: Vec<&Value> = documents.iter().map(|document| &document.value).collect();
+            prop_assert_eq!(&found, &values.iter().collect::<Vec<_>>(), "{}", text);
+            for document in &documents {
+                let edits: Vec<Edit> = document.all_edits();
+                prop_assert!(edits.is_sorted_by_key(|edit| edit.span));
+                let others = edits.iter().filter(|edit| edit.kind == EditKind::OtherDocument);
+                let others: Vec<Span> = others.map(|edit| edit.span).collect();
+                let expected = documents.iter().map(|other| other.span).filter(|span| *span != document.span);
+                prop_assert_eq!(&others, &expected.collect::<Vec<_>>());
+                // All of the text is the document, or skipped and named, or white space.
+                let mut rest = text.clone().into_bytes();
+                for span in edits.iter().map(|edit| edit.span).chain([document.span]) {
+                    rest[span.range()].fill(b' ');
+                }
+                prop_assert!(rest.iter().all(u8::is_ascii_whitespace), "{}: {:?}", text, edits);
+            }
+        }
+    }
+}
+
+#[test]
+fn documents_in_a_row_are_one_array_and_each_of_them() {
+    let reading = read("{'a': 1}\n[2]\n{}", Level::Lenient).unwrap();
+    assert_eq!(reading.candidates()[0].value, json!([{"a": 1}, [2], {}]));
+    let documents: Vec<_> = reading.documents().iter().map(|document| document.value.clone()).collect();
+    assert_eq!(documents, [json!({"a": 1}), json!([2]), json!({})]);
+    let written = read("\"{\\\"a\\\": 1}\"", Level::Lenient).unwrap();
+    assert_eq!((written.candidates().len(), written.documents().len()), (2, 1));
+    assert_eq!(written.documents()[0].value, json!({"a": 1}));
+}
+
 #[test]
 fn the_unclosed_end_names_its_byte_and_what_was_added() {
     let read = best("{\"a\": [1, {\"b\": \"x", Level::Clean);
@@ -144,8 +192,9 @@ proptest! {
         let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
         for level in [Level::Strict, Level::Clean, Level::Lenient] {
             let reading = read(&format!("{lead}{text} "), level).unwrap();
-            let same = Candidate { value: value.clone(), span: formwork_json::Span::new(lead.len(), lead.len() + text.len()), edits: vec![] };
-            prop_assert_eq!(reading.candidates().last(), Some(&same));
+            let last = reading.candidates().last().unwrap();
+            let span = Span::new(lead.len(), lead.len() + text.len());
+            prop_assert_eq!((&last.value, last.span, last.all_edits()), (&value, span, vec![]));
             prop_assert!(reading.candidates().len() == 1 || level == Level::Lenient && value.is_string());
         }
     }

@@ -1,7 +1,5 @@
 //! Model text is untrusted: no panic, no hang, no span outside of the text.
 
-use std::time::{Duration, Instant};
-
 use formwork_json::{
     Incremental, JsonPath, Level, MAX_DEPTH, ReadError, line_column, locate, read, read_bytes, splice,
 };
@@ -12,8 +10,8 @@ use crate::support::text;
 const LEVELS: [Level; 3] = [Level::Strict, Level::Clean, Level::Lenient];
 
 #[test]
-fn huge_hostile_texts_end_in_an_error_soon() {
-    let n = 400_000;
+fn huge_hostile_texts_are_read_or_refused() {
+    let n = 100_000;
     let texts = [
         "[".repeat(n),
         "{\"a\":".repeat(n / 5),
@@ -33,14 +31,14 @@ fn huge_hostile_texts_end_in_an_error_soon() {
         "[/*".repeat(n / 3),
         "x(".repeat(n / 2),
         "[x(".repeat(n / 3),
+        format!("[{}", "x(\n".repeat(n / 3)),
+        "```\n{\"a\": \"x\n```\n".repeat(n / 16),
+        format!("```{}", "{x ".repeat(n / 3)),
     ];
     for text in &texts {
         for level in LEVELS {
-            let start = Instant::now();
-            let result = read(text, level);
-            // A bound against hangs, far above what it takes: not a measurement.
-            assert!(start.elapsed() < Duration::from_secs(60), "{}… at {level}", &text[..9]);
-            drop(result);
+            // That this ends soon is shown beside `read`, where the bytes that are looked at are counted.
+            drop(read(text, level));
         }
     }
     assert!(matches!(read(&texts[0], Level::Lenient), Err(ReadError::TooDeep { limit: MAX_DEPTH, .. })));
@@ -86,11 +84,11 @@ proptest! {
                     prop_assert!(!reading.candidates().is_empty());
                     for candidate in reading.candidates() {
                         prop_assert!(text.get(candidate.span.range()).is_some(), "{:?}", candidate);
-                        for edit in &candidate.edits {
+                        for edit in &candidate.all_edits() {
                             prop_assert!(text.get(edit.span.range()).is_some(), "{:?}", edit);
                             prop_assert!(edit.kind.level() <= level);
                         }
-                        prop_assert!(candidate.edits.is_sorted_by_key(|edit| edit.span) || level != Level::Clean);
+                        prop_assert!(candidate.all_edits().is_sorted_by_key(|edit| edit.span) || level != Level::Clean);
                     }
                 }
                 Err(error) => prop_assert!(error.at().is_none_or(|at| at <= text.len())),

@@ -57,6 +57,7 @@ impl Provider for Slow {
             finish: Finish::Stop,
             usage: Usage { input_tokens: 5, output_tokens: 3, ..Usage::default() },
             closed_at: None,
+            restrained: false,
             model: Some("slow-1".to_owned()),
         };
         let pieces = self.pieces.iter().map(|wait| (*wait, Delta::Text("x".to_owned())));

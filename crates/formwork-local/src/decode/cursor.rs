@@ -1,25 +1,22 @@
-/// Where in a JSON document its last byte was: as much of a lexer as closing and repetition control need.
+/// Whether the last byte of a JSON document stands in a string: as much of a lexer as the restraint needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cursor {
     in_string: bool,
     escaped: bool,
-    /// In a number or a word like `true`.
-    in_scalar: bool,
 }
 
 impl Cursor {
-    /// Goes over more bytes and counts those that begin something that has to be completed later: a container, a
-    /// member, an item, a string, a number, a word.
-    pub(crate) fn advance(&mut self, bytes: &[u8]) -> usize {
-        bytes.iter().filter(|byte| self.step(**byte)).count()
+    /// Goes over more bytes.
+    pub(crate) fn advance(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.step(*byte));
     }
 
-    /// Whether the next byte belongs to a string.
+    /// Returns whether the next byte belongs to a string.
     pub(crate) const fn in_string(self) -> bool {
         self.in_string
     }
 
-    /// Whether these bytes end the string that is being written.
+    /// Returns whether these bytes end the string that is being written.
     pub(crate) fn ends_string(mut self, bytes: &[u8]) -> bool {
         bytes.iter().any(|byte| {
             self.step(*byte);
@@ -27,27 +24,13 @@ impl Cursor {
         })
     }
 
-    fn step(&mut self, byte: u8) -> bool {
-        if self.in_string {
-            match byte {
-                _ if self.escaped => self.escaped = false,
-                b'\\' => self.escaped = true,
-                b'"' => self.in_string = false,
-                _ => {}
-            }
-            return false;
+    const fn step(&mut self, byte: u8) {
+        match byte {
+            _ if self.escaped => self.escaped = false,
+            b'\\' if self.in_string => self.escaped = true,
+            b'"' => self.in_string = !self.in_string,
+            _ => {}
         }
-        let scalar = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
-        let begins = match byte {
-            b'"' => {
-                self.in_string = true;
-                true
-            }
-            b'{' | b'[' | b',' | b':' => true,
-            _ => scalar && !self.in_scalar,
-        };
-        self.in_scalar = scalar;
-        begins
     }
 }
 
@@ -56,13 +39,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_escapes_and_beginnings_are_told_apart() {
+    fn escaped_quotes_end_no_string() {
         let mut cursor = Cursor::default();
-        assert_eq!(cursor.advance(br#"{"a\""#), 2);
-        assert!(cursor.in_string());
-        assert_eq!(cursor.advance(br#",[{": 12"#), 2);
+        cursor.advance(br#"{"a\""#);
+        assert!(cursor.in_string() && !cursor.ends_string(b"b") && cursor.ends_string(br#"b": "#));
+        cursor.advance(br#",[{": 12"#);
         assert!(!cursor.in_string());
-        assert_eq!(cursor.advance(b"34"), 0);
-        assert_eq!(cursor.advance(b", true}"), 2);
     }
 }

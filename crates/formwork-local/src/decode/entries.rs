@@ -25,6 +25,8 @@ pub(crate) struct Entries {
 #[derive(Debug)]
 struct Container {
     is_array: bool,
+    /// Where in the text it begins.
+    start: usize,
     /// Where in the text the entry begins that is being written.
     entry: usize,
     /// How often each long entry came.
@@ -51,6 +53,7 @@ impl Entries {
             match event {
                 Event::Open => self.open.push(Container {
                     is_array: *byte == b'[',
+                    start: entry - 1,
                     entry,
                     long: HashMap::new(),
                     short: (Vec::new(), 0),
@@ -82,6 +85,19 @@ impl Entries {
         if let Some(container) = self.open.last_mut() {
             container.full = true;
         }
+    }
+
+    /// Returns the text of the innermost open container so far.
+    pub(crate) fn container(&self) -> &[u8] {
+        let start = self.open.last().map_or(self.text.len(), |container| container.start);
+        self.text.get(start..).unwrap_or_default()
+    }
+
+    /// Returns whether these bytes would end the innermost open container, before anything else that is structure.
+    pub(crate) fn ends(&self, bytes: &[u8]) -> bool {
+        let (mut in_string, mut escaped) = (self.in_string, self.escaped);
+        let mut events = bytes.iter().map(|byte| step(&mut in_string, &mut escaped, *byte));
+        events.find(|event| *event != Event::None) == Some(Event::Close)
     }
 
     /// Whether these bytes would go on with a container that should end.

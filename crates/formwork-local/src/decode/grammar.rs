@@ -1,18 +1,19 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use llguidance::api::TopLevelGrammar;
 use llguidance::earley::SlicedBiasComputer;
 use llguidance::{Matcher, ParserFactory};
 use serde_json::{Value, json};
 use toktrie::{InferenceCapabilities, TokEnv, TokTrie};
 
-use super::closing::Closer;
+use super::chart::Chart;
 use super::restraint::Table;
-use crate::error::one_line;
+use crate::error::{one_line, panic_text};
 
 /// What turns schemas into constraints on one model's tokens.
 pub(crate) struct Grammar {
     factory: ParserFactory,
     environment: TokEnv,
-    closer: Closer,
     table: Table,
 }
 
@@ -26,30 +27,26 @@ impl Grammar {
             .map_err(|error| one_line(&error.to_string()))?;
         // It would write to stderr, which belongs to the program.
         factory.quiet();
-        let trie = environment.tok_trie();
-        let (closer, table) = (Closer::new(trie), Table::new(trie));
-        Ok(Self { factory, environment: environment.clone(), closer, table })
+        let table = Table::new(environment.tok_trie());
+        Ok(Self { factory, environment: environment.clone(), table })
     }
 
-    /// A matcher at the beginning of a document.
+    /// Returns what is needed to write a document of a schema, before its first byte: the matcher says what may come
+    /// next, the chart how far it is to the end.
     ///
     /// # Errors
-    /// What of the schema cannot be enforced, on one line.
-    pub(crate) fn matcher(&self, schema: &Value) -> Result<Matcher, String> {
+    /// Returns, on one line, what of the schema cannot be enforced.
+    pub(crate) fn begin(&self, schema: &Value) -> Result<(Matcher, Chart), String> {
         let grammar = TopLevelGrammar::from_json_schema(spaced(schema));
-        let matcher = Matcher::new(self.factory.create_parser(grammar));
-        match matcher.get_error() {
-            Some(error) => Err(one_line(&error)),
-            None => Ok(matcher),
-        }
+        let parser = self.factory.create_parser(grammar).map_err(|error| one_line(&error.to_string()))?;
+        let chart = catch_unwind(AssertUnwindSafe(|| Chart::new(parser.parser.grammar())))
+            .unwrap_or_else(|panic| Err(panic_text(&*panic)))
+            .map_err(|error| one_line(&error))?;
+        Ok((Matcher::new(Ok(parser)), chart))
     }
 
     pub(crate) fn trie(&self) -> &TokTrie {
         self.environment.tok_trie()
-    }
-
-    pub(crate) const fn closer(&self) -> &Closer {
-        &self.closer
     }
 
     pub(crate) const fn table(&self) -> &Table {
@@ -57,17 +54,16 @@ impl Grammar {
     }
 }
 
-/// The schema with the one way of writing that models know best: a space after each comma and colon, no other white
-/// space. Without it a small model loses its way in white space and copies values wrongly.
+/// Returns the schema with the one way of writing that models know best: a space after each comma and colon, no other
+/// white space. Without it a small model loses its way in white space and copies values wrongly.
 fn spaced(schema: &Value) -> Value {
     let guidance = json!({"whitespace_flexible": false, "item_separator": ", ", "key_separator": ": "});
-    let mut schema = schema.clone();
-    match &mut schema {
-        Value::Object(members) => {
-            members.entry("x-guidance").or_insert(guidance);
+    match schema.clone() {
+        Value::Object(mut members) => {
+            members.insert("x-guidance".to_owned(), guidance);
+            Value::Object(members)
         }
-        Value::Bool(true) => schema = json!({"x-guidance": guidance}),
-        _ => {}
+        Value::Bool(true) => json!({"x-guidance": guidance}),
+        other => other,
     }
-    schema
 }

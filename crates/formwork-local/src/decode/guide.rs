@@ -3,12 +3,13 @@ use llguidance::Matcher;
 use serde_json::Value;
 use toktrie::{SimpleVob, TokenId};
 
-use super::bounds::growth;
-use super::closing::is_complete;
+use super::chart::Chart;
 use super::cursor::Cursor;
 use super::grammar::Grammar;
 use super::narrowing::Narrowing;
-use super::restraint::{Restraint, Wanted};
+use super::number::Number;
+use super::restraint::{Restrained, Wanted, without};
+use crate::Restraint;
 use crate::error::one_line;
 
 /// The tokens that are kept back for each rule that has not narrowed yet: what it leaves may be longer than the shortest
@@ -17,25 +18,21 @@ const RESERVE: usize = 8;
 
 /// Keeps an answer to a schema, and sees to it that it can always be completed in the tokens that are left.
 ///
-/// The invariant: from every state that is taken there is a way to the end of the document that fits. An upper bound on
-/// that way's length is carried along, and a dry run finds the exact length only when the bound no longer fits.
+/// The invariant: from every state that is taken there is a way to the end of the document that fits into the tokens
+/// that are left. [`Chart`] knows the shortest one in bytes after every token.
 pub(crate) struct Guide<'g> {
     grammar: &'g Grammar,
     matcher: Matcher,
+    chart: Chart,
     cursor: Cursor,
-    restraint: Restraint,
-    /// What beginning one more thing may add to the way to the end.
-    growth: usize,
-    /// At least as long as the way to the end from here.
-    bound: usize,
-    /// The way to the end that was found last.
-    path: Vec<TokenId>,
-    /// Whether that one starts here.
-    is_current: bool,
+    number: Number,
+    restrained: Option<Restrained>,
     /// What rules make of the schema on the way.
     narrowing: Option<Narrowing>,
     /// The tokens so far, where a rule may yet ask for them.
     taken: Vec<TokenId>,
+    /// The tokens that nothing else may come before.
+    forced: Vec<TokenId>,
 }
 
 /// Why there is no [`Guide`].
@@ -57,79 +54,81 @@ pub(crate) enum Taken {
 }
 
 impl<'g> Guide<'g> {
-    /// At the beginning of a document that keeps to these rules and may have `room` tokens, of at most `most` that any
-    /// answer may have.
+    /// Returns the guide of a document that keeps to these rules and may have `room` tokens, before its first token.
     pub(crate) fn new(
         grammar: &'g Grammar,
         schema: &Value,
         rules: &[Rule],
         room: usize,
-        most: usize,
+        restraint: Restraint,
     ) -> Result<Self, Unguided> {
-        let matcher = grammar.matcher(schema).map_err(Unguided::Schema)?;
-        let cursor = Cursor::default();
-        let path = grammar.closer().close(grammar.trie(), &matcher, cursor, most);
-        let narrowing = Narrowing::new(schema, rules);
-        let reserve = reserve(narrowing.as_ref());
-        let path = path.ok_or_else(|| {
-            Unguided::Schema(format!("no document of the schema was found that has at most {most} tokens"))
-        })?;
-        if path.len() + reserve > room {
-            return Err(Unguided::Short(path.len() + reserve));
-        }
-        Ok(Self {
+        let (matcher, chart) = grammar.begin(schema).map_err(Unguided::Schema)?;
+        let restrained = (restraint == Restraint::TinyModel).then(|| Restrained::new(schema, room));
+        let mut guide = Self {
             grammar,
             matcher,
-            cursor,
-            restraint: Restraint::new(room),
-            growth: growth(schema),
-            bound: path.len(),
-            path,
-            is_current: true,
-            narrowing,
+            chart,
+            cursor: Cursor::default(),
+            number: Number::default(),
+            restrained,
+            narrowing: Narrowing::new(schema, rules),
             taken: Vec::new(),
-        })
+            forced: Vec::new(),
+        };
+        let forced = guide.matcher.consume_ff_tokens();
+        guide.read(&forced).map_err(Unguided::Schema)?;
+        guide.follow(&forced);
+        let Some(way) = guide.way() else {
+            return Err(Unguided::Schema("no document of the schema was found".to_owned()));
+        };
+        let least = forced.len() + way.len() + guide.reserve();
+        guide.forced = forced;
+        if least > room { Err(Unguided::Short(least)) } else { Ok(guide) }
     }
 
-    /// Takes the tokens that nothing else may come before.
+    /// Returns the tokens that nothing else may come before.
     pub(crate) fn forced(&mut self) -> Vec<TokenId> {
-        let forced = self.matcher.consume_ff_tokens();
-        if !forced.is_empty() {
-            self.follow(&forced);
-            self.bound = self.bound.saturating_sub(forced.len());
-            // They are the beginning of every way to the end; the rest of the known one may have other tokens.
-            self.is_current = false;
-        }
-        forced
+        std::mem::take(&mut self.forced)
     }
 
-    /// Whether the document is complete and nothing can follow.
+    /// Returns whether the document is complete and nothing can follow.
     pub(crate) fn is_done(&self) -> bool {
         self.matcher.is_stopped() && !self.matcher.is_error()
     }
 
-    /// The tokens that may come next, of which there are `room` left.
+    /// Returns the tokens that may come next.
     ///
     /// # Errors
-    /// What llguidance says, as for a state that has become too large.
-    pub(crate) fn mask(&mut self, room: usize) -> Result<SimpleVob, String> {
+    /// Returns what llguidance says, for example of a state that has become too large.
+    pub(crate) fn mask(&mut self) -> Result<SimpleVob, String> {
         let mut mask = self.matcher.compute_mask().map_err(|error| one_line(&error.to_string()))?;
-        if let Some(wanted) = self.restraint.wanted() {
-            let share = self.share(wanted, room);
-            self.restraint.grant(wanted, share);
+        if !self.number.is_empty() {
+            let trie = self.grammar.trie();
+            let numbers = self.grammar.table().numbers();
+            without(&mut mask, numbers, |token| self.number.is_unreadable(trie.token(token)));
         }
-        self.restraint.apply(self.grammar.trie(), self.grammar.table(), self.cursor, &mut mask);
         Ok(mask)
     }
 
-    /// The tokens that what is being written may take from here on: as many as each of the members still to come gets.
-    fn share(&self, wanted: Wanted, room: usize) -> usize {
-        let trie = self.grammar.trie();
-        let Some(path) = self.grammar.closer().close(trie, &self.matcher, self.cursor, room) else {
-            return 0;
-        };
+    /// Returns what the restraint for tiny models leaves of a mask, if that takes this token out of it. `room` tokens are
+    /// left.
+    pub(crate) fn restrain(&mut self, token: TokenId, mask: &SimpleVob, room: usize) -> Option<SimpleVob> {
+        if let Some(wanted) = self.restrained.as_ref()?.wanted() {
+            let share = self.share(wanted, room);
+            self.restrained.as_mut()?.grant(wanted, share);
+        }
+        let mut left = mask.clone();
+        let (trie, table) = (self.grammar.trie(), self.grammar.table());
+        self.restrained.as_mut()?.apply(trie, table, self.cursor, &self.number, &mut left);
+        (!left.is_allowed(token)).then_some(left)
+    }
+
+    /// Returns the tokens that what is being written may take from here on: as many as each of the members still to come
+    /// gets.
+    fn share(&mut self, wanted: Wanted, room: usize) -> usize {
+        let Some(way) = self.way() else { return 0 };
         let mut cursor = self.cursor;
-        let members = trie.decode(&path).into_iter().filter(|byte| {
+        let members = self.grammar.trie().decode(&way).into_iter().filter(|byte| {
             let counts = !cursor.in_string() && *byte == b':';
             cursor.advance(&[*byte]);
             counts
@@ -137,49 +136,34 @@ impl<'g> Guide<'g> {
         // An array shares with itself as well: what of the item is still to come is no other field's.
         let others = members.count() + usize::from(wanted == Wanted::Array);
         // Some stay in reserve, for a character or a word that has to be finished first.
-        room.saturating_sub(path.len() + 16) / (others + 1)
+        room.saturating_sub(way.len() + 16) / (others + 1)
     }
 
     /// Takes a token that the mask allows and those that it forces, if the rest fits into the `room` tokens.
     ///
     /// # Errors
-    /// What llguidance says.
+    /// Returns what llguidance says.
     pub(crate) fn take(&mut self, token: TokenId, room: usize) -> Result<Taken, String> {
-        let left = room;
-        let room = room.saturating_sub(reserve(self.narrowing.as_ref()));
-        let mut cursor = self.cursor;
-        let begun = cursor.advance(self.grammar.trie().token(token));
-        // One more than has begun: an alternative may be chosen in the middle of a string, a number gain an exponent.
-        let bound = self.bound.saturating_add((begun + 1).saturating_mul(self.growth));
-        let fits = bound.saturating_add(1) <= room;
-        let mut next = if fits { None } else { Some(self.matcher.clone()) };
-        let matcher = next.as_mut().unwrap_or(&mut self.matcher);
-        matcher.consume_token(token).map_err(|error| one_line(&error.to_string()))?;
+        let before = self.chart.mark();
+        self.matcher.consume_token(token).map_err(|error| one_line(&error.to_string()))?;
         let mut tokens = vec![token];
-        let forced = matcher.consume_ff_tokens();
-        tokens.extend(&forced);
-        match next {
-            None => {
-                let grown = self.bound.saturating_add(begun.saturating_mul(self.growth)).saturating_add(8);
-                self.bound = grown.saturating_sub(forced.len());
-                self.is_current = false;
-            }
-            Some(next) => {
-                for token in &forced {
-                    cursor.advance(self.grammar.trie().token(*token));
-                }
-                let path =
-                    room.checked_sub(tokens.len()).and_then(|room| self.way(&next, cursor, &tokens, room));
-                let Some(path) = path else { return Ok(Taken::NoRoom) };
-                self.matcher = next;
-                self.bound = path.len();
-                self.path = path;
-                self.is_current = true;
-            }
+        tokens.extend(self.matcher.consume_ff_tokens());
+        self.read(&tokens)?;
+        let left = room.saturating_sub(tokens.len());
+        if tokens.len() > room || !self.fits(left.saturating_sub(self.reserve())) {
+            self.chart.back_to(before);
+            return Ok(Taken::NoRoom);
         }
         self.follow(&tokens);
-        self.narrow(left.saturating_sub(tokens.len()));
+        self.narrow(left);
         Ok(Taken::Tokens(tokens))
+    }
+
+    /// Returns whether the shortest way to the end fits into so many tokens.
+    fn fits(&mut self, room: usize) -> bool {
+        // No token is shorter than a byte, so that hardly any way has to be made into tokens.
+        let Some(bytes) = self.chart.distance() else { return false };
+        bytes <= room || self.way().is_some_and(|way| way.len() <= room)
     }
 
     /// Goes on with a tighter schema where what was written decides about what comes, if the rest of that fits into the
@@ -187,55 +171,43 @@ impl<'g> Guide<'g> {
     fn narrow(&mut self, room: usize) {
         let Some(narrowing) = &mut self.narrowing else { return };
         let Some(schema) = narrowing.due() else { return };
-        let Ok(mut matcher) = self.grammar.matcher(schema) else { return };
-        if matcher.consume_tokens(&self.taken).is_err() {
+        let Ok((mut matcher, mut chart)) = self.grammar.begin(schema) else { return };
+        let trie = self.grammar.trie();
+        if matcher.consume_tokens(&self.taken).is_err() || chart.read(&trie.decode_raw(&self.taken)).is_err()
+        {
             return;
         }
-        let Some(path) = self.grammar.closer().close(self.grammar.trie(), &matcher, self.cursor, room) else {
-            return;
-        };
-        self.growth = self.growth.max(growth(schema));
-        self.matcher = matcher;
-        self.bound = path.len();
-        self.path = path;
-        self.is_current = true;
+        std::mem::swap(&mut self.chart, &mut chart);
+        if self.fits(room.saturating_sub(self.reserve())) {
+            self.matcher = matcher;
+        } else {
+            self.chart = chart;
+        }
     }
 
-    /// A way to the end from a state after `taken`, of at most `room` tokens.
-    fn way(&self, next: &Matcher, cursor: Cursor, taken: &[TokenId], room: usize) -> Option<Vec<TokenId>> {
-        // Mostly the way from before still leads out, and walking it is far cheaper than finding one.
-        let old = self.path.strip_prefix(taken).unwrap_or(&self.path);
-        // But not with what it wanted to invent here: a digit or a filler, where there is something now.
-        let ends = old.first().is_none_or(|token| {
-            let first = self.grammar.trie().token(*token).first();
-            first.is_some_and(|byte| b"\"]},: ".contains(byte))
-        });
-        if old.len() <= room && (ends || old.len() < self.path.len()) {
-            let mut walker = next.clone();
-            if walker.consume_tokens(old).is_ok() && is_complete(&mut walker) == Some(true) {
-                return Some(old.to_vec());
-            }
-        }
-        self.grammar.closer().close(self.grammar.trie(), next, cursor, room)
+    /// Returns the shortest way to the end of the document, in tokens.
+    pub(crate) fn way(&mut self) -> Option<Vec<TokenId>> {
+        let way = self.chart.way()?;
+        let trie = self.grammar.trie();
+        let tokens = trie.greedy_tokenize(&way);
+        // A vocabulary may lack a byte, and then leaves it out.
+        (trie.decode_raw(&tokens) == way).then_some(tokens)
     }
 
-    /// The way to the end of the document; it fits into `room` unless a bound was too low, and then is as short as one
-    /// is found.
-    pub(crate) fn close(&mut self, room: usize) -> Option<Vec<TokenId>> {
-        /// Rather a few tokens too many than half a document.
-        const MORE: usize = 1024;
-        if self.is_current && self.path.len() <= room {
-            return Some(std::mem::take(&mut self.path));
-        }
-        let close = |room| self.way(&self.matcher, self.cursor, &[], room);
-        close(room).or_else(|| close(room + MORE))
+    /// Reads tokens into the chart, which takes what the matcher takes.
+    fn read(&mut self, tokens: &[TokenId]) -> Result<(), String> {
+        let bytes = self.grammar.trie().decode_raw(tokens);
+        self.chart.read(&bytes).map_err(|_| "the matcher and the chart of the schema differ".to_owned())
     }
 
     fn follow(&mut self, tokens: &[TokenId]) {
         for token in tokens {
             let (before, bytes) = (self.cursor, self.grammar.trie().token(*token));
             self.cursor.advance(bytes);
-            self.restraint.push(*token, bytes, before, self.cursor);
+            self.number.push(bytes, self.cursor);
+            if let Some(restrained) = &mut self.restrained {
+                restrained.push(*token, bytes, before, self.cursor);
+            }
             if let Some(narrowing) = &mut self.narrowing {
                 narrowing.push(bytes);
             }
@@ -244,8 +216,9 @@ impl<'g> Guide<'g> {
             self.taken.extend(tokens);
         }
     }
-}
 
-fn reserve(narrowing: Option<&Narrowing>) -> usize {
-    narrowing.map_or(0, Narrowing::waiting) * RESERVE
+    /// Returns the tokens that are kept back for rules that have not narrowed yet.
+    fn reserve(&self) -> usize {
+        self.narrowing.as_ref().map_or(0, Narrowing::waiting) * RESERVE
+    }
 }

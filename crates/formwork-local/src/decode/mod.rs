@@ -1,14 +1,16 @@
 //! From what a model expects to an answer: constraint, choice, closing.
 
-mod bounds;
-mod closing;
+mod chart;
 mod cursor;
 mod entries;
 mod grammar;
 mod guide;
+mod lexemes;
 mod narrowing;
+mod number;
 mod repetition;
 mod restraint;
+mod rules;
 mod sampler;
 mod utf8;
 
@@ -27,6 +29,8 @@ use utf8::Utf8;
 pub(crate) enum Halt {
     /// Nobody reads it any more.
     Dropped,
+    /// The deadline has passed.
+    Late,
     /// It failed.
     Fault(Fault),
 }
@@ -48,6 +52,8 @@ pub(crate) struct Ended {
     pub(crate) tokens: usize,
     /// The byte from which on the model did not write it.
     pub(crate) closed_at: Option<usize>,
+    /// Whether the restraint for tiny models changed what the model would have written.
+    pub(crate) restrained: bool,
 }
 
 /// One answer in the making.
@@ -64,7 +70,8 @@ pub(crate) struct Decoder<'d> {
 impl Decoder<'_> {
     /// Writes the answer to a dialogue whose last tokens are `pending`: those that the host has not looked at.
     pub(crate) fn run(mut self, mut pending: Vec<TokenId>, host: &mut impl Host) -> Result<Ended, Halt> {
-        let mut answer = Answer { trie: self.trie, text: Utf8::default(), tokens: 0 };
+        let mut answer =
+            Answer { trie: self.trie, text: Utf8::default(), tokens: 0, chosen: 0, restrained: false };
         if let Some(guide) = &mut self.guide {
             let forced = guide.forced();
             answer.push(&forced, host);
@@ -78,13 +85,13 @@ impl Decoder<'_> {
             if left == 0 {
                 return Ok(self.close(answer, host));
             }
-            let logits = host.next(&pending)?;
-            let mask = match &mut self.guide {
-                Some(guide) => Some(guide.mask(left).map_err(failed)?),
-                None => None,
+            let logits = match host.next(&pending) {
+                // What the model has said so far is worth more than the news that it took too long.
+                Err(Halt::Late) if answer.chosen > 0 => return Ok(self.close(answer, host)),
+                logits => logits?,
             };
-            let token = self.sampler.pick(&logits, mask.as_ref());
-            let token = token.ok_or_else(|| failed("no token may come next".to_owned()))?;
+            let token = self.choose(&logits, left, &mut answer)?;
+            answer.chosen += 1;
             if self.ends.contains(&token) {
                 return Ok(answer.end(Finish::Stop, None, host));
             }
@@ -99,15 +106,25 @@ impl Decoder<'_> {
         }
     }
 
+    /// Chooses the next token of an answer that has room for `left` more.
+    fn choose(&mut self, logits: &[f32], left: usize, answer: &mut Answer<'_>) -> Result<TokenId, Halt> {
+        let none = || failed("no token may come next".to_owned());
+        let Some(guide) = &mut self.guide else { return self.sampler.pick(logits, None).ok_or_else(none) };
+        let mask = guide.mask().map_err(failed)?;
+        let token = self.sampler.pick(logits, Some(&mask)).ok_or_else(none)?;
+        let Some(mask) = guide.restrain(token, &mask, left) else { return Ok(token) };
+        answer.restrained = true;
+        self.sampler.pick(logits, Some(&mask)).ok_or_else(none)
+    }
+
     /// Ends the answer without the model.
     fn close(&mut self, mut answer: Answer<'_>, host: &mut impl Host) -> Ended {
-        let left = self.room.saturating_sub(answer.tokens);
-        let path = self.guide.as_mut().and_then(|guide| guide.close(left));
+        let way = self.guide.as_mut().and_then(Guide::way);
         // Bytes of a character that was begun are the model's; the character as a whole is not.
         let at = answer.text.len();
-        match path {
-            Some(path) => {
-                answer.push(&path, host);
+        match way {
+            Some(way) => {
+                answer.push(&way, host);
                 answer.end(Finish::Length, Some(at), host)
             }
             None => answer.end(Finish::Length, None, host),
@@ -119,7 +136,10 @@ impl Decoder<'_> {
 struct Answer<'a> {
     trie: &'a TokTrie,
     text: Utf8,
+    /// Its tokens, and how many of them the model chose.
     tokens: usize,
+    chosen: usize,
+    restrained: bool,
 }
 
 impl Answer<'_> {
@@ -136,7 +156,7 @@ impl Answer<'_> {
         if !rest.is_empty() {
             host.emit(rest);
         }
-        Ended { finish, tokens: self.tokens, closed_at }
+        Ended { finish, tokens: self.tokens, closed_at, restrained: self.restrained }
     }
 }
 

@@ -1,7 +1,10 @@
+use formwork_core::spaced;
+use serde_json::Value;
 use toktrie::{SimpleVob, TokTrie, TokenId};
 
 use super::cursor::Cursor;
 use super::entries::Entries;
+use super::number::{Number, is_numeric};
 use super::repetition::Repetition;
 
 /// The most characters of a number, more than a double needs.
@@ -24,7 +27,8 @@ const MOST_DETOURS: u32 = 4;
 pub(crate) struct Table {
     quotes: Vec<TokenId>,
     commas: Vec<TokenId>,
-    /// Those that may go on with a number.
+    closers: Vec<TokenId>,
+    /// Tokens that can continue a number.
     numbers: Vec<TokenId>,
 }
 
@@ -36,8 +40,14 @@ impl Table {
         Self {
             quotes: find(&|bytes| bytes.contains(&b'"')),
             commas: find(&|bytes| bytes.contains(&b',')),
+            closers: find(&|bytes| bytes.iter().any(|byte| matches!(byte, b']' | b'}'))),
             numbers: find(&|bytes| bytes.first().is_some_and(|byte| is_numeric(*byte))),
         }
+    }
+
+    /// Returns the tokens that can continue a number.
+    pub(crate) fn numbers(&self) -> &[TokenId] {
+        &self.numbers
     }
 }
 
@@ -50,17 +60,20 @@ pub(crate) enum Wanted {
     Array,
 }
 
-/// Keeps a document from running away where the schema would let it: strings, lists and numbers that never end.
+/// Keeps a document from running away where the schema would let it: strings, lists and numbers that never end. It is
+/// [`Restraint::TinyModel`](crate::Restraint::TinyModel) at work.
 ///
-/// It only ever takes tokens out of those that the schema allows, and none where that would leave nothing: so the model
-/// ends what ran away in its own words, and goes on with the rest of the document.
+/// It only ever takes tokens out of those that the schema allows, none where that would leave nothing, and none that one
+/// of the schema's own constants goes on with: so the model ends what ran away in its own words, and goes on with the
+/// rest of the document.
 #[derive(Debug)]
-pub(crate) struct Restraint {
+pub(crate) struct Restrained {
+    literals: Literals,
     repetition: Repetition,
     entries: Entries,
-    /// Tokens of the string, and the text of the number, that is being written.
+    /// The tokens and the text of the string that is being written.
     string: usize,
-    number: Vec<u8>,
+    string_text: Vec<u8>,
     detours: u32,
     /// So many tokens a string may have before it has to share what is left.
     free: usize,
@@ -72,14 +85,77 @@ pub(crate) struct Restraint {
     depth: usize,
 }
 
-impl Restraint {
-    /// At the beginning of a document that may have `room` tokens.
-    pub(crate) fn new(room: usize) -> Self {
+/// The values that a schema names itself, as JSON text. What is on the way to one of them is left alone.
+#[derive(Debug, Default)]
+struct Literals {
+    strings: Vec<String>,
+    containers: Vec<String>,
+    /// The characters of the longest number.
+    longest_number: usize,
+}
+
+impl Literals {
+    /// Collects the constants, the names and the bounds of a schema.
+    fn of(schema: &Value) -> Self {
+        let mut literals = Self::default();
+        literals.visit(schema);
+        literals
+    }
+
+    fn visit(&mut self, part: &Value) {
+        match part {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    // Whatever the place: a text too many does no harm.
+                    self.strings.push(Value::from(name.as_str()).to_string());
+                    match (name.as_str(), member) {
+                        ("const", value) => self.add(value),
+                        ("enum", Value::Array(values)) => values.iter().for_each(|value| self.add(value)),
+                        (_, Value::Number(number)) => self.add_number(&number.to_string()),
+                        _ => {}
+                    }
+                    self.visit(member);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.visit(item)),
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, value: &Value) {
+        match value {
+            Value::String(_) => self.strings.push(value.to_string()),
+            Value::Number(number) => self.add_number(&number.to_string()),
+            Value::Array(items) => {
+                self.containers.push(spaced(value));
+                items.iter().for_each(|item| self.add(item));
+            }
+            Value::Object(members) => {
+                self.containers.push(spaced(value));
+                members.values().for_each(|member| self.add(member));
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    fn add_number(&mut self, text: &str) {
+        self.longest_number = self.longest_number.max(text.len());
+    }
+}
+
+fn one_begins(literals: &[String], text: &[u8]) -> bool {
+    literals.iter().any(|literal| literal.as_bytes().starts_with(text))
+}
+
+impl Restrained {
+    /// Returns the restraint of a document of this schema that may have `room` tokens, before its first token.
+    pub(crate) fn new(schema: &Value, room: usize) -> Self {
         Self {
+            literals: Literals::of(schema),
             repetition: Repetition::default(),
             entries: Entries::default(),
             string: 0,
-            number: Vec::new(),
+            string_text: Vec::new(),
             detours: 0,
             free: (room / 16).clamp(4, 32),
             string_limit: None,
@@ -99,12 +175,10 @@ impl Restraint {
         } else {
             (self.string, self.string_limit, self.detours) = (0, None, 0);
         }
-        let tail = bytes.iter().rev().take_while(|byte| is_numeric(**byte)).count();
-        if after.in_string() || tail < bytes.len() {
-            self.number.clear();
-        }
-        if !after.in_string() {
-            self.number.extend_from_slice(bytes.get(bytes.len() - tail..).unwrap_or_default());
+        match opened(bytes, before) {
+            Some(at) => self.string_text = bytes.get(at..).unwrap_or_default().to_vec(),
+            None if after.in_string() => self.string_text.extend_from_slice(bytes),
+            None => self.string_text.clear(),
         }
         self.repetition.push(token, inside);
         self.entries.advance(bytes);
@@ -133,15 +207,30 @@ impl Restraint {
     }
 
     /// Takes out of the mask what would go on with something that should end.
-    pub(crate) fn apply(&mut self, trie: &TokTrie, table: &Table, cursor: Cursor, mask: &mut SimpleVob) {
+    pub(crate) fn apply(
+        &mut self,
+        trie: &TokTrie,
+        table: &Table,
+        cursor: Cursor,
+        number: &Number,
+        mask: &mut SimpleVob,
+    ) {
         if cursor.in_string() {
             let long = self.string_limit.is_some_and(|limit| self.string >= limit);
-            if long || self.detours >= MOST_DETOURS {
-                only(mask, &table.quotes, |token| cursor.ends_string(trie.token(token)));
+            let is_stopped = long || self.detours >= MOST_DETOURS;
+            let banned = self.repetition.banned();
+            if (is_stopped || !banned.is_empty()) && !one_begins(&self.literals.strings, &self.string_text) {
+                if is_stopped {
+                    only(mask, &table.quotes, |token| cursor.ends_string(trie.token(token)));
+                }
+                without(mask, &banned, |_| true);
             }
-            without(mask, &self.repetition.banned(), |_| true);
-        } else if !self.number.is_empty() {
-            without(mask, &table.numbers, |token| is_excessive(&self.number, trie.token(token)));
+        } else if !number.is_empty() {
+            let spared = self.literals.longest_number;
+            let (integer, other, digits) = (LONGEST_INTEGER, LONGEST_NUMBER, LONGEST_EXPONENT);
+            without(mask, table.numbers(), |token| {
+                number.is_longer(trie.token(token), integer, other, digits, spared)
+            });
         }
         if self
             .array_limits
@@ -150,27 +239,33 @@ impl Restraint {
         {
             self.entries.fill();
         }
-        without(mask, &table.commas, |token| self.entries.goes_on(trie.token(token)));
+        // A number that no bracket may follow would only become another number.
+        let may_end = number.is_empty()
+            || table
+                .closers
+                .iter()
+                .any(|token| mask.is_allowed(*token) && self.entries.ends(trie.token(*token)));
+        if may_end && !one_begins(&self.literals.containers, self.entries.container()) {
+            without(mask, &table.commas, |token| self.entries.goes_on(trie.token(token)));
+        }
     }
 }
 
-/// Whether a byte outside of strings may belong to a number.
-const fn is_numeric(byte: u8) -> bool {
-    byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e' | b'E')
-}
-
-/// Whether a number would become longer than any that means something.
-fn is_excessive(number: &[u8], more: &[u8]) -> bool {
-    let text: Vec<u8> = number.iter().chain(more).copied().take_while(|byte| is_numeric(*byte)).collect();
-    let exponent = text.iter().rposition(|byte| matches!(byte, b'e' | b'E'));
-    let exponent = exponent.map_or(0, |at| text[at..].iter().filter(|byte| byte.is_ascii_digit()).count());
-    let is_integer = text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-');
-    let most = if is_integer { LONGEST_INTEGER } else { LONGEST_NUMBER };
-    text.len() > most || exponent > LONGEST_EXPONENT
+/// Returns where in these bytes the string begins that they leave open, if they begin one.
+fn opened(bytes: &[u8], mut cursor: Cursor) -> Option<usize> {
+    let mut start = None;
+    for (at, byte) in bytes.iter().enumerate() {
+        let was = cursor.in_string();
+        cursor.advance(&[*byte]);
+        if cursor.in_string() != was {
+            start = cursor.in_string().then_some(at);
+        }
+    }
+    start
 }
 
 /// Takes those of the tokens out that are meant, unless nothing would be left.
-fn without(mask: &mut SimpleVob, tokens: &[TokenId], meant: impl Fn(TokenId) -> bool) {
+pub(crate) fn without(mask: &mut SimpleVob, tokens: &[TokenId], meant: impl Fn(TokenId) -> bool) {
     let out: Vec<_> =
         tokens.iter().copied().filter(|token| mask.is_allowed(*token) && meant(*token)).collect();
     out.iter().for_each(|token| mask.disallow_token(*token));
@@ -186,18 +281,5 @@ fn only(mask: &mut SimpleVob, tokens: &[TokenId], meant: impl Fn(TokenId) -> boo
     if !left.is_empty() {
         mask.set_all(false);
         left.iter().for_each(|token| mask.allow_token(*token));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_end_before_they_mean_nothing() {
-        assert!(!is_excessive(b"12345678901234567", b"8") && is_excessive(b"123456789012345678", b"9"));
-        assert!(!is_excessive(b"123456789012345678", b".5") && !is_excessive(b"123456789012345678", b", 9"));
-        assert!(is_excessive(b"0.3333333333333333333333", b"3"));
-        assert!(!is_excessive(b"1e-", b"30") && is_excessive(b"1e", b"300"));
     }
 }

@@ -101,6 +101,12 @@ impl Gguf {
         self.content.metadata.get(key)?.to_vec().ok().map(Vec::as_slice)
     }
 
+    /// Returns the number of the model's parameters: of all numbers in all tensors.
+    pub(crate) fn parameters(&self) -> u64 {
+        let sizes = self.content.tensor_infos.values().map(|info| info.shape.elem_count() as u64);
+        sizes.fold(0, u64::saturating_add)
+    }
+
     /// Whether there is such a tensor.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.content.tensor_infos.contains_key(name)

@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
-use formwork_core::{Call, Completion, Enforcement, Fault, Lowered, Message, Provider, Sampling};
-use formwork_local::Local;
+use formwork_core::{
+    Call, Completion, Context, Enforcement, Fault, Lowered, Message, Provider, Report, Sampling,
+    Validator as _,
+};
+use formwork_local::{Local, LocalOptions, Restraint};
 use serde_json::{Value, json};
+
+use crate::tiny::Tiny;
 
 /// A call that asks for a document of a schema.
 pub(crate) fn call(schema: Option<Value>, text: &str) -> Call {
@@ -41,39 +46,17 @@ pub(crate) fn person() -> Value {
     })
 }
 
-/// Whether a value satisfies a schema, as far as the schemas of these tests go.
+/// Whether a value satisfies a schema.
 pub(crate) fn fits(schema: &Value, value: &Value) -> bool {
-    let number = |key: &str| schema[key].as_u64().map(|number| number as usize);
-    let within = |length: usize, least: &str, most: &str| {
-        number(least).is_none_or(|least| length >= least) && number(most).is_none_or(|most| length <= most)
-    };
-    if let Some(options) = schema["anyOf"].as_array() {
-        return options.iter().any(|option| fits(option, value));
-    }
-    if let Some(options) = schema["enum"].as_array() {
-        return options.contains(value);
-    }
-    match (schema["type"].as_str(), value) {
-        (Some("null"), Value::Null)
-        | (Some("boolean"), Value::Bool(_))
-        | (Some("number"), Value::Number(_)) => true,
-        (Some("integer"), Value::Number(_)) => {
-            let least = schema["minimum"].as_f64().unwrap_or(f64::MIN);
-            let most = schema["maximum"].as_f64().unwrap_or(f64::MAX);
-            value.as_f64().is_some_and(|number| number.fract() == 0.0 && (least..=most).contains(&number))
-        }
-        (Some("string"), Value::String(text)) => within(text.chars().count(), "minLength", "maxLength"),
-        (Some("array"), Value::Array(items)) => {
-            within(items.len(), "minItems", "maxItems")
-                && items.iter().all(|item| fits(&schema["items"], item))
-        }
-        (Some("object"), Value::Object(members)) => {
-            let required = schema["required"].as_array().into_iter().flatten();
-            required.filter_map(Value::as_str).all(|key| members.contains_key(key))
-                && members.iter().all(|(key, value)| {
-                    schema["properties"].get(key).is_some_and(|schema| fits(schema, value))
-                })
-        }
-        _ => false,
-    }
+    let mut report = Report::default();
+    formwork_schema::compile(schema).unwrap().validate(value, &Context::EMPTY, &mut report);
+    report.is_empty()
+}
+
+/// A model with random weights.
+pub(crate) fn tiny(architecture: &'static str, restraint: Restraint) -> Local {
+    let folder = tempfile::tempdir().unwrap();
+    let path = Tiny::new(architecture).write(folder.path());
+    let options = LocalOptions::new().with_model(path.to_str().unwrap()).with_cache(folder.path());
+    Local::open(options.with_restraint(restraint)).unwrap()
 }

@@ -4,80 +4,16 @@ use std::sync::Arc;
 
 use candle_core::quantized::GgmlDType;
 use formwork_core::{Context, FaultKind, Finish, Lift, LiftOp, Report, Rule, Term};
-use formwork_local::{Local, LocalOptions};
+use formwork_local::{Local, LocalOptions, Restraint};
 use serde_json::{Value, json};
 
-use crate::calls::{answer, call, drawn, fits, person};
+use crate::budget::shortest;
+use crate::calls::{answer, call, drawn, person, tiny};
 use crate::tiny::Tiny;
-
-fn tiny(architecture: &'static str) -> Local {
-    let folder = tempfile::tempdir().unwrap();
-    let path = Tiny::new(architecture).write(folder.path());
-    Local::open(LocalOptions::new().with_model(path.to_str().unwrap()).with_cache(folder.path())).unwrap()
-}
-
-fn schemas() -> Vec<Value> {
-    vec![
-        person(),
-        json!({"type": "array", "items": {"type": "number"}}),
-        json!({
-            "type": "object",
-            "properties": {
-                "kind": {"enum": ["a", "a much longer name of a kind", "null", null, 12]},
-                "parts": {"type": "array", "minItems": 2, "items": {
-                    "type": "object",
-                    "properties": {"x": {"type": "integer", "minimum": 100, "maximum": 20_000}, "y": {"type": "boolean"}},
-                    "required": ["x", "y"], "additionalProperties": false,
-                }},
-                "note": {"type": "string", "minLength": 3, "maxLength": 400},
-                "more": {"anyOf": [{"type": "null"}, {"type": "array", "items": {"type": "string", "minLength": 5}}]},
-            },
-            "required": ["kind", "parts", "note", "more"],
-            "additionalProperties": false,
-        }),
-    ]
-}
-
-/// The fewest tokens that the engine takes a document of this schema to need, as its refusal says them.
-async fn shortest(local: &Local, schema: &Value) -> u32 {
-    let fault = answer(local, &drawn(call(Some(schema.clone()), "x"), 0, 1)).await.unwrap_err();
-    assert_eq!(fault.kind, FaultKind::BadRequest);
-    let (_, tokens) = fault.message.rsplit_once("schema (").unwrap();
-    tokens.trim_end_matches(" tokens)").parse().unwrap()
-}
-
-#[tokio::test]
-async fn every_answer_is_a_whole_document_however_few_tokens_there_are() {
-    for architecture in ["llama", "qwen2"] {
-        let local = tiny(architecture);
-        for schema in schemas() {
-            let least = shortest(&local, &schema).await;
-            let mut closed = 0;
-            for seed in 0..25 {
-                for room in [least, least + 1, least + 2 + seed as u32, least + 60] {
-                    let request = drawn(call(Some(schema.clone()), "x"), seed, room);
-                    let answer = answer(&local, &request).await.unwrap();
-                    let value: Value = serde_json::from_str(&answer.text)
-                        .unwrap_or_else(|error| panic!("{error}: seed {seed}, room {room}: {}", answer.text));
-                    assert!(fits(&schema, &value), "{}", answer.text);
-                    assert!(
-                        answer.usage.output_tokens <= u64::from(room),
-                        "{} of {room}",
-                        answer.usage.output_tokens
-                    );
-                    assert_eq!(answer.finish == Finish::Length, answer.closed_at.is_some());
-                    assert!(answer.closed_at.is_none_or(|at| answer.text.is_char_boundary(at)));
-                    closed += u32::from(answer.closed_at.is_some());
-                }
-            }
-            assert!(closed > 0, "the test never came to what it tests");
-        }
-    }
-}
 
 #[tokio::test]
 async fn fewer_tokens_than_the_shortest_document_needs_are_refused_before_any() {
-    let local = tiny("llama");
+    let local = tiny("llama", Restraint::TinyModel);
     let schema = json!({"type": "string", "minLength": 300});
     let fault = answer(&local, &drawn(call(Some(schema), "x"), 1, 20)).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::BadRequest);
@@ -87,7 +23,7 @@ async fn fewer_tokens_than_the_shortest_document_needs_are_refused_before_any() 
 
 #[tokio::test]
 async fn what_cannot_be_enforced_is_refused_by_name() {
-    let local = tiny("llama");
+    let local = tiny("llama", Restraint::TinyModel);
     let refused = call(Some(json!({"type": "array", "uniqueItems": true})), "x");
     let fault = answer(&local, &refused).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::SchemaRefused);
@@ -102,7 +38,7 @@ async fn what_cannot_be_enforced_is_refused_by_name() {
 #[tokio::test]
 async fn a_string_gets_a_share_of_the_tokens_and_the_rest_is_the_models() {
     // Random weights hardly ever end a string, so without a share the first one would take all.
-    let local = tiny("llama");
+    let local = tiny("llama", Restraint::TinyModel);
     for seed in 0..10 {
         let answer = answer(&local, &drawn(call(Some(person()), "x"), seed, 400)).await.unwrap();
         assert_eq!(answer.finish, Finish::Stop, "{}", answer.text);
@@ -187,7 +123,7 @@ async fn a_rule_is_kept_while_decoding() {
         terms: vec![term("$.parts.a", 7.5), term("$.parts.b", 2.5)],
         tolerance: 3.0,
     };
-    let local = tiny("llama");
+    let local = tiny("llama", Restraint::TinyModel);
     let asked = |seed, room, rules: Vec<Rule>| {
         let mut request = drawn(call(Some(schema.clone()), "x"), seed, room);
         request.rules = rules;

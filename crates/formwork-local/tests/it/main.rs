@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
+mod budget;
 mod calls;
 mod damage;
 mod decoding;
+mod restraint;
 mod serving;
 mod smollm2;
 mod tiny;

@@ -3,12 +3,12 @@
 use std::pin::Pin;
 use std::time::{Duration, Instant, SystemTime};
 
-use formwork_core::{Answer, Call, Delta, Enforcement, FaultKind, Message, Provider, Role, Time};
+use formwork_core::{Answer, Call, Delta, Enforcement, FaultKind, Finish, Message, Provider, Role, Time};
 use formwork_local::{Local, LocalOptions};
 use futures_core::Stream;
 use serde_json::json;
 
-use crate::calls::{answer, call, drawn, person};
+use crate::calls::{answer, call, drawn, fits, person};
 use crate::tiny::{CONTEXT, Tiny};
 
 fn open() -> Local {
@@ -57,15 +57,36 @@ async fn calls_are_answered_in_order_and_a_dropped_answer_stops_its_call() {
 }
 
 #[tokio::test]
-async fn a_deadline_ends_a_call() {
+async fn a_deadline_while_it_answers_closes_the_answer() {
     let local = open();
-    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap();
-    let mut request = drawn(call(Some(json!({"type": "string", "minLength": 900})), "x"), 1, 1000);
-    request.deadline = Some(Time(now.as_millis() as u64).after(Duration::from_millis(20)));
+    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    let now = Time(since.as_millis() as u64);
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string", "minLength": 900}, "b": {"type": "null"}},
+        "required": ["a", "b"], "additionalProperties": false});
+    let mut request = drawn(call(Some(schema.clone()), "x"), 1, 1000);
+    request.deadline = Some(now.after(Duration::from_millis(60)));
     let start = Instant::now();
+    let late = answer(&local, &request).await.unwrap();
+    assert!(start.elapsed() < Duration::from_secs(5));
+    assert_eq!(late.finish, Finish::Length);
+    assert!(
+        late.closed_at.unwrap() < late.text.len()
+            && fits(&schema, &serde_json::from_str(&late.text).unwrap())
+    );
+    // Free text ends where it is, unless the model ends it before.
+    let mut cut = 0;
+    for seed in 0..10 {
+        let mut free = drawn(call(None, "x"), seed, 1000);
+        let since = SystemTime::UNIX_EPOCH.elapsed().unwrap();
+        free.deadline = Some(Time(since.as_millis() as u64).after(Duration::from_millis(30)));
+        let late = answer(&local, &free).await.unwrap();
+        cut += u32::from((late.finish, late.closed_at) == (Finish::Length, None));
+    }
+    assert!(cut > 0);
+    // Nothing was said yet: there is no answer to close.
+    request.deadline = Some(now);
     let fault = answer(&local, &request).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Timeout);
-    assert!(start.elapsed() < Duration::from_secs(5));
     // And the model goes on with the next call.
     answer(&local, &drawn(call(Some(person()), "x"), 1, 60)).await.unwrap();
 }

@@ -23,7 +23,13 @@ fn deltas() -> Vec<Delta> {
         Delta::Reasoning("hm, Łódź".into()),
         Delta::Text("{\"city\": \"Łó".into()),
         Delta::Text("dź🌍\"}".into()),
-        Delta::End { finish: Finish::Stop, usage, closed_at: None, model: Some("m".into()) },
+        Delta::End {
+            finish: Finish::Stop,
+            usage,
+            closed_at: None,
+            restrained: false,
+            model: Some("m".into()),
+        },
     ]
 }
 
@@ -158,12 +164,14 @@ async fn an_answer_without_its_end_was_cut_off() {
     let line = "{\"message\":{\"content\":\"{\\\"a\\\": 1}\"},\"done\":false}\n";
     let pieces = pieces(Ollama::new("m"), &enforcing(Enforcement::None), ok(line)).await;
     assert_eq!(pieces[0], Ok(Delta::Text("{\"a\": 1}".into())));
-    assert_eq!(pieces[1].as_ref().unwrap_err().kind, FaultKind::BadWire);
-    for body in ["", "\n", "[]", "5", "{}", "<html>", "{\"object\":\"chat.completion\"}"] {
-        for wire in [Ollama::new("m"), Ollama::new("m").with_stream(false)] {
-            let fault = answered(wire, &enforcing(Enforcement::None), ok(body)).await.unwrap_err();
-            assert_eq!(fault.kind, FaultKind::BadWire, "{body}");
-        }
+    assert_eq!(pieces[1].as_ref().unwrap_err().kind, FaultKind::Unreachable);
+    for body in ["", "\n", "{\"mess", "[]", "5", "{}", "<html>", "{\"object\":\"chat.completion\"}"] {
+        let call = enforcing(Enforcement::None);
+        let fault = answered(Ollama::new("m"), &call, ok(body)).await.unwrap_err();
+        let is_cut = matches!(body, "" | "\n" | "{\"mess");
+        assert_eq!(fault.kind, if is_cut { FaultKind::Unreachable } else { FaultKind::BadWire }, "{body}");
+        let whole = answered(Ollama::new("m").with_stream(false), &call, ok(body)).await.unwrap_err();
+        assert_eq!(whole.kind, FaultKind::BadWire, "{body}");
     }
 }
 

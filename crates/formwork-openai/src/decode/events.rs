@@ -5,11 +5,15 @@ use super::object::Maybe;
 use super::reader::{Reader, Said};
 
 /// The events of a stream, `[DONE]` at its end.
-pub(super) struct Events(Reader);
+pub(super) struct Events {
+    reader: Reader,
+    /// Whether an event came that is JSON.
+    has_event: bool,
+}
 
 impl Events {
     pub(super) const fn new(reader: Reader) -> Self {
-        Self(reader)
+        Self { reader, has_event: false }
     }
 }
 
@@ -19,28 +23,29 @@ impl Messages for Events {
         match text.trim() {
             // sent to keep the connection
             "" => Ok(()),
-            "[DONE]" if self.0.has_choice() => {
-                self.0.end(out);
+            "[DONE]" if self.reader.has_choice() => {
+                self.reader.end(out);
                 Ok(())
             }
             "[DONE]" => Err(bad("the stream ended before it began".to_owned())),
             text => {
                 let Maybe(shape) = serde_json::from_str(text)
                     .map_err(|_| bad(format!("an event of the stream is not JSON: {}", quoted(text))))?;
-                self.0.take(shape.unwrap_or_default(), text.as_bytes(), Said::Chunk, out).map(|_| ())
+                self.has_event = true;
+                self.reader.take(shape.unwrap_or_default(), text.as_bytes(), Said::Chunk, out).map(|_| ())
             }
         }
     }
 
-    /// Some servers leave out `[DONE]`. Who gave a reason to finish was done; who did not was cut off.
+    /// Some servers leave out `[DONE]`: an answer with a reason to finish is complete, any other was cut off.
     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
-        if self.0.has_finished() {
-            self.0.end(out);
+        if self.reader.has_finished() {
+            self.reader.end(out);
             return Ok(());
         }
-        Err(Fault::new(
-            FaultKind::BadWire,
-            "the answer was cut off: the stream ended without a reason to finish",
-        ))
+        if self.has_event && !self.reader.has_choice() {
+            return Err(Fault::new(FaultKind::BadWire, "the stream has no choices"));
+        }
+        Err(Fault::cut_off("the stream ended without a reason to finish"))
     }
 }

@@ -167,7 +167,13 @@ impl Reader {
             finish => finish.unwrap_or(Finish::Stop),
         };
         let usage = self.usage.unwrap_or_else(|| self.asked.estimate(self.answered));
-        out.push_back(Delta::End { finish, usage, closed_at: None, model: self.model.take() });
+        out.push_back(Delta::End {
+            finish,
+            usage,
+            closed_at: None,
+            restrained: false,
+            model: self.model.take(),
+        });
     }
 }
 

@@ -27,7 +27,7 @@ fn an_answer() {
     let expected = [
         Delta::Text("{\"a\"".to_owned()),
         Delta::Text(": 1}".to_owned()),
-        Delta::End { finish: Finish::Stop, usage, closed_at: None, model },
+        Delta::End { finish: Finish::Stop, usage, closed_at: None, restrained: false, model },
     ];
     assert_eq!(deltas, expected);
 }
@@ -71,7 +71,7 @@ fn arguments_stream() {
 fn the_end_needs_a_reason() {
     let open = format!("data: {}\n\n", delta(json!({"content": "{}"})));
     let cut = decode(&call(Enforcement::None), STREAM, &open).unwrap_err();
-    assert_eq!(cut.kind, FaultKind::BadWire);
+    assert_eq!(cut.kind, FaultKind::Unreachable);
     assert!(cut.message.contains("cut off"), "{cut}");
     // A reason without `[DONE]` will do, and `[DONE]` without a reason.
     let reason = format!("{open}data: {}\n\n", ends("length"));
@@ -82,10 +82,16 @@ fn the_end_needs_a_reason() {
     assert_eq!(decode(&call(Enforcement::None), STREAM, &done).unwrap().finish, Finish::Stop);
     // An empty reason in every chunk is none.
     let empty = format!("{open}data: {}\n\n", ends(""));
-    assert_eq!(decode(&call(Enforcement::None), STREAM, &empty).unwrap_err().kind, FaultKind::BadWire);
-    for nothing in ["", "data: [DONE]\n\n", ": hello\n\n"] {
+    assert_eq!(decode(&call(Enforcement::None), STREAM, &empty).unwrap_err().kind, FaultKind::Unreachable);
+    for (nothing, kind) in [
+        ("", FaultKind::Unreachable),
+        (": hello\n\n", FaultKind::Unreachable),
+        ("data: {\"cho", FaultKind::Unreachable),
+        ("data: {}\n\n", FaultKind::BadWire),
+        ("data: [DONE]\n\n", FaultKind::BadWire),
+    ] {
         let fault = decode(&call(Enforcement::None), STREAM, nothing).unwrap_err();
-        assert_eq!(fault.kind, FaultKind::BadWire, "{nothing:?}");
+        assert_eq!(fault.kind, kind, "{nothing:?}");
     }
 }
 

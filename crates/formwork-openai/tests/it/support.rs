@@ -80,8 +80,8 @@ pub(crate) fn decode(call: &Call, media_type: &str, body: &str) -> Result<Comple
         match delta {
             Delta::Text(text) => completion.text += &text,
             Delta::Reasoning(text) => completion.reasoning += &text,
-            Delta::End { finish, usage, closed_at, model } => {
-                completion = Completion { finish, usage, closed_at, model, ..completion };
+            Delta::End { finish, usage, closed_at, restrained, model } => {
+                completion = Completion { finish, usage, closed_at, restrained, model, ..completion };
                 has_ended = true;
             }
             other => panic!("{other:?}"),

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use formwork_core::{
-    Answer, Backoff, Call, Capabilities, Cost, Enforcement, ErrorKind, Fault, FaultKind, Price, Provider,
+    Answer, Backoff, Call, Capabilities, Completion, Cost, Enforcement, ErrorKind, Fault, FaultKind, Finish,
+    Price, Provider,
 };
 use formwork_extract::{Backend, CancellationToken};
 use formwork_oracle::wallet::Wallet;
@@ -43,6 +44,29 @@ async fn a_model_that_is_always_cut_off_leaves_the_fallback() {
     is_fallback(&scored, ErrorKind::Rejected);
     assert_eq!(calls, 3);
     assert!(scored.event.rejections().all(|rejection| rejection.failure.class() == "truncated"));
+}
+
+#[tokio::test]
+async fn an_answer_whose_last_text_was_cut_is_a_score_that_says_so_and_is_not_compliant() {
+    let text = answer(610).to_string();
+    let closed = |at: usize| {
+        let mut completion = Completion::new(text.clone()).with_finish(Finish::Length);
+        completion.closed_at = Some(at);
+        Reply::completion(completion)
+    };
+    // In the last text, before the quote and two brackets.
+    let (scored, calls) = asked([closed(text.len() - 4)]).await;
+    assert_eq!((scored.source, scored.attempts, calls), (ScoreSource::Ai, 1, 1));
+    let paths: Vec<_> = scored.closed.iter().map(ToString::to_string).collect();
+    assert_eq!(paths, ["$", "$.strengths", "$.strengths[0]"]);
+    assert_eq!(json!(scored)["closed"], json!(paths));
+    assert!(!scored.event.is_compliant());
+    // Where values were left to be supplied, it is a failed attempt.
+    let (scored, calls) =
+        asked([closed(text.find("\"strengths\"").unwrap()), Reply::text(text.clone())]).await;
+    assert_eq!((scored.source, scored.attempts, calls), (ScoreSource::Ai, 2, 2));
+    assert_eq!(scored.event.rejections().next().unwrap().failure.class(), "truncated");
+    assert!(scored.closed.is_empty() && json!(scored).get("closed").is_none());
 }
 
 #[tokio::test]

@@ -65,12 +65,14 @@ impl Lines {
         let start = std::mem::replace(&mut self.start, self.bytes.len());
         self.searched = self.start;
         let rest = &self.bytes[start..];
-        (!rest.is_empty()).then(|| text(rest))
+        (!rest.is_empty()).then(|| match std::str::from_utf8(rest) {
+            Err(error) if error.error_len().is_none() => Err(Fault::cut_off("it ends within a character")),
+            _ => text(rest),
+        })
     }
 }
 
 fn text(line: &[u8]) -> Result<&str, Fault> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    std::str::from_utf8(line)
-        .map_err(|_| Fault::new(FaultKind::BadWire, "the answer is not UTF-8, or was cut within a character"))
+    std::str::from_utf8(line).map_err(|_| Fault::new(FaultKind::BadWire, "the answer is not UTF-8"))
 }

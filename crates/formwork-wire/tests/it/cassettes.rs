@@ -69,7 +69,7 @@ async fn a_replay_can_be_changed() {
     for at in 0..8 {
         let player = Player::new(cassette.clone().with_mutation(0, &Mutation::Truncate(at)));
         let fault = ask(Arc::new(player), "one").await.unwrap_err();
-        assert_eq!(fault.kind, FaultKind::BadWire, "{at}");
+        assert_eq!(fault.kind, FaultKind::Unreachable, "{at}");
     }
     let player = Arc::new(Player::new(cassette.with_mutation(0, &Mutation::DropSchema)));
     let answer = Http::new(Toy::default(), player).call(&call("one", None)).await.unwrap().collect().await;

@@ -29,10 +29,15 @@ async fn what_came_before_a_fault_is_kept() {
 }
 
 #[tokio::test]
-async fn an_end_without_its_mark_is_a_fault() {
-    for body in [&[][..], &["half"], &["whole\n"]] {
+async fn an_end_without_its_mark_is_a_fault_that_may_pass() {
+    for body in [&[][..], &["half"], &["whole\n"], &["whole\n", "[1, ", "\"no numb"], &["[1, \"no numb"]] {
         let http = http([Reply::ok(body)]);
         let fault = http.call(&call("hi", None)).await.unwrap().collect().await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Unreachable, "{body:?}");
+    }
+    for body in [&["[1, \"no number\"]\nend\n"], &["[1, \"no number\"]"]] {
+        let fault =
+            http([Reply::ok(body)]).call(&call("hi", None)).await.unwrap().collect().await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::BadWire, "{body:?}");
     }
 }

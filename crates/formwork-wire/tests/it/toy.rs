@@ -41,13 +41,20 @@ struct Lines;
 
 impl Messages for Lines {
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
+        if text.starts_with('[') && serde_json::from_str::<Vec<u8>>(text).is_err() {
+            return Err(Fault::new(FaultKind::BadWire, "these are no numbers"));
+        }
         if text == "broken" {
             return Err(Fault::new(FaultKind::Overloaded, "the secret sesame is not taken"));
         }
         out.push_back(match text {
-            "end" => {
-                Delta::End { finish: Finish::Stop, usage: Usage::default(), closed_at: None, model: None }
-            }
+            "end" => Delta::End {
+                finish: Finish::Stop,
+                usage: Usage::default(),
+                closed_at: None,
+                restrained: false,
+                model: None,
+            },
             text => Delta::Text(text.to_owned()),
         });
         Ok(())

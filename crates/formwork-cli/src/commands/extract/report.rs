@@ -45,7 +45,14 @@ impl Observer for Report {
         for edit in &attempt.edits {
             say!("  edit: {edit}");
         }
+        if attempt.restrained {
+            say!("  restrained: the policy for tiny models ended what the model would have gone on with");
+        }
         match &attempt.verdict {
+            Verdict::Accepted if !attempt.closed.is_empty() => {
+                let paths: Vec<_> = attempt.closed.iter().map(ToString::to_string).collect();
+                say!("  accepted, although the limit of tokens cut {}", paths.join(", "));
+            }
             Verdict::Accepted => say!("  accepted"),
             Verdict::Cancelled => say!("  cancelled"),
             Verdict::Failed { failure } => report(failure),

@@ -1,18 +1,26 @@
+//! Alternatives: whether they exclude each other, and how equal ones are put together.
+
 use serde_json::Value;
 
-use crate::flat::{At, Definitions, Flat};
-use crate::form::Alternative;
-use crate::kinds::{self, Kinds};
+use super::flat::{At, Definitions, Flat};
+use super::kinds::{self, Kinds};
+use super::prune::contains;
+use crate::form::{Alternative, Shape};
+use crate::place::Places;
 
 /// The most branches of which each pair is compared.
 const MAX_COMPARED: usize = 64;
 
 /// Whether no value satisfies two of these schemas, as far as types, listed values and tags tell.
-pub(crate) fn are_disjoint<'a>(definitions: &Definitions<'a>, branches: &[At<'a>]) -> bool {
+pub(super) fn are_disjoint<'a>(
+    definitions: &mut Definitions<'a>,
+    places: &mut Places,
+    branches: &[At<'a>],
+) -> bool {
     if branches.len() > MAX_COMPARED {
         return false;
     }
-    let looks: Vec<_> = branches.iter().filter_map(|branch| Look::at(definitions, branch)).collect();
+    let looks: Vec<_> = branches.iter().filter_map(|branch| Look::at(definitions, places, *branch)).collect();
     looks.iter().enumerate().all(|(index, one)| looks[index + 1..].iter().all(|other| one.excludes(other)))
 }
 
@@ -29,10 +37,9 @@ struct Look<'a> {
 
 impl<'a> Look<'a> {
     /// `None` for a branch that nothing satisfies.
-    fn at(definitions: &Definitions<'a>, branch: &At<'a>) -> Option<Self> {
+    fn at(definitions: &mut Definitions<'a>, places: &mut Places, branch: At<'a>) -> Option<Self> {
         let mut flat = Flat::default();
-        // A recursive branch is entered once; that is enough to see its tags.
-        if !definitions.flatten(branch.clone(), &mut flat) {
+        if !definitions.flatten(branch, &mut flat, places) {
             return None;
         }
         let kinds = flat.members.iter().fold(Kinds::ALL, |kinds, at| kinds.and(Kinds::of(at.node)));
@@ -49,10 +56,12 @@ impl<'a> Look<'a> {
                 closed = Some(properties.keys().map(String::as_str).collect());
             }
             for (name, _) in properties {
-                let Some(property) = at.named("properties", name) else { continue };
+                if !required.contains(&name.as_str()) {
+                    continue;
+                }
+                let Some(property) = at.named("properties", name, places) else { continue };
                 let mut inner = Flat::default();
-                if required.contains(&name.as_str())
-                    && definitions.flatten(property, &mut inner)
+                if definitions.flatten(property, &mut inner, places)
                     && let Some(values) = kinds::literals(&inner.members, Kinds::ALL)
                 {
                     tags.push((name.as_str(), values));
@@ -64,7 +73,9 @@ impl<'a> Look<'a> {
     }
 
     fn excludes(&self, other: &Self) -> bool {
-        let apart = |one: &[Value], other: &[Value]| !one.iter().any(|value| other.contains(value));
+        let apart = |one: &[Value], two: &[Value]| {
+            !one.iter().any(|value| two.iter().any(|other| kinds::same(value, other)))
+        };
         let both = self.kinds.and(other.kinds);
         if both.is_none() {
             return true;
@@ -84,27 +95,40 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Puts listed values together and leaves out what stands twice.
-pub(crate) fn merge(alternatives: &mut Vec<Alternative>) {
-    let mut out: Vec<Alternative> = Vec::with_capacity(alternatives.len().min(64));
+/// Puts listed values together, leaves out what stands twice, and keeps nothing beside any value.
+pub(super) fn merge(alternatives: &mut Vec<Alternative>) {
+    if let Some(any) = alternatives.iter().position(|one| one.shape == Shape::Any) {
+        let any = alternatives.swap_remove(any);
+        *alternatives = vec![any];
+        return;
+    }
+    let is_long = alternatives.len() > 256;
+    let mut out: Vec<Alternative> = Vec::with_capacity(alternatives.len());
     let mut literals: Option<usize> = None;
-    for alternative in alternatives.drain(..) {
-        match (alternative, literals) {
-            (Alternative::Literals(more), Some(at)) => {
-                if let Alternative::Literals(known) = &mut out[at] {
-                    let is_new = |value: &Value| !known.values.contains(value);
-                    let new: Vec<_> = more.values.into_iter().filter(is_new).collect();
-                    known.values.extend(new);
-                }
+    for mut alternative in alternatives.drain(..) {
+        let described = alternative.notes.description().map(str::to_owned);
+        if let Shape::Literals(more) = &mut alternative.shape {
+            // The description of a branch that lists one value is the description of that value.
+            if let ([only], Some(_)) = (more.values.as_mut_slice(), &described)
+                && only.description.is_none()
+            {
+                only.description = described;
+                alternative.notes = crate::form::Notes::NONE;
             }
-            (alternative, _) => {
-                if matches!(alternative, Alternative::Literals(_)) {
-                    literals = Some(out.len());
+            if let Some(known) = literals.and_then(|at| out.get_mut(at))
+                && let Shape::Literals(known) = &mut known.shape
+            {
+                for literal in more.values.drain(..) {
+                    if is_long || !contains(known, &literal.value) {
+                        known.values.push(literal);
+                    }
                 }
-                if out.len() > 256 || !out.contains(&alternative) {
-                    out.push(alternative);
-                }
+                continue;
             }
+            literals = Some(out.len());
+        }
+        if is_long || !out.iter().any(|known| known.shape == alternative.shape) {
+            out.push(alternative);
         }
     }
     *alternatives = out;

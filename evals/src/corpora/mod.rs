@@ -1,6 +1,7 @@
 //! Scores on the corpora beside the project: third-party data, read from where it lies, never copied.
 
 mod check;
+mod lower;
 mod read;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,9 @@ pub(crate) struct Args {
     /// The folder with the corpora
     #[arg(long, default_value = "../shared/corpora")]
     folder: PathBuf,
+    /// Run one part only
+    #[arg(long, value_enum)]
+    only: Option<Part>,
     /// Print the rows that failed, of this kind only if one is named
     #[arg(long, num_args = 0..=1, default_missing_value = "")]
     failures: Option<String>,
@@ -27,10 +31,26 @@ impl Args {
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    Read,
+    Check,
+    Lower,
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), String> {
-    read::mechanical(args)?;
-    read::suites(args)?;
-    check::run(args)
+    let wants = |part| args.only.is_none_or(|only| only == part);
+    if wants(Part::Read) {
+        read::mechanical(args)?;
+        read::suites(args)?;
+    }
+    if wants(Part::Check) {
+        check::run(args)?;
+    }
+    if wants(Part::Lower) {
+        lower::run(args)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn rows(path: &Path) -> Result<Vec<Value>, String> {

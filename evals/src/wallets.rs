@@ -1,4 +1,4 @@
-//! `cargo xtask wallets`: wallets to evaluate with, one a line, each with the scores that are expected of it.
+//! `cargo evals wallets`: wallets to evaluate with, one a line, each with the scores that are expected of it.
 
 use std::io::{self, BufWriter, Write as _};
 

@@ -1,21 +1,24 @@
+//! Kinds of values, and listed values.
+
 use serde_json::Value;
 
-use crate::flat::At;
+use super::flat::At;
+use super::scalars::{compare, number_of};
 
 /// Kinds of JSON values. `number` stands for all numbers; `integer` for integral ones alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Kinds {
-    pub(crate) null: bool,
-    pub(crate) boolean: bool,
-    pub(crate) number: bool,
-    pub(crate) integer: bool,
-    pub(crate) string: bool,
-    pub(crate) array: bool,
-    pub(crate) object: bool,
+pub(super) struct Kinds {
+    pub(super) null: bool,
+    pub(super) boolean: bool,
+    pub(super) number: bool,
+    pub(super) integer: bool,
+    pub(super) string: bool,
+    pub(super) array: bool,
+    pub(super) object: bool,
 }
 
 impl Kinds {
-    pub(crate) const ALL: Self = Self {
+    pub(super) const ALL: Self = Self {
         null: true,
         boolean: true,
         number: true,
@@ -34,8 +37,8 @@ impl Kinds {
         object: false,
     };
 
-    /// What the `type` of a schema allows.
-    pub(crate) fn of(node: &Value) -> Self {
+    /// The kinds that the `type` of a schema allows.
+    pub(super) fn of(node: &Value) -> Self {
         match node.get("type") {
             Some(Value::String(name)) => Self::named([name.as_str()]),
             Some(Value::Array(names)) => Self::named(names.iter().filter_map(Value::as_str)),
@@ -54,13 +57,14 @@ impl Kinds {
                 "string" => kinds.string = true,
                 "array" => kinds.array = true,
                 "object" => kinds.object = true,
-                _ => {}
+                // Nothing is known of other types, so nothing is excluded.
+                _ => return Self::ALL,
             }
         }
         kinds
     }
 
-    pub(crate) const fn and(self, other: Self) -> Self {
+    pub(super) const fn and(self, other: Self) -> Self {
         Self {
             null: self.null && other.null,
             boolean: self.boolean && other.boolean,
@@ -72,12 +76,26 @@ impl Kinds {
         }
     }
 
-    pub(crate) const fn is_none(self) -> bool {
+    /// The kinds that `other` lacks. Numbers are one kind here.
+    pub(super) const fn minus(self, other: Self) -> Self {
+        let number = self.number && !(other.number || other.integer);
+        Self {
+            null: self.null && !other.null,
+            boolean: self.boolean && !other.boolean,
+            number,
+            integer: number,
+            string: self.string && !other.string,
+            array: self.array && !other.array,
+            object: self.object && !other.object,
+        }
+    }
+
+    pub(super) const fn is_none(self) -> bool {
         !(self.null || self.boolean || self.integer || self.string || self.array || self.object)
     }
 
-    /// The kinds that schemas without `type` speak about: `{"properties": …}` means an object to whoever wrote it.
-    pub(crate) fn meant_by(members: &[At<'_>]) -> Self {
+    /// The kinds that the keywords of schemas without `type` speak about.
+    pub(super) fn meant_by(members: &[At<'_>]) -> Self {
         let mut kinds = Self::NONE;
         for (keyword, _) in members.iter().flat_map(At::keywords) {
             match keyword {
@@ -87,10 +105,10 @@ impl Kinds {
                 | "patternProperties"
                 | "minProperties"
                 | "maxProperties"
+                | "unevaluatedProperties"
                 | "propertyNames" => kinds.object = true,
-                "items" | "prefixItems" | "minItems" | "maxItems" | "contains" | "uniqueItems" => {
-                    kinds.array = true;
-                }
+                "items" | "prefixItems" | "minItems" | "maxItems" | "contains" | "uniqueItems"
+                | "unevaluatedItems" => kinds.array = true,
                 "minLength" | "maxLength" | "pattern" | "format" => kinds.string = true,
                 "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
                     (kinds.number, kinds.integer) = (true, true);
@@ -101,12 +119,12 @@ impl Kinds {
         if kinds.is_none() { Self::ALL } else { kinds }
     }
 
-    pub(crate) fn admit(self, value: &Value) -> bool {
+    fn admit(self, value: &Value) -> bool {
         match value {
             Value::Null => self.null,
             Value::Bool(_) => self.boolean,
             Value::Number(number) => {
-                self.number || self.integer && number.as_f64().is_some_and(|number| number.fract() == 0.0)
+                self.number || self.integer && number.as_f64().is_none_or(|number| number.fract() == 0.0)
             }
             Value::String(_) => self.string,
             Value::Array(_) => self.array,
@@ -115,9 +133,9 @@ impl Kinds {
     }
 }
 
-/// The values that are listed by all of the schemas that list values; `None` if none does.
-pub(crate) fn literals(members: &[At<'_>], kinds: Kinds) -> Option<Vec<Value>> {
-    let mut common: Option<Vec<Value>> = None;
+/// The values that all of the schemas that list values list; `None` if none does.
+pub(super) fn literals(members: &[At<'_>], kinds: Kinds) -> Option<Vec<Value>> {
+    let mut common: Option<Vec<&Value>> = None;
     for at in members {
         for (keyword, value) in at.keywords() {
             let listed = match (keyword, value) {
@@ -126,43 +144,65 @@ pub(crate) fn literals(members: &[At<'_>], kinds: Kinds) -> Option<Vec<Value>> {
                 _ => continue,
             };
             common = Some(match common {
-                None => listed.to_vec(),
-                Some(values) => values.into_iter().filter(|value| listed.contains(value)).collect(),
+                None => listed.iter().collect(),
+                Some(values) => {
+                    let both = |value: &&Value| listed.iter().any(|listed| same(listed, value));
+                    values.into_iter().filter(both).collect()
+                }
             });
         }
     }
     let mut values = common?;
     values.retain(|value| kinds.admit(value) && members.iter().all(|at| admits(at.node, value)));
-    let mut seen: Vec<Value> = Vec::with_capacity(values.len().min(64));
-    if values.len() <= 1024 {
-        for value in values {
-            if !seen.contains(&value) {
-                seen.push(value);
-            }
+    let mut seen: Vec<Value> = Vec::with_capacity(values.len());
+    // Comparing all of a long list with each other is not worth the few that stand twice.
+    let is_long = values.len() > 1024;
+    for value in values {
+        if is_long || !seen.iter().any(|known| same(known, value)) {
+            seen.push(value.clone());
         }
-        return Some(seen);
     }
-    Some(values)
+    Some(seen)
+}
+
+/// Whether two values are the same to JSON Schema: numbers by their value, so that `1` is `1.0`.
+pub(crate) fn same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => compare(one, other).is_eq(),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(name, one)| other.get(name).is_some_and(|other| same(one, other)))
+        }
+        _ => one == other,
+    }
 }
 
 /// Whether a value passes what a schema says about plain values.
 fn admits(node: &Value, value: &Value) -> bool {
     let negated = node.get("not").is_some_and(|not| {
-        not.get("const") == Some(value)
-            || not.get("enum").and_then(Value::as_array).is_some_and(|values| values.contains(value))
+        let only =
+            |keyword: &str| not.as_object().is_some_and(|not| not.len() == 1 && not.contains_key(keyword));
+        let lists = |values: &Value| {
+            values.as_array().is_some_and(|values| values.iter().any(|one| same(one, value)))
+        };
+        (only("const") && same(&not["const"], value)) || (only("enum") && lists(&not["enum"]))
     });
-    let bound = |keyword: &str| node.get(keyword).and_then(Value::as_f64);
     let fits = match value {
-        Value::Number(number) => number.as_f64().is_none_or(|number| {
-            bound("minimum").is_none_or(|least| number >= least)
-                && bound("maximum").is_none_or(|most| number <= most)
-                && bound("exclusiveMinimum").is_none_or(|least| number > least)
-                && bound("exclusiveMaximum").is_none_or(|most| number < most)
-        }),
+        Value::Number(number) => {
+            let order = |keyword: &str| Some(compare(number, number_of(node, keyword)?));
+            order("minimum").is_none_or(|order| order.is_ge())
+                && order("maximum").is_none_or(|order| order.is_le())
+                && order("exclusiveMinimum").is_none_or(|order| order.is_gt())
+                && order("exclusiveMaximum").is_none_or(|order| order.is_lt())
+        }
         Value::String(text) => {
+            let bound = |keyword: &str| node.get(keyword).and_then(Value::as_f64);
             let length = text.chars().count() as f64;
-            bound("minLength").is_none_or(|least| length >= least)
-                && bound("maxLength").is_none_or(|most| length <= most)
+            bound("minLength").is_none_or(|min| length >= min)
+                && bound("maxLength").is_none_or(|max| length <= max)
         }
         _ => true,
     };
@@ -170,7 +210,7 @@ fn admits(node: &Value, value: &Value) -> bool {
 }
 
 /// The kinds that are left after `not` of a type, of `true` and of `{}`.
-pub(crate) fn without_negated(mut kinds: Kinds, members: &[At<'_>]) -> Kinds {
+pub(super) fn without_negated(mut kinds: Kinds, members: &[At<'_>]) -> Kinds {
     for not in members.iter().filter_map(|at| at.node.get("not")) {
         match not {
             Value::Bool(true) => kinds = Kinds::NONE,
@@ -180,7 +220,7 @@ pub(crate) fn without_negated(mut kinds: Kinds, members: &[At<'_>]) -> Kinds {
                 kinds = Kinds {
                     null: kinds.null && !gone.null,
                     boolean: kinds.boolean && !gone.boolean,
-                    // What is no integer is still a number, which no form says.
+                    // A number that is not integral is still a number, which no form says.
                     number: kinds.number && !gone.number,
                     integer: kinds.integer && !gone.number,
                     string: kinds.string && !gone.string,
@@ -195,7 +235,7 @@ pub(crate) fn without_negated(mut kinds: Kinds, members: &[At<'_>]) -> Kinds {
 }
 
 /// Whether [`without_negated`] says all that a `not` says.
-pub(crate) fn is_said_negation(not: &Value) -> bool {
+pub(super) fn is_said_negation(not: &Value) -> bool {
     match not {
         Value::Bool(_) => true,
         Value::Object(keywords) if keywords.is_empty() => true,
@@ -209,7 +249,7 @@ pub(crate) fn is_said_negation(not: &Value) -> bool {
 }
 
 /// Whether a `propertyNames` says only what forms say: a pattern or a list; that names are strings needs no saying.
-pub(crate) fn is_said_of_names(names: &Value) -> bool {
+pub(super) fn is_said_of_names(names: &Value) -> bool {
     match names {
         Value::Bool(allowed) => *allowed,
         Value::Object(keywords) => keywords.iter().all(|(keyword, value)| {

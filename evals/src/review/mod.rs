@@ -1,4 +1,4 @@
-//! `cargo xtask review`: how consistent reviews are, and how often judges agree with people.
+//! `cargo evals review`: how consistent reviews are, and how often judges agree with people.
 //!
 //! Scripted judges of known accuracy show that the harness measures what it says; `--model` or `--config` asks a real one.
 
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// With how many seeds each review is made
     #[arg(long, default_value_t = 20)]
     seeds: u64,
-    /// Also ask the model in this process (builds this with the feature `local`)
+    /// Also ask the model in this process
     #[arg(long)]
     model: bool,
     /// Also ask the models of this configuration
@@ -37,9 +37,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
-    if args.model && !cfg!(feature = "local") {
-        return again_with_the_model();
-    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("the runtime cannot be started: {error}"))?;
     runtime.block_on(async {
@@ -74,15 +71,6 @@ async fn backends(args: &Args) -> Result<Vec<Backend>, String> {
         }
     };
     Ok(setup.map_err(|error| error.to_string())?.backends().to_vec())
-}
-
-/// Builds this program with the model in it and runs it with the same arguments.
-fn again_with_the_model() -> Result<(), String> {
-    let mut cargo = crate::workspace::cargo();
-    cargo.args(["run", "--quiet", "--package", "xtask", "--features", "local", "--"]);
-    let status = cargo.args(std::env::args_os().skip(1)).status();
-    let status = status.map_err(|error| format!("cannot start cargo: {error}"))?;
-    if status.success() { Ok(()) } else { Err("the run with the model failed, see above".to_owned()) }
 }
 
 /// An agent without a limit on its time worth speaking of: slow models are measured too.

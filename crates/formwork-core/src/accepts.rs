@@ -1,0 +1,193 @@
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+/// Whether values satisfy parts of a lowered schema, as far as structure, listed values and plain bounds tell.
+///
+/// Formats are not looked at, and patterns only where somebody can read them: variants that differ in nothing else are
+/// lifted alike.
+pub(crate) struct Accepts<'s> {
+    schema: &'s Value,
+    /// Whether a text matches a pattern.
+    matches: Option<&'s dyn Fn(&str, &str) -> bool>,
+    /// Whether members that a closed object does not name are let through.
+    is_tolerant: bool,
+    /// Answers that were found, by the addresses of value and part.
+    known: HashMap<(*const Value, *const Value), bool>,
+}
+
+/// How many references and variants are followed without a step into the value.
+const MAX_JUMPS: usize = 32;
+
+impl<'s> Accepts<'s> {
+    pub(crate) fn new(schema: &'s Value) -> Self {
+        Self { schema, matches: None, is_tolerant: false, known: HashMap::new() }
+    }
+
+    pub(crate) fn tolerant(schema: &'s Value) -> Self {
+        Self { is_tolerant: true, ..Self::new(schema) }
+    }
+
+    /// Looks at patterns as well.
+    pub(crate) fn with_patterns(self, matches: &'s dyn Fn(&str, &str) -> bool) -> Self {
+        Self { matches: Some(matches), ..self }
+    }
+
+    /// Whether a value satisfies a part of the schema. Parts that lead nowhere but to themselves are satisfied by nothing.
+    pub(crate) fn accepts(&mut self, value: &Value, part: &Value) -> bool {
+        self.node(value, part, 0)
+    }
+
+    fn node(&mut self, value: &Value, part: &Value, jumps: usize) -> bool {
+        let keywords = match part {
+            Value::Object(keywords) => keywords,
+            Value::Bool(allowed) => return *allowed,
+            _ => return true,
+        };
+        if jumps > MAX_JUMPS {
+            return false;
+        }
+        let key = (std::ptr::from_ref(value), std::ptr::from_ref(part));
+        if let Some(known) = self.known.get(&key) {
+            return *known;
+        }
+        let fits = keywords.iter().all(|(keyword, expected)| match (keyword.as_str(), expected) {
+            ("$ref", Value::String(target)) => {
+                let schema = self.schema;
+                let target = target.strip_prefix('#').and_then(|target| schema.pointer(target));
+                target.is_some_and(|target| self.node(value, target, jumps + 1))
+            }
+            ("const", constant) => same(constant, value),
+            ("enum", Value::Array(values)) => values.iter().any(|one| same(one, value)),
+            ("type", Value::String(name)) => is_type(value, name) == Some(true),
+            ("type", Value::Array(names)) => {
+                names.iter().filter_map(Value::as_str).any(|name| is_type(value, name) == Some(true))
+            }
+            ("anyOf" | "oneOf", Value::Array(variants)) => {
+                variants.iter().any(|variant| self.node(value, variant, jumps + 1))
+            }
+            ("allOf", Value::Array(parts)) => parts.iter().all(|part| self.node(value, part, jumps + 1)),
+            _ => match value {
+                Value::Number(number) => bounds(number, keyword, expected),
+                Value::String(text) if keyword == "pattern" => {
+                    let matches = self.matches.zip(expected.as_str());
+                    matches.is_none_or(|(matches, pattern)| matches(pattern, text))
+                }
+                Value::String(text) => lengths(text.chars().count() as u64, keyword, expected, "Length"),
+                Value::Array(items) => {
+                    lengths(items.len() as u64, keyword, expected, "Items")
+                        && self.items(items, keyword, part)
+                }
+                Value::Object(members) => {
+                    lengths(members.len() as u64, keyword, expected, "Properties")
+                        && self.members(members, keyword, part)
+                }
+                _ => true,
+            },
+        });
+        self.known.insert(key, fits);
+        fits
+    }
+
+    fn items(&mut self, items: &[Value], keyword: &str, part: &Value) -> bool {
+        let prefix = part["prefixItems"].as_array().map(Vec::as_slice).unwrap_or_default();
+        match keyword {
+            "prefixItems" => items.iter().zip(prefix).all(|(item, part)| self.node(item, part, 0)),
+            "items" => items.iter().skip(prefix.len()).all(|item| self.node(item, &part["items"], 0)),
+            _ => true,
+        }
+    }
+
+    fn members(&mut self, members: &serde_json::Map<String, Value>, keyword: &str, part: &Value) -> bool {
+        match keyword {
+            "required" => {
+                let names = part["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                names.into_iter().all(|name| members.contains_key(name))
+            }
+            "properties" => members.iter().all(|(name, member)| {
+                part["properties"].get(name).is_none_or(|part| self.node(member, part, 0))
+            }),
+            "patternProperties" => {
+                part["patternProperties"].as_object().into_iter().flatten().all(|(pattern, part)| {
+                    let matches = self.matches;
+                    let covered = |name: &str| matches.is_some_and(|matches| matches(pattern, name));
+                    members
+                        .iter()
+                        .filter(|(name, _)| covered(name))
+                        .all(|(_, member)| self.node(member, part, 0))
+                })
+            }
+            "additionalProperties" => {
+                let rest = &part["additionalProperties"];
+                let is_closed = rest == &Value::Bool(false);
+                let patterns: Vec<&String> =
+                    part["patternProperties"].as_object().into_iter().flat_map(|all| all.keys()).collect();
+                let matches = self.matches;
+                // Without somebody who can read patterns, each may cover every name.
+                let is_other = |name: &str| {
+                    part["properties"].get(name).is_none()
+                        && !patterns
+                            .iter()
+                            .any(|pattern| matches.is_none_or(|matches| matches(pattern, name)))
+                };
+                members
+                    .iter()
+                    .filter(|(name, _)| is_other(name))
+                    .all(|(_, member)| if is_closed { self.is_tolerant } else { self.node(member, rest, 0) })
+            }
+            _ => true,
+        }
+    }
+}
+
+fn bounds(number: &serde_json::Number, keyword: &str, expected: &Value) -> bool {
+    let (Some(number), Some(bound)) = (number.as_f64(), expected.as_f64()) else { return true };
+    match keyword {
+        "minimum" => number >= bound,
+        "maximum" => number <= bound,
+        "exclusiveMinimum" => number > bound,
+        "exclusiveMaximum" => number < bound,
+        _ => true,
+    }
+}
+
+fn lengths(size: u64, keyword: &str, expected: &Value, of: &str) -> bool {
+    match (keyword.strip_suffix(of), expected.as_u64()) {
+        (Some("min"), Some(min)) => size >= min,
+        (Some("max"), Some(max)) => size <= max,
+        _ => true,
+    }
+}
+
+/// Whether two values are the same to JSON Schema: numbers by their value, so that `1` is `1.0`.
+pub(crate) fn same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => {
+            one == other || (one.is_f64() || other.is_f64()) && one.as_f64() == other.as_f64()
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(name, one)| other.get(name).is_some_and(|other| same(one, other)))
+        }
+        _ => one == other,
+    }
+}
+
+/// Whether a value has the type of this name; `None` if there is no such type.
+pub(crate) fn is_type(value: &Value, name: &str) -> Option<bool> {
+    Some(match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "number" => value.is_number(),
+        "integer" => {
+            value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+        }
+        _ => return None,
+    })
+}

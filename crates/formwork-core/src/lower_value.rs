@@ -1,0 +1,239 @@
+use serde_json::{Map, Value, json};
+
+use crate::accepts::{Accepts, is_type, same};
+use crate::lift::Lifter;
+use crate::{Lift, Lowered};
+
+/// Writes a document as a provider would write it that was sent this schema: the inverse of [`lift`](crate::lift).
+///
+/// Members of the document that the lowered schema does not allow, because it closes an object, are left out. Members come
+/// in the order in which the schema generates them. `None` if the lowered schema allows no such answer, and where no schema
+/// is sent. Formats are not looked at. `matches` says whether a text matches a pattern of the schema: patterns tell variants
+/// apart, and the core reads none.
+///
+/// ```
+/// use formwork_core::{Lift, LiftOp, Lowered, lift, lower_value};
+/// use serde_json::json;
+///
+/// let lowered = Lowered {
+///     schema: Some(json!({"type": "object", "properties": {"nick": {"type": ["string", "null"]}}, "required": ["nick"], "additionalProperties": false})),
+///     lift: vec![LiftOp { at: String::new(), lift: Lift::DropNull(vec!["nick".into()]) }],
+///     ..Lowered::default()
+/// };
+/// assert_eq!(lower_value(&json!({}), &lowered, &|_, _| true), Some(json!({"nick": null})));
+/// assert_eq!(lower_value(&json!({"nick": 5}), &lowered, &|_, _| true), None);
+/// ```
+pub fn lower_value(value: &Value, lowered: &Lowered, matches: &dyn Fn(&str, &str) -> bool) -> Option<Value> {
+    let schema = lowered.schema.as_ref()?;
+    let lifter = Lifter::new(schema, lowered);
+    [false, true].into_iter().find_map(|prunes| {
+        let work = Writer { schema, lifter: &lifter, prunes, matches };
+        let Written { sent, meant } = work.checked(schema, value)?;
+        (prunes || same(&meant, value)).then_some(sent)
+    })
+}
+
+struct Writer<'a> {
+    schema: &'a Value,
+    lifter: &'a Lifter<'a>,
+    /// Whether members that a closed object does not name are left out.
+    prunes: bool,
+    matches: &'a dyn Fn(&str, &str) -> bool,
+}
+
+/// A value as it is sent, and the value that it stands for: the document, without the members that were left out.
+struct Written {
+    sent: Value,
+    meant: Value,
+}
+
+impl<'a> Writer<'a> {
+    /// Writes a value that satisfies the node and is mapped back to what it stands for.
+    fn checked(&self, node: &'a Value, value: &Value) -> Option<Written> {
+        let written = self.node(node, value, 0)?;
+        let fits = Accepts::new(self.schema).with_patterns(self.matches).accepts(&written.sent, node);
+        let back = self.lifter.lifted(written.sent.clone(), node).filter(|_| fits)?;
+        same(&back, &written.meant).then_some(written)
+    }
+
+    fn node(&self, node: &'a Value, value: &Value, jumps: usize) -> Option<Written> {
+        match node {
+            Value::Bool(true) => {
+                let mut sent = value.clone();
+                let ops = self.lifter.ops(node);
+                for lift in ops.iter().rev() {
+                    undo(lift, ops, node, &mut sent)?;
+                }
+                return Some(Written { sent, meant: value.clone() });
+            }
+            Value::Object(_) if jumps <= MAX_JUMPS => {}
+            _ => return None,
+        }
+        if let Some(target) = node["$ref"].as_str() {
+            return self.node(self.schema.pointer(target.strip_prefix('#')?)?, value, jumps + 1);
+        }
+        if let Some(variants) = node["anyOf"].as_array() {
+            let mut written = variants.iter().filter_map(|variant| self.checked(variant, value));
+            if !self.prunes {
+                return written.next();
+            }
+            // The variant that leaves out least, the first of equals.
+            return written.min_by_key(|written| std::cmp::Reverse(size(&written.meant)));
+        }
+        let listed = node.get("const").into_iter().chain(node["enum"].as_array().into_iter().flatten());
+        if let Some(listed) = listed.into_iter().find(|listed| same(listed, value)) {
+            return Some(Written { sent: listed.clone(), meant: value.clone() });
+        }
+        let ops = self.lifter.ops(node);
+        let mut sent = value.clone();
+        for lift in ops.iter().rev() {
+            undo(lift, ops, node, &mut sent)?;
+        }
+        if node["type"] == "integer"
+            && let Some(whole) = sent.as_f64().filter(|number| sent.is_f64() && number.abs() < 9e15)
+        {
+            sent = json!(whole as i64);
+        }
+        // Nothing inside can make up for a wrong type.
+        let is_typed = match &node["type"] {
+            Value::String(name) => is_type(&sent, name) != Some(false),
+            _ => true,
+        };
+        if !is_typed || node.get("const").is_some() || node["enum"].is_array() {
+            return None;
+        }
+        let mut has_pruned = false;
+        match &mut sent {
+            Value::Object(members) => has_pruned = self.members(node, members)?,
+            Value::Array(items) => {
+                let prefix = node["prefixItems"].as_array().map(Vec::as_slice).unwrap_or_default();
+                for (index, item) in items.iter_mut().enumerate() {
+                    let Some(part) = prefix.get(index).or_else(|| node.get("items")) else { continue };
+                    let written = self.node(part, item, 0)?;
+                    has_pruned |= !same(&written.meant, item);
+                    *item = written.sent;
+                }
+            }
+            _ => {}
+        }
+        let meant = if has_pruned { self.lifter.lifted(sent.clone(), node)? } else { value.clone() };
+        Some(Written { sent, meant })
+    }
+
+    /// Writes the members of an object, in the order of the schema; whether something was left out.
+    fn members(&self, node: &'a Value, members: &mut Map<String, Value>) -> Option<bool> {
+        let mut ordered = Map::new();
+        let mut has_pruned = false;
+        let mut put = |name: &str, member: &Value, part: &'a Value| {
+            let written = self.node(part, member, 0)?;
+            has_pruned |= !same(&written.meant, member);
+            ordered.insert(name.to_owned(), written.sent);
+            Some(())
+        };
+        for (name, part) in node["properties"].as_object().into_iter().flatten() {
+            if let Some(member) = members.get(name) {
+                put(name, member, part)?;
+            }
+        }
+        let mut left_out = false;
+        for (name, member) in std::mem::take(members) {
+            if node["properties"].get(&name).is_some() {
+                continue;
+            }
+            // Which pattern covers a name is for the validator to say; those of one object have no operations apart.
+            let patterns = node["patternProperties"].as_object().into_iter().flatten();
+            let rest = node.get("additionalProperties").filter(|rest| **rest != Value::Bool(false));
+            let mut parts = patterns.map(|(_, part)| part).chain(rest).peekable();
+            if parts.peek().is_none() && node.get("additionalProperties").is_some() {
+                left_out = true;
+                if !self.prunes {
+                    return None;
+                }
+                continue;
+            }
+            match parts.find_map(|part| self.checked(part, &member).map(|_| part)) {
+                Some(part) => put(&name, &member, part)?,
+                None => put(&name, &member, &Value::Bool(true))?,
+            }
+        }
+        *members = ordered;
+        Some(has_pruned || left_out)
+    }
+}
+
+/// How many references are followed without a step into the value.
+const MAX_JUMPS: usize = 32;
+
+/// The number of values in a value.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(size).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+/// Does the opposite of one operation; `None` if the value is nothing that it could have led to.
+fn undo(lift: &Lift, all: &[&Lift], node: &Value, value: &mut Value) -> Option<()> {
+    match lift {
+        Lift::Unwrap(key) => *value = json!({key: value}),
+        Lift::ParseJson => *value = json!(value.to_string()),
+        Lift::PairsToMap => {
+            let members = value.as_object()?;
+            *value = members.iter().map(|(key, value)| json!({"key": key, "value": value})).collect();
+        }
+        Lift::Tuple { items: names, rest } => {
+            let items = value.as_array()?;
+            let split = items.len().min(names.len());
+            let (first, further) = items.split_at(split);
+            let mut members: Map<_, _> = names.iter().cloned().zip(first.iter().cloned()).collect();
+            match rest {
+                Some(rest) => drop(members.insert(rest.clone(), json!(further))),
+                None if further.is_empty() => {}
+                None => return None,
+            }
+            *value = Value::Object(members);
+        }
+        Lift::DropNull(names) => {
+            let members = value.as_object_mut()?;
+            for name in names {
+                members.entry(name.clone()).or_insert(Value::Null);
+            }
+        }
+        Lift::DropAbsent { names, marker } => {
+            let members = value.as_object_mut()?;
+            for name in names {
+                members.entry(name.clone()).or_insert_with(|| marker.clone());
+            }
+        }
+        Lift::Rename(names) => {
+            let members = value.as_object_mut()?;
+            for (name, member) in std::mem::take(members) {
+                let sent = names.iter().find(|(_, original)| *original == name).map(|(sent, _)| sent.clone());
+                members.insert(sent.unwrap_or(name), member);
+            }
+        }
+        Lift::Spread(key) => {
+            let renamed = all.iter().find_map(|lift| match lift {
+                Lift::Rename(names) => Some(names.iter().map(|(_, original)| original.clone()).collect()),
+                _ => None,
+            });
+            let known: Vec<String> = renamed.unwrap_or_else(|| {
+                node["properties"].as_object().into_iter().flat_map(Map::keys).cloned().collect()
+            });
+            let members = value.as_object_mut()?;
+            let (mine, others): (Map<_, _>, Map<_, _>) = std::mem::take(members)
+                .into_iter()
+                .partition(|(name, _)| known.contains(name) && name != key);
+            *members = mine;
+            let is_required = node["required"]
+                .as_array()
+                .is_some_and(|names| names.iter().any(|name| name == key.as_str()));
+            if is_required || !others.is_empty() {
+                members.insert(key.clone(), Value::Object(others));
+            }
+        }
+        Lift::Reorder(_) => drop(value.as_object()?),
+    }
+    Some(())
+}

@@ -1,0 +1,120 @@
+//! Which JSON types the root of a schema is meant for.
+
+use serde_json::Value;
+
+use crate::accepts::is_type;
+
+/// How many references are followed: a schema may refer to itself.
+const MAX_JUMPS: usize = 32;
+
+/// Keywords that say something of objects alone.
+const OF_OBJECTS: [&str; 8] = [
+    "properties",
+    "required",
+    "additionalProperties",
+    "patternProperties",
+    "propertyNames",
+    "minProperties",
+    "maxProperties",
+    "unevaluatedProperties",
+];
+
+/// Keywords that say something of arrays alone.
+const OF_ARRAYS: [&str; 8] = [
+    "items",
+    "prefixItems",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "contains",
+    "additionalItems",
+    "unevaluatedItems",
+];
+
+/// Whether a schema is meant for values of this type, whatever the value holds.
+///
+/// JSON Schema lets every array pass a schema that has `properties` and no `type`. Whoever writes one means objects, so
+/// that a schema whose keywords are all about objects, or all about arrays, is taken for one of that type.
+pub(crate) fn allows_type_of(schema: &Value, value: &Value) -> bool {
+    allows(schema, schema, value, 0)
+}
+
+fn allows(root: &Value, node: &Value, value: &Value, jumps: usize) -> bool {
+    let Value::Object(keywords) = node else { return node.as_bool().unwrap_or(true) };
+    let inner = |node: &Value| jumps >= MAX_JUMPS || allows(root, node, value, jumps + 1);
+    let lists =
+        |keyword: &str| keywords.get(keyword).and_then(Value::as_array).filter(|list| !list.is_empty());
+    if let Some(target) = node["$ref"].as_str().and_then(|target| root.pointer(target.strip_prefix('#')?))
+        && !inner(target)
+    {
+        return false;
+    }
+    let all_of = lists("allOf").is_none_or(|parts| parts.iter().all(inner));
+    let variants = ["anyOf", "oneOf"].into_iter().filter_map(lists);
+    if !all_of || !variants.into_iter().all(|variants| variants.iter().any(inner)) {
+        return false;
+    }
+    let is_like = |one: &Value| std::mem::discriminant(one) == std::mem::discriminant(value);
+    if keywords.get("const").is_some_and(|constant| !is_like(constant))
+        || lists("enum").is_some_and(|list| !list.iter().any(is_like))
+    {
+        return false;
+    }
+    let is_of = |name: &Value| name.as_str().is_none_or(|name| is_type(value, name) != Some(false));
+    match keywords.get("type") {
+        Some(Value::Array(names)) => names.iter().any(is_of),
+        Some(name) => is_of(name),
+        None => {
+            let says = |of: &[&str]| of.iter().any(|keyword| keywords.contains_key(*keyword));
+            match (says(&OF_OBJECTS), says(&OF_ARRAYS)) {
+                (true, false) => value.is_object(),
+                (false, true) => value.is_array(),
+                _ => true,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_type_is_the_one_that_the_author_means() {
+        let object = json!({"type": "object"});
+        let anyhow = json!({"title": "anything"});
+        for (schema, types) in [
+            (json!(true), "oasnbz"),
+            (json!(false), ""),
+            (anyhow.clone(), "oasnbz"),
+            (object.clone(), "o"),
+            (json!({"type": ["array", "null"]}), "az"),
+            (json!({"type": "integer"}), "n"),
+            (json!({"properties": {"a": {}}, "required": ["a"]}), "o"),
+            (json!({"items": {"type": "string"}}), "a"),
+            (json!({"items": {}, "properties": {}}), "oasnbz"),
+            (json!({"enum": [{"a": 1}, "x"]}), "os"),
+            (json!({"const": [1]}), "a"),
+            (json!({"$ref": "#/$defs/p", "$defs": {"p": object}}), "o"),
+            (json!({"$ref": "https://example.com/p"}), "oasnbz"),
+            (json!({"$ref": "#"}), "oasnbz"),
+            (json!({"anyOf": [object, {"type": "string"}]}), "os"),
+            (json!({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}), "o"),
+            (json!({"allOf": [{"type": ["object", "array"]}, {"type": ["object", "string"]}]}), "o"),
+            (json!({"anyOf": [object, anyhow], "type": ["object", "array"]}), "oa"),
+        ] {
+            let values = [
+                ("o", json!({"b": 1})),
+                ("a", json!([1])),
+                ("s", json!("x")),
+                ("n", json!(1)),
+                ("b", json!(true)),
+                ("z", json!(null)),
+            ];
+            let allowed =
+                values.iter().filter(|(_, value)| allows_type_of(&schema, value)).map(|(name, _)| *name);
+            assert_eq!(allowed.collect::<String>(), types, "{schema}");
+        }
+    }
+}

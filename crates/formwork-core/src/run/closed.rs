@@ -1,0 +1,245 @@
+//! Which values of an answer are not the model's as they stand, because the limit of tokens ended it and the document was
+//! closed without the model.
+
+use formwork_json::{Incremental, JsonPath, Segment, values_from};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Lift, LiftOp, Lowered, Provenance, Source, Stage, Violation};
+
+/// The values of a document that the limit of tokens left incomplete. A document that has any is not complete.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Closed {
+    /// Values that the model had begun and not ended, outermost first: a text or a number that may go on, and every object
+    /// and list around it, which may have had more members. Members that were complete are not among them.
+    cut: Vec<JsonPath>,
+    /// Values of which the model wrote nothing.
+    supplied: Vec<JsonPath>,
+}
+
+impl Closed {
+    /// Returns what is incomplete in a JSON text that was closed from byte `at` on. Nothing is if the text ended before.
+    pub(super) fn of(text: &str, at: usize) -> Self {
+        if at > text.len() {
+            return Self::default();
+        }
+        let at = text.floor_char_boundary(at);
+        let supplied = values_from(text, at);
+        if supplied.first().is_some_and(JsonPath::is_root) {
+            return Self { cut: Vec::new(), supplied };
+        }
+        // What ends from here on was open; a number that stands right before it may have had more digits.
+        let (before, after) = text.split_at(at);
+        let mut reader = Incremental::new();
+        reader.push(before, |_| {});
+        let mut cut = Vec::new();
+        reader.push(after, |ended| {
+            let path = ended.path();
+            if !path.is_root() && !supplied.iter().any(|outer| path.is_within(outer)) {
+                cut.push(path);
+            }
+        });
+        cut.push(JsonPath::root());
+        cut.reverse();
+        Self { cut, supplied }
+    }
+
+    /// Returns the marks of a document whose incomplete values are not known one by one.
+    pub(super) fn whole() -> Self {
+        Self { cut: Vec::new(), supplied: vec![JsonPath::root()] }
+    }
+
+    /// Maps the paths of a lowered document to those of `value`, the lifted one. Where lifting moves values, the document
+    /// as a whole is marked.
+    pub(super) fn lifted(mut self, lowered: &Lowered, value: &Value) -> Self {
+        let mut unwrapped = None;
+        let moves = lowered.lift.iter().any(|LiftOp { at, lift }| match lift {
+            Lift::Reorder(_) | Lift::DropNull(_) | Lift::DropAbsent { .. } => false,
+            Lift::Unwrap(key) if at.is_empty() && unwrapped.is_none() => {
+                unwrapped = Some(key);
+                false
+            }
+            _ => true,
+        });
+        for paths in [&mut self.cut, &mut self.supplied] {
+            if moves && !paths.is_empty() {
+                *paths = vec![JsonPath::root()];
+            }
+            if let Some(key) = unwrapped.filter(|_| !moves) {
+                *paths = paths.drain(..).map(|path| below(path, key)).collect();
+                paths.dedup();
+            }
+            paths.retain(|path| path.get(value).is_some());
+        }
+        if self.supplied.iter().any(JsonPath::is_root) {
+            self.cut.clear();
+        }
+        self
+    }
+
+    /// Returns the paths of all values that are incomplete.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &JsonPath> {
+        self.cut.iter().chain(&self.supplied)
+    }
+
+    /// Forgets what was incomplete in a value that is replaced; objects and lists around it stay incomplete.
+    pub(super) fn replace(&mut self, path: &JsonPath) {
+        for paths in [&mut self.cut, &mut self.supplied] {
+            paths.retain(|incomplete| !incomplete.is_within(path));
+        }
+    }
+
+    /// Adds what is incomplete in a value that was put in at `path`, from the marks of the answer that it is member `name`
+    /// of.
+    pub(super) fn adopt(&mut self, answer: &Self, name: &str, path: &JsonPath) {
+        let moved = |from: &[JsonPath]| -> Vec<JsonPath> {
+            let inner = from.iter().filter_map(|from| match from.segments() {
+                [Segment::Key(first), rest @ ..] if first == name => {
+                    Some(path.segments().iter().chain(rest).cloned().collect())
+                }
+                _ => None,
+            });
+            inner.collect()
+        };
+        self.cut.extend(moved(&answer.cut));
+        self.supplied.extend(moved(&answer.supplied));
+        if answer.supplied.iter().any(JsonPath::is_root) {
+            self.supplied.push(path.clone());
+        } else if answer.supplied.is_empty() && answer.cut.len() == 1 {
+            // Only the answer as a whole is known to be cut.
+            self.cut.push(path.clone());
+        }
+    }
+
+    /// Returns why the document is no complete answer. Where values that were cut are accepted, only those count of which
+    /// the model wrote nothing.
+    pub(super) fn violations(&self, accepts_cut: bool) -> Vec<Violation> {
+        let cut = self.cut.iter().filter(|_| !accepts_cut).map(|path| {
+            let expected = if path.is_root() { "a complete document" } else { "a complete value" };
+            Violation::new(path.clone(), CUT, Stage::Read)
+                .with_expected(expected)
+                .with_found("the limit of tokens")
+        });
+        let supplied = self.supplied.iter().map(|path| {
+            Violation::new(path.clone(), SUPPLIED, Stage::Read)
+                .with_found("the limit of tokens closed the document first")
+        });
+        cut.chain(supplied).collect()
+    }
+
+    /// Returns the marks as they stand in the provenance of an accepted value.
+    pub(super) fn provenance(&self, attempt: u32) -> impl Iterator<Item = Provenance> {
+        self.paths().map(move |path| Provenance { path: path.clone(), source: Source::Closed, attempt })
+    }
+}
+
+/// The rule that a value breaks which the limit of tokens cut.
+pub(super) const CUT: &str = "truncated";
+
+/// The rule that a value breaks of which the model wrote nothing.
+const SUPPLIED: &str = "closed";
+
+/// Returns whether this violation says that a value is incomplete.
+pub(super) fn is_incomplete(violation: &Violation) -> bool {
+    violation.stage == Stage::Read && (violation.rule == CUT || violation.rule == SUPPLIED)
+}
+
+/// Returns the path without the member `key` that it begins with.
+fn below(path: JsonPath, key: &str) -> JsonPath {
+    match path.segments() {
+        [Segment::Key(first), rest @ ..] if first == key => rest.iter().cloned().collect(),
+        _ => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn marks(closed: &Closed) -> (Vec<String>, Vec<String>) {
+        let text = |paths: &[JsonPath]| paths.iter().map(ToString::to_string).collect();
+        (text(&closed.cut), text(&closed.supplied))
+    }
+
+    /// The marks of the text after `|`, which is where it was closed.
+    fn closed(text: &str) -> (Vec<String>, Vec<String>) {
+        let at = text.find('|').unwrap();
+        marks(&Closed::of(&text.replacen('|', "", 1), at))
+    }
+
+    #[test]
+    fn what_was_open_and_what_came_after_is_told_apart() {
+        let of = |cut: &[&str], supplied: &[&str]| {
+            let text = |paths: &[&str]| paths.iter().map(ToString::to_string).collect::<Vec<_>>();
+            (text(cut), text(supplied))
+        };
+        for (text, cut, supplied) in [
+            (r#"{"a": "do|ne", "b": 0}"#, &["$", "$.a"][..], &["$.b"][..]),
+            // A number may have had more digits; a text whose quote is there is complete.
+            (r#"{"a": 12|, "b": 0}"#, &["$", "$.a"], &["$.b"]),
+            (r#"{"a": "done"|, "b": 0}"#, &["$"], &["$.b"]),
+            (r#"{"a": [1, {"x": "y|"}], "b": {"c": [0]}}"#, &["$", "$.a", "$.a[1]", "$.a[1].x"], &["$.b"]),
+            // A list whose bracket is there is complete, one before its bracket may have had more items.
+            (r#"{"a": [1, 2]|}"#, &["$"], &[]),
+            (r#"{"a": ["x"|]}"#, &["$", "$.a"], &[]),
+            (r#"{"a": |0}"#, &["$"], &["$.a"]),
+            (r#"{"a"|: 0}"#, &["$"], &["$.a"]),
+            (r#"{"a": "x"}|"#, &["$"], &[]),
+            ("12|", &["$"], &[]),
+            ("1|0", &["$"], &[]),
+            (r#"|{"a": 0}"#, &[], &["$"]),
+            ("|0", &[], &["$"]),
+        ] {
+            assert_eq!(closed(text), of(cut, supplied), "{text}");
+        }
+        assert_eq!(Closed::of("{}", 3), Closed::default());
+        // In the middle of a character.
+        assert_eq!(marks(&Closed::of("[\"\u{e9}\"]", 3)), of(&["$", "$[0]"], &[]));
+    }
+
+    #[test]
+    fn marks_follow_lifted_values_or_mark_the_document() {
+        let text = r#"{"data": {"a": "x", "b": null, "c": 0}}"#;
+        let at = text.find("x\"").unwrap();
+        let lowered = |ops: &[(&str, Lift)]| Lowered {
+            lift: ops.iter().map(|(at, lift)| LiftOp { at: (*at).to_owned(), lift: lift.clone() }).collect(),
+            ..Lowered::default()
+        };
+        let drop = ("/properties/data", Lift::DropNull(vec!["b".into()]));
+        let unwrap = ("", Lift::Unwrap("data".into()));
+        let value = json!({"a": "x", "c": 0});
+        let of =
+            |ops: &[(&str, Lift)], value: &Value| marks(&Closed::of(text, at).lifted(&lowered(ops), value));
+        let (cut, supplied) = of(&[drop.clone(), unwrap.clone()], &value);
+        assert_eq!((cut, supplied), (vec!["$".into(), "$.a".into()], vec!["$.c".to_owned()]));
+        let (cut, supplied) = of(&[drop.clone()], &json!({"data": value}));
+        assert_eq!(
+            (cut, supplied),
+            (vec!["$".into(), "$.data".into(), "$.data.a".into()], vec!["$.data.c".to_owned()])
+        );
+        for other in [
+            Lift::PairsToMap,
+            Lift::ParseJson,
+            Lift::Rename(vec![]),
+            Lift::Tuple { items: vec![], rest: None },
+        ] {
+            let (cut, supplied) = of(&[unwrap.clone(), ("/properties/data", other)], &value);
+            assert_eq!((cut, supplied), (vec![], vec!["$".to_owned()]));
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_replaced_is_complete_and_those_around_it_are_not() {
+        let text = r#"{"a": {"b": ["x"], "c": 0}}"#;
+        let mut closed = Closed::of(text, text.find("x\"").unwrap());
+        closed.replace(&"$.a.b".parse().unwrap());
+        assert_eq!(marks(&closed), (vec!["$".into(), "$.a".into()], vec!["$.a.c".into()]));
+        let answer = r#"{"a.b": ["y", "z"], "a.c": 0}"#;
+        let answer = Closed::of(answer, answer.find("z\"").unwrap());
+        closed.adopt(&answer, "a.b", &"$.a.b".parse().unwrap());
+        let (cut, _) = marks(&closed);
+        assert_eq!(cut, ["$", "$.a", "$.a.b", "$.a.b[1]"]);
+    }
+}

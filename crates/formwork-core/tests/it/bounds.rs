@@ -1,0 +1,145 @@
+//! Nothing that is said about an answer grows with the answer.
+
+use std::sync::Arc;
+
+use formwork_core::*;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::*;
+
+/// The most bytes of a violation as one line: the words between, and each part at its limit, four bytes a character.
+const MAX_LINE: usize = 200 + MAX_PATH + 4 * (MAX_NAME + MAX_EXPECTED + MAX_FOUND);
+
+fn text() -> impl Strategy<Value = String> {
+    (
+        prop::sample::select(vec!["a", "é", "🦀", "'", "\\", " ", "\n", "x.y[0]"]),
+        prop_oneof![Just(0usize), 1usize..40, 1_000usize..3_000],
+    )
+        .prop_map(|(unit, times)| unit.repeat(times))
+}
+
+fn segment() -> impl Strategy<Value = Segment> {
+    prop_oneof![text().prop_map(Segment::Key), any::<usize>().prop_map(Segment::Index)]
+}
+
+fn violation() -> impl Strategy<Value = Violation> {
+    let path = prop::collection::vec(segment(), 0..130).prop_map(|segments| segments.into_iter().collect());
+    let rule = prop_oneof![
+        prop::sample::select(vec!["required", "additionalProperties", "type", "json", "closed"])
+            .prop_map(str::to_owned),
+        text(),
+    ];
+    (path, rule, text(), text(), any::<bool>()).prop_map(
+        |(path, rule, expected, found, by_hand): (JsonPath, String, String, String, bool)| {
+            let violation =
+                Violation::new(path, rule, Stage::Check).with_expected(expected).with_found(found.clone());
+            if by_hand { Violation { found, ..violation } } else { violation }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_line_about_a_violation_is_bounded(violation in violation()) {
+        for line in [violation.to_string(), violation.masked(), violation.detail()] {
+            prop_assert!(line.len() <= MAX_LINE, "{} bytes", line.len());
+        }
+        prop_assert!(violation.place().len() <= MAX_PATH);
+        // In JSON it is data: the path is all there, and the message is bounded.
+        let json = serde_json::to_value(&violation).unwrap();
+        prop_assert_eq!(&json["path"], &json!(violation.path.to_string()));
+        prop_assert!(json["message"].as_str().unwrap().len() <= MAX_LINE);
+    }
+
+    #[test]
+    fn short_paths_are_written_as_they_are(
+        names in prop::collection::vec("[a-zé '.]{0,20}", 0..10), index in 0usize..1_000,
+    ) {
+        let path: JsonPath = names.into_iter().map(Segment::Key).chain([Segment::Index(index)]).collect();
+        prop_assert_eq!(Violation::new(path.clone(), "type", Stage::Schema).place(), path.to_string());
+    }
+}
+
+/// An object whose every member is an integer, under any name.
+struct Map;
+
+impl Validator for Map {
+    fn validate(&self, value: &Value, _: &Context<'_>, out: &mut Report) {
+        let wrong = |path: JsonPath, expected: &str, found: &Value| {
+            Violation::new(path, "type", Stage::Schema).with_expected(expected).with_found(found.to_string())
+        };
+        let Some(members) = value.as_object() else {
+            return out.push(wrong(JsonPath::root(), "object", value));
+        };
+        for (name, member) in members.iter().filter(|(_, member)| !member.is_i64()) {
+            // As a check does that quotes another part of the answer.
+            let expected =
+                format!("an integer, unlike {}", value.to_string().get(..2_000).unwrap_or_default());
+            out.push(wrong(JsonPath::root().key(name), &expected, member));
+        }
+    }
+}
+
+impl Structure for Map {
+    fn subschema(&self, path: &JsonPath, _: &Value) -> Option<Value> {
+        (path.segments().len() == 1).then(|| json!({"type": "integer"}))
+    }
+}
+
+fn size(call: &Call) -> usize {
+    call.messages.iter().map(|message| message.text().len()).sum::<usize>()
+        + call.schema().map_or(0, |schema| schema.to_string().len())
+        + call.lowered.shown.as_ref().map_or(0, |shown| format!("{shown:?}").len())
+}
+
+#[test]
+fn re_asks_errors_and_lessons_do_not_grow_with_the_answer() {
+    let map = || {
+        let schema = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+        Contract::new(Arc::new(Inline::new("map", schema)), Arc::new(Map))
+    };
+    let long = |length: usize| "k".repeat(length);
+    let answers: [fn(&str) -> String; 8] = [
+        |long| format!(r#"{{"{long}": "x"}}"#),
+        |long| format!(r#"{{"a": "{long}"}}"#),
+        |long| format!(r#"{{"a": {{"{long}": {{"b '{long}'": 1}}}}}}"#),
+        |long| {
+            format!("{{{}}}", (0..8).map(|n| format!(r#""{n}{long}": [1.5]"#)).collect::<Vec<_>>().join(", "))
+        },
+        |long| format!(r#"{{"score": 700, "parts": {{"a": 70, "b": 70}}, "note": "", "{long}": 1}}"#),
+        |long| format!("{long} {{'{long}': 1}}"),
+        |long| format!(r#"["{long}"]"#),
+        |long| format!(r#"{{"a": 1.5, "{long}": 1"#),
+    ];
+    for answer in answers {
+        for policy in
+            [Policy::default(), Policy::oracle(), Policy::chat(1), Policy::shape(), Policy::agent(0.7)]
+        {
+            for contract in [map(), contract()] {
+                let plan =
+                    Plan::new(contract, vec![target("one")]).with_policy(policy.clone()).build().unwrap();
+                let sizes = |length: usize| {
+                    let text: &'static str = answer(&long(length)).leak();
+                    let driven = drive(&plan, input(), &[Reply::Says(text)]);
+                    let calls = driven.calls.iter().map(|(_, _, call)| size(call)).max().unwrap();
+                    let lessons = driven.run.lessons().map(|lesson| lesson.to_string().len()).max();
+                    let error = driven.run.finish().unwrap_err();
+                    (calls, lessons.unwrap_or(0), error.to_string().len(), format!("{error:#}").len())
+                };
+                let (calls, lessons, line, story) = sizes(20_000);
+                let words = 3_000;
+                assert!(calls <= words + MAX_PREVIOUS + MAX_BYTES + 8 * MAX_LINE, "{calls} bytes");
+                assert!(lessons <= words + MAX_PATH && line <= words + MAX_LINE, "{lessons} {line}");
+                // Past the limits nothing grows any more, but for the digits of offsets and counts.
+                let (calls_2, lessons_2, line_2, story_2) = sizes(40_000);
+                for (one, other) in [(calls, calls_2), (lessons, lessons_2), (line, line_2), (story, story_2)]
+                {
+                    assert!(other <= one + 200, "{one} bytes, then {other}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! How deep objects and arrays stand inside each other.
+
+use crate::form::{FormId, Forms, Shape};
+
+/// The forms whose objects and arrays stand deeper than `limit` containers, counted from the root. What a form contains
+/// again inside of itself counts once.
+pub(crate) fn too_deep(forms: &Forms, limit: usize) -> Vec<FormId> {
+    let (order, edges) = ordered(forms);
+    let mut outer = vec![0_usize; forms.len()];
+    let mut found = Vec::new();
+    for id in order.into_iter().rev() {
+        let is_container = forms[id]
+            .alternatives
+            .iter()
+            .any(|alternative| matches!(alternative.shape, Shape::Array(_) | Shape::Object(_)));
+        if is_container && outer[id.index()] + 1 > limit {
+            found.push(id);
+        }
+        for (inner, is_inside) in &edges[id.index()] {
+            let level = outer[id.index()] + usize::from(*is_inside);
+            outer[inner.index()] = outer[inner.index()].max(level);
+        }
+    }
+    found
+}
+
+/// The forms inside of each form, and whether they stand in a container of it. Edges that lead back into a circle are
+/// left out.
+type Edges = Vec<Vec<(FormId, bool)>>;
+
+/// All forms below the root, the innermost first, with the edges between them.
+fn ordered(forms: &Forms) -> (Vec<FormId>, Edges) {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mark {
+        New,
+        Open,
+        Done,
+    }
+    let mut marks = vec![Mark::New; forms.len()];
+    let mut edges: Edges = vec![Vec::new(); forms.len()];
+    let mut order = Vec::with_capacity(forms.len());
+    let mut stack = vec![(forms.root, inner(forms, forms.root), 0)];
+    marks[forms.root.index()] = Mark::Open;
+    while let Some((id, all, next)) = stack.last_mut() {
+        let id = *id;
+        let Some((form, is_inside)) = all.get(*next).copied() else {
+            marks[id.index()] = Mark::Done;
+            order.push(id);
+            stack.pop();
+            continue;
+        };
+        *next += 1;
+        if marks[form.index()] != Mark::Open {
+            edges[id.index()].push((form, is_inside));
+        }
+        if marks[form.index()] == Mark::New {
+            marks[form.index()] = Mark::Open;
+            stack.push((form, inner(forms, form), 0));
+        }
+    }
+    (order, edges)
+}
+
+fn inner(forms: &Forms, id: FormId) -> Vec<(FormId, bool)> {
+    let mut out = Vec::new();
+    for alternative in &forms[id].alternatives {
+        let is_inside = !matches!(alternative.shape, Shape::Same(_));
+        alternative.shape.each_inner(|form| out.push((form, is_inside)));
+    }
+    out
+}

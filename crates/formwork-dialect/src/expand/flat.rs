@@ -1,0 +1,233 @@
+//! Schemas that hold together at one place: references and `allOf` followed, alternatives apart.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::form::Notes;
+use crate::place::{PlaceId, Places};
+
+/// One schema of the document, with its place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct At<'a> {
+    pub(crate) node: &'a Value,
+    pub(crate) place: PlaceId,
+}
+
+impl<'a> At<'a> {
+    /// The identity of the schema: its address in the document.
+    pub(crate) fn key(&self) -> usize {
+        std::ptr::from_ref(self.node) as usize
+    }
+
+    pub(crate) fn child(&self, keyword: &'static str, places: &mut Places) -> Option<Self> {
+        let node = self.node.get(keyword)?;
+        let place = if keyword == "items" && self.node.get("prefixItems").is_some() {
+            places.rest(self.place)
+        } else {
+            places.keyword(self.place, keyword)
+        };
+        Some(At { node, place })
+    }
+
+    /// The schema under a name in `properties` or another map of schemas.
+    pub(crate) fn named(&self, keyword: &'static str, name: &str, places: &mut Places) -> Option<Self> {
+        let node = self.node.get(keyword)?.get(name)?;
+        Some(At { node, place: places.named(self.place, keyword, name) })
+    }
+
+    /// All schemas of a map of schemas.
+    pub(crate) fn each_named(&self, keyword: &'static str, places: &mut Places) -> Vec<Self> {
+        let schemas = self.node.get(keyword).and_then(Value::as_object).into_iter().flatten();
+        schemas.map(|(name, node)| At { node, place: places.named(self.place, keyword, name) }).collect()
+    }
+
+    /// The schemas of a list.
+    pub(crate) fn listed(&self, keyword: &'static str, places: &mut Places) -> Vec<Self> {
+        let nodes = self.node.get(keyword).and_then(Value::as_array).into_iter().flatten();
+        let at = |(index, node)| At { node, place: places.listed(self.place, keyword, index) };
+        nodes.enumerate().map(at).collect()
+    }
+
+    pub(crate) fn keywords(&self) -> impl Iterator<Item = (&'a str, &'a Value)> + use<'a> {
+        let keywords = self.node.as_object().into_iter().flat_map(Map::iter);
+        keywords.map(|(keyword, value)| (keyword.as_str(), value))
+    }
+
+    /// Whether the schema says nothing beside its annotations and keywords of this kind.
+    pub(crate) fn says_only(&self, keyword: &str) -> bool {
+        self.keywords().all(|(name, _)| name == keyword || is_annotation(name))
+    }
+}
+
+/// Whether a keyword constrains no value: an annotation, or one that nobody knows.
+pub(crate) fn is_annotation(keyword: &str) -> bool {
+    !matches!(
+        keyword,
+        "$ref"
+            | "allOf"
+            | "anyOf"
+            | "oneOf"
+            | "not"
+            | "if"
+            | "then"
+            | "else"
+            | "type"
+            | "enum"
+            | "const"
+            | "properties"
+            | "required"
+            | "additionalProperties"
+            | "patternProperties"
+            | "propertyNames"
+            | "minProperties"
+            | "maxProperties"
+            | "unevaluatedProperties"
+            | "dependentRequired"
+            | "dependentSchemas"
+            | "items"
+            | "prefixItems"
+            | "contains"
+            | "minContains"
+            | "maxContains"
+            | "minItems"
+            | "maxItems"
+            | "uniqueItems"
+            | "unevaluatedItems"
+            | "minLength"
+            | "maxLength"
+            | "pattern"
+            | "format"
+            | "minimum"
+            | "maximum"
+            | "exclusiveMinimum"
+            | "exclusiveMaximum"
+            | "multipleOf"
+    )
+}
+
+/// Schemas that hold together.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Flat<'a> {
+    pub(crate) members: Vec<At<'a>>,
+    pub(crate) unions: Vec<Union<'a>>,
+    /// Subschemas that no form enforces; the members that they name may be there all the same.
+    pub(crate) loose: Vec<At<'a>>,
+    /// Whether a reference leads out of the document, to what nobody here knows.
+    pub(crate) is_unknown: bool,
+    pub(crate) notes: Notes,
+    /// The schemas that were added already.
+    seen: Vec<usize>,
+}
+
+/// Alternatives, each of several schemas that hold together: `anyOf`, `oneOf`, or `then` and `else`.
+#[derive(Debug, Clone)]
+pub(crate) struct Union<'a> {
+    pub(crate) keyword: &'static str,
+    pub(crate) at: PlaceId,
+    pub(crate) branches: Vec<Vec<At<'a>>>,
+}
+
+/// The definitions of a normalised schema.
+#[derive(Debug)]
+pub(crate) struct Definitions<'a> {
+    all: Option<&'a Map<String, Value>>,
+    places: HashMap<&'a str, PlaceId>,
+}
+
+impl<'a> Definitions<'a> {
+    pub(crate) fn new(root: &'a Value) -> Self {
+        Self { all: root.get("$defs").and_then(Value::as_object), places: HashMap::new() }
+    }
+
+    /// The definition that a schema refers to, by its name.
+    pub(crate) fn target(&mut self, node: &'a Value, places: &mut Places) -> Option<(&'a str, At<'a>)> {
+        let name = node.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?;
+        let (name, node) = self.all?.get_key_value(name)?;
+        let place = *self.places.entry(name.as_str()).or_insert_with(|| places.definition(name));
+        Some((name.as_str(), At { node, place }))
+    }
+
+    /// Adds a schema to those that hold; `false` if nothing can satisfy it.
+    pub(crate) fn flatten(&mut self, at: At<'a>, flat: &mut Flat<'a>, places: &mut Places) -> bool {
+        match at.node {
+            Value::Bool(allowed) => return *allowed,
+            Value::Object(_) => {}
+            _ => return true,
+        }
+        if flat.seen.contains(&at.key()) {
+            return true;
+        }
+        flat.seen.push(at.key());
+        flat.notes.or(Notes::of(at.node));
+        // The schema itself stands where its own keywords begin, so that names keep the order of the document.
+        let mut placed = false;
+        for (keyword, _) in at.keywords() {
+            let possible = match keyword {
+                "$ref" => match self.target(at.node, places) {
+                    Some((_, target)) => self.flatten(target, flat, places),
+                    None => {
+                        flat.is_unknown = true;
+                        true
+                    }
+                },
+                "allOf" => {
+                    let parts = at.listed("allOf", places);
+                    parts.into_iter().all(|part| self.flatten(part, flat, places))
+                }
+                "anyOf" => self.union(at, "anyOf", flat, places),
+                "oneOf" => self.union(at, "oneOf", flat, places),
+                "if" => {
+                    condition(at, flat, places);
+                    true
+                }
+                "not" => {
+                    flat.loose.extend(at.child("not", places));
+                    true
+                }
+                "dependentSchemas" => {
+                    flat.loose.extend(at.each_named("dependentSchemas", places));
+                    true
+                }
+                _ => true,
+            };
+            if !possible {
+                return false;
+            }
+            if matches!(keyword, "properties" | "prefixItems" | "items") && !placed {
+                placed = true;
+                flat.members.push(at);
+            }
+        }
+        if !placed {
+            flat.members.push(at);
+        }
+        true
+    }
+
+    fn union(&mut self, at: At<'a>, keyword: &'static str, flat: &mut Flat<'a>, places: &mut Places) -> bool {
+        let mut branches = at.listed(keyword, places);
+        if branches.len() == 1 {
+            return branches.pop().is_none_or(|branch| self.flatten(branch, flat, places));
+        }
+        if !branches.is_empty() {
+            let branches = branches.into_iter().map(|branch| vec![branch]).collect();
+            flat.unions.push(Union { keyword, at: at.place, branches });
+        }
+        true
+    }
+}
+
+/// `if` with both `then` and `else` allows what satisfies `if` and `then`, or `else`. With one of them alone the other
+/// case allows anything, and nothing is left to enforce.
+fn condition<'a>(at: At<'a>, flat: &mut Flat<'a>, places: &mut Places) {
+    let parts = ["if", "then", "else"].map(|keyword| at.child(keyword, places));
+    match parts {
+        [Some(condition), Some(then), Some(otherwise)] => {
+            flat.loose.push(condition);
+            let branches = vec![vec![condition, then], vec![otherwise]];
+            flat.unions.push(Union { keyword: "if", at: at.place, branches });
+        }
+        parts => flat.loose.extend(parts.into_iter().flatten()),
+    }
+}

@@ -1,0 +1,401 @@
+//! From a JSON Schema to the forms that dialects are written from.
+//!
+//! A form allows at least what its schema allows. What it allows beyond that is in the report: `Unenforced` for a keyword
+//! that no form says, `Loosened` for one that is said in part.
+
+mod containers;
+mod flat;
+mod kinds;
+mod prune;
+mod scalars;
+mod union;
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use formwork_core::{Loss, LossKind, Refused, is_old_draft, normalise_with_origins};
+use serde_json::Value;
+
+use crate::form::{Alternative, Form, FormId, Forms, Literal, Literals, Notes, Shape, Use};
+use crate::pattern::Matcher;
+use crate::place::{PlaceId, Places};
+use flat::{At, Definitions, Flat, Union, is_annotation};
+use kinds::Kinds;
+
+pub(crate) use scalars::{MAX_SAFE, count};
+
+/// The most alternatives that come from choosing in several unions at once.
+const MAX_PRODUCT: usize = 64;
+
+/// The members of objects that are expanded for each schema in the document, over all combinations of alternatives. Beyond
+/// that, unions beside other keywords are left to the validator.
+const WORK_PER_SCHEMA: usize = 8;
+
+/// The work that a small schema may take in any case.
+const LEAST_WORK: usize = 2_000;
+
+/// A schema in forms, with what they do not enforce.
+#[derive(Debug)]
+pub(crate) struct Expanded {
+    pub(crate) forms: Forms,
+    pub(crate) losses: Losses,
+}
+
+/// Losses that sort: pointer, keyword, kind.
+pub(crate) type Losses = BTreeSet<(String, String, LossKind)>;
+
+/// The losses as they are handed out.
+pub(crate) fn reported(losses: Losses) -> Vec<Loss> {
+    losses.into_iter().map(|(pointer, keyword, kind)| Loss { pointer, keyword, kind }).collect()
+}
+
+/// Expands a schema.
+///
+/// # Errors
+/// [`Refused`] if it is proved that no value satisfies the schema.
+pub(crate) fn expand(schema: &Value, dialect: &str) -> Result<Expanded, Refused> {
+    let (normal, origins) = normalise_with_origins(schema);
+    let places = Places::new(origins, is_old_draft(schema));
+    let mut expander = Expander::new(&normal, Forms::new(places));
+    let root = At { node: &normal, place: PlaceId::default() };
+    let root = expander.value(vec![root]);
+    while let Some((id, schemas)) = expander.queue.pop_front() {
+        let form = expander.expand(id, schemas);
+        expander.forms.set(id, form);
+    }
+    let Expander { mut forms, mut losses, .. } = expander;
+    // Annotations of a root that is only a reference stand with the definition, which is the root from here on.
+    forms.root = match root {
+        Use { form, notes } if notes.is_empty() => form,
+        Use { form, notes } => {
+            let alternatives = vec![Alternative::of(Shape::Same(form))];
+            forms.add(Form { alternatives, notes, name: None })
+        }
+    };
+    prune::prune(&mut forms, &mut losses);
+    if forms[forms.root].alternatives.is_empty() {
+        return Err(Refused {
+            dialect: dialect.to_owned(),
+            pointer: String::new(),
+            message: "no value satisfies it".to_owned(),
+        });
+    }
+    Ok(Expanded { forms, losses })
+}
+
+struct Expander<'a> {
+    definitions: Definitions<'a>,
+    forms: Forms,
+    losses: Losses,
+    /// The forms of single schemas, by identity.
+    single: HashMap<usize, FormId>,
+    /// The forms of schemas that hold together.
+    several: HashMap<Vec<usize>, FormId>,
+    /// Forms that are reserved and not expanded yet.
+    queue: VecDeque<(FormId, Vec<At<'a>>)>,
+    any: Option<FormId>,
+    /// The members that may still be expanded in combinations of alternatives.
+    work: usize,
+    /// The most forms of schemas that hold together: recursive ones can hold together in exponentially many ways.
+    most_several: usize,
+}
+
+impl<'a> Expander<'a> {
+    fn new(normal: &'a Value, forms: Forms) -> Self {
+        let objects = objects(normal);
+        Self {
+            definitions: Definitions::new(normal),
+            forms,
+            losses: Losses::new(),
+            single: HashMap::new(),
+            several: HashMap::new(),
+            queue: VecDeque::new(),
+            any: None,
+            work: LEAST_WORK.max(objects * WORK_PER_SCHEMA),
+            most_several: objects / 2 + 8,
+        }
+    }
+
+    /// The form of all values.
+    fn any(&mut self) -> FormId {
+        *self.any.get_or_insert_with(|| self.forms.add_shape(Shape::Any))
+    }
+
+    /// The values that satisfy all of these schemas, at the place where they stand. Without any schema that is any value.
+    fn value(&mut self, mut schemas: Vec<At<'a>>) -> Use {
+        let mut notes = Notes::NONE;
+        if let [only] = schemas.as_mut_slice() {
+            let mut name = None;
+            // As many definitions as there can be without a circle.
+            for _ in 0..64 {
+                if !only.says_only("$ref") {
+                    break;
+                }
+                let Some((target, at)) = self.definitions.target(only.node, &mut self.forms.places) else {
+                    break;
+                };
+                notes.or(Notes::of(only.node));
+                (name, *only) = (Some(target), at);
+            }
+            let form = match self.single.get(&only.key()) {
+                Some(form) => *form,
+                None => {
+                    let (key, at) = (only.key(), *only);
+                    let form = self.reserve(vec![at]);
+                    self.forms.get_mut(form).name = name.map(str::to_owned);
+                    self.single.insert(key, form);
+                    form
+                }
+            };
+            return Use { form, notes };
+        }
+        if schemas.is_empty() {
+            return Use::of(self.any());
+        }
+        let key: Vec<usize> = schemas.iter().map(At::key).collect();
+        let form = match self.several.get(&key) {
+            Some(form) => *form,
+            None if self.several.len() >= self.most_several => {
+                self.lose_each(&schemas, "allOf", LossKind::Unenforced);
+                self.any()
+            }
+            None => {
+                let form = self.reserve(schemas);
+                self.several.insert(key, form);
+                form
+            }
+        };
+        Use { form, notes }
+    }
+
+    fn reserve(&mut self, schemas: Vec<At<'a>>) -> FormId {
+        let id = self.forms.reserve();
+        self.queue.push_back((id, schemas));
+        id
+    }
+
+    fn expand(&mut self, id: FormId, schemas: Vec<At<'a>>) -> Form {
+        let mut form = std::mem::take(self.forms.get_mut(id));
+        let mut flat = Flat::default();
+        for at in schemas {
+            if !self.definitions.flatten(at, &mut flat, &mut self.forms.places) {
+                return form;
+            }
+        }
+        form.notes = std::mem::take(&mut flat.notes);
+        let says_nothing = |at: &At<'_>| {
+            at.keywords()
+                .all(|(name, _)| is_annotation(name) || matches!(name, "anyOf" | "oneOf" | "allOf" | "$ref"))
+        };
+        let is_plain = flat.loose.is_empty() && !flat.is_unknown && flat.members.iter().all(says_nothing);
+        if let [union] = flat.unions.as_slice()
+            && is_plain
+        {
+            self.note_overlap(union);
+            for branch in flat.unions.swap_remove(0).branches {
+                let Use { form: inner, notes } = self.value(branch);
+                form.alternatives.push(Alternative { notes, ..Alternative::of(Shape::Same(inner)) });
+            }
+        } else {
+            self.bound_unions(&mut flat);
+            self.choose(flat, Notes::NONE, &mut form.alternatives);
+        }
+        form
+    }
+
+    /// Leaves out unions whose combinations would be too many.
+    fn bound_unions(&mut self, flat: &mut Flat<'a>) {
+        let members: usize = flat.members.iter().map(|at| size(at.node, "properties")).sum();
+        let mut product = 1_usize;
+        for union in std::mem::take(&mut flat.unions) {
+            let next = product.saturating_mul(union.branches.len());
+            let cost = next.saturating_mul(members + 1);
+            if (product == 1 || next <= MAX_PRODUCT) && cost <= self.work {
+                product = next;
+                flat.unions.push(union);
+            } else {
+                self.lose(union.at, union.keyword, LossKind::Unenforced);
+                flat.loose.extend(union.branches.into_iter().flatten());
+            }
+        }
+        self.work = self.work.saturating_sub(product.saturating_mul(members + 1));
+    }
+
+    /// Takes each branch of each union in turn.
+    fn choose(&mut self, mut flat: Flat<'a>, notes: Notes, out: &mut Vec<Alternative>) {
+        if flat.unions.is_empty() {
+            let from = out.len();
+            out.extend(self.alternatives(&flat));
+            out.iter_mut().skip(from).for_each(|alternative| alternative.notes.or(notes.clone()));
+            return;
+        }
+        let union = flat.unions.remove(0);
+        self.note_overlap(&union);
+        for branch in union.branches {
+            let mut chosen = flat.clone();
+            let mut places = std::mem::take(&mut self.forms.places);
+            let possible =
+                branch.into_iter().all(|part| self.definitions.flatten(part, &mut chosen, &mut places));
+            self.forms.places = places;
+            if possible {
+                let mut own = std::mem::take(&mut chosen.notes);
+                own.or(notes.clone());
+                self.choose(chosen, own, out);
+            }
+        }
+    }
+
+    fn note_overlap(&mut self, union: &Union<'a>) {
+        match union.keyword {
+            "if" => self.lose(union.at, "if", LossKind::Loosened),
+            "oneOf" => {
+                let branches: Vec<_> = union.branches.iter().flatten().copied().collect();
+                if !union::are_disjoint(&mut self.definitions, &mut self.forms.places, &branches) {
+                    self.lose(union.at, "oneOf", LossKind::Loosened);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The kinds of values that satisfy schemas without unions.
+    fn alternatives(&mut self, flat: &Flat<'a>) -> Vec<Alternative> {
+        let members = &flat.members;
+        self.note_unsaid(members);
+        let kinds = members.iter().fold(Kinds::ALL, |kinds, at| kinds.and(Kinds::of(at.node)));
+        let kinds = kinds::without_negated(kinds, members);
+        if let Some(values) = kinds::literals(members, kinds) {
+            let lists = |at: &&At<'a>| at.node.get("enum").or(at.node.get("const")).is_some();
+            let origin = members.iter().find(lists).map(|at| at.place).unwrap_or_default();
+            let values = self.fitting(values, members);
+            if values.is_empty() {
+                return Vec::new();
+            }
+            let values = values.into_iter().map(|value| Literal { value, description: None }).collect();
+            return vec![Alternative::of(Shape::Literals(Literals { values, origin }))];
+        }
+        let meant = if kinds == Kinds::ALL { Kinds::meant_by(members) } else { kinds };
+        if meant == Kinds::ALL && kinds == Kinds::ALL {
+            return vec![Alternative::of(Shape::Any)];
+        }
+        let mut out = Vec::new();
+        if meant.object {
+            out.extend(self.object(flat).map(Shape::Object));
+        }
+        if meant.array {
+            out.extend(self.array(flat).map(Shape::Array));
+        }
+        if meant.string {
+            out.extend(self.string(members).map(Shape::String));
+        }
+        if meant.number || meant.integer {
+            out.extend(self.number(members, !meant.number).map(Shape::Number));
+        }
+        if meant.boolean {
+            out.push(Shape::Boolean);
+        }
+        if meant.null {
+            out.push(Shape::Null);
+        }
+        let mut out: Vec<_> = out.into_iter().map(Alternative::of).collect();
+        if meant != kinds {
+            let place = members.first().map(|at| at.place).unwrap_or_default();
+            out.extend(self.unsaid(kinds.minus(meant), place));
+        }
+        out
+    }
+
+    /// The listed values that pass the other keywords beside them, as far as can be told here; the rest is a loss.
+    fn fitting(&mut self, mut values: Vec<Value>, members: &[At<'a>]) -> Vec<Value> {
+        for at in members {
+            for (keyword, value) in at.keywords() {
+                let is_asked: fn(&Value) -> bool = match keyword {
+                    "pattern" | "format" => Value::is_string,
+                    "multipleOf" => Value::is_number,
+                    "items" | "prefixItems" | "minItems" | "maxItems" => Value::is_array,
+                    "properties"
+                    | "required"
+                    | "additionalProperties"
+                    | "patternProperties"
+                    | "propertyNames"
+                    | "minProperties"
+                    | "maxProperties" => Value::is_object,
+                    _ => continue,
+                };
+                let matcher = value.as_str().filter(|_| keyword == "pattern").and_then(Matcher::of);
+                match matcher {
+                    Some(matcher) => {
+                        values.retain(|value| value.as_str().is_none_or(|text| matcher.matches(text)));
+                    }
+                    None if values.iter().any(is_asked) => self.lose(at.place, keyword, LossKind::Unenforced),
+                    None => {}
+                }
+            }
+        }
+        values
+    }
+
+    /// Values of kinds that a schema without `type` says nothing about: `{"minLength": 1}` allows every number.
+    fn unsaid(&mut self, kinds: Kinds, origin: PlaceId) -> Vec<Alternative> {
+        let any = Use::of(self.any());
+        let shapes = [
+            (kinds.object, self.open_object(any.clone(), origin)),
+            (
+                kinds.array,
+                Shape::Array(crate::form::ArrayForm { items: Some(any), origin, ..Default::default() }),
+            ),
+            (kinds.string, Shape::String(crate::form::StringForm { origin, ..Default::default() })),
+            (kinds.number, Shape::Number(crate::form::NumberForm { origin, ..Default::default() })),
+            (kinds.boolean, Shape::Boolean),
+            (kinds.null, Shape::Null),
+        ];
+        let there = shapes.into_iter().filter(|(is_there, _)| *is_there);
+        there.map(|(_, shape)| Alternative { is_unsaid: true, ..Alternative::of(shape) }).collect()
+    }
+
+    /// Notes the keywords that no form says.
+    fn note_unsaid(&mut self, members: &[At<'a>]) {
+        for at in members {
+            for (keyword, value) in at.keywords() {
+                let unsaid = match keyword {
+                    "contains" | "minContains" | "maxContains" | "dependentRequired" | "dependentSchemas" => {
+                        true
+                    }
+                    "if" => !(at.node.get("then").is_some() && at.node.get("else").is_some()),
+                    "uniqueItems" => value == &Value::Bool(true),
+                    "unevaluatedProperties" | "unevaluatedItems" => !value.is_boolean(),
+                    "propertyNames" => !kinds::is_said_of_names(value),
+                    "not" => !kinds::is_said_negation(value),
+                    "$ref" => self.definitions.target(at.node, &mut self.forms.places).is_none(),
+                    _ => false,
+                };
+                if unsaid {
+                    self.lose(at.place, keyword, LossKind::Unenforced);
+                }
+            }
+        }
+    }
+
+    fn lose_each(&mut self, members: &[At<'a>], keyword: &str, kind: LossKind) {
+        if let Some(at) = members.first() {
+            self.lose(at.place, keyword, kind);
+        }
+    }
+
+    fn lose(&mut self, place: PlaceId, keyword: &str, kind: LossKind) {
+        self.losses.insert((self.forms.places.pointer(place), keyword.to_owned(), kind));
+    }
+}
+
+/// The number of objects in a document, which are at least as many as its schemas.
+fn objects(value: &Value) -> usize {
+    match value {
+        Value::Object(members) => 1 + members.values().map(objects).sum::<usize>(),
+        Value::Array(items) => items.iter().map(objects).sum(),
+        _ => 0,
+    }
+}
+
+/// How many schemas stand under a keyword.
+fn size(node: &Value, keyword: &str) -> usize {
+    node.get(keyword).and_then(Value::as_object).map_or(0, serde_json::Map::len)
+}

@@ -1,0 +1,121 @@
+//! Places in a schema, for reports: cheap to extend while a schema is walked, written out only where they are needed.
+
+use std::collections::BTreeMap;
+
+/// The index of a place; the default is the root.
+///
+/// All places are equal: two forms that differ only in where they come from are the same form.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PlaceId(u32);
+
+impl PartialEq for PlaceId {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// A step from a schema to one inside of it.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// `items`, `not`.
+    Keyword(&'static str),
+    /// The name in `properties` or another map of schemas, as an index into the names.
+    Named(&'static str, u32),
+    /// The index in `allOf` or another list of schemas.
+    Listed(&'static str, u32),
+    /// `items` beside `prefixItems`.
+    Rest,
+    /// A definition, as an index into the names.
+    Definition(u32),
+}
+
+/// All places that were visited in one schema.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places {
+    steps: Vec<(PlaceId, Step)>,
+    names: Vec<String>,
+    /// The pointers of the definitions in the original schema.
+    origins: BTreeMap<String, String>,
+    /// Whether the original schema is written in draft 7 or before, which had other names for some keywords.
+    is_old: bool,
+}
+
+impl Places {
+    /// The places of a normalised schema whose definitions come from these pointers.
+    pub(crate) fn new(origins: BTreeMap<String, String>, is_old: bool) -> Self {
+        Self { origins, is_old, ..Self::default() }
+    }
+
+    pub(crate) fn keyword(&mut self, at: PlaceId, keyword: &'static str) -> PlaceId {
+        self.push(at, Step::Keyword(keyword))
+    }
+
+    /// The place of `items` beside `prefixItems`.
+    pub(crate) fn rest(&mut self, at: PlaceId) -> PlaceId {
+        self.push(at, Step::Rest)
+    }
+
+    pub(crate) fn listed(&mut self, at: PlaceId, keyword: &'static str, index: usize) -> PlaceId {
+        self.push(at, Step::Listed(keyword, u32::try_from(index).unwrap_or(u32::MAX)))
+    }
+
+    pub(crate) fn named(&mut self, at: PlaceId, keyword: &'static str, name: &str) -> PlaceId {
+        let name = self.name(name);
+        self.push(at, Step::Named(keyword, name))
+    }
+
+    pub(crate) fn definition(&mut self, name: &str) -> PlaceId {
+        let name = self.name(name);
+        self.push(PlaceId(0), Step::Definition(name))
+    }
+
+    fn name(&mut self, name: &str) -> u32 {
+        self.names.push(name.to_owned());
+        u32::try_from(self.names.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    fn push(&mut self, at: PlaceId, step: Step) -> PlaceId {
+        self.steps.push((at, step));
+        PlaceId(u32::try_from(self.steps.len()).unwrap_or(u32::MAX))
+    }
+
+    /// The JSON Pointer of a place in the original schema.
+    pub(crate) fn pointer(&self, place: PlaceId) -> String {
+        let mut steps = Vec::new();
+        let mut at = place;
+        while let Some((parent, step)) = self.steps.get((at.0 as usize).wrapping_sub(1)) {
+            steps.push(step);
+            at = *parent;
+        }
+        let name = |index: u32| self.names.get(index as usize).map_or("", String::as_str);
+        let mut out = String::new();
+        for step in steps.into_iter().rev() {
+            match step {
+                Step::Keyword(keyword) => out.extend(["/", keyword]),
+                Step::Rest => out.push_str(if self.is_old { "/additionalItems" } else { "/items" }),
+                Step::Named(keyword, index) => {
+                    let is_old = self.is_old && *keyword == "dependentSchemas";
+                    out.extend(["/", if is_old { "dependencies" } else { keyword }, "/"]);
+                    out.push_str(&escape(name(*index)));
+                }
+                Step::Listed(keyword, index) => {
+                    let is_old = self.is_old && *keyword == "prefixItems";
+                    out.push_str(&format!("/{}/{index}", if is_old { "items" } else { keyword }));
+                }
+                Step::Definition(index) => {
+                    let name = name(*index);
+                    match self.origins.get(name) {
+                        Some(origin) => out.push_str(origin),
+                        None => out.extend(["/$defs/", name]),
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+/// A name as a step of a JSON Pointer (RFC 6901).
+pub(crate) fn escape(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}

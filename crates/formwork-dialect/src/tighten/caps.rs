@@ -1,0 +1,309 @@
+//! Bounds on what a schema leaves unbounded, so that the longest document fits into the tokens of the answer.
+//!
+//! They are a remedy: for models that the registry marks as tiny, and for a target that has run away with this schema. An
+//! answer that is full at such a bound is not complete.
+
+use formwork_core::LossKind;
+use serde_json::Number;
+
+use crate::expand::{Losses, MAX_SAFE};
+use crate::form::{
+    Alternative, ArrayForm, Bound, FormId, Forms, NumberForm, ObjectForm, Pattern, Role, Shape, StringForm,
+};
+use crate::pattern;
+
+/// Characters of prose that make one token, in models with a small vocabulary.
+const CHARACTERS_PER_TOKEN: f64 = 3.0;
+
+/// The longest name of a member that is not listed, in characters.
+const MAX_NAME: u64 = 32;
+
+/// How much room a document has.
+#[derive(Debug)]
+pub(crate) struct Room {
+    /// The tokens that an answer may have where nobody says.
+    tokens: u32,
+    /// From roomy to narrow: items of an array, characters of a string. Narrow lists hurt less than cut-off sentences.
+    ladder: &'static [(u64, u64)],
+    /// The most characters of a string.
+    text: u64,
+}
+
+impl Room {
+    /// For models that go on where they may.
+    pub(crate) const SMALL_MODEL: Self = Self {
+        tokens: 512,
+        ladder: &[(8, 200), (6, 160), (4, 120), (3, 80), (2, 64), (2, 40), (1, 40), (1, 24), (1, 16)],
+        text: 2000,
+    };
+    /// For servers of models of any size: as long as what the tokens hold, at most what a grammar counts.
+    pub(crate) const SERVED: Self = Self {
+        tokens: 1024,
+        ladder: &[
+            (256, 200),
+            (128, 200),
+            (64, 200),
+            (32, 200),
+            (16, 200),
+            (8, 200),
+            (6, 160),
+            (4, 120),
+            (3, 80),
+            (2, 64),
+            (2, 40),
+            (1, 40),
+            (1, 24),
+            (1, 16),
+        ],
+        text: 1000,
+    };
+    /// For models that stop by themselves. Their strings have no lengths, so these are the usual ones.
+    pub(crate) const HOSTED: Self = Self {
+        tokens: 8192,
+        ladder: &[(1000, 40), (500, 40), (250, 40), (100, 40), (50, 40), (25, 40), (16, 40), (8, 40)],
+        text: 40,
+    };
+}
+
+/// Bounds strings, arrays, maps and integers that the schema leaves longer than fits into `max_tokens`.
+pub(crate) fn bound(forms: &mut Forms, room: &Room, max_tokens: Option<u32>, losses: &mut Losses) {
+    let caps = Caps::fitting(forms, room, max_tokens);
+    for id in forms.ids() {
+        let mut alternatives = std::mem::take(&mut forms.get_mut(id).alternatives);
+        // A kind of value that the schema says nothing about is no help to a model that is to be kept short.
+        if alternatives.iter().any(|alternative| !alternative.is_unsaid) {
+            alternatives.retain(|alternative| {
+                if alternative.is_unsaid {
+                    losses.insert((
+                        forms.places.pointer(origin(&alternative.shape)),
+                        "type".to_owned(),
+                        LossKind::Tightened,
+                    ));
+                }
+                !alternative.is_unsaid
+            });
+        }
+        for alternative in &mut alternatives {
+            let Some((keyword, origin)) = caps.apply(&mut alternative.shape) else { continue };
+            losses.insert((forms.places.pointer(origin), keyword.to_owned(), LossKind::Tightened));
+        }
+        forms.get_mut(id).alternatives = alternatives;
+    }
+}
+
+fn origin(shape: &Shape) -> crate::place::PlaceId {
+    match shape {
+        Shape::Array(array) => array.origin,
+        Shape::Object(object) => object.origin,
+        Shape::String(string) => string.origin,
+        Shape::Number(number) => number.origin,
+        _ => crate::place::PlaceId::default(),
+    }
+}
+
+/// Bounds for strings and arrays that the schema leaves longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Caps {
+    items: u64,
+    /// Characters.
+    text: u64,
+}
+
+impl Caps {
+    /// The roomiest bounds with which the longest document fits; the narrowest if none does.
+    fn fitting(forms: &Forms, room: &Room, max_tokens: Option<u32>) -> Self {
+        let tokens = f64::from(max_tokens.unwrap_or(room.tokens));
+        let fits = |caps: Self| {
+            let known = vec![None; forms.len()];
+            Estimate { forms, caps, known }.form(forms.root, 0) <= tokens
+        };
+        let steps = room.ladder.iter().map(|(items, text)| Self { items: *items, text: *text });
+        let narrowest = steps.clone().next_back();
+        let mut caps =
+            steps.into_iter().find(|caps| fits(*caps)).or(narrowest).unwrap_or(Self { items: 1, text: 16 });
+        // The rest goes to the strings.
+        while caps.text < room.text && fits(Self { text: caps.text + caps.text / 4, ..caps }) {
+            caps.text += caps.text / 4;
+        }
+        caps.text = caps.text.min(room.text);
+        caps
+    }
+
+    /// Bounds a value; the keyword that became tighter, if one did.
+    fn apply(self, shape: &mut Shape) -> Option<(&'static str, crate::place::PlaceId)> {
+        match shape {
+            Shape::String(string) => {
+                let max = self.string(string);
+                let is_tighter = max != string.max;
+                string.is_bounded |= is_tighter;
+                string.max = max;
+                // A name or a text of JSON has no length in the original.
+                (is_tighter && string.role == Role::Text).then_some(("maxLength", string.origin))
+            }
+            Shape::Array(array) => {
+                let max = Some(self.array(array));
+                let is_tighter = max != array.max;
+                array.is_bounded |= is_tighter;
+                array.max = max;
+                is_tighter.then_some(("maxItems", array.origin))
+            }
+            Shape::Object(object) if !object.extras.is_empty() => {
+                if !object.properties.iter().all(|property| property.required) {
+                    // Optional members and others cannot be counted together.
+                    object.extras.clear();
+                    return Some(("additionalProperties", object.origin));
+                }
+                // A pattern beside others might overlap with them.
+                if let [extra] = object.extras.as_mut_slice()
+                    && object.properties.is_empty()
+                {
+                    extra.pattern.get_or_insert_with(short_name);
+                }
+                let max = Some(object.properties.len() as u64 + self.extras(object));
+                let is_tighter = max != object.max;
+                object.is_bounded |= is_tighter;
+                object.max = max;
+                is_tighter.then_some(("maxProperties", object.origin))
+            }
+            Shape::Number(number) if number.integer => {
+                let (low, high) = (-(MAX_SAFE as i64), MAX_SAFE as i64);
+                let guard = |at: i64| Bound { at: Number::from(at), exclusive: false };
+                let is_safe = |bound: &Option<Bound>| {
+                    bound
+                        .as_ref()
+                        .is_some_and(|bound| bound.at.as_f64().is_some_and(|at| at.abs() <= MAX_SAFE))
+                };
+                let mut is_tighter = false;
+                if !is_safe(&number.min) {
+                    is_tighter |= number.min.is_some();
+                    number.min = Some(guard(low));
+                }
+                if !is_safe(&number.max) {
+                    is_tighter |= number.max.is_some();
+                    number.max = Some(guard(high));
+                }
+                is_tighter.then_some(("maximum", number.origin))
+            }
+            _ => None,
+        }
+    }
+
+    /// The most characters of a string; the schema's own bound if its pattern or format is one.
+    fn string(self, form: &StringForm) -> Option<u64> {
+        let bounded = form.patterns.iter().filter_map(|one| pattern::max_length(&one.translated)).min();
+        if form.format.as_deref().is_some_and(is_short) || bounded.is_some_and(|bound| bound <= self.text) {
+            return form.max;
+        }
+        let needed = form.patterns.iter().map(|one| pattern::min_length(&one.translated)).max().unwrap_or(0);
+        let cap = match (form.role, form.format.as_deref()) {
+            (Role::Name, _) => MAX_NAME,
+            (_, None) => self.text,
+            (_, Some("uri")) => self.text.max(64),
+            // Longer ones break the rules that these formats have about their parts (64 characters before an `@`).
+            (_, Some(_)) => 64,
+        };
+        Some(form.max.unwrap_or(u64::MAX).min(cap.max(form.min).max(needed)))
+    }
+
+    /// The most items of an array.
+    fn array(self, form: &ArrayForm) -> u64 {
+        let cap = (form.prefix.len() as u64).max(self.items).max(form.min);
+        form.max.unwrap_or(u64::MAX).min(cap)
+    }
+
+    /// The most members of an object whose names are not listed.
+    fn extras(self, form: &ObjectForm) -> u64 {
+        if form.extras.is_empty() {
+            return 0;
+        }
+        let named = form.properties.len() as u64;
+        let cap = self.items.max(form.min.saturating_sub(named));
+        form.max.map_or(cap, |max| cap.min(max.saturating_sub(named)))
+    }
+}
+
+/// A pattern for names that are neither empty nor long.
+fn short_name() -> Pattern {
+    let translated = format!(r"^[\x00-\x{{10FFFF}}]{{1,{MAX_NAME}}}$");
+    Pattern { source: format!("^.{{1,{MAX_NAME}}}$"), translated }
+}
+
+/// Formats whose strings are short by themselves.
+fn is_short(format: &str) -> bool {
+    matches!(format, "date" | "uuid" | "ipv4" | "ipv6")
+}
+
+/// Estimates the tokens of the longest document. A form inside of itself counts once.
+struct Estimate<'f> {
+    forms: &'f Forms,
+    caps: Caps,
+    known: Vec<Option<f64>>,
+}
+
+/// Deeper documents are not estimated: they are too long in any case.
+const MAX_DEPTH: usize = 200;
+
+impl Estimate<'_> {
+    fn form(&mut self, id: FormId, depth: usize) -> f64 {
+        if let Some(known) = self.known[id.index()] {
+            return known;
+        }
+        if depth > MAX_DEPTH {
+            return f64::INFINITY;
+        }
+        self.known[id.index()] = Some(0.0);
+        let forms = self.forms;
+        let alternatives = forms[id].alternatives.iter();
+        let most =
+            alternatives.map(|alternative| self.alternative(alternative, depth + 1)).fold(0.0, f64::max);
+        self.known[id.index()] = Some(most);
+        most
+    }
+
+    fn alternative(&mut self, alternative: &Alternative, depth: usize) -> f64 {
+        match &alternative.shape {
+            Shape::Any => self.caps.items as f64 * self.text(self.caps.text.min(MAX_NAME)),
+            Shape::Same(inner) => self.form(*inner, depth),
+            Shape::Literals(literals) => {
+                let length = |value: &serde_json::Value| value.to_string().len() as f64 / 2.0;
+                literals.values.iter().map(|literal| length(&literal.value)).fold(1.0, f64::max)
+            }
+            Shape::Null | Shape::Boolean => 1.0,
+            Shape::Number(number) => digits(number),
+            Shape::String(string) => self.text(self.caps.string(string).unwrap_or(40)),
+            Shape::Array(array) => self.array(array, depth),
+            Shape::Object(object) => self.object(object, depth),
+        }
+    }
+
+    fn text(&self, characters: u64) -> f64 {
+        characters as f64 / CHARACTERS_PER_TOKEN + 2.0
+    }
+
+    fn array(&mut self, array: &ArrayForm, depth: usize) -> f64 {
+        let most = self.caps.array(array);
+        let prefix: f64 = array.prefix.iter().map(|item| self.form(item.form, depth) + 1.0).sum();
+        let rest = array.items.as_ref().map_or(0.0, |items| self.form(items.form, depth) + 1.0);
+        2.0 + prefix + rest * most.saturating_sub(array.prefix.len() as u64) as f64
+    }
+
+    fn object(&mut self, object: &ObjectForm, depth: usize) -> f64 {
+        let mut named = 0.0;
+        for property in &object.properties {
+            named += property.name.len() as f64 / 2.0 + 3.0 + self.form(property.value.form, depth);
+        }
+        let extra = object.extras.iter().map(|extra| self.form(extra.value.form, depth)).fold(0.0, f64::max);
+        let extras = self.caps.extras(object) as f64 * (MAX_NAME as f64 / CHARACTERS_PER_TOKEN + 4.0 + extra);
+        2.0 + named + extras
+    }
+}
+
+/// Tokens of a number: vocabularies for small models have one for each digit.
+fn digits(number: &NumberForm) -> f64 {
+    let wide = |bound: &Option<Bound>| {
+        let at = bound.as_ref().and_then(|bound| bound.at.as_f64());
+        at.map_or(6.0, |at| at.abs().max(1.0).log10().floor() + 1.0)
+    };
+    let whole = wide(&number.min).max(wide(&number.max)).min(16.0);
+    if number.integer { whole + 1.0 } else { whole + 5.0 }
+}

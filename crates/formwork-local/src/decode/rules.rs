@@ -1,0 +1,193 @@
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use llguidance::HashMap;
+use llguidance::earley::CGrammar;
+use llguidance::earley::lexerspec::LexemeIdx;
+
+use super::lexemes::Lexemes;
+
+/// A symbol of the grammar: its index in [`Rules`].
+pub(crate) type Symbol = u32;
+
+/// Stands after the last element of each rule.
+pub(crate) const END: Symbol = u32::MAX;
+
+/// The cost of what has no finite text. It is far below the largest number, so that sums of two do not overflow.
+pub(crate) const NEVER: usize = usize::MAX / 4;
+
+/// The context-free grammar that llguidance makes of a schema, with the shortest text of each symbol.
+///
+/// The shortest texts are the least fixed point over the rules (Knuth's generalisation of Dijkstra's algorithm), so
+/// that those of recursive schemas are found as well, as long as the recursion can end.
+pub(crate) struct Rules {
+    symbols: Vec<Entry>,
+    /// The right-hand sides one after another, each followed by [`END`].
+    elements: Vec<Symbol>,
+    /// The symbol that each element belongs to a rule of.
+    heads: Vec<Symbol>,
+    /// The bytes of the shortest text of each element and those after it in its rule.
+    rest: Vec<usize>,
+}
+
+struct Entry {
+    lexeme: Option<LexemeIdx>,
+    is_nullable: bool,
+    /// Where the right-hand sides begin.
+    rules: Vec<usize>,
+    /// The bytes of the shortest text.
+    least: usize,
+    shortest: Shortest,
+}
+
+enum Shortest {
+    /// There is none, or it is empty.
+    Nothing,
+    Text(Vec<u8>),
+    /// That of the rule that begins here.
+    Rule(usize),
+}
+
+impl Rules {
+    /// Reads the rules that can be reached from the start, which becomes symbol 0.
+    pub(crate) fn new(grammar: &CGrammar, lexemes: &mut Lexemes) -> Self {
+        let mut rules =
+            Self { symbols: Vec::new(), elements: Vec::new(), heads: Vec::new(), rest: Vec::new() };
+        let mut found = vec![grammar.start()];
+        let mut known = HashMap::default();
+        known.insert(grammar.start(), Self::START);
+        while let Some(symbol) = found.get(rules.symbols.len()).copied() {
+            let (head, data) = (rules.symbols.len() as Symbol, grammar.sym_data(symbol));
+            let mut starts = Vec::new();
+            for rule in grammar.rules_of(symbol) {
+                starts.push(rules.elements.len());
+                for inner in grammar.rule_rhs(*rule).0 {
+                    rules.elements.push(*known.entry(*inner).or_insert_with(|| {
+                        found.push(*inner);
+                        (found.len() - 1) as Symbol
+                    }));
+                }
+                rules.elements.push(END);
+            }
+            rules.heads.resize(rules.elements.len(), head);
+            rules.symbols.push(Entry {
+                lexeme: data.lexeme,
+                is_nullable: data.is_nullable,
+                rules: starts,
+                least: NEVER,
+                shortest: Shortest::Nothing,
+            });
+        }
+        rules.find_shortest(lexemes);
+        rules.rest = vec![0; rules.elements.len()];
+        for at in (0..rules.elements.len()).rev() {
+            if let Some(least) = rules.symbols.get(rules.elements[at] as usize).map(|symbol| symbol.least) {
+                rules.rest[at] = (least + rules.rest[at + 1]).min(NEVER);
+            }
+        }
+        rules
+    }
+
+    /// The symbol of a whole document.
+    pub(crate) const START: Symbol = 0;
+
+    /// Returns how many symbols there are.
+    pub(crate) fn symbols(&self) -> usize {
+        self.symbols.len()
+    }
+
+    /// Returns the symbol at a place in a rule, or [`END`].
+    pub(crate) fn element(&self, at: usize) -> Symbol {
+        self.elements.get(at).copied().unwrap_or(END)
+    }
+
+    /// Returns the symbol that the rule of this place is one of.
+    pub(crate) fn head(&self, at: usize) -> Symbol {
+        self.heads.get(at).copied().unwrap_or(END)
+    }
+
+    /// Returns the bytes of the shortest text of what stands at this place and after it in its rule.
+    pub(crate) fn rest(&self, at: usize) -> usize {
+        self.rest.get(at).copied().unwrap_or(NEVER)
+    }
+
+    /// Returns where the rules of a symbol begin.
+    pub(crate) fn starts(&self, symbol: Symbol) -> &[usize] {
+        self.symbols.get(symbol as usize).map(|symbol| symbol.rules.as_slice()).unwrap_or_default()
+    }
+
+    /// Returns the lexeme that a symbol stands for, if it has no rules.
+    pub(crate) fn lexeme(&self, symbol: Symbol) -> Option<LexemeIdx> {
+        self.symbols.get(symbol as usize)?.lexeme
+    }
+
+    /// Returns whether a symbol may stand for nothing.
+    pub(crate) fn is_nullable(&self, symbol: Symbol) -> bool {
+        self.symbols.get(symbol as usize).is_some_and(|symbol| symbol.is_nullable)
+    }
+
+    /// Returns the bytes of a symbol's shortest text.
+    pub(crate) fn least(&self, symbol: Symbol) -> usize {
+        self.symbols.get(symbol as usize).map_or(NEVER, |symbol| symbol.least)
+    }
+
+    /// Appends the shortest text of what stands at this place and after it in its rule.
+    pub(crate) fn write_rest(&self, at: usize, text: &mut Vec<u8>) {
+        // The places to go on from, innermost last; a grammar may be nested deeper than the stack of a thread.
+        let mut places = vec![at];
+        while let Some(at) = places.pop() {
+            let Some(symbol) = self.symbols.get(self.element(at) as usize) else { continue };
+            places.push(at + 1);
+            match &symbol.shortest {
+                Shortest::Nothing => {}
+                Shortest::Text(bytes) => text.extend_from_slice(bytes),
+                Shortest::Rule(start) => places.push(*start),
+            }
+        }
+    }
+
+    /// Finds the shortest texts, the shortest of all first: each is final when it is found.
+    fn find_shortest(&mut self, lexemes: &mut Lexemes) {
+        let mut used: Vec<Vec<usize>> = self.symbols.iter().map(|_| Vec::new()).collect();
+        // What is known of each rule, by where it begins: its symbols that are not yet, and the cost of the others.
+        let mut sums: HashMap<usize, (usize, usize)> = HashMap::default();
+        for entry in &self.symbols {
+            for start in &entry.rules {
+                let inner = self.elements[*start..].iter().take_while(|element| **element != END);
+                let count = inner.map(|symbol| used[*symbol as usize].push(*start)).count();
+                sums.insert(*start, (count, 0));
+            }
+        }
+        let mut heap = BinaryHeap::new();
+        for (symbol, entry) in self.symbols.iter_mut().enumerate() {
+            if let Some(lexeme) = entry.lexeme {
+                let start = lexemes.set([lexeme]);
+                let start = lexemes.start(&start);
+                if let Some(text) = lexemes.end(start, lexeme) {
+                    heap.push(Reverse((text.len(), symbol, None)));
+                    entry.shortest = Shortest::Text(text);
+                }
+            } else if entry.is_nullable {
+                heap.push(Reverse((0, symbol, None)));
+            }
+        }
+        while let Some(Reverse((cost, symbol, rule))) = heap.pop() {
+            let entry = &mut self.symbols[symbol];
+            if entry.least < NEVER {
+                continue;
+            }
+            entry.least = cost;
+            if let Some(rule) = rule {
+                entry.shortest = Shortest::Rule(rule);
+            }
+            for start in &used[symbol] {
+                let Some((missing, sum)) = sums.get_mut(start) else { continue };
+                *missing -= 1;
+                *sum = (*sum + cost).min(NEVER - 1);
+                if *missing == 0 {
+                    heap.push(Reverse((*sum, self.heads[*start] as usize, Some(*start))));
+                }
+            }
+        }
+    }
+}
