@@ -50,6 +50,14 @@ pub struct Capabilities {
     pub context_tokens: Option<u32>,
     /// The most tokens that an answer may have, if known.
     pub output_tokens: Option<u32>,
+    /// The largest number of tokens that an answer is asked for where the caller sets no limit. Default: `None`, no limit is
+    /// sent. Where [`context_tokens`](Self::context_tokens) is known, what the prompt leaves of it is a limit as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_max_tokens: Option<u32>,
+    /// Whether the provider closes the document within the limit of tokens while decoding, and marks what it closed. Default:
+    /// `false`. A schema is not bounded for such a provider.
+    #[serde(default)]
+    pub keeps_limit: bool,
 }
 
 impl Capabilities {
@@ -111,6 +119,20 @@ impl Capabilities {
     #[must_use]
     pub const fn with_output_tokens(mut self, tokens: u32) -> Self {
         self.output_tokens = Some(tokens);
+        self
+    }
+
+    /// Sets the limit of tokens for answers that the caller sets none for (default: none is sent).
+    #[must_use]
+    pub const fn with_default_max_tokens(mut self, tokens: u32) -> Self {
+        self.default_max_tokens = Some(tokens);
+        self
+    }
+
+    /// Promises that the document is closed within the limit of tokens while decoding (default: no promise).
+    #[must_use]
+    pub const fn with_limit_kept(mut self) -> Self {
+        self.keeps_limit = true;
         self
     }
 }

@@ -3,7 +3,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a run learnt of a target: a way of asking it that does not work.
+/// What a run learnt of a target: whether a way of asking it works.
 ///
 /// It stands in the [`Attempt`](crate::Attempt) that taught it. Whoever keeps lessons gives the next run the rungs to
 /// start from; see [`Run::with_start_rungs`](crate::Run::with_start_rungs).
@@ -35,6 +35,11 @@ pub enum LessonKind {
     /// It took the schema and did not keep to it, though that had been promised. That is about the target: no other
     /// schema would fare better.
     Ignored,
+    /// It ran away, or into the limit of tokens, with this schema: the next call sends it
+    /// [bounded](crate::Tighten::Bounded).
+    RanAway,
+    /// It completed a document of this schema that the bounds would have cut: the schema need not be bounded any more.
+    Completed,
 }
 
 /// One line for logs: ``target `primary` ignored the schema (dialect `openai`): the answer is not JSON``.
@@ -44,6 +49,8 @@ impl fmt::Display for Lesson {
         let verb = match kind {
             LessonKind::Refused => "refused",
             LessonKind::Ignored => "ignored",
+            LessonKind::RanAway => "ran away with",
+            LessonKind::Completed => "completed",
         };
         write!(f, "target `{name}` {verb} the schema (dialect `{dialect}`): {reason}")
     }

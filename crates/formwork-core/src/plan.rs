@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     Capabilities, Contract, Cost, Enforcement, Error, ErrorKind, Lower, LowerRequest, Lowered, Policy, Price,
-    Refused, RetryPolicy, Shown,
+    Refused, RetryPolicy, Shown, Tighten,
 };
 
 /// Everything that a [`Run`](crate::Run) does not change: the contract, the policy, the targets and the limits.
@@ -47,6 +47,10 @@ pub struct Target {
     pub(crate) capabilities: Capabilities,
     pub(crate) rungs: Vec<Rung>,
     pub(crate) price: Price,
+    pub(crate) tighten: Tighten,
+    /// The dialects that cannot take the schema, each with the reason.
+    pub(crate) skipped: Vec<(String, Refused)>,
+    identity: Option<String>,
     lowers: Vec<Arc<dyn Lower>>,
 }
 
@@ -65,6 +69,9 @@ impl Target {
             capabilities,
             rungs: Vec::new(),
             price: Price::default(),
+            tighten: Tighten::default(),
+            skipped: Vec::new(),
+            identity: None,
             lowers: Vec::new(),
         }
     }
@@ -84,23 +91,39 @@ impl Target {
         self
     }
 
+    /// Sets which valid answers lowering may exclude (default: [`Tighten::Closed`]). With [`Tighten::Closed`] the schema is
+    /// bounded for one call after this target ran away or into the limit of tokens with it; with [`Tighten::None`] never.
+    #[must_use]
+    pub const fn with_tighten(mut self, tighten: Tighten) -> Self {
+        self.tighten = tighten;
+        self
+    }
+
+    /// Sets what tells this target apart wherever it is configured: its address and model (default: none). What is learnt of
+    /// a target is kept on disk only under its identity.
+    #[must_use]
+    pub fn with_identity(mut self, identity: impl Into<String>) -> Self {
+        self.identity = Some(identity.into());
+        self
+    }
+
     /// Lowers the contract's schema for each rung; rungs that cannot take it are left out.
     fn lower(&mut self, contract: &Contract, max_tokens: Option<u32>) -> Result<(), Refused> {
         let dependencies = if self.capabilities.rules { contract.dependencies() } else { Vec::new() };
         let request = LowerRequest {
             dependencies: &dependencies,
-            max_tokens,
+            tighten: self.tighten,
+            max_tokens: max_tokens.or(self.capabilities.default_max_tokens),
             ..LowerRequest::new(contract.schema().document())
         };
-        let mut refused = None;
         for lower in &self.lowers {
             match lower.lower(&request) {
                 Ok(whole) => self.rungs.push(Rung { lower: Arc::clone(lower), whole: Arc::new(whole) }),
-                Err(reason) => refused = refused.or(Some(reason)),
+                Err(reason) => self.skipped.push((lower.name().to_owned(), reason)),
             }
         }
-        match refused {
-            Some(reason) if self.rungs.is_empty() => Err(reason),
+        match self.skipped.first() {
+            Some((_, reason)) if self.rungs.is_empty() => Err(reason.clone()),
             _ => Ok(()),
         }
     }
@@ -181,6 +204,17 @@ impl Plan {
     pub fn rungs(&self, target: usize) -> impl Iterator<Item = (&str, Enforcement)> {
         let rungs = self.targets.get(target).map(|target| target.rungs.as_slice()).unwrap_or_default();
         rungs.iter().map(|rung| (rung.lower.name(), rung.whole.enforcement))
+    }
+
+    /// Returns what tells a target apart wherever it is configured, if that is known; see [`Target::with_identity`].
+    pub fn identity(&self, target: usize) -> Option<&str> {
+        self.targets.get(target)?.identity.as_deref()
+    }
+
+    /// Returns the dialects of a target that cannot take the schema, each with the reason. It is asked without them.
+    pub fn skipped(&self, target: usize) -> impl Iterator<Item = (&str, &Refused)> {
+        let skipped = self.targets.get(target).map(|target| target.skipped.as_slice()).unwrap_or_default();
+        skipped.iter().map(|(dialect, reason)| (dialect.as_str(), reason))
     }
 
     /// A digest of the contract's schema alone: what a target refuses depends on it and on nothing else of the contract.

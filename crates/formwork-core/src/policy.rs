@@ -37,7 +37,8 @@ pub enum Decision {
         sampling: Sampling,
         /// How to say what was wrong.
         feedback: Feedback,
-        /// The most tokens for the answer from now on.
+        /// The most tokens for the answer from now on. The next target has its own default instead, where the plan sets no
+        /// limit.
         max_tokens: Option<u32>,
     },
     /// Stop asking: use the fallback, if there is one.
@@ -53,8 +54,11 @@ pub struct Seen<'a> {
     pub asked: &'a Ask,
     /// How it had been asked.
     pub sampling: Sampling,
-    /// The most tokens that the answer could have.
+    /// The most tokens that the answer could have; `None` if no limit was sent.
     pub max_tokens: Option<u32>,
+    /// The most tokens that an answer of this target can have, if that is known: its own limit, and what the prompt leaves of
+    /// its context.
+    pub room: Option<u32>,
     /// Answers so far that count, over all targets.
     pub attempts: u32,
     /// Answers so far that count, of this target.
@@ -357,10 +361,15 @@ impl Policy {
             next_target,
             sampling: Sampling { temperature, ..seen.sampling },
             feedback: self.feedback.clone(),
-            // Twice the room, because the same room would cut the same answer at the same place.
-            max_tokens: seen.max_tokens.map(|most| if truncated { most.saturating_mul(2) } else { most }),
+            // The same room would cut the same answer at the same place.
+            max_tokens: seen.max_tokens.map(|most| if truncated { doubled(most, seen.room) } else { most }),
         }
     }
+}
+
+/// Returns twice a limit of tokens, at most what the target can give, and never less than the limit itself.
+fn doubled(most: u32, room: Option<u32>) -> u32 {
+    most.saturating_mul(2).min(room.unwrap_or(u32::MAX)).max(most)
 }
 
 impl Default for Policy {

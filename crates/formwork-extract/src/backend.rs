@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
-use formwork_core::{Capabilities, Layer, Lower, Price, Provider, SharedProvider, Target};
+use formwork_core::{Capabilities, Layer, Lower, Price, Provider, SharedProvider, Target, Tighten};
+
+use crate::Memory;
 
 /// A provider as an extractor asks it: in which dialects, and at what price.
 ///
@@ -23,12 +25,25 @@ pub struct Backend {
     name: Option<String>,
     rungs: Vec<Arc<dyn Lower>>,
     price: Price,
+    tighten: Tighten,
+    default_max_tokens: Option<u32>,
+    identity: Option<String>,
+    memory: Option<Memory>,
 }
 
 impl Backend {
     /// This provider, under its own name.
     pub fn new(provider: SharedProvider) -> Self {
-        Self { provider, name: None, rungs: Vec::new(), price: Price::default() }
+        Self {
+            provider,
+            name: None,
+            rungs: Vec::new(),
+            price: Price::default(),
+            tighten: Tighten::default(),
+            default_max_tokens: None,
+            identity: None,
+            memory: None,
+        }
     }
 
     /// Under another name in the ledger: for two backends on one provider.
@@ -92,9 +107,49 @@ impl Backend {
         self.provider.capabilities()
     }
 
+    /// Sets which valid answers lowering may exclude for this target (default: [`Tighten::Closed`]); see
+    /// [`Target::with_tighten`].
+    #[must_use]
+    pub const fn with_tighten(mut self, tighten: Tighten) -> Self {
+        self.tighten = tighten;
+        self
+    }
+
+    /// Sets the limit of tokens for answers that the caller sets none for (default: that of the
+    /// [provider](Capabilities::default_max_tokens)).
+    #[must_use]
+    pub const fn with_default_max_tokens(mut self, tokens: u32) -> Self {
+        self.default_max_tokens = Some(tokens);
+        self
+    }
+
+    /// Sets what tells this target apart wherever it is configured: its address and model (default: none).
+    #[must_use]
+    pub fn with_identity(mut self, identity: impl Into<String>) -> Self {
+        self.identity = Some(identity.into());
+        self
+    }
+
+    /// Sets the memory of extractors that ask this target and are given none (default: each has one of its own).
+    #[must_use]
+    pub fn with_memory(mut self, memory: Memory) -> Self {
+        self.memory = Some(memory);
+        self
+    }
+
+    /// Returns the memory that it brings for extractors, if any.
+    pub const fn memory(&self) -> Option<&Memory> {
+        self.memory.as_ref()
+    }
+
     pub(crate) fn target(&self) -> Target {
-        let (name, capabilities) = (self.name(), self.capabilities());
-        let target = Target::new(name, capabilities.clone()).with_price(self.price);
+        let mut capabilities = self.capabilities().clone();
+        capabilities.default_max_tokens = self.default_max_tokens.or(capabilities.default_max_tokens);
+        let mut target =
+            Target::new(self.name(), capabilities).with_price(self.price).with_tighten(self.tighten);
+        if let Some(identity) = &self.identity {
+            target = target.with_identity(identity);
+        }
         self.rungs().into_iter().fold(target, Target::with_rung)
     }
 }

@@ -131,7 +131,8 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self
     }
 
-    /// With a memory of what targets refuse or ignore that other extractors share; one of its own otherwise.
+    /// Sets a memory of what targets refuse or ignore that other extractors share (default: that of the first target which
+    /// [brings one](Backend::with_memory), else one of its own).
     pub fn with_memory(mut self, memory: Memory) -> Self {
         self.memory = Some(memory);
         self
@@ -271,6 +272,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         if self.fallback.is_some() {
             plan = plan.with_fallback();
         }
+        let own = self.backends.iter().find_map(|backend| backend.memory().cloned());
         let mut driver = Driver::new(self.backends.into_iter().map(|backend| backend.provider));
         if let Some(clock) = self.clock {
             driver = driver.with_clock(clock);
@@ -281,7 +283,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         if let Some(budget) = self.shared_budget {
             driver = driver.with_budget(budget);
         }
-        if let Some(memory) = self.memory {
+        if let Some(memory) = self.memory.or(own) {
             driver = driver.with_memory(memory);
         }
         driver = self.observers.into_iter().fold(driver, Driver::with_observer);

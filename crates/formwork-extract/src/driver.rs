@@ -152,7 +152,9 @@ impl Driver {
         let span = trace::span(plan);
         let audience = Audience::new(&self.observers, tap);
         let ride = Ride { driver: self, plan, cancel, audience, again: false, warnings: Vec::new() };
-        let run = run.with_start_rungs(self.memory.start_rungs(plan, self.clock.now()));
+        let run = run
+            .with_start_rungs(self.memory.start_rungs(plan, self.clock.now()))
+            .with_bounded(self.memory.bounded(plan));
         let result = ride.finish(run).instrument(span.clone()).await;
         trace::record(&span, &result);
         result
@@ -266,7 +268,7 @@ impl Ride<'_> {
         }
         if let Some(lesson) = &attempt.lesson {
             self.driver.memory.learn(self.plan, lesson, attempt.ended);
-            if lesson.kind == LessonKind::Ignored {
+            if matches!(lesson.kind, LessonKind::Ignored | LessonKind::RanAway) {
                 tracing::warn!(target: "formwork", "{lesson}");
             }
         }

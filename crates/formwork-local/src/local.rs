@@ -69,6 +69,7 @@ impl Local {
             .with_top_p()
             .with_seed()
             .with_rules()
+            .with_limit_kept()
             .with_context_tokens(u32::try_from(facts.context).unwrap_or(u32::MAX));
         if facts.late_system {
             capabilities = capabilities.with_late_system();

@@ -25,6 +25,10 @@ pub struct Ollama {
     capabilities: Capabilities,
 }
 
+/// The limit of tokens for answers that the caller sets none for: Ollama itself has none, and a model that repeats itself would
+/// go on for as long as the server runs.
+const DEFAULT_MAX_TOKENS: u32 = 8192;
+
 impl Ollama {
     /// How the server is told the key, where it wants one.
     pub const AUTH: Auth = Auth::BEARER;
@@ -35,7 +39,8 @@ impl Ollama {
             .with_temperature()
             .with_top_p()
             .with_seed()
-            .with_late_system();
+            .with_late_system()
+            .with_default_max_tokens(DEFAULT_MAX_TOKENS);
         Self {
             model: model.into(),
             api: Api::Chat,

@@ -90,6 +90,9 @@ pub struct Overrides {
     /// The most tokens that an answer may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u32>,
+    /// The largest number of tokens that an answer is asked for where the caller sets no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_max_tokens: Option<u32>,
 }
 
 impl Overrides {
@@ -103,6 +106,7 @@ impl Overrides {
         set(&mut capabilities.late_system, self.late_system);
         capabilities.context_tokens = self.context_tokens.or(capabilities.context_tokens);
         capabilities.output_tokens = self.output_tokens.or(capabilities.output_tokens);
+        capabilities.default_max_tokens = self.default_max_tokens.or(capabilities.default_max_tokens);
         capabilities
     }
 }

@@ -57,8 +57,10 @@ impl Agent {
 
     /// Asks these, in order.
     pub fn new(backends: impl IntoIterator<Item = Backend>) -> Self {
+        let backends: Vec<Backend> = backends.into_iter().collect();
+        let memory = backends.iter().find_map(Backend::memory).cloned().unwrap_or_default();
         Self {
-            backends: backends.into_iter().collect(),
+            backends,
             policy: Policy::agent(Self::TEMPERATURE),
             limit: Self::TIME_LIMIT,
             until: None,
@@ -67,7 +69,7 @@ impl Agent {
             clock: Arc::new(TokioClock::new()),
             observers: Vec::new(),
             cancel: CancellationToken::new(),
-            memory: Memory::default(),
+            memory,
         }
     }
 

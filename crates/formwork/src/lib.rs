@@ -59,6 +59,7 @@
 //! # Ok(()) }
 //! ```
 
+mod cache;
 pub mod config;
 pub mod providers;
 

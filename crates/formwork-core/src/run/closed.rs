@@ -77,6 +77,16 @@ impl Closed {
         self
     }
 
+    /// Takes the values that are full at a bound which lowering added out of what lifting found, where values that were cut
+    /// are accepted: they are marked instead.
+    pub(super) fn take_full(&mut self, mut found: Vec<Violation>, accepts_cut: bool) -> Vec<Violation> {
+        if accepts_cut {
+            let full = found.extract_if(.., |violation| violation.rule == CUT);
+            self.cut.extend(full.map(|violation| violation.path));
+        }
+        found
+    }
+
     /// Returns the paths of all values that are incomplete.
     pub(super) fn paths(&self) -> impl Iterator<Item = &JsonPath> {
         self.cut.iter().chain(&self.supplied)
@@ -105,7 +115,7 @@ impl Closed {
         self.supplied.extend(moved(&answer.supplied));
         if answer.supplied.iter().any(JsonPath::is_root) {
             self.supplied.push(path.clone());
-        } else if answer.supplied.is_empty() && answer.cut.len() == 1 {
+        } else if answer.supplied.is_empty() && matches!(answer.cut.as_slice(), [root] if root.is_root()) {
             // Only the answer as a whole is known to be cut.
             self.cut.push(path.clone());
         }

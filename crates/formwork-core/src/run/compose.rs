@@ -8,7 +8,11 @@ use serde_json::{Map, Value, json};
 use super::Run;
 use super::draft::label;
 use crate::feedback::cut_bytes;
-use crate::{Ask, Call, LowerRequest, Message, Plan, Role, Rule, Sampling, Shown, Target, spaced};
+use crate::plan::Rung;
+use crate::{
+    Ask, Call, Capabilities, Enforcement, LowerRequest, Lowered, Message, Plan, Role, Rule, Sampling, Shown,
+    Target, Tighten, spaced,
+};
 
 impl Run {
     /// The next call, and what the policy wanted to send and the target does not take.
@@ -21,17 +25,21 @@ impl Run {
                 if let Some(feedback) = self.feedback.as_ref().filter(|_| !self.violations().is_empty()) {
                     feedback.apply(&mut messages, &self.previous, self.violations());
                 }
-                (Arc::clone(&rung.whole), messages)
+                let limit = self.limit_for(plan, target, &messages);
+                (self.bounded_whole(plan, target, rung, limit), messages)
             }
             Ask::Patch(paths) => {
                 let schema = self.patch_schema(plan, paths);
-                let request = LowerRequest { max_tokens: self.max_tokens, ..LowerRequest::new(&schema) };
+                let tighten = self.tighten(plan);
+                let max_tokens = self.max_tokens.or(target.capabilities.default_max_tokens);
+                let request = LowerRequest { tighten, max_tokens, ..LowerRequest::new(&schema) };
                 let lowered = rung.lower.lower(&request).map_err(|refused| refused.to_string())?;
                 let mut messages = self.task(plan, lowered.shown.as_ref());
                 messages.push(Message::user(self.patch_words(paths)));
                 (Arc::new(lowered), messages)
             }
         };
+        let max_tokens = self.limit_for(plan, target, &messages);
         let rules = match &self.asked {
             Ask::Whole if target.capabilities.rules => plan.contract.rules().cloned().collect(),
             _ => Vec::new(),
@@ -43,11 +51,54 @@ impl Run {
             lowered,
             rules,
             sampling,
-            max_tokens: self.max_tokens,
+            max_tokens,
             deadline: self.deadline(plan),
             tools: Vec::new(),
         };
         Ok((call, skipped))
+    }
+
+    /// The schema of the whole document, bounded to what the limit of tokens holds where that is wanted and possible.
+    fn bounded_whole(&self, plan: &Plan, target: &Target, rung: &Rung, limit: Option<u32>) -> Arc<Lowered> {
+        let tighten = self.tighten(plan);
+        let is_planned =
+            tighten == target.tighten && (tighten != Tighten::Bounded || limit == self.planned(plan));
+        if is_planned || rung.whole.enforcement != Enforcement::Schema {
+            return Arc::clone(&rung.whole);
+        }
+        let dependencies = if target.capabilities.rules { plan.contract.dependencies() } else { Vec::new() };
+        let request = LowerRequest {
+            dependencies: &dependencies,
+            tighten,
+            max_tokens: limit,
+            ..LowerRequest::new(plan.contract.schema().document())
+        };
+        rung.lower.lower(&request).map_or_else(|_| Arc::clone(&rung.whole), Arc::new)
+    }
+
+    /// The limit of tokens that the plan's own lowering was made for.
+    fn planned(&self, plan: &Plan) -> Option<u32> {
+        let default = || plan.targets.get(self.target)?.capabilities.default_max_tokens;
+        plan.max_tokens.or_else(default)
+    }
+
+    /// The limit of tokens for a call: what the plan or the policy says, else the target's default as far as the context
+    /// has room for it. Under a limit of money there is always one.
+    fn limit_for(&self, plan: &Plan, target: &Target, messages: &[Message]) -> Option<u32> {
+        let capabilities = &target.capabilities;
+        let paid = || plan.budget.map(|_| capabilities.output_tokens.unwrap_or(MAX_PAID));
+        let left = capabilities.context_tokens.map(|context| left(context, messages));
+        self.max_tokens.or_else(|| {
+            let most = capabilities.default_max_tokens.or_else(paid)?;
+            Some(most.min(left.unwrap_or(u32::MAX)))
+        })
+    }
+
+    /// The most tokens that an answer of this target can have, if that is known.
+    pub(super) fn room(&self, target: &Target) -> Option<u32> {
+        let Capabilities { output_tokens, context_tokens, .. } = target.capabilities;
+        let left = context_tokens.map(|context| left(context, &self.input.messages));
+        [output_tokens, left].into_iter().flatten().min()
     }
 
     /// The task, with the schema in its first system message where the model has to see it.
@@ -135,6 +186,19 @@ impl Run {
         words.push_str("Answer with one JSON object that has exactly these keys.");
         words
     }
+}
+
+/// The limit of tokens under a limit of money, where neither the caller nor the model's row says one.
+const MAX_PAID: u32 = 8192;
+
+/// The fewest tokens that are left for an answer: what a prompt comes to is an estimate.
+const MIN_LEFT: u32 = 256;
+
+/// What a prompt leaves of a context: three bytes count as a token, which is more tokens than most texts have.
+fn left(context: u32, messages: &[Message]) -> u32 {
+    let bytes: usize = messages.iter().flat_map(Message::texts).map(str::len).sum();
+    let prompt = u32::try_from(bytes.div_ceil(3)).unwrap_or(u32::MAX);
+    context.saturating_sub(prompt).max(MIN_LEFT)
 }
 
 /// The most bytes of a value that a patch shows.

@@ -119,7 +119,8 @@ impl Run {
         let text = if untouched { candidate.span.of(&completion.text).to_owned() } else { spaced(&value) };
         let source = if candidate.is_exact() { Source::Native } else { Source::Repaired };
         let provenance = vec![Provenance { path: JsonPath::root(), source, attempt: self.attempt() }];
-        let closed = closed(completion, candidate).lifted(&lowered, &value);
+        let mut closed = closed(completion, candidate).lifted(&lowered, &value);
+        let unlifted = closed.take_full(unlifted, plan.policy.accepts_cut());
         let Judgement { mut violations, warnings, .. } = self.judge(plan, &value, unlifted);
         add_incomplete(&mut violations, &closed, plan.policy.accepts_cut());
         if untouched {
@@ -151,7 +152,8 @@ impl Run {
             (text.clone(), provenance.clone(), incomplete.clone());
         let (lowered, cut) = (self.lowered(plan), closed(completion, &candidate));
         let (answer, unlifted) = lift(candidate.value, &lowered);
-        let cut = cut.lifted(&lowered, &answer);
+        let mut cut = cut.lifted(&lowered, &answer);
+        let unlifted = cut.take_full(unlifted, plan.policy.accepts_cut());
         for path in paths {
             let Some(value) = answer.get(label(path)) else { continue };
             let Some(patched) = splice(&text, path, value) else { continue };

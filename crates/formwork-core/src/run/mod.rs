@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use crate::{
     Ask, Attempt, Best, Call, Completion, Context, Cost, Decision, Error, ErrorKind, Failure, Fault,
-    FaultKind, Feedback, Finish, Message, Origin, Outcome, Plan, Provenance, Sampling, Seen, Source, Stage,
-    Time, Usage, Verdict, Violation,
+    FaultKind, Feedback, Finish, Message, Origin, Outcome, Plan, Provenance, Refused, Sampling, Seen, Source,
+    Stage, Time, Usage, Verdict, Violation,
 };
 use draft::Draft;
 
@@ -216,7 +216,17 @@ pub struct Run {
     counts: bool,
     feedback: Option<Feedback>,
     sampling: Sampling,
+    /// The limit of tokens that the plan or the policy sets; the target's own default without one.
     max_tokens: Option<u32>,
+    /// The limit of tokens of the last call.
+    #[serde(default)]
+    limit: Option<u32>,
+    /// Whether the schema is bounded for the target in use, beyond what the plan says.
+    #[serde(default)]
+    bounded: bool,
+    /// The targets that start with a bounded schema.
+    #[serde(default)]
+    run_away: Vec<usize>,
     attempts: u32,
     attempts_on_target: u32,
     patches: u32,
@@ -273,6 +283,9 @@ impl Run {
             feedback: None,
             sampling: sampling.unwrap_or_default(),
             max_tokens: plan.max_tokens,
+            limit: None,
+            bounded: false,
+            run_away: Vec::new(),
             attempts: 0,
             attempts_on_target: 0,
             patches: 0,
@@ -290,7 +303,7 @@ impl Run {
     pub fn step(&mut self, plan: &Plan, now: Time) -> Step {
         if self.started.is_none() {
             self.started = Some(now);
-            self.rung = self.first_rung(plan);
+            self.enter_target(plan);
         }
         if let State::Waiting { until } = self.state {
             if now < until {
@@ -435,6 +448,7 @@ impl Run {
         if plan.budget.is_some_and(|budget| !self.spent.plus(self.reserve(plan, &call)).fits(budget)) {
             return self.give_up(plan, ErrorKind::Budget, "the budget does not allow another call");
         }
+        self.limit = call.max_tokens;
         let id = self.next_id();
         self.state = State::Calling { id, call: Arc::new(call), skipped, since: now };
     }
@@ -460,13 +474,16 @@ impl Run {
         if matches!(failure, Some(Failure::Truncated { .. })) && completion.closed_at.is_some() {
             // The provider has a limit of its own where none is asked for; the policy asks for more than that was.
             let used = u32::try_from(completion.usage.output_tokens).ok().filter(|used| *used > 0);
-            self.max_tokens = self.max_tokens.or(used);
+            self.limit = self.limit.or(used);
         }
+        let bounding = self.bounding(plan, now, completion.finish, failure.as_ref());
         let verdict = failure.map_or(Verdict::Accepted, |failure| Verdict::Failed { failure });
         let closed = draft.iter().flat_map(|draft| draft.closed.paths().cloned()).collect();
         self.enter(plan, now, verdict, Some(&completion), edits, closed);
         if let Some(proof) = ignored {
             self.was_ignored(plan, proof);
+        } else if let Some(bounding) = bounding {
+            self.set_bounded(plan, bounding);
         }
         if self.counts {
             self.attempts += 1;
@@ -486,7 +503,7 @@ impl Run {
             let id = self.next_id();
             self.state = State::Consulting { id, who: Consult::Validators, end: None };
         } else if accepted {
-            self.accept();
+            self.accept(plan);
         } else {
             if !unchanged {
                 self.wrong = self.ledger.len().checked_sub(1);
@@ -520,7 +537,7 @@ impl Run {
     fn consulted(&mut self, plan: &Plan, now: Time, violations: Vec<Violation>, value: Option<Value>) {
         let State::Consulting { who, end, .. } = &self.state else { return };
         match who {
-            Consult::Validators if violations.is_empty() => self.accept(),
+            Consult::Validators if violations.is_empty() => self.accept(plan),
             Consult::Validators => {
                 if let Some(last) = self.ledger.last_mut() {
                     last.verdict = Verdict::Failed { failure: Failure::Invalid { violations } };
@@ -591,7 +608,11 @@ impl Run {
                 };
                 self.counts = counts || self.asked == Ask::Whole;
                 self.feedback = Some(feedback);
-                self.max_tokens = max_tokens;
+                if next_target {
+                    self.max_tokens = plan.max_tokens.map(|own| max_tokens.unwrap_or(own).max(own));
+                } else if max_tokens != self.limit {
+                    self.max_tokens = max_tokens;
+                }
                 self.faults = 0;
                 self.state = State::Ready;
             }
@@ -613,7 +634,8 @@ impl Run {
             failure,
             asked: &self.asked,
             sampling: self.sampling,
-            max_tokens: self.max_tokens,
+            max_tokens: self.limit,
+            room: self.room(target),
             attempts: self.attempts,
             attempts_on_target: self.attempts_on_target,
             patches: self.patches,
@@ -656,7 +678,7 @@ impl Run {
             return false;
         }
         self.target += 1;
-        self.rung = self.first_rung(plan);
+        self.enter_target(plan);
         (self.attempts_on_target, self.faults) = (0, 0);
         if matches!(self.asked, Ask::Patch(_)) {
             (self.asked, self.counts) = (Ask::Whole, true);
@@ -664,10 +686,11 @@ impl Run {
         true
     }
 
-    fn accept(&mut self) {
+    fn accept(&mut self, plan: &Plan) {
         let Some(draft) = self.draft.take() else { return };
         let target = self.ledger.last().map(|attempt| attempt.target.clone()).unwrap_or_default();
-        let Draft { value, mut provenance, warnings, closed, .. } = draft;
+        let Draft { value, mut provenance, mut warnings, closed, .. } = draft;
+        warnings.extend(plan.skipped(self.target).map(|(dialect, reason)| skipped(dialect, reason)));
         provenance.extend(closed.provenance(self.attempts.max(1)));
         self.state = State::Accepted { value, origin: Origin::Model { target }, provenance, warnings };
     }
@@ -814,6 +837,15 @@ impl Examined {
     fn failed(failure: Failure) -> Self {
         Self { draft: None, edits: Vec::new(), failure: Some(failure), ignored: None }
     }
+}
+
+/// The warning that a dialect was left out because it cannot take the schema.
+fn skipped(dialect: &str, reason: &Refused) -> Violation {
+    let expected = format!("a schema that the dialect `{dialect}` can take");
+    Violation::new(JsonPath::root(), "lowering", Stage::Schema)
+        .with_expected(expected)
+        .with_found(reason.to_string())
+        .as_warning()
 }
 
 /// A violation of the whole answer.

@@ -91,7 +91,7 @@ const IMPOSSIBLE: [&str; 2] = ["no JSON here", r#"{"score": 700, "parts.a": 70}"
 
 /// What has to hold of everything that a run learnt.
 fn lessons(run: &Run) {
-    let mut ignored = BTreeSet::new();
+    let (mut ignored, mut run_away) = (BTreeSet::new(), BTreeSet::new());
     for (nth, attempt) in run.ledger().iter().enumerate() {
         let whole = attempt.patched.is_empty();
         let refused = matches!(&attempt.verdict, Verdict::Failed { failure: Failure::Fault(fault) }
@@ -100,13 +100,26 @@ fn lessons(run: &Run) {
             && attempt.enforcement == Enforcement::Schema
             && attempt.finish == Some(Finish::Stop)
             && IMPOSSIBLE.contains(&attempt.text.as_str());
+        let is_last = nth + 1 == run.ledger().len();
+        let taught = attempt.lesson.as_ref().map(|lesson| lesson.kind);
+        let cut = whole
+            && attempt.enforcement == Enforcement::Schema
+            && attempt.finish == Some(Finish::Length)
+            && matches!(&attempt.verdict, Verdict::Failed { failure: Failure::Truncated { .. } })
+            && !run_away.contains(&attempt.target);
         let expected = match (whole && refused, proof) {
             (true, _) => Some(LessonKind::Refused),
             (_, true) => Some(LessonKind::Ignored),
+            // At the deadline the time may have been too short, and not the limit of tokens.
+            _ if cut && !(is_last && taught.is_none()) => Some(LessonKind::RanAway),
             _ => None,
         };
         assert_eq!(attempt.lesson.as_ref().map(|lesson| lesson.kind), expected, "{attempt:?}");
         let Some(lesson) = &attempt.lesson else { continue };
+        if lesson.kind == LessonKind::RanAway {
+            run_away.insert(attempt.target.clone());
+            continue;
+        }
         assert_eq!((&lesson.name, &lesson.dialect), (&attempt.target, &attempt.dialect));
         if lesson.kind == LessonKind::Ignored {
             assert!(ignored.insert(lesson.target), "it is said once for each target");

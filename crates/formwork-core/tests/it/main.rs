@@ -9,5 +9,6 @@ mod lessons;
 mod machine;
 mod policies;
 mod readings;
+mod running_away;
 mod support;
 mod watch;

@@ -74,6 +74,11 @@ pub struct Entry {
     /// The most tokens that an answer may have, thoughts included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u32>,
+    /// Whether they are so small that they do not end texts and lists by themselves (fewer than 500 million parameters):
+    /// answers have 512 tokens and schemas are [bounded](formwork_core::Tighten::Bounded) unless the configuration says
+    /// otherwise.
+    #[serde(default)]
+    pub tiny: bool,
     /// What a schema may come to.
     #[serde(default, skip_serializing_if = "Limits::is_empty")]
     pub limits: Limits,

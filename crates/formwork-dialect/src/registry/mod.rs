@@ -89,6 +89,20 @@ impl Registry {
         self.entries.iter().find(|entry| entry.patterns.matches(model))
     }
 
+    /// Returns whether a row says that a model is tiny. Any row that matches counts, whatever row a host in front has: the
+    /// host does not change how a model writes.
+    ///
+    /// ```
+    /// use formwork_dialect::registry::Registry;
+    ///
+    /// let models = Registry::embedded();
+    /// assert!(models.is_tiny("smollm2:135m") && models.is_tiny("ollama/SmolLM2-360M-Instruct-Q8_0.gguf"));
+    /// assert!(!models.is_tiny("smollm2:1.7b") && !models.is_tiny("gpt-4o"));
+    /// ```
+    pub fn is_tiny(&self, model: &str) -> bool {
+        self.entries.iter().any(|entry| entry.tiny && entry.patterns.matches(model))
+    }
+
     /// What is promised of a model: by its row, or else what can be of [any](Self::unknown).
     pub fn capabilities(&self, model: &str) -> Capabilities {
         self.lookup(model).map_or_else(Self::unknown, Entry::capabilities)

@@ -32,6 +32,7 @@ const ROW: &[&str] = &[
     "forced_tool",
     "context_tokens",
     "output_tokens",
+    "tiny",
     "limits",
     "price",
     "use",

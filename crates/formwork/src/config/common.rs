@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use formwork_core::Tighten;
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -37,6 +38,12 @@ pub struct Common {
     /// What tokens cost; nothing by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+    /// Which valid answers the schema that is sent may exclude. `closed` by default: further members of objects that name
+    /// their members, where the schema leaves that open; and for one call, after the model ran away or into the limit of
+    /// tokens with the schema, what does not fit into that limit. `none`: none. `bounded`, the default for tiny models: always
+    /// what does not fit into the limit of tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tighten: Option<Tighten>,
     /// Answers come from this cassette instead of the network. A path below the folder of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cassette: Option<PathBuf>,
@@ -58,6 +65,7 @@ impl Common {
         "idle_timeout_seconds",
         "timeout_seconds",
         "price",
+        "tighten",
         "cassette",
         "record",
     ];

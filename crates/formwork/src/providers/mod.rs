@@ -13,11 +13,11 @@ mod promises;
 mod tape;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use formwork_core::{Layer as _, SharedProvider};
-use formwork_extract::Backend;
+use formwork_core::{Layer as _, SharedProvider, Tighten};
+use formwork_extract::{Backend, Memory};
 use formwork_layers::{Concurrency, Timeout, Trace};
 use serde_json::Value;
 
@@ -205,8 +205,9 @@ impl Made {
     /// # Errors
     /// [`ConfigError`], if `rungs` names a dialect that there is not.
     pub fn backend(self, section: &Section) -> Result<Backend, ConfigError> {
-        let Common { rungs, prompt_only, concurrency, price, .. } = &section.common;
+        let Common { rungs, prompt_only, concurrency, price, tighten, .. } = &section.common;
         let mut provider = self.provider;
+        let is_tiny = !provider.capabilities().keeps_limit && section.registry().is_tiny(&self.model);
         if *prompt_only {
             provider = Arc::new(formwork_prompt::Prompt::new(provider));
         }
@@ -215,7 +216,16 @@ impl Made {
             provider = Concurrency::new(*calls).wrap(provider);
         }
         provider = Trace::new(&self.system, &self.model).wrap(provider);
-        let mut backend = Backend::new(provider).with_name(&section.name);
+        let mut backend = Backend::new(provider)
+            .with_name(&section.name)
+            .with_identity(identity(section, &self.system, &self.model))
+            .with_memory(memory());
+        if is_tiny {
+            backend = backend.with_tighten(Tighten::Bounded).with_default_max_tokens(TINY_MAX_TOKENS);
+        }
+        if let Some(tighten) = tighten {
+            backend = backend.with_tighten(*tighten);
+        }
         if rungs.as_ref().is_some_and(Vec::is_empty) {
             return Err(section.error("`rungs` is empty: name a dialect"));
         }
@@ -230,6 +240,25 @@ impl Made {
         }
         Ok(backend)
     }
+}
+
+/// The limit of tokens for answers of tiny models, where no other one is set: they do not end texts by themselves.
+const TINY_MAX_TOKENS: u32 = 512;
+
+/// What tells a target apart wherever it is configured: its interface, its address if it is not the usual one, its model.
+fn identity(section: &Section, system: &str, model: &str) -> String {
+    let own: Value = section.read().unwrap_or_default();
+    let url = own["base_url"].as_str().map(|url| format!(" {}", url.trim_end_matches('/')));
+    format!("{system}{} {model}", url.unwrap_or_default())
+}
+
+/// What this process knows of its targets, and what earlier ones wrote into the cache folder.
+fn memory() -> Memory {
+    static MEMORY: LazyLock<Memory> = LazyLock::new(|| {
+        let file = crate::cache::folder().map(|folder| folder.join("observations.jsonl"));
+        file.map_or_else(Memory::new, Memory::with_file)
+    });
+    MEMORY.clone()
 }
 
 /// The value of an environment variable that is set and not empty.

@@ -59,7 +59,8 @@ pub(crate) struct Args {
     /// Makes the answer repeatable; another seed, another answer
     #[arg(long)]
     seed: Option<u64>,
-    /// The most tokens of an answer [default: 512]
+    /// The most tokens of an answer [default: none for hosted models; for servers of one's own what the context leaves, at
+    /// most 8192; 512 for tiny models]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
     /// Seconds for each question, corrections included [default: 120]
@@ -98,12 +99,8 @@ async fn client(args: &Args) -> Result<JsonModeChatClient, Failed> {
         max_tokens: args.max_tokens,
         timeout_seconds: args.timeout,
     };
-    let own = Defaults {
-        max_attempts: Some(2),
-        temperature: None,
-        max_tokens: Some(512),
-        timeout_seconds: Some(120.0),
-    };
+    let own =
+        Defaults { max_attempts: Some(2), temperature: None, max_tokens: None, timeout_seconds: Some(120.0) };
     let asked = flags.or(opened.defaults).or(own);
     let mut builder = JsonModeChatClient::builder().with_debug(args.debug);
     if let Some(attempts) = asked.max_attempts {

@@ -70,7 +70,8 @@ pub(crate) struct Args {
     /// How often the model may try [default: 3]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
     max_attempts: Option<u32>,
-    /// The most tokens of an answer [default: 512]
+    /// The most tokens of an answer [default: none for hosted models; for servers of one's own what the context leaves, at
+    /// most 8192; 512 for tiny models]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
     /// Seconds for each input, all attempts together [default: 120]
@@ -171,7 +172,7 @@ impl<'a> Asks<'a> {
         let own = Defaults {
             max_attempts: Some(3),
             temperature: Some(0.3),
-            max_tokens: Some(512),
+            max_tokens: None,
             timeout_seconds: Some(120.0),
         };
         let flags = Defaults {

@@ -52,7 +52,8 @@ pub(crate) struct Args {
     /// Makes the answer repeatable; another seed, another answer
     #[arg(long)]
     seed: Option<u64>,
-    /// The most tokens of an answer [default: 512]
+    /// The most tokens of an answer [default: none for hosted models; for servers of one's own what the context leaves, at
+    /// most 8192; 512 for tiny models]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
     /// Seconds for all attempts together [default: 300]
@@ -79,7 +80,7 @@ async fn ask(args: &Args, shape: Shape, input: &Value, cancel: &CancellationToke
     let opened = args.targets.open(args.verbose).await?;
     let own = Defaults {
         max_attempts: Some(Policy::shape().attempts),
-        max_tokens: Some(512),
+        max_tokens: None,
         timeout_seconds: Some(300.0),
         temperature: None,
     };

@@ -1,9 +1,14 @@
+mod file;
+
 use std::collections::VecDeque;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use formwork_core::{Enforcement, Lesson, LessonKind, Plan, Time};
+
+use file::File;
 
 /// How long what was learnt is believed: servers are upgraded, and routers send the next call elsewhere. Being wrong
 /// costs one call that is refused, or one answer that is not held to the schema.
@@ -15,12 +20,14 @@ const MAX_KNOWN: usize = 256;
 /// What earlier runs learnt of their targets, so that later ones do not pay for it again.
 ///
 /// A target that refused a schema in a dialect is not asked for it in that dialect; one that ignored a schema is asked
-/// without promises of any schema. Both for an hour, by the driver's clock. At most 256 things are remembered.
+/// without promises of any schema. Both for an hour, by the driver's clock. A target that ran away with a schema is sent
+/// that schema with [bounds](formwork_core::Tighten::Bounded) from the first call on, until it completes a document without
+/// them. At most 256 things are remembered.
 ///
 /// Clones are the same memory. Every [`Driver`](crate::Driver) and [`Extractor`](crate::Extractor) has one of its own,
-/// which its clones share. One that several of them share tells targets apart by their names, those of one name by
-/// their order: name two models differently, with [`Backend::with_name`](crate::Backend::with_name), before they share
-/// a memory.
+/// which its clones share. One that several of them share tells targets apart by their
+/// [identity](crate::Backend::with_identity), and those without one by their names, those of one name by their order: name
+/// two models differently, with [`Backend::with_name`](crate::Backend::with_name), before they share a memory.
 ///
 /// ```
 /// use formwork_core::FaultKind;
@@ -43,7 +50,13 @@ const MAX_KNOWN: usize = 256;
 /// # Ok::<(), formwork_core::Error>(())
 /// ```
 #[derive(Clone, Default)]
-pub struct Memory(Arc<Mutex<VecDeque<Known>>>);
+pub struct Memory(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    known: Mutex<VecDeque<Known>>,
+    file: Option<File>,
+}
 
 /// One thing that is remembered.
 #[derive(Debug)]
@@ -59,12 +72,29 @@ enum What {
     Refuses { schema: String, dialect: String },
     /// Schemas are ignored.
     Ignores,
+    /// The target runs away with this schema, by its digest.
+    RunsAway { schema: String },
 }
 
 impl Memory {
     /// A memory of nothing.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A memory that keeps in this file, between processes, which targets run away with which schemas.
+    ///
+    /// Only targets with an [identity](crate::Backend::with_identity) are written there. An entry counts for seven days. The
+    /// file does not have to exist, and one that cannot be read or written is only a warning in the log. Several processes
+    /// may use it at once.
+    pub fn with_file(path: impl Into<PathBuf>) -> Self {
+        let (file, lines) = File::open(path.into());
+        let known = lines.into_iter().map(|line| Known {
+            target: line.target,
+            what: What::RunsAway { schema: line.schema },
+            since: Time(0),
+        });
+        Self(Arc::new(Inner { known: Mutex::new(known.collect()), file: Some(file) }))
     }
 
     /// The rungs that a run of this plan should start from, for
@@ -74,16 +104,14 @@ impl Memory {
         if known.is_empty() {
             return Vec::new();
         }
-        let names: Vec<&str> = plan.targets().collect();
-        let starts = names.iter().enumerate().map(|(target, _)| {
-            let name = unique(&names, target);
-            let of_it =
-                || known.iter().filter(|known| known.target == name && now.since(known.since) < LASTS);
+        let starts = (0..plan.targets().count()).map(|target| {
+            let key = key(plan, target);
+            let of_it = || known.iter().filter(|known| known.target == key && now.since(known.since) < LASTS);
             let ignores = of_it().any(|known| known.what == What::Ignores);
             let refuses = |asked: &str| {
                 of_it().any(|known| match &known.what {
                     What::Refuses { schema, dialect } => schema == plan.schema_digest() && dialect == asked,
-                    What::Ignores => false,
+                    What::Ignores | What::RunsAway { .. } => false,
                 })
             };
             let usable = |(dialect, enforcement): (&str, Enforcement)| {
@@ -95,27 +123,49 @@ impl Memory {
         starts.collect()
     }
 
+    /// Returns the targets of a plan that run away with its schema, for
+    /// [`Run::with_bounded`](formwork_core::Run::with_bounded). A driver does this by itself.
+    pub fn bounded(&self, plan: &Plan) -> Vec<usize> {
+        let known = self.known();
+        let runs_away = |target: &usize| {
+            let key = key(plan, *target);
+            known.iter().any(|known| {
+                let is_of_schema =
+                    matches!(&known.what, What::RunsAway { schema } if schema == plan.schema_digest());
+                is_of_schema && known.target == key
+            })
+        };
+        (0..plan.targets().count()).filter(runs_away).collect()
+    }
+
     /// Remembers what a run of this plan learnt. A driver does this by itself.
     pub fn learn(&self, plan: &Plan, lesson: &Lesson, now: Time) {
+        let schema = lesson.schema.clone();
         let what = match lesson.kind {
-            LessonKind::Refused => {
-                What::Refuses { schema: lesson.schema.clone(), dialect: lesson.dialect.clone() }
-            }
+            LessonKind::Refused => What::Refuses { schema, dialect: lesson.dialect.clone() },
             LessonKind::Ignored => What::Ignores,
+            LessonKind::RanAway | LessonKind::Completed => What::RunsAway { schema },
             // Nothing that is known here follows from it.
             _ => return,
         };
-        let names: Vec<&str> = plan.targets().collect();
-        let target = unique(&names, lesson.target);
+        let target = key(plan, lesson.target);
+        let is_over = lesson.kind == LessonKind::Completed;
         let mut known = self.known();
         known.retain(|old| !(old.target == target && old.what == what));
-        if known.len() >= MAX_KNOWN {
-            known.pop_front();
+        if !is_over {
+            if known.len() >= MAX_KNOWN {
+                known.pop_front();
+            }
+            known.push_back(Known { target, what, since: now });
         }
-        known.push_back(Known { target, what, since: now });
+        drop(known);
+        let is_kept = matches!(lesson.kind, LessonKind::RanAway | LessonKind::Completed);
+        if let (Some(file), Some(target), true) = (&self.0.file, plan.identity(lesson.target), is_kept) {
+            file.note(target, &lesson.schema, !is_over);
+        }
     }
 
-    /// Forgets everything: after a server was changed.
+    /// Forgets everything that this process knows: after a server was changed. What is kept in a file stays there.
     pub fn forget(&self) {
         self.known().clear();
     }
@@ -132,7 +182,7 @@ impl Memory {
 
     fn known(&self) -> MutexGuard<'_, VecDeque<Known>> {
         // Every change leaves the list whole: a panic elsewhere has not broken it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -142,8 +192,12 @@ impl fmt::Debug for Memory {
     }
 }
 
-/// A target's name; with its place among those of the same name, where it is not the first.
-fn unique(names: &[&str], target: usize) -> String {
+/// A target's identity, else its name; with its place among those of the same name, where it is not the first.
+fn key(plan: &Plan, target: usize) -> String {
+    if let Some(identity) = plan.identity(target) {
+        return identity.to_owned();
+    }
+    let names: Vec<&str> = plan.targets().collect();
     let name = names.get(target).copied().unwrap_or_default();
     match names.iter().take(target).filter(|other| **other == name).count() {
         0 => name.to_owned(),

@@ -1,0 +1,260 @@
+//! When a schema is sent with bounds of ours, what an answer at such a bound counts for, and how many tokens an answer has.
+
+use std::sync::Arc;
+
+use formwork_core::*;
+use serde_json::json;
+
+use crate::support::*;
+
+/// Bounds the note to a tenth of the tokens, in characters.
+#[derive(Debug)]
+struct Bounding(Enforcement);
+
+impl Lower for Bounding {
+    fn name(&self) -> &str {
+        "bounding"
+    }
+
+    fn enforcement(&self) -> Enforcement {
+        self.0
+    }
+
+    fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
+        let mut schema = request.schema.clone();
+        let mut bounds = Vec::new();
+        if request.tighten == Tighten::Bounded {
+            let max = u64::from(request.max_tokens.unwrap_or(100) / 10);
+            schema["properties"]["note"]["maxLength"] = json!(max);
+            bounds.push(AddedBound { at: "/properties/note".to_owned(), max });
+        }
+        Ok(Lowered { schema: Some(schema), enforcement: self.0, bounds, ..Lowered::default() })
+    }
+}
+
+fn capabilities() -> Capabilities {
+    Capabilities::new(Enforcement::Schema)
+}
+
+fn bounding(capabilities: Capabilities) -> Target {
+    Target::new("primary", capabilities).with_rung(Arc::new(Bounding(Enforcement::Schema)))
+}
+
+fn planned(target: Target, policy: Policy) -> Plan {
+    Plan::new(contract(), vec![target])
+        .with_policy(policy.with_patching(Patching::Never).with_stop_on_repeat(false))
+        .build()
+        .unwrap()
+}
+
+/// The bound of the note in each call.
+fn bounds(driven: &Driven) -> Vec<Option<u64>> {
+    let bound = |call: &Call| call.lowered.bounds.first().map(|bound| bound.max);
+    driven.calls.iter().map(|(_, _, call)| bound(call)).collect()
+}
+
+fn kinds(driven: &Driven) -> Vec<LessonKind> {
+    driven.run.lessons().map(|lesson| lesson.kind).collect()
+}
+
+const CUT: Reply = Reply::Ends(r#"{"score": 700, "parts": {"a": 7"#, Finish::Length);
+const RIGHT: Reply = Reply::Says(GOOD);
+/// Its note has ten characters.
+const FULL: Reply = Reply::Says(r#"{"score": 700, "parts": {"a": 70, "b": 70}, "note": "0123456789"}"#);
+
+#[test]
+fn a_schema_is_bounded_for_one_call_after_the_target_ran_away_with_it() {
+    use LessonKind::{Completed, RanAway};
+
+    let bound = Some(10);
+    for (script, calls, lessons) in [
+        (vec![RIGHT], vec![None], vec![]),
+        (vec![FULL], vec![None], vec![]),
+        (vec![Reply::Says(BAD_SUM), RIGHT], vec![None, None], vec![]),
+        (vec![CUT, RIGHT], vec![None, bound], vec![RanAway]),
+        (vec![CUT, Reply::Says(BAD_SUM), RIGHT], vec![None, bound, bound], vec![RanAway]),
+        (vec![CUT, CUT, RIGHT], vec![None, bound, bound], vec![RanAway]),
+        (vec![CUT, FULL, FULL], vec![None, bound, None], vec![RanAway, Completed]),
+        (vec![CUT, FULL, CUT, RIGHT], vec![None, bound, None, bound], vec![RanAway, RanAway]),
+    ] {
+        let driven = drive(&planned(bounding(capabilities()), Policy::new(4)), input(), &script);
+        assert_eq!((bounds(&driven), kinds(&driven)), (calls, lessons), "{script:?}");
+        assert!(driven.run.finish().is_ok(), "{script:?}");
+    }
+}
+
+#[test]
+fn a_stream_that_was_stopped_as_a_runaway_counts_like_one_that_was_cut() {
+    for (rule, bounded) in [("runaway", true), ("type", false)] {
+        let plan = planned(bounding(capabilities()), Policy::new(2));
+        let mut run = Run::new(&plan, input());
+        let Step::Call { id, .. } = run.step(&plan, Time(0)) else { panic!() };
+        let stopped = Some(Violation::new(JsonPath::root(), rule, Stage::Read));
+        let completion = Completion::new("{\"score\": 7").with_finish(Finish::Stopped);
+        run.on(&plan, Time(1), Event::Answered { id, completion, stopped }).unwrap();
+        let Step::Call { call, .. } = run.step(&plan, Time(1)) else { panic!() };
+        assert_eq!(!call.lowered.bounds.is_empty(), bounded, "{rule}");
+    }
+}
+
+#[test]
+fn targets_for_which_bounds_are_no_remedy_or_decided_about_stay_as_they_are() {
+    let prompt = Target::new("primary", capabilities()).with_rung(Arc::new(Bounding(Enforcement::None)));
+    for (target, first, second) in [
+        (bounding(capabilities()).with_tighten(Tighten::None), None, None),
+        (bounding(capabilities()).with_tighten(Tighten::Bounded), Some(10), Some(10)),
+        (bounding(capabilities().with_limit_kept()), None, None),
+        (prompt, None, None),
+    ] {
+        let plan = planned(target, Policy::new(3));
+        let driven = drive(&plan, input(), &[CUT, RIGHT]);
+        assert_eq!((bounds(&driven), kinds(&driven)), (vec![first, second], vec![]));
+        // Nor do they heed what others learnt.
+        let mut run = Run::new(&plan, input()).with_bounded([0]);
+        let Step::Call { call, .. } = run.step(&plan, Time(0)) else { panic!() };
+        assert_eq!(call.lowered.bounds.first().map(|bound| bound.max), first);
+    }
+}
+
+#[test]
+fn what_an_earlier_run_saw_bounds_the_first_call_until_a_document_is_complete_without() {
+    let plan = planned(bounding(capabilities()), Policy::new(3));
+    let mut run = Run::new(&plan, input()).with_bounded([0]);
+    for (reply, bounded) in [(FULL, true), (FULL, false)] {
+        let Step::Call { id, call, .. } = run.step(&plan, Time(0)) else { panic!() };
+        assert_eq!(!call.lowered.bounds.is_empty(), bounded);
+        run.on(&plan, Time(1), reply.event(id, &call)).unwrap();
+    }
+    assert_eq!(run.lessons().map(|lesson| lesson.kind).collect::<Vec<_>>(), [LessonKind::Completed]);
+    assert!(run.finish().is_ok());
+}
+
+#[test]
+fn an_answer_that_is_full_at_a_bound_is_incomplete() {
+    let target = || bounding(capabilities()).with_tighten(Tighten::Bounded);
+    let error = drive(&planned(target(), Policy::new(1)), input(), &[FULL]).run.finish().unwrap_err();
+    assert!(error.to_string().contains("truncated at $.note"), "{error}");
+    assert_eq!(error.best().unwrap().value["note"], "0123456789");
+    assert!(matches!(error.attempts()[0].verdict, Verdict::Failed { failure: Failure::Truncated { .. } }));
+    // With twice the tokens there is room for it.
+    let roomy = target().with_identity("it");
+    let plan = Plan::new(contract(), vec![roomy]).with_max_tokens(100).build().unwrap();
+    let driven = drive(&plan, input(), &[FULL]);
+    assert_eq!(bounds(&driven), [Some(10), Some(20)]);
+    assert!(driven.run.finish().is_ok());
+    // A policy that accepts what was cut marks it.
+    let plan = planned(target(), Policy::new(1).with_accept_cut(true));
+    let outcome = drive(&plan, input(), &[FULL]).run.finish().unwrap();
+    let closed: Vec<String> = outcome
+        .provenance
+        .iter()
+        .filter(|part| part.source == Source::Closed)
+        .map(|part| part.path.to_string())
+        .collect();
+    assert_eq!(closed, ["$.note"]);
+}
+
+fn limits(driven: &Driven) -> Vec<Option<u32>> {
+    driven.calls.iter().map(|(_, _, call)| call.max_tokens).collect()
+}
+
+#[test]
+fn an_answer_has_the_tokens_that_are_configured_else_what_suits_the_target() {
+    // 18 bytes of a prompt count as six tokens.
+    let served = || capabilities().with_default_max_tokens(8192);
+    for (capabilities, configured, budget, expected) in [
+        (capabilities(), None, false, None),
+        (capabilities(), Some(77), false, Some(77)),
+        (capabilities(), None, true, Some(8192)),
+        (capabilities().with_output_tokens(500), None, true, Some(500)),
+        (capabilities().with_output_tokens(500), None, false, None),
+        (served(), None, false, Some(8192)),
+        (served(), Some(9000), false, Some(9000)),
+        (served().with_context_tokens(4096), None, false, Some(4090)),
+        (served().with_context_tokens(100), None, false, Some(256)),
+    ] {
+        let mut plan = Plan::new(contract(), vec![bounding(capabilities.clone())]);
+        if let Some(tokens) = configured {
+            plan = plan.with_max_tokens(tokens);
+        }
+        if budget {
+            plan = plan.with_budget(Cost { tokens: u64::MAX, micro_usd: u64::MAX });
+        }
+        let driven = drive(&plan.build().unwrap(), input(), &[RIGHT]);
+        assert_eq!(limits(&driven), [expected], "{capabilities:?}");
+    }
+}
+
+#[test]
+fn twice_the_tokens_after_a_cut_but_no_more_than_the_target_has() {
+    let served = || capabilities().with_default_max_tokens(100);
+    for (capabilities, configured, expected) in [
+        (served(), None, [Some(100), Some(200), Some(400), Some(800)]),
+        (served().with_output_tokens(300), None, [Some(100), Some(200), Some(300), Some(300)]),
+        (served().with_context_tokens(406), None, [Some(100), Some(200), Some(400), Some(400)]),
+        (served().with_output_tokens(50), Some(70), [Some(70); 4]),
+        (capabilities(), None, [None; 4]),
+    ] {
+        let mut plan = Plan::new(contract(), vec![bounding(capabilities.clone())])
+            .with_policy(Policy::new(4).with_stop_on_repeat(false));
+        if let Some(tokens) = configured {
+            plan = plan.with_max_tokens(tokens);
+        }
+        let driven = drive(&plan.build().unwrap(), input(), &[CUT]);
+        assert_eq!(limits(&driven), expected, "{capabilities:?}");
+    }
+}
+
+#[test]
+fn the_next_target_has_its_own_tokens_unless_the_caller_sets_some() {
+    let (small, large) = (capabilities().with_default_max_tokens(100), capabilities());
+    for (configured, expected) in
+        [(None, [Some(100), Some(200), None, None]), (Some(50), [Some(50), Some(100), Some(200), Some(400)])]
+    {
+        let targets = vec![bounding(small.clone()), bounding(large.clone())];
+        let policy = Policy::new(4).with_attempts_per_target(2).with_stop_on_repeat(false);
+        let mut plan = Plan::new(contract(), targets).with_policy(policy);
+        if let Some(tokens) = configured {
+            plan = plan.with_max_tokens(tokens);
+        }
+        let driven = drive(&plan.build().unwrap(), input(), &[CUT]);
+        assert_eq!(limits(&driven), expected);
+        assert_eq!(driven.calls.iter().map(|(_, target, _)| *target).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    }
+}
+
+/// Refuses every schema.
+#[derive(Debug)]
+struct Unable;
+
+impl Lower for Unable {
+    fn name(&self) -> &str {
+        "unable"
+    }
+
+    fn enforcement(&self) -> Enforcement {
+        Enforcement::Schema
+    }
+
+    fn lower(&self, _: &LowerRequest<'_>) -> Result<Lowered, Refused> {
+        Err(Refused {
+            dialect: "unable".to_owned(),
+            pointer: "/properties/note".to_owned(),
+            message: "no notes".to_owned(),
+        })
+    }
+}
+
+#[test]
+fn a_dialect_that_cannot_take_the_schema_is_a_warning_of_every_answer() {
+    let target = Target::new("primary", capabilities())
+        .with_rung(Arc::new(Unable))
+        .with_rung(Arc::new(Bounding(Enforcement::Schema)));
+    let plan = planned(target, Policy::new(1));
+    assert_eq!(plan.skipped(0).map(|(dialect, _)| dialect).collect::<Vec<_>>(), ["unable"]);
+    let outcome = drive(&plan, input(), &[RIGHT]).run.finish().unwrap();
+    let warning = outcome.warnings.first().unwrap();
+    assert_eq!((warning.rule.as_str(), warning.severity), ("lowering", Severity::Warning));
+    assert!(warning.to_string().contains("#/properties/note: no notes"), "{warning}");
+    assert_eq!(plan.skipped(1).count(), 0);
+}
