@@ -79,6 +79,8 @@ enum Command {
 
 /// Runs the command that the process was called with.
 pub fn run() -> ExitCode {
+    #[cfg(feature = "local")]
+    formwork_local::settle_threads();
     let Args { color, command } = Args::parse();
     color.choose();
     let done = match command {
@@ -100,5 +102,7 @@ pub fn run() -> ExitCode {
 
 /// Runs `shape-runner-cli`, which is `formwork shape run` with the shape of the ShapeRunner document as its default.
 pub fn run_shapes() -> ExitCode {
+    #[cfg(feature = "local")]
+    formwork_local::settle_threads();
     exit::code(commands::shape::runner())
 }

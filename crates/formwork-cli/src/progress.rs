@@ -5,11 +5,17 @@ use std::sync::{Mutex, PoisonError};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::output::say;
+
 /// A bar for a step that counts bytes.
 #[derive(Default)]
 pub(crate) struct Bytes(Mutex<Option<(String, ProgressBar)>>);
 
 impl formwork_local::Progress for Bytes {
+    fn notice(&self, message: &str) {
+        say!("warning: {message}");
+    }
+
     fn report(&self, what: &str, done: u64, total: u64) {
         if !io::stderr().is_terminal() {
             return;

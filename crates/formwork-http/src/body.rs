@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use formwork_core::{Fault, FaultKind};
+use formwork_wire::Chunks;
 use futures_core::Stream;
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -76,6 +77,19 @@ impl Incoming {
         }
         // A server that always has something ready never lets the timer be looked at.
         Some(if self.is_late() { Err(self.too_late()) } else { Ok(chunk) })
+    }
+}
+
+/// How long the end of a body is waited for behind an answer. Servers send it right after the last piece, and a connection
+/// is not worth more: a new one takes no longer.
+const REST: Duration = Duration::from_millis(200);
+
+impl Chunks for Incoming {
+    fn finish_soon(mut self: Pin<&mut Self>) -> bool {
+        let soon = far(REST);
+        self.limits.deadline = Some(self.limits.deadline.map_or(soon, |deadline| deadline.min(soon)));
+        self.waiting = false;
+        true
     }
 }
 

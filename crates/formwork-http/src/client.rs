@@ -1,28 +1,23 @@
 use std::sync::Arc;
 
-use reqwest::{Certificate, Client, ClientBuilder, redirect, retry};
-use rustls::crypto::CryptoProvider;
-use rustls::pki_types::CertificateDer;
+use reqwest::{Client, ClientBuilder, redirect, retry};
 use rustls::{ClientConfig, RootCertStore};
 
+use crate::roots::roots;
 use crate::settings::Settings;
 
-/// What sends, and keeps connections for the next request.
+/// Makes what sends, and keeps connections for the next request.
+///
+/// The configuration of TLS is made here, with a provider of cryptography of its own: reqwest would take the one that is
+/// installed for the whole process, which is not a library's to choose.
+///
+/// A client that is not for TLS reads no certificates, which takes milliseconds, and trusts no server over TLS.
 ///
 /// # Errors
-/// Words, if there is no TLS to be had.
-pub(crate) fn client(settings: &Settings) -> Result<Client, String> {
-    ensure_crypto();
-    let mut certificates = Vec::new();
-    for root in &settings.roots {
-        certificates.push(Certificate::from_der(root).map_err(|error| error.to_string())?);
-    }
-    // reqwest reads the system's certificates here. Where there are none, as in an empty container, it gives up, even
-    // if only plain HTTP is spoken.
-    builder(settings).tls_certs_merge(certificates).build().or_else(|_| {
-        let config = bundled(&settings.roots).map_err(|error| error.to_string())?;
-        builder(settings).tls_backend_preconfigured(config).build().map_err(|error| error.to_string())
-    })
+/// Words, if the certificates that servers are checked with cannot be used.
+pub(crate) fn client(settings: &Settings, is_for_tls: bool) -> Result<Client, String> {
+    let config = tls(if is_for_tls { roots(&settings.roots)? } else { RootCertStore::empty() })?;
+    builder(settings).tls_backend_preconfigured(config).build().map_err(|error| error.to_string())
 }
 
 fn builder(settings: &Settings) -> ClientBuilder {
@@ -41,40 +36,12 @@ fn builder(settings: &Settings) -> ClientBuilder {
     }
 }
 
-/// Mozilla's certificates, as they were when this was built.
-fn bundled(roots: &[CertificateDer<'static>]) -> Result<ClientConfig, rustls::Error> {
-    let mut store = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-    for root in roots {
-        store.add(root.clone())?;
-    }
-    let provider = CryptoProvider::get_default()
-        .cloned()
-        .unwrap_or_else(|| Arc::new(rustls::crypto::ring::default_provider()));
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
+fn tls(store: RootCertStore) -> Result<ClientConfig, String> {
+    let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
         .with_root_certificates(store)
         .with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
-}
-
-/// reqwest panics without a provider of cryptography. One that the process chose itself stays.
-fn ensure_crypto() {
-    if CryptoProvider::get_default().is_none() {
-        // It fails if another thread was faster, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{bundled, ensure_crypto};
-
-    #[test]
-    fn there_are_certificates_without_a_system() {
-        ensure_crypto();
-        let config = bundled(&[]).unwrap();
-        assert_eq!(config.alpn_protocols.len(), 2);
-        assert!(webpki_roots::TLS_SERVER_ROOTS.len() > 50);
-    }
 }

@@ -46,9 +46,10 @@
 //!
 //! # TLS
 //!
-//! rustls with ring. If the process has installed a default provider of cryptography that one is used; else ring
-//! becomes it. Trusted are the system's certificates, on Linux `SSL_CERT_FILE` and `SSL_CERT_DIR` among them, and those
-//! of [`HttpTransport::with_root_certificate`]; on a machine that has none, Mozilla's as of the build.
+//! rustls with ring, for this transport alone: nothing is installed for the process. Trusted are the system's certificates,
+//! or in their place those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name, and those of
+//! [`HttpTransport::with_root_certificate`]. Certificates that are there and cannot be used are an error. On a machine that
+//! has none at all, as in an empty container, Mozilla's are used as of the build, and an event of `tracing` says so.
 
 mod base;
 mod body;
@@ -57,6 +58,7 @@ mod download;
 mod error;
 mod fault;
 mod key;
+mod roots;
 mod secrets;
 mod settings;
 mod transport;

@@ -17,7 +17,6 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::base::Base;
 use crate::body::{Incoming, Limits, far};
-use crate::client::client;
 use crate::fault::before_head;
 use crate::settings::Settings;
 use crate::{ConfigError, Key};
@@ -32,8 +31,7 @@ use crate::{ConfigError, Key};
 #[derive(Clone)]
 pub struct HttpTransport {
     settings: Arc<Settings>,
-    /// Made for the first request, because reading the system's certificates takes milliseconds.
-    client: Arc<OnceLock<Result<Client, String>>>,
+    clients: Arc<Clients>,
 }
 
 impl HttpTransport {
@@ -43,7 +41,7 @@ impl HttpTransport {
     /// # Errors
     /// [`ConfigError::BaseUrl`], if it is not `http` or `https`, or has a user name or a password in it.
     pub fn new(base_url: &str) -> Result<Self, ConfigError> {
-        Ok(Self { settings: Arc::new(Settings::new(Base::new(base_url)?)), client: Arc::default() })
+        Ok(Self { settings: Arc::new(Settings::new(Base::new(base_url)?)), clients: Arc::default() })
     }
 
     /// With a key, which is sent with every request and shown nowhere.
@@ -149,7 +147,7 @@ impl HttpTransport {
 
     /// A change that connections depend on.
     fn set_up(mut self, change: impl FnOnce(&mut Settings)) -> Self {
-        self.client = Arc::default();
+        self.clients = Arc::default();
         self.set(change)
     }
 
@@ -168,9 +166,7 @@ impl HttpTransport {
             let message = "HTTP needs a Tokio runtime with IO and time enabled, and there is none here";
             return Err(Fault::new(FaultKind::Unsupported, message));
         }
-        let client = self.client.get_or_init(|| client(&self.settings)).as_ref().map_err(|why| {
-            Fault::new(FaultKind::Unsupported, format!("HTTP cannot be set up on this machine: {why}"))
-        })?;
+        let client = self.clients.of(&self.settings, request.url())?;
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let limit = self.settings.first_byte(left);
         let first_byte = far(limit);
@@ -209,7 +205,7 @@ impl HttpTransport {
         let (status, version, headers) =
             (response.status(), response.version(), std::mem::take(response.headers_mut()));
         let limits = Limits { idle: self.settings.idle(left), deadline, most: self.settings.most };
-        let mut out = Response::new(Body::new(Incoming::new(response, limits, host)));
+        let mut out = Response::new(Body::of_chunks(Incoming::new(response, limits, host)));
         (*out.status_mut(), *out.version_mut(), *out.headers_mut()) = (status, version, headers);
         Ok(out)
     }
@@ -245,6 +241,25 @@ impl fmt::Debug for HttpTransport {
             .field("idle_timeout", idle)
             .field("max_body_bytes", most)
             .finish_non_exhaustive()
+    }
+}
+
+/// What sends, made for the first request: reading the system's certificates takes milliseconds.
+#[derive(Default)]
+struct Clients {
+    /// For servers on this machine that are spoken to without TLS.
+    plain: OnceLock<Result<Client, String>>,
+    /// For all others, and proxies.
+    tls: OnceLock<Result<Client, String>>,
+}
+
+impl Clients {
+    fn of(&self, settings: &Settings, url: &Url) -> Result<&Client, Fault> {
+        let is_plain = url.scheme() == "http" && settings.base.is_loopback() && settings.proxy.is_none();
+        let (client, is_for_tls) = if is_plain { (&self.plain, false) } else { (&self.tls, true) };
+        client.get_or_init(|| crate::client::client(settings, is_for_tls)).as_ref().map_err(|why| {
+            Fault::new(FaultKind::Unsupported, format!("HTTP cannot be set up on this machine: {why}"))
+        })
     }
 }
 

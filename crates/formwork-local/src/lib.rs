@@ -30,9 +30,9 @@
 //! answer has room for it.
 //!
 //! # Threads
-//! Matrix products run on candle's thread pool, of which a process has one. It takes a thread for each physical core;
-//! `CANDLE_NUM_THREADS` sets another number before the first model is opened. Its threads spin while they wait for each
-//! other, so on a machine that others use as well `CANDLE_NUM_THREADS=1` is faster. The number changes no answer.
+//! Matrix products run on candle's thread pool, of which a process has one. `CANDLE_NUM_THREADS` says how many threads it
+//! has; without it there is one for each physical core. They spin while they wait for each other, so on a machine that
+//! does anything else one thread is faster: a program calls [`settle_threads`] first. The number changes no answer.
 
 mod decode;
 mod engine;
@@ -41,6 +41,7 @@ mod local;
 mod model;
 mod options;
 mod template;
+mod threads;
 mod timing;
 mod vocabulary;
 mod weights;
@@ -49,5 +50,6 @@ mod worker;
 pub use error::LocalError;
 pub use local::Local;
 pub use options::{LocalOptions, Restraint};
+pub use threads::settle_threads;
 pub use timing::{Step, Timing};
 pub use weights::{Cached, Hub, HubFile, KNOWN, Known, Progress, Store};

@@ -142,7 +142,7 @@ impl LocalOptions {
             store = store.with_offline(offline);
         }
         if let Some(progress) = self.progress.clone() {
-            store = store.with_progress(move |what: &str, done, total| progress.report(what, done, total));
+            store = store.with_shared_progress(progress);
         }
         if let Some(hub) = self.hub.clone() {
             store = store.with_hub(hub);

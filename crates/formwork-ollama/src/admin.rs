@@ -1,22 +1,25 @@
-//! The models of a server, listed, shown and pulled.
+//! The models of a server: listed, shown and pulled.
 
 use std::future::poll_fn;
+use std::pin::Pin;
 
 use formwork_core::{Fault, FaultKind};
-use formwork_wire::quoted;
-use ollama_rs::error::OllamaError;
-use serde::Serialize;
-use serde_json::Value;
+use formwork_wire::http::{Method, Request, StatusCode};
+use formwork_wire::{Body, Bytes, Framing, Ndjson, SharedTransport, error_in, fault_of, quoted};
+use futures_core::Stream as _;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 /// How a pull ends that went well.
 const PULLED: &str = "success";
 
-/// Administers an Ollama server on this machine or network.
-///
-/// It runs on tokio, and speaks plain HTTP without a key: what is behind TLS is administered where it runs.
+/// The most bytes of a list of models or of what is known of one, whose licence is in it.
+const MOST: usize = 16 * 1024 * 1024;
+
+/// Administers the models of an Ollama server, over the same transport as calls: with its TLS, key, proxy and time limits.
 #[derive(Debug, Clone)]
 pub struct Admin {
-    client: ollama_rs::Ollama,
+    transport: SharedTransport,
 }
 
 /// A model that is on a server.
@@ -50,63 +53,72 @@ pub struct ModelDetails {
 }
 
 /// How far a pull is. Sizes are of one layer; a model has several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct PullProgress {
     /// What is being done: `pulling manifest`, `verifying sha256 digest`, `success`.
     pub status: String,
     /// The layer's digest.
+    #[serde(default)]
     pub digest: Option<String>,
     /// How many bytes of the layer are there.
+    #[serde(default)]
     pub completed: Option<u64>,
     /// How many bytes the layer has.
+    #[serde(default)]
     pub total: Option<u64>,
 }
 
+/// `/api/tags`.
+#[derive(Deserialize)]
+struct Tags {
+    models: Vec<Tag>,
+}
+
+#[derive(Deserialize)]
+struct Tag {
+    name: String,
+    #[serde(default)]
+    size: u64,
+    #[serde(default)]
+    modified_at: String,
+}
+
+/// `/api/show`.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Shown {
+    license: String,
+    template: String,
+    parameters: String,
+    capabilities: Vec<String>,
+    model_info: Map<String, Value>,
+}
+
 impl Admin {
-    /// The server at this address, such as [`DEFAULT_URL`](crate::DEFAULT_URL).
-    ///
-    /// # Errors
-    /// [`FaultKind::BadRequest`], if this is not an `http` address, or has a path: the client behind this would send
-    /// requests elsewhere.
-    pub fn new(base_url: &str) -> Result<Self, Fault> {
-        let refused =
-            |words: &str| Err(Fault::new(FaultKind::BadRequest, format!("{}: {words}", quoted(base_url))));
-        let Ok(client) = ollama_rs::Ollama::try_new(base_url) else {
-            return refused("this is no URL; it looks like http://127.0.0.1:11434");
-        };
-        let url = client.url();
-        if url.scheme() != "http" {
-            return refused("models are administered over plain http only; run this where the server runs");
-        }
-        if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
-            return refused(
-                "a server behind a path cannot be administered; give its own address without a path",
-            );
-        }
-        Ok(Self { client })
+    /// Administers the server that this transport sends to.
+    pub const fn new(transport: SharedTransport) -> Self {
+        Self { transport }
     }
 
-    /// The models that are there.
+    /// Returns the models that are there.
     ///
     /// # Errors
     /// A [`Fault`], if the server cannot be asked.
     pub async fn models(&self) -> Result<Vec<Model>, Fault> {
-        let models = self.client.list_local_models().await.map_err(fault)?;
-        let ours = models.into_iter().map(|model| Model {
-            name: model.name,
-            size: model.size,
-            modified_at: model.modified_at,
-        });
+        let Tags { models } = self.document(Method::GET, "/api/tags", Bytes::new()).await?;
+        let ours =
+            models.into_iter().map(|Tag { name, size, modified_at }| Model { name, size, modified_at });
         Ok(ours.collect())
     }
 
-    /// What the server knows of a model.
+    /// Returns what the server knows of a model.
     ///
     /// # Errors
     /// [`FaultKind::Unsupported`], if it is not there; another [`Fault`], if the server cannot be asked.
     pub async fn show(&self, model: &str) -> Result<ModelDetails, Fault> {
-        let shown = self.client.show_model_info(model.to_owned()).await.map_err(fault)?;
+        let body = json!({ "model": model }).to_string().into();
+        let shown: Shown = self.document(Method::POST, "/api/show", body).await?;
         let known = |name: &str| shown.model_info.get(name);
         let architecture = known("general.architecture").and_then(Value::as_str).map(str::to_owned);
         let context = architecture.as_ref().and_then(|name| known(&format!("{name}.context_length")));
@@ -127,50 +139,82 @@ impl Admin {
     /// [`FaultKind::Unsupported`], if there is no such model; [`FaultKind::BadWire`], if it ends before it is done;
     /// another [`Fault`], if the server cannot be asked.
     pub async fn pull(&self, model: &str, mut progress: impl FnMut(&PullProgress)) -> Result<(), Fault> {
-        let mut stream = self.client.pull_model_stream(model.to_owned(), false).await.map_err(fault)?;
+        let mut body =
+            self.send(Method::POST, "/api/pull", json!({ "model": model }).to_string().into()).await?;
+        let mut lines = Ndjson::default();
         let mut is_done = false;
-        while let Some(status) = poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
-            let status = status.map_err(fault)?;
-            is_done = status.message == PULLED;
-            progress(&PullProgress {
-                status: status.message,
-                digest: status.digest,
-                completed: status.completed,
-                total: status.total,
-            });
+        let mut take = |line: Result<String, Fault>| {
+            let (line, whole) = line.map(|line| (line.clone(), serde_json::from_str::<Value>(&line)))?;
+            let status: PullProgress = match whole {
+                Ok(whole) => match error_in(&whole) {
+                    Some(words) => return Err(self.hidden(said(&words))),
+                    None => serde_json::from_value(whole).map_err(|error| foreign(&error, &line))?,
+                },
+                Err(error) => return Err(foreign(&error, &line)),
+            };
+            is_done = status.status == PULLED;
+            progress(&status);
+            Ok(())
+        };
+        while let Some(chunk) = poll_fn(|cx| Pin::new(&mut body).poll_next(cx)).await {
+            lines.push(&chunk?);
+            while let Some(line) = lines.next() {
+                take(line)?;
+            }
         }
-        // The client drops a last line that was cut, so that a pull that broke off looks like one that ended.
+        // A line that was cut means that the connection broke off.
         if is_done {
             Ok(())
         } else {
             Err(Fault::new(FaultKind::BadWire, "the pull broke off: start it again"))
         }
     }
-}
 
-/// The client keeps an error's words and loses its status.
-fn fault(error: OllamaError) -> Fault {
-    match error {
-        OllamaError::ReqwestError(error) if error.is_timeout() => {
-            Fault::new(FaultKind::Timeout, causes(&error))
+    /// Sends a request, and reads the one document of its response.
+    async fn document<T: serde::de::DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<T, Fault> {
+        let body = self.send(method, path, body).await?.collect(MOST).await?;
+        serde_json::from_slice(&body).map_err(|error| foreign(&error, &String::from_utf8_lossy(&body)))
+    }
+
+    /// Sends a request; every status but success is a fault.
+    async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Body, Fault> {
+        /// The most bytes of an error that are read.
+        const ERROR: usize = 64 * 1024;
+
+        let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+        let request =
+            request.body(body).map_err(|error| Fault::new(FaultKind::BadRequest, error.to_string()))?;
+        let (head, body) = self.transport.send(request, None).await?.into_parts();
+        if head.status.is_success() {
+            return Ok(body);
         }
-        // Also what is not JSON, which this client reports the same way.
-        OllamaError::ReqwestError(error) if error.is_decode() => {
-            Fault::new(FaultKind::BadWire, causes(&error))
-        }
-        OllamaError::ReqwestError(error) => Fault::new(FaultKind::Unreachable, causes(&error)),
-        OllamaError::JsonError(error) => {
-            Fault::new(FaultKind::BadWire, format!("the server sent something that is not Ollama's: {error}"))
-        }
-        OllamaError::InternalError(error) => said(&error.message),
-        OllamaError::Other(body) => {
-            let document = serde_json::from_str(&body).ok();
-            said(&document.as_ref().and_then(formwork_wire::error_in).unwrap_or(body))
-        }
-        other => Fault::new(FaultKind::BadWire, other.to_string()),
+        let body = body.beginning(ERROR).await;
+        let fault = fault_of(&head, &body, false, self.transport.now());
+        let document = serde_json::from_slice(&body).ok();
+        Err(self.hidden(match document.as_ref().and_then(error_in) {
+            // Ollama answers 500 to much that is the request's fault; its words tell more.
+            Some(words) if head.status == StatusCode::INTERNAL_SERVER_ERROR => said(&words),
+            _ => fault,
+        }))
+    }
+
+    fn hidden(&self, mut fault: Fault) -> Fault {
+        fault.message = self.transport.redact(&fault.message);
+        fault
     }
 }
 
+fn foreign(error: &serde_json::Error, text: &str) -> Fault {
+    let message = format!("the server sent something that is not Ollama's ({error}): {}", quoted(text));
+    Fault::new(FaultKind::BadWire, message)
+}
+
+/// The fault that the words of an error mean which come without a status of their own.
 fn said(words: &str) -> Fault {
     let low = words.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| low.contains(word));
@@ -184,16 +228,4 @@ fn said(words: &str) -> Fault {
         FaultKind::Overloaded
     };
     Fault::new(kind, format!("the server says {}", quoted(words)))
-}
-
-/// An error with what caused it, which its own words leave out.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        words.push_str(": ");
-        words.push_str(&error.to_string());
-        cause = error.source();
-    }
-    words
 }

@@ -50,7 +50,6 @@
 //!   enforce nothing. [`Ollama::examine`] finds out what is enforced.
 //! - A model that thinks may answer unconstrained; see [`Ollama::with_think`].
 
-#[cfg(feature = "admin")]
 mod admin;
 mod answer;
 mod config;
@@ -61,7 +60,6 @@ mod probe;
 mod request;
 mod values;
 
-#[cfg(feature = "admin")]
 pub use admin::{Admin, Model, ModelDetails, PullProgress};
 pub use config::{Api, Config, DEFAULT_URL, base_url_of_host};
 pub use ollama::Ollama;

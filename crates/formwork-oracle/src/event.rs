@@ -32,6 +32,13 @@ pub struct ScoreEvent {
     /// The scores that a person would find right, where the wallet says so: for evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Band>,
+    /// The score that the fallback gives the same wallet, also where a model gave one: what a model has to be better than.
+    /// Absent in ledgers of versions that did not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<u16>,
+    /// The number, from 1, of the example whose reasoning a model's answer repeats word for word; absent if it repeats none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied: Option<usize>,
     /// The prompt that was used.
     pub prompt: PromptId,
     /// The model that gave the score, or was asked last: as it calls itself, else the name of its provider.

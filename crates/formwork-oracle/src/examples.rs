@@ -169,6 +169,23 @@ impl Examples {
         self.0.iter()
     }
 
+    /// Returns the number, from 1, of the example whose reasoning is repeated word for word: as a whole, or in a stretch of at
+    /// least six words that has nothing else around it. White space does not count.
+    pub(crate) fn copied_by(&self, reasoning: &str) -> Option<usize> {
+        /// Fewer words are alike by chance.
+        const WORDS: usize = 6;
+
+        let normal = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let given = normal(reasoning);
+        let copies = |example: &Example| {
+            let own = normal(&example.answer.reasoning);
+            let shorter = if own.len() < given.len() { &own } else { &given };
+            let is_long = shorter.split(' ').nth(WORDS - 1).is_some();
+            own == given || is_long && (own.contains(&given) || given.contains(&own))
+        };
+        self.0.iter().position(copies).map(|index| index + 1)
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -211,6 +228,25 @@ mod tests {
         assert_eq!((examples.len(), examples.iter().next().unwrap().answer.score), (1, 100));
         assert!(examples.iter().next().unwrap().words.contains("transactions: 0"));
         assert!(Examples::from_json("x", b"[]", &CrossCheck::default()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_copied_reasoning_is_noticed_and_a_likeness_is_none() {
+        let own = "It never did anything, and nobody knows it.";
+        let examples = set(&answer("100", own)).unwrap();
+        for (reasoning, copied) in [
+            (own.to_owned(), Some(1)),
+            (format!("  {}\n", own.replace(' ', "  ")), Some(1)),
+            (format!("{own} That is all."), Some(1)),
+            // Cut off by the limit of tokens.
+            ("It never did anything, and nobody".to_owned(), Some(1)),
+            ("It never did".to_owned(), None),
+            ("It did a lot, and everybody knows it.".to_owned(), None),
+            (String::new(), None),
+        ] {
+            assert_eq!(examples.copied_by(&reasoning), copied, "{reasoning}");
+            assert_eq!(Examples::none().copied_by(&reasoning), None);
+        }
     }
 
     #[test]

@@ -57,6 +57,7 @@ struct Shared {
     extractor: Extractor<AiScore>,
     prompt: PromptId,
     check: CrossCheck,
+    examples: Examples,
     max_attempts: u32,
     deadline: Duration,
     clock: Arc<dyn Clock>,
@@ -306,6 +307,7 @@ impl OracleBuilder {
             extractor,
             prompt,
             check: self.check,
+            examples: self.examples,
             max_attempts,
             deadline: self.deadline,
             clock,
@@ -367,8 +369,9 @@ impl ScoreRequest<'_> {
         let id = id.unwrap_or_else(|| made_up(started.0));
         let features = wallet.features();
         let hash = wallet.hash();
+        let counts = Counts::from(&features);
         let input = Input::new([Message::user(user(&features.text()))])
-            .with_data(Counts::from(&features).to_data())
+            .with_data(counts.to_data())
             .with_seed(seed(&hash, &shared.prompt));
         let log = Log::new(&id, shared.max_attempts);
         let extraction = shared.extractor.extraction(input).with_observer(log.clone());
@@ -388,6 +391,8 @@ impl ScoreRequest<'_> {
             answer: None,
             error: None,
             expected: wallet.expected,
+            counted: Some(fallback::score(&counts, &shared.check).score),
+            copied: None,
             prompt: shared.prompt.clone(),
             model: String::new(),
             max_attempts: shared.max_attempts,
@@ -402,10 +407,11 @@ impl ScoreRequest<'_> {
                     Origin::Model { .. } => ScoreSource::Ai,
                     Origin::Fallback => ScoreSource::Fallback,
                 };
-                (event.source, event.answer) = (Some(source), Some(value));
-                if source == ScoreSource::Fallback {
-                    event.error = Some(reason(&event, latency >= shared.deadline));
+                match source {
+                    ScoreSource::Ai => event.copied = shared.examples.copied_by(&value.reasoning),
+                    ScoreSource::Fallback => event.error = Some(reason(&event, latency >= shared.deadline)),
                 }
+                (event.source, event.answer) = (Some(source), Some(value));
                 None
             }
             Err(error) => {

@@ -9,10 +9,17 @@ use crate::fault::request_id;
 use crate::http_provider::redacted;
 use crate::{Body, Decoder, Deltas, SharedTransport};
 
+/// The most bytes that are read behind an answer to get to the end of the body. Behind a stream there is nothing, or a
+/// line or two.
+const REST: usize = 64 * 1024;
+
 /// A response on its way through a decoder. Nothing is read ahead: who reads slowly slows the server down.
 pub(crate) struct Decoding {
     /// `None` once it has ended.
     body: Option<Body>,
+    /// The end of the answer, while the rest of the body is read, and how much of it still may be. The connection can serve
+    /// the next request only after that.
+    end: Option<(Delta, usize)>,
     decoder: Box<dyn Decoder>,
     ready: Deltas,
     /// What broke it off; it comes after what was read before it, which is paid for.
@@ -30,7 +37,27 @@ impl Decoding {
         head: &Parts,
     ) -> Self {
         let (status, request_id) = (head.status.as_u16(), request_id(head));
-        Self { body: Some(body), decoder, ready: Deltas::new(), fault: None, transport, status, request_id }
+        Self {
+            body: Some(body),
+            end: None,
+            decoder,
+            ready: Deltas::new(),
+            fault: None,
+            transport,
+            status,
+            request_id,
+        }
+    }
+
+    /// Reads what is left of the body after the answer. Whatever is wrong with it is not the answer's.
+    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while let (Some(body), Some((_, left))) = (&mut self.body, &mut self.end) {
+            match ready!(Pin::new(body).poll_next(cx)) {
+                Some(Ok(chunk)) if chunk.len() <= *left => *left -= chunk.len(),
+                _ => break,
+            }
+        }
+        Poll::Ready(())
     }
 
     /// Ends the answer with a fault, which gets what is known of the response.
@@ -48,11 +75,20 @@ impl Stream for Decoding {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         loop {
+            if this.end.is_some() {
+                ready!(this.poll_rest(cx));
+                this.body = None;
+                return Poll::Ready(this.end.take().map(|(end, _)| Ok(end)));
+            }
             if let Some(delta) = this.ready.pop_front() {
                 if matches!(delta, Delta::End { .. }) {
-                    this.body = None;
                     this.fault = None;
                     this.ready.clear();
+                    if this.body.as_mut().is_some_and(Body::finish_soon) {
+                        this.end = Some((delta, REST));
+                        continue;
+                    }
+                    this.body = None;
                 }
                 return Poll::Ready(Some(Ok(delta)));
             }

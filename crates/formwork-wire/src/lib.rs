@@ -40,7 +40,7 @@ pub use fault::{
 };
 pub use framing::{Framing, Ndjson, Sse};
 pub use http_provider::Http;
-pub use transport::{Body, SharedTransport, Transport};
+pub use transport::{Body, Chunks, SharedTransport, Transport};
 pub use wire::{Auth, Wire};
 
 pub use bytes::Bytes;

@@ -37,12 +37,48 @@ pub trait Transport: Send + Sync + fmt::Debug {
 pub type SharedTransport = Arc<dyn Transport>;
 
 /// The body of a response, as it comes in. Dropping it ends the exchange.
-pub struct Body(Pin<Box<dyn Stream<Item = Result<Bytes, Fault>> + Send>>);
+pub struct Body(Pin<Box<dyn Chunks>>);
+
+/// The chunks of a body.
+pub trait Chunks: Stream<Item = Result<Bytes, Fault>> + Send {
+    /// Tells the stream that nothing but its end is of interest any more. Returns whether it will end soon then, whatever
+    /// the server does (default: it will not, and may as well be dropped).
+    ///
+    /// A connection of HTTP/1.1 serves the next request only if the body before it was read to its end (RFC 9112, section
+    /// 9.3).
+    fn finish_soon(self: Pin<&mut Self>) -> bool {
+        false
+    }
+}
+
+/// A stream that makes no promise about its end.
+struct Plain<S>(Pin<Box<S>>);
+
+impl<S: Stream> Stream for Plain<S> {
+    type Item = S::Item;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<S::Item>> {
+        self.0.as_mut().poll_next(cx)
+    }
+}
+
+impl<S: Stream<Item = Result<Bytes, Fault>> + Send> Chunks for Plain<S> {}
 
 impl Body {
     /// The body that a stream of chunks brings.
     pub fn new(chunks: impl Stream<Item = Result<Bytes, Fault>> + Send + 'static) -> Self {
+        Self(Box::pin(Plain(Box::pin(chunks))))
+    }
+
+    /// The body that a stream of chunks brings which can be told to end soon.
+    pub fn of_chunks(chunks: impl Chunks + 'static) -> Self {
         Self(Box::pin(chunks))
+    }
+
+    /// Tells the body that nothing but its end is of interest any more. Returns whether it will end soon then; one that
+    /// will not is dropped.
+    pub fn finish_soon(&mut self) -> bool {
+        self.0.as_mut().finish_soon()
     }
 
     /// Waits for all of it.

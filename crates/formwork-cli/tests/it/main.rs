@@ -22,6 +22,8 @@ mod review;
 mod rows;
 mod shape;
 mod skill;
+#[cfg(all(feature = "local", target_os = "linux"))]
+mod threads;
 // The models of a few kilobytes that formwork-local is tested with.
 #[cfg(feature = "local")]
 #[path = "../../../formwork-local/tests/it/tiny.rs"]

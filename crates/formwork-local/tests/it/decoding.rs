@@ -47,6 +47,19 @@ async fn a_string_gets_a_share_of_the_tokens_and_the_rest_is_the_models() {
     }
 }
 
+type Notices = std::sync::Mutex<Vec<String>>;
+
+/// Keeps what it is told.
+struct Heard(Arc<Notices>);
+
+impl formwork_local::Progress for Heard {
+    fn report(&self, _: &str, _: u64, _: u64) {}
+
+    fn notice(&self, message: &str) {
+        self.0.lock().unwrap().push(message.to_owned());
+    }
+}
+
 #[tokio::test]
 async fn slow_types_are_converted_once_and_say_the_same() {
     let folder = tempfile::tempdir().unwrap();
@@ -60,8 +73,28 @@ async fn slow_types_are_converted_once_and_say_the_same() {
         let local = Local::open(options().with_cache(folder.path().join("cache"))).unwrap();
         texts.push(answer(&local, &request).await.unwrap().text);
     }
-    let kept = std::fs::read_dir(folder.path().join("cache/q8_0")).unwrap().count();
-    assert_eq!(kept, 1);
+    let kept =
+        std::fs::read_dir(folder.path().join("cache/q8_0")).unwrap().map(|entry| entry.unwrap().path());
+    let kept: Vec<_> = kept.filter(|path| path.extension().is_some_and(|end| end == "gguf")).collect();
+    assert_eq!(kept.len(), 1);
+    // A damaged one is made anew: a byte of a tensor, the header, the end.
+    let whole = std::fs::read(&kept[0]).unwrap();
+    let changed = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        bytes
+    };
+    for damaged in [changed(whole.len() - 40), changed(2), whole[..whole.len() / 2].to_vec()] {
+        std::fs::write(&kept[0], damaged).unwrap();
+        let notices = Arc::new(Notices::default());
+        let heard = Heard(Arc::clone(&notices));
+        let options = options().with_cache(folder.path().join("cache")).with_progress(heard);
+        let local = Local::open(options).unwrap();
+        assert_eq!(answer(&local, &request).await.unwrap().text, texts[0]);
+        let said = notices.lock().unwrap().join("\n");
+        assert!(said.ends_with("is damaged: it is made anew"), "{said}");
+        assert!(std::fs::read(&kept[0]).unwrap() == whole);
+    }
     // A folder that cannot be made: it works without the cache.
     let local = Local::open(options().with_cache(path.join("cache"))).unwrap();
     texts.push(answer(&local, &request).await.unwrap().text);

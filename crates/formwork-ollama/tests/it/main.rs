@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may simply fail")]
 
-#[cfg(feature = "admin")]
 mod admin;
 mod config;
 mod decoding;

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::svg::escape;
-use super::{Report, Target, plot};
+use super::table::MODEL_IS_WORSE;
+use super::{Fit, Report, Target, plot};
 
 /// Colours that are told apart by everybody, light and dark.
 const STYLE: &str = "\
@@ -49,11 +50,14 @@ pub(super) fn page(report: &Report, title: &str) -> String {
     let usd = report.micro_usd as f64 / 1e6;
     _ = writeln!(
         out,
-        "<p>{} tokens of prompts, {} of answers, ${usd:.4}. {} answers were not accepted.{}</p>",
+        "<p>{} tokens of prompts, {} of answers, ${usd:.4}. {} answers were not accepted.{} {} of {} reasonings of the model are \
+         copied word for word from an example.</p>",
         report.input_tokens,
         report.output_tokens,
         report.rates.validation_failures,
-        faults(report)
+        faults(report),
+        report.copied_reasonings,
+        report.model_scores
     );
     out.push_str("</body>\n</html>\n");
     out
@@ -104,17 +108,26 @@ fn latency(report: &Report) -> String {
 }
 
 fn expected(report: &Report) -> String {
-    report.expected.map_or_else(
-        || "No wallet says what is expected of it.".to_owned(),
-        |expected| {
-            let line = expected.correlation.map(|it| format!(", correlation {it:.2}")).unwrap_or_default();
-            format!(
-                "{} of {} within the band, off its middle by {:.0} points on average{line}. Blue: the model; orange: the \
-                 fallback.",
-                expected.within, expected.n, expected.mean_error
-            )
-        },
-    )
+    let Some(expected) = &report.expected else {
+        return "No wallet says what is expected of it.".to_owned();
+    };
+    let mut out = String::new();
+    for (name, fit) in [("The model", expected.model), ("Counting, the fallback", expected.fallback)] {
+        if let Some(fit) = fit {
+            let (line, Fit { n, within, mean_error, .. }) = (fit.line(), fit);
+            _ = write!(
+                out,
+                "{name}: {within} of {n} within the band, off its middle by {mean_error:.0} points on average, \
+                 correlation {line}. "
+            );
+        }
+    }
+    if expected.is_model_worse() {
+        out.push_str(MODEL_IS_WORSE);
+        out.push(' ');
+    }
+    out.push_str("Blue: the model; orange: the fallback where it gave the score.");
+    out
 }
 
 fn reasons(report: &Report) -> String {

@@ -1,5 +1,6 @@
 //! What a ledger amounts to: the oracle's document's success metrics with what was measured, and plots of it.
 
+mod fit;
 mod html;
 mod plot;
 mod svg;
@@ -7,6 +8,7 @@ mod table;
 
 use std::collections::BTreeMap;
 
+pub use fit::{Expected, Fit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -39,8 +41,14 @@ pub struct Report {
     pub reasons: Vec<Reason>,
     /// Calls that brought no answer, by kind.
     pub faults: BTreeMap<String, u64>,
-    /// Scores held against what a person would give; `None` if no wallet says.
+    /// Scores compared with what a person would give; `None` if no wallet says.
     pub expected: Option<Expected>,
+    /// How many scores a model gave.
+    pub model_scores: u64,
+    /// How many of them have a reasoning that is copied word for word from an example.
+    pub copied_reasonings: u64,
+    /// How many of them list a risk or a strength without any text.
+    pub blank_entries: u64,
     /// How many scores each model gave, or was asked last for.
     pub models: BTreeMap<String, u64>,
     /// How many scores each version of the prompt gave: name and the hash's beginning.
@@ -99,19 +107,6 @@ pub struct Reason {
     pub count: u64,
 }
 
-/// Scores beside what a person would give.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Expected {
-    /// How many scores have an expectation.
-    pub n: u64,
-    /// How many are within it.
-    pub within: u64,
-    /// How many points scores are off the middle, on average.
-    pub mean_error: f64,
-    /// How well scores and middles are in line: Pearson's coefficient, -1 to 1; `None` where one of them never changes.
-    pub correlation: Option<f64>,
-}
-
 /// What plots are made of.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Points {
@@ -123,6 +118,7 @@ struct Points {
 struct Point {
     expected: Band,
     score: u16,
+    counted: Option<u16>,
     source: ScoreSource,
 }
 
@@ -131,8 +127,15 @@ impl Report {
     pub fn of(events: impl IntoIterator<Item = ScoreEvent>) -> Self {
         let (mut tally, mut points) = (Tally::default(), Points::default());
         let (mut attempts, mut models, mut prompts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (mut model_scores, mut copied_reasonings, mut blank_entries) = (0, 0, 0);
         for event in events {
             tally.add(&event);
+            if let (Some(ScoreSource::Ai), Some(answer)) = (event.source, &event.answer) {
+                let mut entries = answer.risk_factors.iter().chain(&answer.strengths);
+                model_scores += 1;
+                copied_reasonings += u64::from(event.copied.is_some());
+                blank_entries += u64::from(entries.any(|entry| entry.trim().is_empty()));
+            }
             points.latencies_ms.push(event.latency_ms);
             let last = event.answers().map(|attempt| attempt.attempt).max().unwrap_or(0);
             *attempts.entry(last).or_default() += 1;
@@ -141,7 +144,7 @@ impl Report {
             *prompts.entry(format!("{} {hash}", event.prompt.name)).or_default() += 1;
             if let (Some(expected), Some(answer), Some(source)) = (event.expected, event.answer, event.source)
             {
-                points.scores.push(Point { expected, score: answer.score, source });
+                points.scores.push(Point { expected, score: answer.score, counted: event.counted, source });
             }
         }
         points.latencies_ms.sort_unstable();
@@ -166,6 +169,9 @@ impl Report {
             reasons,
             faults: tally.faults,
             expected: Expected::of(&points.scores),
+            model_scores,
+            copied_reasonings,
+            blank_entries,
             models,
             prompts,
             input_tokens: tally.input_tokens,
@@ -226,31 +232,6 @@ impl Spread {
     }
 }
 
-impl Expected {
-    fn of(points: &[Point]) -> Option<Self> {
-        let n = points.len() as f64;
-        if points.is_empty() {
-            return None;
-        }
-        let pairs =
-            || points.iter().map(|point| (f64::from(point.expected.middle()), f64::from(point.score)));
-        let (sum_x, sum_y) = pairs().fold((0.0, 0.0), |(sum_x, sum_y), (x, y)| (sum_x + x, sum_y + y));
-        let (mean_x, mean_y) = (sum_x / n, sum_y / n);
-        let (mut xy, mut xx, mut yy) = (0.0, 0.0, 0.0);
-        for (x, y) in pairs() {
-            xy += (x - mean_x) * (y - mean_y);
-            xx += (x - mean_x).powi(2);
-            yy += (y - mean_y).powi(2);
-        }
-        Some(Self {
-            n: points.len() as u64,
-            within: points.iter().filter(|point| point.expected.contains(point.score)).count() as u64,
-            mean_error: pairs().map(|(x, y)| (x - y).abs()).sum::<f64>() / n,
-            correlation: (xx > 0.0 && yy > 0.0).then(|| xy / (xx * yy).sqrt()),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,18 +244,6 @@ mod tests {
         let one = Spread::of(&[7]).unwrap();
         assert_eq!((one.min, one.p50, one.p99), (7, 7, 7));
         assert_eq!(Spread::of(&[]), None);
-    }
-
-    #[test]
-    fn scores_are_held_against_the_middle_and_the_band() {
-        let point = |min, max, score| Point { expected: Band { min, max }, score, source: ScoreSource::Ai };
-        let expected =
-            Expected::of(&[point(0, 100, 50), point(400, 600, 700), point(800, 1000, 900)]).unwrap();
-        assert_eq!((expected.n, expected.within), (3, 2));
-        assert!((expected.mean_error - 200.0 / 3.0).abs() < 1e-9);
-        assert!(expected.correlation.unwrap() > 0.9);
-        let still = Expected::of(&[point(0, 100, 5), point(400, 600, 5)]).unwrap();
-        assert_eq!(still.correlation, None);
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub(super) fn expected(report: &Report) -> String {
     svg.text(((LEFT + RIGHT) / 2.0, HEIGHT - 10.0), "middle", "expected (line: the whole band)");
     svg.upright((14.0, (TOP + BOTTOM) / 2.0), "score");
     svg.line("target", (x(0), y(0)), (x(1000), y(1000)));
-    for Point { expected, score, source } in report.points.scores.iter().take(MAX_POINTS) {
+    for Point { expected, score, source, .. } in report.points.scores.iter().take(MAX_POINTS) {
         let (class, by) = match source {
             ScoreSource::Ai => ("ai", "the model"),
             ScoreSource::Fallback => ("fallback", "the fallback"),

@@ -7,6 +7,9 @@ use super::{Report, Target};
 /// The most reasons that are listed.
 const MAX_REASONS: usize = 10;
 
+/// The verdict on a model whose scores are further off than the fallback's.
+pub(super) const MODEL_IS_WORSE: &str = "The model's scores are further off than counting is: they keep to the form, and do not judge the wallets.";
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<36} {:>8} {:>10} {:>8}", "", "target", "measured", "n")?;
@@ -46,12 +49,39 @@ impl fmt::Display for Report {
         for (kind, count) in &self.faults {
             writeln!(f, "no answer: {kind}, {count} times")?;
         }
-        if let Some(expected) = self.expected {
-            let line = expected.correlation.map(|it| format!(", correlation {it:.2}")).unwrap_or_default();
+        if let Some(expected) = &self.expected {
             writeln!(
                 f,
-                "expected: {} of {} within, off by {:.0} points on average{line}",
-                expected.within, expected.n, expected.mean_error
+                "{:<36} {:>8} {:>10} {:>8}  correlation",
+                "expected of wallets", "in band", "off by", "n"
+            )?;
+            for (name, fit) in
+                [("  the model", expected.model), ("  counting, the fallback", expected.fallback)]
+            {
+                if let Some(fit) = fit {
+                    let line = fit.line();
+                    writeln!(
+                        f,
+                        "{name:<36} {:>8} {:>10.0} {:>8}  {line}",
+                        fit.within, fit.mean_error, fit.n
+                    )?;
+                }
+            }
+            if expected.is_model_worse() {
+                writeln!(f, "{MODEL_IS_WORSE}")?;
+            }
+        }
+        let Self { model_scores, copied_reasonings, blank_entries, .. } = self;
+        if *copied_reasonings > 0 {
+            writeln!(
+                f,
+                "reasonings copied word for word from an example: {copied_reasonings} of {model_scores}"
+            )?;
+        }
+        if *blank_entries > 0 {
+            writeln!(
+                f,
+                "answers that list a risk or a strength without any text: {blank_entries} of {model_scores}"
             )?;
         }
         if self.scores > 0 {

@@ -51,9 +51,13 @@ impl Media {
     /// Reads a wallet.
     pub(super) async fn wallet(self, bytes: Vec<u8>, id: &RequestId) -> Result<Wallet, Problem> {
         let is_long = bytes.len() > LONG;
+        let request_id = id.as_str().to_owned();
+        let reader = Reader::new().with_notices(move |message| {
+            tracing::info!(target: "formwork_oracle", request_id, "the wallet: {message}");
+        });
         let read = move || match self {
-            Self::Json => Reader::new().slice(&bytes),
-            Self::Csv => Reader::new().csv(bytes.as_slice(), "the body"),
+            Self::Json => reader.slice(&bytes),
+            Self::Csv => reader.csv(bytes.as_slice(), "the body"),
         };
         let wallet = if is_long {
             let read = tokio::task::spawn_blocking(read).await;

@@ -2,7 +2,8 @@
 //!
 //! - A [`Wallet`] is a [`Summary`] of its history and perhaps a [`Survey`]. A list of [`Transaction`]s is folded into a
 //!   summary while it is read, so a wallet with a million of them is as small as any.
-//! - A [`Reader`] reads JSON and CSV and says what is wrong with them: file, line, JSON path and fix, as a [`WalletError`].
+//! - A [`Reader`] reads JSON and CSV, also as block explorers export them, and says what is wrong with them: file, line, JSON
+//!   path and fix, as a [`WalletError`].
 //! - [`Features`] are what is computed of it, the same on every machine; their `Display` is what the model sees.
 //! - [`Reference`] is the rubric taken by the letter, and [`generate`] makes wallets of any number to evaluate with.
 //!
@@ -10,6 +11,7 @@
 
 mod count;
 mod error;
+mod explorer;
 mod features;
 mod generate;
 mod kinds;

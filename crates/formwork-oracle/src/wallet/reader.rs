@@ -1,20 +1,29 @@
+use std::fmt;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use csv::{ReaderBuilder, StringRecord};
 use serde_json::de;
 
+use super::explorer::{self, Given, History, Txlist, is_txlist};
 use super::{Document, Fold, Survey, Timestamp, Transaction, Wallet, WalletError, text};
 
-/// Reads wallets: JSON documents, and lists of transactions as CSV.
+/// Reads wallets: JSON documents, lists of transactions as CSV, and what block explorers export.
 ///
-/// Both are read as they come, in time linear in their length; what is kept is a summary, eight bytes for each address
-/// and the names of protocols.
+/// Wallets and lists are read as they come, in time linear in their length; what is kept is a summary, eight bytes for each
+/// address and the names of protocols. Exports of explorers are held in memory, because they may be in any order.
 ///
 /// CSV is as in RFC 4180, in UTF-8, with a header. The column `time` has to be there; `category`, `protocol`,
 /// `counterparty`, `value_usd`, `failed` (`true` or `false`) and `risk_flags` (separated by `;`) may be, in any order.
-/// An empty field is one that was left out.
+/// An empty field is one that was left out. Other columns are not used; [`with_notices`](Self::with_notices) hears of them.
+///
+/// # Exports of block explorers
+/// Etherscan's CSV files, and the JSON that explorers answer to `module=account&action=txlist` or the list in it, are known by
+/// their columns and members. The owner is the address that has a part in all transactions. Methods become categories by
+/// their names, known contracts become protocols, amounts (in coins, or in wei as text or number) become US dollars by the
+/// prices of the export, else by [`with_price`](Self::with_price), else they count as 0 and a notice says so.
 ///
 /// ```
 /// use formwork_oracle::wallet::Reader;
@@ -30,7 +39,19 @@ use super::{Document, Fold, Survey, Timestamp, Transaction, Wallet, WalletError,
 pub struct Reader {
     now: Option<Timestamp>,
     address: Option<String>,
+    price: Option<f64>,
     survey: Option<Survey>,
+    notices: Notices,
+}
+
+/// Where messages go that are no errors.
+#[derive(Clone, Default)]
+struct Notices(Option<Arc<dyn Fn(&str) + Send + Sync>>);
+
+impl fmt::Debug for Notices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Some" } else { "None" })
+    }
 }
 
 impl Reader {
@@ -47,10 +68,26 @@ impl Reader {
         self
     }
 
-    /// Gives this address to wallets that say none themselves.
+    /// Gives this address to wallets that say none themselves. In the export of an explorer it is the owner's.
     #[must_use]
     pub fn with_address(mut self, address: impl Into<String>) -> Self {
         self.address = Some(address.into());
+        self
+    }
+
+    /// Sets the price of one coin of the chain in US dollars, for exports of explorers that bring no prices (default: none, and
+    /// amounts count as 0).
+    #[must_use]
+    pub const fn with_price(mut self, dollars: f64) -> Self {
+        self.price = Some(dollars);
+        self
+    }
+
+    /// Calls this function with every message about what was read that is no error, such as columns that are not used
+    /// (default: they are ignored).
+    #[must_use]
+    pub fn with_notices(mut self, notices: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.notices = Notices(Some(Arc::new(notices)));
         self
     }
 
@@ -87,6 +124,10 @@ impl Reader {
         read.map_err(|error| WalletError::new(format!("cannot read {name}: {error}")))?;
         let wallet = if (head.len() as u64) < SHORT {
             self.slice(&head)
+        } else if is_txlist(&head) {
+            typed::<Txlist>(de::IoRead::new(head.chain(reader)), "$")
+                .and_then(Txlist::history)
+                .and_then(|history| self.history(history))
         } else {
             self.document(de::IoRead::new(head.chain(reader)))
         };
@@ -98,6 +139,9 @@ impl Reader {
     /// # Errors
     /// What is wrong with it, and where.
     pub fn slice(&self, json: &[u8]) -> Result<Wallet, WalletError> {
+        if is_txlist(json) {
+            return self.history(typed::<Txlist>(de::SliceRead::new(json), "$")?.history()?);
+        }
         // Who watches over the path doubles the time of reading: only where something is wrong.
         match serde_json::from_slice::<Document>(json) {
             Ok(document) => self.finish(Wallet::try_from(document)?),
@@ -131,16 +175,50 @@ impl Reader {
 
     fn rows(&self, reader: impl Read) -> Result<Wallet, WalletError> {
         let mut reader = ReaderBuilder::new().from_reader(reader);
-        let columns = Columns::of(reader.headers().map_err(broken)?)?;
-        let (mut fold, mut row) = (Fold::new(), StringRecord::new());
-        while reader.read_record(&mut row).map_err(broken)? {
-            let pushed = columns.transaction(&row).and_then(|transaction| fold.push(&transaction));
-            pushed.map_err(|message| {
-                let line = row.position().map_or(0, csv::Position::line);
-                WalletError::new(message).on_line(usize::try_from(line).unwrap_or(usize::MAX), 0)
-            })?;
+        let header = reader.headers().map_err(broken)?;
+        if let Some(columns) = explorer::Columns::of(header) {
+            self.unused(columns.unknown(), None);
+            let mut history = History::default();
+            each(reader, |row| columns.push(row, &mut history))?;
+            return self.history(history);
         }
+        let (columns, unknown) = Columns::of(header)?;
+        self.unused(&unknown, Some(Columns::NAMES));
+        let mut fold = Fold::new();
+        each(reader, |row| columns.transaction(row).and_then(|transaction| fold.push(&transaction)))?;
         Wallet::new(fold.into_summary())
+    }
+
+    /// Makes a wallet of the export of an explorer.
+    fn history(&self, history: History) -> Result<Wallet, WalletError> {
+        let given = Given { address: self.address.as_deref(), price: self.price };
+        let wallet = history.into_wallet(given, &mut |message| self.notice(&message))?;
+        self.finish(wallet)
+    }
+
+    fn notice(&self, message: &str) {
+        if let Notices(Some(notices)) = &self.notices {
+            notices(message);
+        }
+    }
+
+    /// Says which columns are not used, and which there are.
+    fn unused(&self, unknown: &[String], known: Option<&str>) {
+        /// The most names that are listed.
+        const MAX: usize = 10;
+
+        if unknown.is_empty() {
+            return;
+        }
+        let mut message =
+            format!("columns that are not used: {}", unknown[..unknown.len().min(MAX)].join(", "));
+        if let Some(more) = unknown.len().checked_sub(MAX).filter(|more| *more > 0) {
+            message.push_str(&format!(" and {more} more"));
+        }
+        if let Some(known) = known {
+            message.push_str(&format!(" (those that are: {known})"));
+        }
+        self.notice(&message);
     }
 
     /// What this reader adds, and whether it fits.
@@ -203,6 +281,21 @@ fn typed<'de, T: serde::Deserialize<'de>>(read: impl de::Read<'de>, root: &str) 
     })
 }
 
+/// Reads row after row; an error names its line.
+fn each(
+    mut reader: csv::Reader<impl Read>,
+    mut take: impl FnMut(&StringRecord) -> Result<(), String>,
+) -> Result<(), WalletError> {
+    let mut row = StringRecord::new();
+    while reader.read_record(&mut row).map_err(broken)? {
+        take(&row).map_err(|message| {
+            let line = row.position().map_or(0, csv::Position::line);
+            WalletError::new(message).on_line(usize::try_from(line).unwrap_or(usize::MAX), 0)
+        })?;
+    }
+    Ok(())
+}
+
 /// What the csv crate cannot read.
 fn broken(error: csv::Error) -> WalletError {
     let line = error.position().map_or(0, csv::Position::line);
@@ -230,9 +323,13 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(header: &StringRecord) -> Result<Self, WalletError> {
+    /// The names of columns.
+    const NAMES: &str = "time, category, protocol, counterparty, value_usd, failed and risk_flags";
+
+    /// Finds the columns, and the names of those that are not used.
+    fn of(header: &StringRecord) -> Result<(Self, Vec<String>), WalletError> {
         let mut columns = Self::default();
-        let mut time = None;
+        let (mut time, mut unknown) = (None, Vec::new());
         for (place, name) in header.iter().enumerate() {
             let column = match name.trim_start_matches('\u{feff}').trim() {
                 "time" => &mut time,
@@ -243,12 +340,8 @@ impl Columns {
                 "failed" => &mut columns.failed,
                 "risk_flags" => &mut columns.risk_flags,
                 name => {
-                    let name = text::quoted(name, 40);
-                    let message = format!(
-                        "column {name} is unknown: use time, category, protocol, counterparty, value_usd, failed and \
-                         risk_flags"
-                    );
-                    return Err(WalletError::new(message).on_line(1, 0));
+                    unknown.push(text::quoted(name, 40));
+                    continue;
                 }
             };
             if column.replace(place).is_some() {
@@ -257,11 +350,12 @@ impl Columns {
             }
         }
         let Some(time) = time else {
-            let message = "there is no column `time`: begin with a header such as time,category,value_usd";
+            let message = "there is no column `time`: begin with a header such as time,category,value_usd, or give an \
+                           explorer's export with its columns UnixTimestamp, From and To";
             return Err(WalletError::new(message).on_line(1, 0));
         };
         columns.time = time;
-        Ok(columns)
+        Ok((columns, unknown))
     }
 
     fn transaction(&self, row: &StringRecord) -> Result<Transaction, String> {

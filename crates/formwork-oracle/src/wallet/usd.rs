@@ -46,7 +46,7 @@ impl Usd {
         self.0 as f64 / 100.0
     }
 
-    fn from_dollars(dollars: f64) -> Result<Self, String> {
+    pub(super) fn from_dollars(dollars: f64) -> Result<Self, String> {
         if dollars.is_nan() || dollars.is_infinite() {
             return Err(format!("{dollars} is no amount: give a number of US dollars, or leave it out"));
         }

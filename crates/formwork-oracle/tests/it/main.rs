@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod examples;
+mod explorer;
 mod flow;
 mod judging;
 mod ledger;

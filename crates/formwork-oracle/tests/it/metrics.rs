@@ -7,6 +7,7 @@ use formwork_core::FaultKind;
 use formwork_oracle::metrics::Metrics;
 use formwork_oracle::report::Report;
 use formwork_oracle::wallet::{Band, Wallet};
+use formwork_oracle::{CrossCheck, Examples};
 use formwork_testkit::Reply;
 use serde_json::json;
 
@@ -29,6 +30,36 @@ async fn hundred(metrics: &Metrics, events: &Events) {
         let oracle = builder(&model(replies)).with_observer(metrics.clone()).with_observer(events.clone());
         let wallet = Wallet { expected: Some(Band { min: 550, max: 650 }), ..wallet() };
         oracle.build().unwrap().score(&wallet).await.unwrap();
+    }
+}
+
+/// Finding B4: what keeps to the form and judges nothing is said to, whatever targets it meets.
+#[tokio::test(start_paused = true)]
+async fn a_report_says_that_a_model_is_worse_than_counting_and_copies() {
+    let few = r#"[{"wallet": {"transactions": []}, "answer": {"score": 100, "scoreBreakdown": {"activity": 0, "maturity": 0,
+        "diversity": 0, "riskBehavior": 40, "surveyMatch": 0}, "reasoning": "A wallet that never did anything at all.",
+        "risk_factors": [], "strengths": []}}]"#;
+    let examples = Examples::from_json("few.json", few.as_bytes(), &CrossCheck::default()).unwrap();
+    let events = Events::default();
+    for (middle, transactions) in [(100, 10), (300, 300), (500, 600)] {
+        // The same score for all, with the example's reasoning and without any risk.
+        let mut noise = with("/reasoning", "A wallet that never did anything at all.");
+        noise["risk_factors"] = json!([" "]);
+        let oracle =
+            builder(&model([text(&noise)])).with_examples(examples.clone()).with_observer(events.clone());
+        let mut wallet = Wallet { expected: Some(Band { min: middle - 50, max: middle + 50 }), ..wallet() };
+        wallet.summary.transactions = transactions;
+        let scored = oracle.build().unwrap().score(&wallet).await.unwrap();
+        assert_eq!((scored.event.copied, scored.event.counted.is_some()), (Some(1), true));
+    }
+    let report = Report::of(events.of());
+    let expected = report.expected.unwrap();
+    assert!(report.targets.iter().all(|target| target.is_met == Some(true)), "the form is perfect");
+    assert!(expected.is_model_worse() && expected.model.unwrap().correlation.is_none());
+    assert!(expected.fallback.unwrap().correlation.unwrap() > 0.9, "{expected:?}");
+    assert_eq!((report.model_scores, report.copied_reasonings, report.blank_entries), (3, 3, 3));
+    for text in [report.to_string(), report.html("t")] {
+        assert!(text.contains("further off than counting is") && text.contains("3 of 3"), "{text}");
     }
 }
 
@@ -161,7 +192,16 @@ async fn a_report_holds_the_measured_against_the_document() {
     );
     assert!(table.contains("attempts: 95 with 1, 4 with 2, 1 with 3\n"), "{table}");
     assert!(table.contains("rejected: invalid at $.score, 6 times\n"), "{table}");
-    assert!(table.contains("of 100 within"), "{table}");
+    // 99 by the model, whose band counting is far from; the last is the fallback's own.
+    assert!(
+        table.contains("  the model                                99         10       99  -\n"),
+        "{table}"
+    );
+    assert!(
+        table.contains("  counting, the fallback                    0        283       99  -\n"),
+        "{table}"
+    );
+    assert!(!table.contains("copied") && !table.contains("further off"), "{table}");
     let json = serde_json::to_value(&report).unwrap();
     assert_eq!(json["rates"]["validation_failures"], 7);
     assert_eq!(json["attempts"], json!({"1": 95, "2": 4, "3": 1}));

@@ -11,7 +11,7 @@ use http::{HeaderMap, Request, Response};
 
 use super::{Cassette, Chunk, Exchange, Head, Recorded};
 use crate::http_provider::redacted;
-use crate::{Body, SharedTransport, Transport};
+use crate::{Body, Chunks, SharedTransport, Transport};
 
 /// The headers of responses that codecs read; others may tell whose account it is.
 const KEPT: &[&str] = &["content-type", "date", "location", "retry-after", "retry-after-ms", "x-request-id"];
@@ -47,7 +47,7 @@ impl Transport for Recorder {
                 let kept = Head { status: head.status.as_u16(), headers: kept(&head.headers) };
                 self.tape.change(index, |exchange| exchange.response = Some(kept));
                 let (tape, inner) = (self.tape.clone(), self.inner.clone());
-                let body = Body::new(Recording { body, tape, index, inner, last: sent });
+                let body = Body::of_chunks(Recording { body, tape, index, inner, last: sent });
                 Ok(Response::from_parts(head, body))
             }
             Err(fault) => {
@@ -129,5 +129,11 @@ impl Stream for Recording {
             None => {}
         });
         Poll::Ready(next)
+    }
+}
+
+impl Chunks for Recording {
+    fn finish_soon(mut self: Pin<&mut Self>) -> bool {
+        self.body.finish_soon()
     }
 }

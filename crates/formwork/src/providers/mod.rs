@@ -28,6 +28,9 @@ use serde_json::Value;
 
 use crate::config::{Common, Config, ConfigError, Section};
 
+#[cfg(feature = "ollama")]
+pub use ollama::ollama_admin;
+
 /// A provider made from a section of a configuration, before anything is wrapped around it.
 #[derive(Debug, Clone)]
 pub struct Made {

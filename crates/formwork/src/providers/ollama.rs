@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use formwork_core::{Fault, SharedProvider, Usage};
-use formwork_ollama::{Config, Ollama, base_url_of_host};
+use formwork_ollama::{Admin, Config, Ollama, base_url_of_host};
 use formwork_wire::{Auth, Http, SharedTransport};
 use schemars::SchemaGenerator;
 
@@ -15,13 +15,7 @@ pub(super) fn kind() -> Kind {
     let schema = SchemaGenerator::default().into_root_schema_for::<Config>().to_value();
     Kind::new("ollama", "Ollama's own API, on this machine or another", schema, |section| {
         let config = configured(section)?;
-        let server = Server {
-            base_url: &config.base_url,
-            auth: Auth::BEARER,
-            api_key_env: config.api_key_env.as_deref(),
-            headers: &config.headers,
-        };
-        let transport = transport(section, &server)?;
+        let transport = transport(section, &server(&config))?;
         let asked = Asked { name: section.name.clone(), transport, config };
         let provider = asked.provider(asked.config.wire());
         let model = asked.config.model.clone();
@@ -74,6 +68,25 @@ impl Asked {
     /// The part of the configuration that the findings depend on: nothing secret.
     fn distinguishing(&self) -> Config {
         Config { api_key_env: None, headers: BTreeMap::new(), ..self.config.clone() }
+    }
+}
+
+/// Returns what administers the models of the server of a section, over the transport that its calls use: with its TLS, key,
+/// headers, proxy and time limits. The section's model is not needed.
+///
+/// # Errors
+/// [`ConfigError`], if the section is not of an Ollama server, or its address or key cannot be used.
+pub fn ollama_admin(section: &Section) -> Result<Admin, ConfigError> {
+    let config = configured(&section.clone().with_default("model", "none"))?;
+    Ok(Admin::new(transport(section, &server(&config))?))
+}
+
+fn server(config: &Config) -> Server<'_> {
+    Server {
+        base_url: &config.base_url,
+        auth: Auth::BEARER,
+        api_key_env: config.api_key_env.as_deref(),
+        headers: &config.headers,
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod bad_config;
 mod config;
+mod connections;
 mod limits;
 mod promises;
 mod swap;

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use formwork::ollama::{Admin, DEFAULT_URL, Model, ModelDetails, PullProgress};
+use formwork::ollama::{Admin, Model, ModelDetails, PullProgress};
+use formwork::providers::ollama_admin;
 use formwork_core::{Fault, FaultKind};
 use formwork_extract::CancellationToken;
 use formwork_local::Progress as _;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{Action, Args};
 use crate::exit::{Done, Failed};
@@ -16,11 +16,10 @@ use crate::targets::Targets;
 use crate::{interrupt, output};
 
 pub(super) fn run(config: Option<&Path>, provider: &str, args: &Args) -> Result<Done, Failed> {
-    let address = address(config, provider)?;
-    let admin = Admin::new(&address).map_err(|fault| Failed::usage(fault.message))?;
+    let admin = admin(config, provider)?;
     let failed = |fault: Fault| match fault.kind {
-        FaultKind::Unsupported => Failed::no_answer(format!("{address}: {}", fault.message)),
-        _ => Failed::unavailable(format!("{address}: {}", fault.message)),
+        FaultKind::Unsupported => Failed::no_answer(format!("{provider}: {}", fault.message)),
+        _ => Failed::unavailable(format!("{provider}: {}", fault.message)),
     };
     interrupt::run(&CancellationToken::new(), async {
         match &args.action {
@@ -50,8 +49,8 @@ pub(super) fn run(config: Option<&Path>, provider: &str, args: &Args) -> Result<
     })
 }
 
-/// Where the server of a provider is.
-fn address(config: Option<&Path>, provider: &str) -> Result<String, Failed> {
+/// What administers the server of a provider.
+fn admin(config: Option<&Path>, provider: &str) -> Result<Admin, Failed> {
     let chosen = Targets::named(config, provider).choose()?;
     let Some(section) = chosen.sections.first() else {
         return Err(Failed::usage("there is no such provider"));
@@ -63,8 +62,7 @@ fn address(config: Option<&Path>, provider: &str) -> Result<String, Failed> {
         );
         return Err(Failed::usage(message));
     }
-    let said: Value = section.read().map_err(Failed::usage)?;
-    Ok(said["base_url"].as_str().unwrap_or(DEFAULT_URL).to_owned())
+    ollama_admin(section).map_err(Failed::usage)
 }
 
 fn print<T: Serialize>(row: &T, json: bool, words: impl FnOnce() -> String) -> Result<(), Failed> {

@@ -1,0 +1,62 @@
+//! Connections that serve one call after another (finding D5).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork_core::{Capabilities, Delta, Provider};
+use formwork_testkit::server::{End, Framing, Reply};
+use formwork_wire::Http;
+use futures_util::StreamExt as _;
+
+use crate::support::{Tiny, ask, call, server, transport};
+
+#[tokio::test]
+async fn forty_streamed_answers_one_after_another_use_one_connection() {
+    let pause = Duration::from_millis(3);
+    for reply in [
+        Reply::pieces(["one\n", ".\n"]),
+        // What ends the answer is not what ends the body: that comes later, or is longer.
+        Reply::pieces(["one\n", ".\n", "\n"]).with_pause(pause),
+        Reply::pieces(["one\n".to_owned(), ".\n".to_owned(), "\n".repeat(1000)]).with_pause(pause),
+        Reply::pieces(["one\n", ".\n"]).with_framing(Framing::Length),
+        Reply::status(200).with_body("one\n.\n"),
+    ] {
+        let server = server([reply.clone()]);
+        let transport = transport(&server);
+        for _ in 0..40 {
+            assert_eq!(ask(transport.clone()).await.unwrap().text, "one");
+        }
+        assert_eq!((server.received().len(), server.connections()), (40, 1), "{reply:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_end_behind_its_answer_takes_nothing_from_it() {
+    for reply in [
+        // Nothing more comes, for ever.
+        Reply::pieces(["one\n", ".\n", "more\n"]).cut_at(6, End::Stall),
+        // More than anybody would read.
+        Reply::pieces(["one\n".to_owned(), ".\n".to_owned(), "x".repeat(1_000_000)]),
+        Reply::pieces(["one\n", ".\n", "more\n"]).cut_at(6, End::Reset),
+        Reply::pieces(["one\n", ".\n", "more\n"]).cut_at(6, End::Close),
+    ] {
+        let server = server([reply.clone(), Reply::pieces(["one\n", ".\n"])]);
+        let transport = transport(&server);
+        for _ in 0..2 {
+            assert_eq!(ask(transport.clone()).await.unwrap().text, "one", "{reply:?}");
+        }
+        assert_eq!(server.connections(), 2, "{reply:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_dropped_early_is_not_read_on() {
+    let server = server([Reply::endless("one\n"), Reply::pieces(["two\n", ".\n"])]);
+    let transport = transport(&server);
+    let provider = Http::new(Tiny(Capabilities::default()), Arc::new(transport.clone()));
+    let mut answer = provider.call(&call(None)).await.unwrap();
+    assert!(matches!(answer.next().await, Some(Ok(Delta::Text(_)))));
+    drop(answer);
+    assert_eq!(ask(transport).await.unwrap().text, "two");
+    assert_eq!(server.connections(), 2);
+}

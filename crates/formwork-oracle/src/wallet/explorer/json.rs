@@ -1,0 +1,217 @@
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::super::{WalletError, text};
+use super::{History, Row};
+
+/// The coin's smallest units in one coin.
+const WEI: f64 = 1e18;
+
+/// Returns whether a JSON document begins as an answer of an explorer does: with a list, or with a member that wallets do not
+/// have.
+pub(in super::super) fn is_txlist(head: &[u8]) -> bool {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    match head.split_first() {
+        Some((b'[', _)) => true,
+        Some((b'{', rest)) => ["status", "message", "result", "jsonrpc"].iter().any(|name| {
+            rest.trim_ascii_start().strip_prefix(b"\"").is_some_and(|rest| rest.starts_with(name.as_bytes()))
+        }),
+        _ => false,
+    }
+}
+
+/// What an explorer answers to `module=account&action=txlist`, or the list in it.
+#[derive(Debug)]
+pub(in super::super) struct Txlist {
+    /// `NOTOK` where it is an error.
+    message: String,
+    result: Outcome,
+    /// The path of the list.
+    root: &'static str,
+}
+
+/// The transactions, or a message in their place.
+#[derive(Debug)]
+enum Outcome {
+    List(Vec<Tx>),
+    Said(String),
+}
+
+/// A transaction. The other members, such as fees and hashes, are of no use here.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in super::super) struct Tx {
+    time_stamp: Text,
+    from: Text,
+    #[serde(default)]
+    to: Text,
+    #[serde(default)]
+    value: Text,
+    #[serde(default)]
+    is_error: Text,
+    #[serde(default, rename = "txreceipt_status")]
+    receipt: Text,
+    #[serde(default)]
+    contract_address: Text,
+    #[serde(default)]
+    function_name: Text,
+    #[serde(default)]
+    method_id: Text,
+    #[serde(default)]
+    input: Text,
+    /// Of transfers of tokens, whose value is not the chain's coin.
+    #[serde(default, rename = "tokenDecimal")]
+    decimals: Option<Text>,
+}
+
+impl Txlist {
+    /// Returns the transactions.
+    ///
+    /// # Errors
+    /// [`WalletError`] for an answer that is an error, and for a value that cannot be read, with its place.
+    pub(in super::super) fn history(self) -> Result<History, WalletError> {
+        let Self { message, result, root } = self;
+        let list = match result {
+            Outcome::List(list) => list,
+            Outcome::Said(result) => {
+                let (said, message) = (text::quoted(&result, 200), text::plain(&message, 40));
+                return Err(WalletError::at(root, format!("the explorer answered {message}: {said}")));
+            }
+        };
+        if list.is_empty() && root == "$" {
+            let message =
+                "an empty list is no wallet: one that never did anything has `{\"transactions\": []}`";
+            return Err(WalletError::at(root, message));
+        }
+        let mut history = History::default();
+        for (index, tx) in list.into_iter().enumerate() {
+            let pushed = tx.row().and_then(|row| history.push(row));
+            pushed.map_err(|message| WalletError::at(format!("{root}[{index}]"), message))?;
+        }
+        Ok(history)
+    }
+}
+
+impl Tx {
+    fn row(self) -> Result<Row, String> {
+        let Text(seconds) = self.time_stamp;
+        let seconds = seconds
+            .parse()
+            .map_err(|_| format!("timeStamp: {} is no number of seconds", text::quoted(&seconds, 40)))?;
+        let Text(value) = self.value;
+        let wei = match (self.decimals, value.strip_prefix("0x")) {
+            // An amount of a token says nothing about dollars.
+            (Some(_), _) => Some(0.0),
+            (None, _) if value.is_empty() => Some(0.0),
+            (None, Some(digits)) => u128::from_str_radix(digits, 16).ok().map(|wei| wei as f64),
+            (None, None) => value.parse().ok().filter(|wei: &f64| wei.is_finite() && *wei >= 0.0),
+        };
+        let wei = wei.ok_or_else(|| format!("value: {} is no number of wei", text::quoted(&value, 40)))?;
+        let to = [self.to, self.contract_address].into_iter().find(|Text(to)| !to.is_empty());
+        let called = [self.function_name, self.method_id, self.input].into_iter();
+        let method = called.map(|Text(name)| name).find(|name| !name.is_empty() && name != "deprecated");
+        Ok(Row {
+            seconds,
+            from: self.from.0,
+            to: to.unwrap_or_default().0,
+            // The arguments of `claim` tell an airdrop.
+            method: method.map(|method| text::plain(&method, 200)).unwrap_or_default(),
+            coins: wei / WEI,
+            usd: None,
+            failed: self.is_error.0 == "1" || self.receipt.0 == "0",
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Txlist {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Answer {
+            #[serde(default)]
+            message: Text,
+            result: Outcome,
+        }
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Txlist;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of transactions, or an explorer's answer with one as its `result`")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Txlist, A::Error> {
+                let list = Vec::deserialize(SeqAccessDeserializer::new(list))?;
+                Ok(Txlist { message: String::new(), result: Outcome::List(list), root: "$" })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Txlist, A::Error> {
+                let Answer { message, result } = Answer::deserialize(MapAccessDeserializer::new(members))?;
+                Ok(Txlist { message: message.0, result, root: "$.result" })
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl<'de> Deserialize<'de> for Outcome {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Outcome;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of transactions")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Outcome, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(Outcome::List)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Outcome, E> {
+                Ok(Outcome::Said(text.to_owned()))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// A text, or a number or truth value in its place; nothing for `null`. Explorers disagree about it.
+#[derive(Debug, Default)]
+pub(in super::super) struct Text(String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl Visitor<'_> for Any {
+            type Value = Text;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a number")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text, E> {
+                Ok(Text(text.trim().to_owned()))
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Text, E> {
+                Ok(Text(number.to_string()))
+            }
+
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Text, E> {
+                Ok(Text(number.to_string()))
+            }
+
+            fn visit_bool<E: de::Error>(self, is: bool) -> Result<Text, E> {
+                Ok(Text(u8::from(is).to_string()))
+            }
+
+            fn visit_unit<E: de::Error>(self) -> Result<Text, E> {
+                Ok(Text::default())
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
