@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use formwork_core::{
     Call, CallId, Clock, Consult, Context, Cost, Error, ErrorKind, Event, Failure, JsonPath, LessonKind,
-    Misuse, Outcome, Plan, Run, Severity, SharedProvider, Stage, Step, Verdict, Violation,
+    Outcome, Plan, Run, Severity, SharedProvider, Stage, Step, Verdict, Violation,
 };
 use serde_json::Value;
 use tracing::Instrument as _;

@@ -1,7 +1,7 @@
 //! What was found of servers, kept on disk: the same server and model are asked once.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,7 +16,7 @@ impl Entry {
     pub(super) fn of(key: &impl Serialize) -> Option<Self> {
         let key = serde_json::to_vec(key).ok()?;
         let name: String = Sha256::digest(key).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        Some(Self(folder()?.join("probes").join(format!("{name}.json"))))
+        Some(Self(crate::cache::folder()?.join("probes").join(format!("{name}.json"))))
     }
 
     /// What was kept; `None` if nothing was, or if it cannot be read.
@@ -36,22 +36,4 @@ impl Entry {
         fs::write(&own, serde_json::to_vec(found).ok()?).ok()?;
         fs::rename(own, &self.0).ok()
     }
-}
-
-/// The user's folder for what can be made again: `FORMWORK_CACHE`, else `formwork` below `XDG_CACHE_HOME`, `~/.cache`
-/// (`~/Library/Caches` on macOS, `LOCALAPPDATA` on Windows).
-fn folder() -> Option<PathBuf> {
-    let set = |name| super::variable(name).map(PathBuf::from).filter(|folder| Path::is_absolute(folder));
-    if let Some(folder) = set("FORMWORK_CACHE") {
-        return Some(folder);
-    }
-    let home = |below: &str| set("HOME").map(|home| home.join(below));
-    let base = if cfg!(windows) {
-        set("LOCALAPPDATA")
-    } else if cfg!(target_os = "macos") {
-        set("XDG_CACHE_HOME").or_else(|| home("Library/Caches"))
-    } else {
-        set("XDG_CACHE_HOME").or_else(|| home(".cache"))
-    };
-    base.map(|base| base.join("formwork"))
 }
