@@ -4,38 +4,90 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Enforcement, Fault, Finish, Lesson, Sampling, Time, Usage, Violation};
 
-/// What something costs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+/// What something costs, or may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
-    /// Tokens, of prompt and answer together.
+    /// Tokens, of prompt and answer together. As a limit `u64::MAX` does not limit.
     pub tokens: u64,
-    /// Money, in millionths of a US dollar.
-    pub micro_usd: u64,
+    /// Money, in millionths of a US dollar. `None` where the price of a call is not known, and as a limit where money is not
+    /// limited.
+    pub micro_usd: Option<u64>,
+}
+
+/// Nothing, which is known.
+impl Default for Cost {
+    fn default() -> Self {
+        Self { tokens: 0, micro_usd: Some(0) }
+    }
 }
 
 impl Cost {
-    /// Both together.
+    /// Both together. What is added to something unknown is unknown.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
-        Self {
-            tokens: self.tokens.saturating_add(other.tokens),
-            micro_usd: self.micro_usd.saturating_add(other.micro_usd),
-        }
+        let micro_usd = match (self.micro_usd, other.micro_usd) {
+            (Some(one), Some(two)) => Some(one.saturating_add(two)),
+            _ => None,
+        };
+        Self { tokens: self.tokens.saturating_add(other.tokens), micro_usd }
     }
 
-    /// Whether it stays within a limit in both respects.
+    /// Whether it stays within a limit in both respects. What is unknown stays within no limit of money.
     pub const fn fits(self, limit: Self) -> bool {
-        self.tokens <= limit.tokens && self.micro_usd <= limit.micro_usd
+        let money = match (self.micro_usd, limit.micro_usd) {
+            (_, None) => true,
+            (Some(cost), Some(limit)) => cost <= limit,
+            (None, Some(_)) => false,
+        };
+        self.tokens <= limit.tokens && money
     }
 }
 
-/// What tokens cost, in millionths of a US dollar for a million tokens (so: in US dollars times one million per million).
+/// What a million tokens cost. In files it is US dollars (`0.15`), kept to the millionth.
+///
+/// ```
+/// use formwork_core::Price;
+///
+/// let price: Price = serde_json::from_str(r#"{"input": 0.15, "output": 0.6}"#)?;
+/// assert_eq!(price, Price { input: 150_000, output: 600_000 });
+/// assert_eq!(serde_json::to_string(&price)?, r#"{"input":0.15,"output":0.6}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Price {
-    /// A million tokens of prompt.
+    /// A million tokens of prompt: in millionths of a US dollar here, in US dollars in files, from 0 to 1,000,000.
+    #[serde(with = "dollars")]
+    #[schemars(with = "f64", range(min = 0, max = 1_000_000))]
     pub input: u64,
-    /// A million tokens of answer.
+    /// A million tokens of answer, in the same units.
+    #[serde(with = "dollars")]
+    #[schemars(with = "f64", range(min = 0, max = 1_000_000))]
     pub output: u64,
+}
+
+/// Millionths of a dollar, written as dollars.
+mod dollars {
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    /// The largest price that is taken for one: nobody charges a million dollars for a million tokens.
+    const MAX: f64 = 1e6;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    pub(super) fn serialize<S: Serializer>(micro: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(*micro as f64 / 1e6)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        let dollars = f64::deserialize(deserializer)?;
+        if (0.0..=MAX).contains(&dollars) {
+            return Ok((dollars * 1e6).round() as u64);
+        }
+        Err(D::Error::custom(format!(
+            "expected US dollars for a million tokens from 0 to {MAX}, such as 0.15, found {dollars}"
+        )))
+    }
 }
 
 impl Price {
@@ -44,9 +96,16 @@ impl Price {
         let micro = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
         let millionths = micro(usage.input_tokens, self.input) + micro(usage.output_tokens, self.output);
         Cost {
-            tokens: usage.input_tokens.saturating_add(usage.output_tokens),
-            micro_usd: u64::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u64::MAX),
+            micro_usd: Some(u64::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u64::MAX)),
+            ..usage.unpriced()
         }
+    }
+}
+
+impl Usage {
+    /// What it costs where nobody knows the price: the tokens alone.
+    pub const fn unpriced(self) -> Cost {
+        Cost { tokens: self.input_tokens.saturating_add(self.output_tokens), micro_usd: None }
     }
 }
 

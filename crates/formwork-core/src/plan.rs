@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     Capabilities, Contract, Cost, Enforcement, Error, ErrorKind, Lower, LowerRequest, Lowered, Policy, Price,
-    Refused, RetryPolicy, Shown, Tighten,
+    Refused, RetryPolicy, Shown, Tighten, Usage,
 };
 
 /// Everything that a [`Run`](crate::Run) does not change: the contract, the policy, the targets and the limits.
@@ -33,6 +33,7 @@ pub struct Plan {
     pub(crate) instruction: Instruction,
     pub(crate) deadline: Option<Duration>,
     pub(crate) budget: Option<Cost>,
+    pub(crate) shares_budget: Option<Cost>,
     pub(crate) max_tokens: Option<u32>,
     pub(crate) consults: bool,
     pub(crate) fallback: bool,
@@ -46,7 +47,7 @@ pub struct Target {
     pub(crate) name: String,
     pub(crate) capabilities: Capabilities,
     pub(crate) rungs: Vec<Rung>,
-    pub(crate) price: Price,
+    pub(crate) price: Option<Price>,
     pub(crate) tighten: Tighten,
     /// The dialects that cannot take the schema, each with the reason.
     pub(crate) skipped: Vec<(String, Refused)>,
@@ -68,7 +69,7 @@ impl Target {
             name: name.into(),
             capabilities,
             rungs: Vec::new(),
-            price: Price::default(),
+            price: None,
             tighten: Tighten::default(),
             skipped: Vec::new(),
             identity: None,
@@ -84,11 +85,16 @@ impl Target {
         self
     }
 
-    /// And what its tokens cost.
+    /// Sets what its tokens cost (default: not known, so that no limit of money can be kept).
     #[must_use]
     pub const fn with_price(mut self, price: Price) -> Self {
-        self.price = price;
+        self.price = Some(price);
         self
+    }
+
+    /// What so much use costs.
+    pub(crate) fn cost(&self, usage: Usage) -> Cost {
+        self.price.map_or_else(|| usage.unpriced(), |price| price.of(usage))
     }
 
     /// Sets which valid answers lowering may exclude (default: [`Tighten::Closed`]). With [`Tighten::Closed`] the schema is
@@ -175,6 +181,7 @@ impl Plan {
             instruction: Instruction::default(),
             deadline: None,
             budget: None,
+            shares_budget: None,
             max_tokens: None,
             consults: false,
             fallback: false,
@@ -264,6 +271,14 @@ impl PlanBuilder {
         self
     }
 
+    /// Says that the driver shares a budget with this limit: each call is sent with a limit of tokens then, and a limit of
+    /// money needs the price of every target (default: none is shared).
+    #[must_use]
+    pub const fn with_shared_budget(mut self, limit: Cost) -> Self {
+        self.plan.shares_budget = Some(limit);
+        self
+    }
+
     /// With a limit on the tokens of each answer.
     #[must_use]
     pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
@@ -288,11 +303,21 @@ impl PlanBuilder {
     /// Checks the plan.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] without targets, [`ErrorKind::Schema`] if a target can be asked in no dialect.
+    /// [`ErrorKind::Config`] without targets, or with a limit of money and a target without a price;
+    /// [`ErrorKind::Schema`] if a target can be asked in no dialect.
     pub fn build(self) -> Result<Plan, Error> {
         let mut plan = self.plan;
         if plan.targets.is_empty() {
             return Err(Error::new(ErrorKind::Config, "there is no target to ask"));
+        }
+        let limits_money =
+            [plan.budget, plan.shares_budget].iter().flatten().any(|limit| limit.micro_usd.is_some());
+        if let Some(unpriced) = plan.targets.iter().find(|target| limits_money && target.price.is_none()) {
+            let message = format!(
+                "target `{}` has no price, so no limit of money can be kept: set its price, or limit tokens alone",
+                unpriced.name
+            );
+            return Err(Error::new(ErrorKind::Config, message));
         }
         for target in &mut plan.targets {
             target

@@ -24,7 +24,7 @@ pub struct Backend {
     pub(crate) provider: SharedProvider,
     name: Option<String>,
     rungs: Vec<Arc<dyn Lower>>,
-    price: Price,
+    price: Option<Price>,
     tighten: Tighten,
     default_max_tokens: Option<u32>,
     identity: Option<String>,
@@ -38,7 +38,7 @@ impl Backend {
             provider,
             name: None,
             rungs: Vec::new(),
-            price: Price::default(),
+            price: None,
             tighten: Tighten::default(),
             default_max_tokens: None,
             identity: None,
@@ -93,7 +93,7 @@ impl Backend {
     /// And what its tokens cost.
     #[must_use]
     pub const fn with_price(mut self, price: Price) -> Self {
-        self.price = price;
+        self.price = Some(price);
         self
     }
 
@@ -145,8 +145,10 @@ impl Backend {
     pub(crate) fn target(&self) -> Target {
         let mut capabilities = self.capabilities().clone();
         capabilities.default_max_tokens = self.default_max_tokens.or(capabilities.default_max_tokens);
-        let mut target =
-            Target::new(self.name(), capabilities).with_price(self.price).with_tighten(self.tighten);
+        let mut target = Target::new(self.name(), capabilities).with_tighten(self.tighten);
+        if let Some(price) = self.price {
+            target = target.with_price(price);
+        }
         if let Some(identity) = &self.identity {
             target = target.with_identity(identity);
         }

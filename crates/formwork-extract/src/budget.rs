@@ -13,10 +13,10 @@ use formwork_core::Cost;
 /// use formwork_core::Cost;
 /// use formwork_extract::Budget;
 ///
-/// let budget = Budget::new(Cost { tokens: 10_000, micro_usd: u64::MAX });
-/// let reservation = budget.reserve(Cost { tokens: 8_000, micro_usd: 0 }).unwrap();
-/// assert!(budget.reserve(Cost { tokens: 8_000, micro_usd: 0 }).is_none());
-/// reservation.settle(Cost { tokens: 1_500, micro_usd: 0 });
+/// let budget = Budget::new(Cost { tokens: 10_000, micro_usd: None });
+/// let reservation = budget.reserve(Cost { tokens: 8_000, micro_usd: Some(0) }).unwrap();
+/// assert!(budget.reserve(Cost { tokens: 8_000, micro_usd: Some(0) }).is_none());
+/// reservation.settle(Cost { tokens: 1_500, micro_usd: Some(0) });
 /// assert_eq!((budget.spent().tokens, budget.remaining().tokens), (1_500, 8_500));
 /// ```
 #[derive(Clone)]
@@ -34,26 +34,35 @@ struct State {
 }
 
 impl Budget {
-    /// A budget with this limit; `u64::MAX` does not limit.
+    /// A budget with this limit: `u64::MAX` tokens and `None` money do not limit.
     pub fn new(limit: Cost) -> Self {
         Self(Arc::new(Shared { limit, state: Mutex::default() }))
     }
 
-    /// Sets so much aside, or gives `None` if that and all that is spent or set aside exceeds the limit.
+    /// Sets so much aside, or gives `None` if that and all that is spent or set aside exceeds the limit. An unknown price
+    /// exceeds every limit of money.
     pub fn reserve(&self, worst: Cost) -> Option<Reservation> {
         let mut state = self.state();
-        let reserved = state.reserved.plus(worst);
-        if !state.spent.plus(reserved).fits(self.0.limit) {
+        // Without a limit of money nobody counts what is set aside of it.
+        let set_aside = Cost { micro_usd: worst.micro_usd.or(Some(0)), ..worst };
+        let reserved = state.reserved.plus(set_aside);
+        let is_known = worst.micro_usd.is_some() || self.0.limit.micro_usd.is_none();
+        if !is_known || !state.spent.plus(reserved).fits(self.0.limit) {
             return None;
         }
         state.reserved = reserved;
-        Some(Reservation { budget: self.clone(), worst, actual: worst })
+        Some(Reservation { budget: self.clone(), set_aside, actual: worst })
     }
 
     /// Counts something that was spent without a reservation.
     pub fn spend(&self, cost: Cost) {
         let mut state = self.state();
         state.spent = state.spent.plus(cost);
+    }
+
+    /// The limit.
+    pub fn limit(&self) -> Cost {
+        self.0.limit
     }
 
     /// What was spent and is settled.
@@ -64,7 +73,15 @@ impl Budget {
     /// What may still be reserved.
     pub fn remaining(&self) -> Cost {
         let State { spent, reserved } = *self.state();
-        minus(self.0.limit, spent.plus(reserved))
+        let gone = spent.plus(reserved);
+        Cost {
+            tokens: self.0.limit.tokens.saturating_sub(gone.tokens),
+            micro_usd: self
+                .0
+                .limit
+                .micro_usd
+                .map(|limit| limit.saturating_sub(gone.micro_usd.unwrap_or(u64::MAX))),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -92,7 +109,7 @@ impl fmt::Debug for Budget {
 #[must_use = "dropped at once, it counts as spent"]
 pub struct Reservation {
     budget: Budget,
-    worst: Cost,
+    set_aside: Cost,
     actual: Cost,
 }
 
@@ -106,7 +123,7 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         let mut state = self.budget.state();
-        state.reserved = minus(state.reserved, self.worst);
+        state.reserved = minus(state.reserved, self.set_aside);
         state.spent = state.spent.plus(self.actual);
     }
 }
@@ -114,6 +131,6 @@ impl Drop for Reservation {
 fn minus(from: Cost, cost: Cost) -> Cost {
     Cost {
         tokens: from.tokens.saturating_sub(cost.tokens),
-        micro_usd: from.micro_usd.saturating_sub(cost.micro_usd),
+        micro_usd: from.micro_usd.zip(cost.micro_usd).map(|(from, cost)| from.saturating_sub(cost)),
     }
 }

@@ -269,6 +269,9 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         if let Some(budget) = self.budget {
             plan = plan.with_budget(budget);
         }
+        if let Some(shared) = &self.shared_budget {
+            plan = plan.with_shared_budget(shared.limit());
+        }
         if let Some(max_tokens) = self.max_tokens {
             plan = plan.with_max_tokens(max_tokens);
         }

@@ -144,7 +144,7 @@ impl Run {
             (None, Verdict::Cancelled) => Usage::estimate(call, 0),
             _ => usage,
         };
-        let cost = target.price.of(usage);
+        let cost = target.cost(usage);
         self.counters.spend(cost);
         self.ledger.push(Attempt {
             attempt: self.attempt(),

@@ -89,7 +89,8 @@ impl Run {
     /// has room for it. Under a limit of money there is always one.
     fn limit_for(&self, plan: &Plan, target: &Target, messages: &[Message]) -> Option<u32> {
         let capabilities = &target.capabilities;
-        let paid = || plan.budget.map(|_| capabilities.output_tokens.unwrap_or(MAX_PAID));
+        let is_limited = plan.budget.or(plan.shares_budget).is_some();
+        let paid = || is_limited.then(|| capabilities.output_tokens.unwrap_or(MAX_PAID));
         let left = capabilities.context_tokens.map(|context| left(context, messages));
         self.request.max_tokens().or_else(|| {
             let most = capabilities.default_max_tokens.or_else(paid)?;

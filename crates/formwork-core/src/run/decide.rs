@@ -7,6 +7,9 @@ use super::request::Change;
 use super::{DEADLINE_PASSED, MAX_CALLS, Run, State};
 use crate::{Ask, Call, Cost, Decision, ErrorKind, Failure, Plan, Seen, Time, Usage};
 
+/// The tokens that are counted for an answer without any limit. There is one wherever a budget is.
+const UNLIMITED: u32 = 128_000;
+
 impl Run {
     /// Puts the next call together, unless a limit forbids it.
     pub(super) fn begin(&mut self, plan: &Plan, now: Time) {
@@ -61,12 +64,16 @@ impl Run {
         false
     }
 
-    /// What a call costs at worst.
+    /// What a call costs at most: a token has at least one byte, and what a model thinks counts as its answer.
     pub(super) fn reserve(&self, plan: &Plan, call: &Call) -> Cost {
         let Some(target) = self.position.target_of(plan) else { return Cost::default() };
-        let most = call.max_tokens.or(target.capabilities.output_tokens).unwrap_or(4096);
-        let usage = Usage { output_tokens: u64::from(most), ..Usage::estimate(call, 0) };
-        target.price.of(usage)
+        let answer = call.max_tokens.or(target.capabilities.output_tokens).unwrap_or(UNLIMITED);
+        target.cost(Usage {
+            input_tokens: call.most_input_tokens(),
+            output_tokens: u64::from(answer),
+            estimated: true,
+            ..Usage::default()
+        })
     }
 
     /// Asks the policy, and does what it says within the bounds of the run.

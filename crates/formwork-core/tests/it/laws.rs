@@ -24,7 +24,7 @@ const REPLIES: [Reply; 11] = [
 ];
 
 const DEADLINE: Duration = Duration::from_secs(9);
-const BUDGET: Cost = Cost { tokens: 5_000, micro_usd: 5_000 };
+const BUDGET: Cost = Cost { tokens: 5_000, micro_usd: Some(5_000) };
 
 fn two_targets(policy: Policy) -> Plan {
     let price = Price { input: 1_000_000, output: 1_000_000 };

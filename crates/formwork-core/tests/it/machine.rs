@@ -195,7 +195,7 @@ fn the_deadline_ends_waits_before_it() {
 #[test]
 fn the_budget_is_reserved_before_a_call() {
     let priced = target("one").with_price(Price { input: 1_000_000, output: 1_000_000 });
-    let budget = Cost { tokens: 1000, micro_usd: 120 };
+    let budget = Cost { tokens: 1000, micro_usd: Some(120) };
     let plan = Plan::new(contract(), vec![priced]).with_max_tokens(40).with_budget(budget).build().unwrap();
     let driven = drive(&plan, input(), &[Reply::Says("no"), Reply::Says("nor this")]);
     let error = driven.run.clone().finish().unwrap_err();
@@ -203,7 +203,7 @@ fn the_budget_is_reserved_before_a_call() {
     assert!(driven.calls.len() == 1 && error.usage().output_tokens == 40, "{error:#}");
     let mut run = Run::new(&plan, input());
     let Step::Call { reserve, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
-    assert_eq!(reserve, Cost { tokens: 45, micro_usd: 45 });
+    assert_eq!(reserve, Cost { tokens: 45, micro_usd: Some(45) });
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn consultations_reject_and_are_judged_too() {
     assert_eq!(candidate["score"], 700);
     let unknown =
         Violation::new("$.note".parse().unwrap(), "known", Stage::Consult).with_expected("a known note");
-    let spent = Cost { tokens: 5, micro_usd: 1 };
+    let spent = Cost { tokens: 5, micro_usd: Some(1) };
     run.on(&plan, Time(2), Event::Consulted { id, violations: vec![unknown], spent, value: None }).unwrap();
     let Step::Call { id, call, .. } = run.step(&plan, Time(2)).unwrap() else { panic!() };
     assert_eq!(call.schema().unwrap()["required"], json!(["note"]));

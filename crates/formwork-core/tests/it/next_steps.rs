@@ -151,7 +151,7 @@ fn a_budget_without_room_for_a_target_asks_a_cheaper_one() {
     let priced = |output: u64| target(&format!("{output}")).with_price(price(output));
     let plan = |prices: &[u64], budget: u64| {
         let targets = prices.iter().map(|price| priced(*price)).collect();
-        let budget = Cost { tokens: u64::MAX, micro_usd: budget };
+        let budget = Cost { tokens: u64::MAX, micro_usd: Some(budget) };
         Plan::new(contract(), targets).with_max_tokens(10).with_budget(budget).build().unwrap()
     };
     for (prices, budget, expected) in [
@@ -182,7 +182,7 @@ fn what_arrived_before_a_fault_is_paid_for() {
     let fault = Fault::new(FaultKind::Unreachable, "the stream broke off");
     run.on(&plan, Time(1), Event::Failed { id, fault, usage }).unwrap();
     assert_eq!(run.ledger()[0].usage, usage);
-    assert_eq!(run.ledger()[0].cost, Cost { tokens: 8_007, micro_usd: 16_007 });
+    assert_eq!(run.ledger()[0].cost, Cost { tokens: 8_007, micro_usd: Some(16_007) });
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn an_answer_has_the_tokens_that_are_configured_else_what_suits_the_target() {
             plan = plan.with_max_tokens(tokens);
         }
         if budget {
-            plan = plan.with_budget(Cost { tokens: u64::MAX, micro_usd: u64::MAX });
+            plan = plan.with_budget(Cost { tokens: u64::MAX, micro_usd: None });
         }
         let driven = drive(&plan.build().unwrap(), input(), &[RIGHT]);
         assert_eq!(limits(&driven), [expected], "{capabilities:?}");

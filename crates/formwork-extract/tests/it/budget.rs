@@ -28,7 +28,7 @@ impl Provider for Gated {
 }
 
 fn tokens(tokens: u64) -> Cost {
-    Cost { tokens, micro_usd: u64::MAX }
+    Cost { tokens, micro_usd: None }
 }
 
 #[tokio::test]
@@ -63,17 +63,17 @@ async fn money_is_settled_by_the_price() {
     let usage = Usage { input_tokens: 1_000, output_tokens: 500, ..Usage::default() };
     let reply = formwork_testkit::Reply::completion(Completion::new(MARIA).with_usage(usage));
     let model = Arc::new(Scripted::new([reply]));
-    let budget = Budget::new(Cost { tokens: u64::MAX, micro_usd: 10_000 });
+    let budget = Budget::new(Cost { tokens: u64::MAX, micro_usd: Some(10_000) });
     let priced = backend(&model).with_price(Price { input: 1_000_000, output: 4_000_000 });
     let builder = formwork_extract::Extractor::<Person>::builder().with_target(priced).with_max_tokens(600);
     let outcome = builder.with_shared_budget(budget.clone()).build().unwrap().extract(TEXT).await.unwrap();
-    assert_eq!((outcome.cost.micro_usd, budget.spent().micro_usd), (3_000, 3_000));
+    assert_eq!((outcome.cost.micro_usd, budget.spent().micro_usd), (Some(3_000), Some(3_000)));
 }
 
 #[test]
 fn a_reservation_that_nobody_settles_is_spent() {
     let budget = Budget::new(tokens(100));
-    drop(budget.reserve(tokens(60).min(Cost { tokens: 60, micro_usd: 0 })));
+    drop(budget.reserve(tokens(60).min(Cost { tokens: 60, micro_usd: Some(0) })));
     assert_eq!((budget.spent().tokens, budget.remaining().tokens), (60, 40));
 }
 

@@ -120,14 +120,14 @@ impl AsyncValidator for Register {
             Some("Maria") => Violation::new(path, "new", Stage::Consult).as_warning().into(),
             _ => Violation::new(path, "registered", Stage::Consult).with_expected("a known person").into(),
         };
-        findings.with_spent(Cost { tokens: 5, micro_usd: 0 })
+        findings.with_spent(Cost { tokens: 5, micro_usd: Some(0) })
     }
 }
 
 #[tokio::test]
 async fn an_async_validator_rejects_and_then_accepts() {
     let model = Arc::new(Scripted::new([r#"{"name": "Marta", "age": 34}"#, r#"{"name": "Maria"}"#]));
-    let budget = Budget::new(Cost { tokens: 100_000, micro_usd: 0 });
+    let budget = Budget::new(Cost { tokens: 100_000, micro_usd: Some(0) });
     let builder = persons(&model).0.with_async_validator(Register).with_shared_budget(budget.clone());
     let extractor = builder.build().unwrap();
     let outcome = extractor.extract(TEXT).await.unwrap();

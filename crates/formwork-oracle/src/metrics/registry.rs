@@ -129,7 +129,7 @@ impl Registry {
         page.sample(name, &[("result", "passed")], self.tally.cross_checks.passed as f64);
         page.sample(name, &[("result", "failed")], self.tally.cross_checks.failed as f64);
         let name = "formwork_oracle_cost_usd_total";
-        page.family(name, "counter", "What all calls cost.");
+        page.family(name, "counter", "What all calls cost whose price is known.");
         page.sample(name, &[], self.tally.micro_usd as f64 / 1e6);
     }
 

@@ -26,8 +26,10 @@ pub struct Tally {
     pub faults: BTreeMap<String, u64>,
     /// Answers that came as far as the cross-check.
     pub cross_checks: CrossChecks,
-    /// What it all cost, in millionths of a US dollar.
+    /// What those scores cost whose price is known, in millionths of a US dollar.
     pub micro_usd: u64,
+    /// How many scores have calls of an unknown price.
+    pub unpriced: u64,
     /// Tokens of all prompts.
     pub input_tokens: u64,
     /// Tokens of all answers.
@@ -76,7 +78,10 @@ impl Tally {
         let CrossChecks { passed, failed } = event.cross_checks();
         self.cross_checks.passed += passed;
         self.cross_checks.failed += failed;
-        self.micro_usd = self.micro_usd.saturating_add(event.cost.micro_usd);
+        match event.cost.micro_usd {
+            Some(cost) => self.micro_usd = self.micro_usd.saturating_add(cost),
+            None => self.unpriced += 1,
+        }
         self.input_tokens = self.input_tokens.saturating_add(event.usage.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(event.usage.output_tokens);
     }

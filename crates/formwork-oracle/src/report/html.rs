@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::svg::escape;
-use super::table::MODEL_IS_WORSE;
+use super::table::{MODEL_IS_WORSE, cost};
 use super::{Fit, Report, Target, plot};
 
 /// Colours that are told apart by everybody, light and dark.
@@ -47,10 +47,10 @@ pub(super) fn page(report: &Report, title: &str) -> String {
     figure(&mut out, "Score against expected", &plot::expected(report), &expected(report));
     figure(&mut out, "Reasons of retries", &plot::reasons(report), &reasons(report));
     out.push_str("</div>\n");
-    let usd = report.micro_usd as f64 / 1e6;
+    let cost = cost(report.micro_usd);
     _ = writeln!(
         out,
-        "<p>{} tokens of prompts, {} of answers, ${usd:.4}. {} answers were not accepted.{} {} of {} reasonings of the model are \
+        "<p>{} tokens of prompts, {} of answers, {cost}. {} answers were not accepted.{} {} of {} reasonings of the model are \
          copied word for word from an example.</p>",
         report.input_tokens,
         report.output_tokens,

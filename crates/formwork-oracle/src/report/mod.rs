@@ -57,8 +57,8 @@ pub struct Report {
     pub input_tokens: u64,
     /// Tokens of all answers.
     pub output_tokens: u64,
-    /// What it all cost, in millionths of a US dollar.
-    pub micro_usd: u64,
+    /// What it all cost, in millionths of a US dollar; `null` if the price of a call is not known.
+    pub micro_usd: Option<u64>,
     /// What the plots are made of.
     #[serde(skip)]
     points: Points,
@@ -176,7 +176,7 @@ impl Report {
             prompts,
             input_tokens: tally.input_tokens,
             output_tokens: tally.output_tokens,
-            micro_usd: tally.micro_usd,
+            micro_usd: (tally.unpriced == 0).then_some(tally.micro_usd),
             points,
         }
     }

@@ -85,13 +85,18 @@ impl fmt::Display for Report {
             )?;
         }
         if self.scores > 0 {
-            let usd = self.micro_usd as f64 / 1e6;
+            let cost = cost(self.micro_usd);
             writeln!(
                 f,
-                "tokens: {} of prompts, {} of answers; cost: ${usd:.4}",
+                "tokens: {} of prompts, {} of answers; cost: {cost}",
                 self.input_tokens, self.output_tokens
             )?;
         }
         Ok(())
     }
+}
+
+/// Money for people.
+pub(super) fn cost(micro_usd: Option<u64>) -> String {
+    micro_usd.map_or_else(|| "of unknown price".to_owned(), |micro| format!("${:.4}", micro as f64 / 1e6))
 }

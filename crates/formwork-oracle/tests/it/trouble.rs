@@ -141,7 +141,7 @@ async fn a_cancelled_score_is_an_error() {
 async fn a_budget_ends_in_the_fallback() {
     let model = documents(&[answer(610)]);
     let priced = Backend::from(model).with_price(Price { input: 1_000_000, output: 1_000_000 });
-    let oracle = Oracle::builder().with_target(priced).with_budget(Cost { tokens: 10, micro_usd: 10 });
+    let oracle = Oracle::builder().with_target(priced).with_budget(Cost { tokens: 10, micro_usd: Some(10) });
     let scored = oracle.build().unwrap().score(&wallet()).await.unwrap();
     is_fallback(&scored, ErrorKind::Budget);
 }

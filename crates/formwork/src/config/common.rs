@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use formwork_core::Tighten;
+use formwork_core::{Price, Tighten};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -35,7 +35,8 @@ pub struct Common {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,
-    /// What tokens cost; nothing by default.
+    /// What a million tokens cost, in US dollars: `{ input = 0.15, output = 0.6 }`. By default what the registry says of the
+    /// model at its own vendor; where that says nothing the price is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     /// Which valid answers the schema that is sent may exclude. `closed` by default: further members of objects that name
@@ -78,14 +79,4 @@ pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
         return Ok(Some(seconds));
     }
     Err(D::Error::custom(format!("expected a number of seconds from 0.001 to 86400, found {seconds}")))
-}
-
-/// What tokens cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Price {
-    /// Micro-dollars for a million tokens of prompts: 150000 is 0.15 US dollars.
-    pub input: u64,
-    /// Micro-dollars for a million tokens of answers.
-    pub output: u64,
 }

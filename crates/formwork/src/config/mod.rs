@@ -9,7 +9,7 @@ mod find;
 mod overlay;
 mod schema;
 
-pub use common::{Common, Price};
+pub use common::Common;
 pub use defaults::Defaults;
 pub use error::ConfigError;
 pub use file::{Config, Section};

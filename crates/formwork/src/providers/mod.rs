@@ -20,7 +20,7 @@ use std::pin::Pin;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use formwork_core::{Answer, Delta, Fault, Layer as _, SharedProvider, Tighten, Usage};
+use formwork_core::{Answer, Delta, Fault, Layer as _, Price, SharedProvider, Tighten, Usage};
 use formwork_extract::{Backend, Memory};
 use formwork_layers::{Concurrency, Timeout, Trace};
 use futures_util::StreamExt as _;
@@ -290,11 +290,24 @@ impl Made {
                 section.error(format!("there is no dialect `{name}`; there are {there_are}"))
             })?);
         }
-        if let Some(price) = price {
-            backend = backend.with_price(formwork_core::Price { input: price.input, output: price.output });
+        if let Some(price) = price.or_else(|| known_price(section, &self.system, &self.model)) {
+            backend = backend.with_price(price);
         }
         Ok(backend)
     }
+}
+
+/// What the model in this process is called where providers are told apart.
+const LOCAL: &str = "formwork-local";
+
+/// What the registry says that a model costs at its own vendor; nothing in this process. Servers of one's own have no known
+/// price.
+fn known_price(section: &Section, system: &str, model: &str) -> Option<Price> {
+    if system == LOCAL {
+        return Some(Price::default());
+    }
+    let row = section.registry().lookup(&format!("{system}/{model}"))?;
+    row.price.filter(|_| row.provider == system)
 }
 
 /// The limit of tokens for answers of tiny models, where no other one is set: they do not end texts by themselves.
