@@ -45,7 +45,7 @@ impl ReviewResult {
     /// Returns whether a gate lets the output through. `strict` gates, for CI, let nothing through that has an
     /// indeterminate criterion; the others do.
     pub const fn passes(&self, strict: bool) -> bool {
-        self.pass && !(strict && !self.indeterminate.is_empty())
+        self.pass && (!strict || self.indeterminate.is_empty())
     }
 }
 

@@ -1,12 +1,20 @@
 //! The exit codes that `--help` promises, the same in all commands.
 
+use std::sync::LazyLock;
+
 use formwork_testkit::server::{End, Reply, Server};
 
 use super::config::{of, of_text};
 use super::{example, formwork, temporary};
 
-/// The commands that ask a model, with what they need beside a configuration.
-fn commands() -> Vec<Vec<String>> {
+/// The commands that ask a model, with what they need beside a configuration. Their files are written once: tests run side
+/// by side.
+fn commands() -> &'static [Vec<String>] {
+    static COMMANDS: LazyLock<Vec<Vec<String>>> = LazyLock::new(written);
+    &COMMANDS
+}
+
+fn written() -> Vec<Vec<String>> {
     let person = example("person.schema.json");
     let skills = example("skills");
     let rubric = temporary("exits.yaml", "name: r\ncriteria: [{id: a, description: It is short.}]\n");
@@ -43,10 +51,10 @@ fn a_deadline_before_any_answer_is_a_provider_that_did_not_answer() {
     let begins = || Reply::pieces([event, event]).cut_at(event.len(), End::Stall);
     for command in commands() {
         for seconds in ["0.05", "0.3"] {
-            let (silent, why) = code(&command, vec![Reply::silent()], false, seconds);
+            let (silent, why) = code(command, vec![Reply::silent()], false, seconds);
             assert_eq!(silent, 3, "{command:?}: {why}");
             // Whether the first token came in time is chance, and decides nothing.
-            let (begun, why) = code(&command, vec![begins()], true, seconds);
+            let (begun, why) = code(command, vec![begins()], true, seconds);
             assert_eq!(begun, 3, "{command:?}: {why}");
         }
     }
@@ -55,7 +63,7 @@ fn a_deadline_before_any_answer_is_a_provider_that_did_not_answer() {
 #[test]
 fn a_deadline_after_an_answer_is_no_valid_answer() {
     for command in commands() {
-        let (code, why) = code(&command, vec![of_text("no JSON"), Reply::silent()], false, "0.5");
+        let (code, why) = code(command, vec![of_text("no JSON"), Reply::silent()], false, "0.5");
         assert_eq!(code, 1, "{command:?}: {why}");
     }
 }
@@ -64,7 +72,7 @@ fn a_deadline_after_an_answer_is_no_valid_answer() {
 fn a_request_that_the_server_refuses_and_a_wrong_key_have_one_code_in_all_commands() {
     for command in commands() {
         for (status, expected) in [(401, 3), (400, 2)] {
-            let (code, why) = code(&command, vec![Reply::status(status)], false, "5");
+            let (code, why) = code(command, vec![Reply::status(status)], false, "5");
             assert_eq!(code, expected, "{command:?}: {why}");
         }
     }
