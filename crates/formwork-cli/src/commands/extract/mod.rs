@@ -13,13 +13,16 @@ use formwork_core::{Error, ErrorKind, Input};
 use formwork_extract::{CancellationToken, Extractor, ExtractorBuilder};
 use serde_json::Value;
 
+use self::schema::Given;
 use crate::exit::{Done, Failed};
+use crate::output::say;
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt};
 
 const AFTER_HELP: &str = "\
 Examples:
   formwork extract --schema person.schema.json \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
+  formwork extract -s \"name, age: int\" \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
   formwork extract -s person.schema.json --file letter.txt --json
   cat letter.txt | formwork extract -s person.schema.json -v --max-attempts 3
   formwork extract -s person.schema.json --model qwen2.5-0.5b-instruct-q8_0.gguf --temperature 0.2 --seed 7 \"...\"
@@ -50,9 +53,10 @@ Exit codes:
 pub(crate) struct Args {
     /// The text; without it and without --file it is read from standard input
     text: Option<String>,
-    /// The JSON Schema that the answer satisfies
+    /// What the answer satisfies: a file with JSON Schema (JSON or YAML) or a shape, the text of one, or a list of fields such
+    /// as "name, age: int"
     #[arg(long, short, required_unless_present = "jsonl")]
-    schema: Option<PathBuf>,
+    schema: Option<String>,
     /// A file with the text (with --jsonl: the rows); `-` is standard input
     #[arg(long, short, conflicts_with = "text")]
     file: Option<PathBuf>,
@@ -118,17 +122,20 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
 }
 
 async fn one(args: &Args, cancel: &CancellationToken) -> Result<Done, Failed> {
-    let Some(path) = &args.schema else { return Err(Failed::usage("--schema is missing")) };
+    let Some(argument) = &args.schema else { return Err(Failed::usage("--schema is missing")) };
     if args.text.is_none() {
-        files::one_standard_input(&[path, source(args)])?;
+        files::one_standard_input(&[Path::new(argument), source(args)])?;
     }
-    let schema = files::json(path)?;
-    schema::usable(&schema).map_err(|error| failed(&error, Some(path)))?;
+    let Given { name, schema } = schema::given(argument)?;
     let text = text(args)?;
+    if let Some(file) = args.text.as_deref().and_then(schema::named_file) {
+        let file = file.display();
+        say!("note: {file} is a file, and the text is only its name: to read the file, write --file {file}");
+    }
     let asks = Asks::new(args).await?;
-    let extractor = asks.extractor(schema).map_err(|error| failed(&error, Some(path)))?;
+    let extractor = asks.extractor(schema).map_err(|error| failed(&error, Some(&name)))?;
     let telling = one::Telling { verbose: args.verbose, json: args.json };
-    one::run(extractor.extraction(Input::from(text)), cancel, telling, |error| failed(error, Some(path)))
+    one::run(extractor.extraction(Input::from(text)), cancel, telling, |error| failed(error, Some(&name)))
         .await
 }
 
@@ -194,9 +201,9 @@ impl<'a> Asks<'a> {
 }
 
 /// An error with the exit code of its kind; `{:#}` lists the attempts.
-fn failed(error: &Error, schema: Option<&PathBuf>) -> Failed {
+fn failed(error: &Error, schema: Option<&str>) -> Failed {
     match (error.kind(), schema) {
-        (ErrorKind::Schema, Some(path)) => Failed::usage(format!("{}: {error}", files::name(path))),
+        (ErrorKind::Schema, Some(name)) => Failed::usage(format!("{name}: {error}")),
         (ErrorKind::Schema | ErrorKind::Config, _) => Failed::usage(error),
         (ErrorKind::Unavailable, _) => Failed::unavailable(format!("{error:#}")),
         (ErrorKind::Cancelled, _) => Failed::interrupted(),

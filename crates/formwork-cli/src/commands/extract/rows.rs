@@ -1,12 +1,14 @@
 //! `formwork extract --jsonl`: many inputs, some at a time, answered in order.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use formwork_core::{Error, ErrorKind, Input};
 use formwork_extract::{CancellationToken, Extraction, Extractor};
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 
+use super::schema::Given;
 use super::{Args, Asks, EMPTY, report, schema, source};
 use crate::exit::{Done, Failed};
 use crate::jsonl::BadRow;
@@ -15,19 +17,17 @@ use crate::{files, jsonl, output};
 
 pub(super) async fn run(args: &Args, cancel: &CancellationToken) -> Result<Done, Failed> {
     let common = match &args.schema {
-        Some(path) => {
-            files::one_standard_input(&[path, source(args)])?;
-            let schema = files::json(path)?;
-            schema::usable(&schema).map_err(|error| super::failed(&error, Some(path)))?;
-            Some((path, schema))
+        Some(argument) => {
+            files::one_standard_input(&[Path::new(argument), source(args)])?;
+            Some(schema::given(argument)?)
         }
         None => None,
     };
     let mut rows = jsonl::incoming::<ExtractInput>(source(args))?;
     let asks = Asks::new(args).await?;
     let common = match common {
-        Some((path, schema)) => {
-            Some(asks.extractor(schema).map_err(|error| super::failed(&error, Some(path)))?)
+        Some(Given { name, schema }) => {
+            Some(asks.extractor(schema).map_err(|error| super::failed(&error, Some(&name)))?)
         }
         None => None,
     };
