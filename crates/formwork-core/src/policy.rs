@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -102,6 +103,24 @@ pub trait RetryPolicy: Send + Sync + fmt::Debug {
     /// of which the model wrote nothing are accepted in no case.
     fn accepts_cut(&self) -> bool {
         false
+    }
+}
+
+impl<P: RetryPolicy + ?Sized> RetryPolicy for Arc<P> {
+    fn first(&self, capabilities: &Capabilities) -> Sampling {
+        (**self).first(capabilities)
+    }
+
+    fn decide(&self, seen: &Seen<'_>) -> Decision {
+        (**self).decide(seen)
+    }
+
+    fn patches(&self) -> bool {
+        (**self).patches()
+    }
+
+    fn accepts_cut(&self) -> bool {
+        (**self).accepts_cut()
     }
 }
 
@@ -394,6 +413,7 @@ impl RetryPolicy for Policy {
     fn patches(&self) -> bool {
         self.patching != Patching::Never
     }
+
     fn accepts_cut(&self) -> bool {
         self.accept_cut
     }

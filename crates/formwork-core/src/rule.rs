@@ -182,6 +182,13 @@ impl Rule {
     /// assert_eq!(schema, json!({"type": "integer", "minimum": 588, "maximum": 600}));
     /// ```
     pub fn tighten(schema: &mut Value, narrowing: &Value) {
+        if *schema == Value::Bool(true) {
+            *schema = Value::Object(serde_json::Map::new());
+        }
+        if !schema.is_object() {
+            // Nothing is narrower than a schema that allows nothing.
+            return;
+        }
         let whole = schema["type"] == "integer";
         let bound = |value: &Value, up: bool| {
             let bound = value.as_f64()?;

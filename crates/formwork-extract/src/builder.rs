@@ -21,7 +21,7 @@ pub struct ExtractorBuilder<T> {
     contract: Result<Contract, Error>,
     backends: Vec<Backend>,
     policy: Policy,
-    custom: Option<Custom>,
+    custom: Option<Arc<dyn RetryPolicy>>,
     max_attempts: Option<u32>,
     temperature: Option<f64>,
     level: Option<Level>,
@@ -85,7 +85,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
     /// With a policy of your own. [`with_max_attempts`](Self::with_max_attempts) and
     /// [`with_temperature`](Self::with_temperature) are parts of the ready one and cannot be combined with it.
     pub fn with_retry_policy(mut self, policy: impl RetryPolicy + 'static) -> Self {
-        self.custom = Some(Custom(Arc::new(policy)));
+        self.custom = Some(Arc::new(policy));
         self
     }
 
@@ -296,13 +296,13 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self
     }
 
-    fn policy(&self) -> Result<Custom, Error> {
+    fn policy(&self) -> Result<Arc<dyn RetryPolicy>, Error> {
         if let Some(custom) = &self.custom {
             if self.max_attempts.is_some() || self.temperature.is_some() {
                 let message = "attempts and temperature are decided by the retry policy that was given";
                 return Err(Error::new(ErrorKind::Config, message));
             }
-            return Ok(custom.clone());
+            return Ok(Arc::clone(custom));
         }
         let mut policy = self.policy.clone();
         if let Some(attempts) = self.max_attempts {
@@ -311,7 +311,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         if let Some(temperature) = self.temperature {
             policy.temperature = Temperature::Steps(vec![temperature]);
         }
-        Ok(Custom(Arc::new(policy)))
+        Ok(Arc::new(policy))
     }
 }
 
@@ -321,20 +321,6 @@ impl<T> fmt::Debug for ExtractorBuilder<T> {
             .field("contract", &self.contract)
             .field("backends", &self.backends)
             .finish_non_exhaustive()
-    }
-}
-
-/// A policy of any kind, shared.
-#[derive(Debug, Clone)]
-struct Custom(Arc<dyn RetryPolicy>);
-
-impl RetryPolicy for Custom {
-    fn first(&self, capabilities: &formwork_core::Capabilities) -> formwork_core::Sampling {
-        self.0.first(capabilities)
-    }
-
-    fn decide(&self, seen: &formwork_core::Seen<'_>) -> formwork_core::Decision {
-        self.0.decide(seen)
     }
 }
 

@@ -5,12 +5,16 @@ use std::collections::HashSet;
 use formwork_core::{JsonPath, Segment};
 use serde_json::{Map, Value, json};
 
+use crate::compile::{Formats, build};
+
 /// The schema of the value at `path`, able to stand alone: with the `$defs` that it needs. `normal` is normalised.
 pub(crate) fn subschema(normal: &Value, path: &JsonPath, document: &Value) -> Option<Value> {
     let (parts, _) = reached(normal, path, document);
     let governing: Vec<&Value> = parts.into_iter().filter(|part| **part != Value::Bool(true)).collect();
     let mut schema = match governing.as_slice() {
         [] => return None,
+        // No value is allowed there.
+        many if many.iter().any(|part| **part == Value::Bool(false)) => return None,
         [only] => (*only).clone(),
         many => json!({"allOf": many}),
     };
@@ -38,7 +42,7 @@ fn reached<'s, 'd>(
     let mut parts = vec![normal];
     let mut value = Some(document);
     for segment in path.segments() {
-        let inner = every_part(normal, parts, value).into_iter().filter_map(|part| step(part, segment));
+        let inner = every_part(normal, parts, value).into_iter().flat_map(|part| step(part, segment));
         parts = distinct(inner.collect());
         value = value.and_then(|value| match segment {
             Segment::Key(name) => value.get(name),
@@ -111,11 +115,27 @@ fn fits(root: &Value, variant: &Value, value: Option<&Value>, depth: usize) -> b
 }
 
 /// What a schema says about one member or item.
-fn step<'s>(schema: &'s Value, segment: &Segment) -> Option<&'s Value> {
+fn step<'s>(schema: &'s Value, segment: &Segment) -> Vec<&'s Value> {
     match segment {
-        Segment::Key(name) => schema["properties"].get(name).or_else(|| schema.get("additionalProperties")),
-        Segment::Index(index) => schema["prefixItems"].get(index).or_else(|| schema.get("items")),
+        Segment::Key(name) => {
+            let patterns = schema["patternProperties"].as_object().into_iter().flatten();
+            let matching = patterns.filter(|(pattern, _)| matches(pattern, name)).map(|(_, inner)| inner);
+            let mut inner: Vec<&Value> = schema["properties"].get(name).into_iter().chain(matching).collect();
+            if inner.is_empty() {
+                inner.extend(schema.get("additionalProperties"));
+            }
+            inner
+        }
+        Segment::Index(index) => {
+            schema["prefixItems"].get(index).or_else(|| schema.get("items")).into_iter().collect()
+        }
     }
+}
+
+/// Whether a name matches a pattern, as the validator understands it.
+fn matches(pattern: &str, name: &str) -> bool {
+    build(&json!({"pattern": pattern}), Formats::Annotate)
+        .is_ok_and(|validator| validator.is_valid(&json!(name)))
 }
 
 /// The definitions that a schema names, and those that they name.

@@ -10,8 +10,8 @@ use super::draft::label;
 use crate::feedback::cut_bytes;
 use crate::plan::Rung;
 use crate::{
-    Ask, Call, Capabilities, Enforcement, LowerRequest, Lowered, Message, Plan, Role, Rule, Sampling, Shown,
-    Target, Tighten, spaced,
+    Ask, Call, Capabilities, Enforcement, Failure, LowerRequest, Lowered, Message, Plan, Role, Rule,
+    Sampling, Shown, Target, Tighten, spaced,
 };
 
 impl Run {
@@ -23,17 +23,15 @@ impl Run {
             Ask::Whole => {
                 let mut messages = self.task(plan, rung.whole.shown.as_ref());
                 if let Some(feedback) = self.feedback.as_ref().filter(|_| !self.violations().is_empty()) {
-                    feedback.apply(&mut messages, &self.previous, self.violations());
+                    // An answer that was cut off helps nobody, and fills the context that the next one needs.
+                    let previous = if self.was_cut() { "" } else { self.previous.as_str() };
+                    feedback.apply(&mut messages, previous, self.violations());
                 }
                 let limit = self.limit_for(plan, target, &messages);
                 (self.bounded_whole(plan, target, rung, limit), messages)
             }
             Ask::Patch(paths) => {
-                let schema = self.patch_schema(plan, paths);
-                let tighten = self.tighten(plan);
-                let max_tokens = self.max_tokens.or(target.capabilities.default_max_tokens);
-                let request = LowerRequest { tighten, max_tokens, ..LowerRequest::new(&schema) };
-                let lowered = rung.lower.lower(&request).map_err(|refused| refused.to_string())?;
+                let lowered = self.patch(plan, target, rung, paths)?;
                 let mut messages = self.task(plan, lowered.shown.as_ref());
                 messages.push(Message::user(self.patch_words(paths)));
                 (Arc::new(lowered), messages)
@@ -56,6 +54,48 @@ impl Run {
             tools: Vec::new(),
         };
         Ok((call, skipped))
+    }
+
+    /// Whether the limit of tokens cut the last answer.
+    fn was_cut(&self) -> bool {
+        self.wrong
+            .and_then(|entry| self.ledger.get(entry))
+            .and_then(|attempt| attempt.verdict.failure())
+            .is_some_and(|failure| matches!(failure, Failure::Truncated { .. }))
+    }
+
+    /// The lowered schema of a patch.
+    ///
+    /// # Errors
+    /// Why these values cannot be asked for alone: no value would keep to the rules, or the dialect cannot take the schema.
+    fn patch(
+        &self,
+        plan: &Plan,
+        target: &Target,
+        rung: &Rung,
+        paths: &[JsonPath],
+    ) -> Result<Lowered, String> {
+        let schema = self.patch_schema(plan, paths);
+        let is_empty = |schema: &Value| {
+            let (low, high) = (schema["minimum"].as_f64(), schema["maximum"].as_f64());
+            low.zip(high).is_some_and(|(low, high)| low > high)
+                || schema["enum"].as_array().is_some_and(Vec::is_empty)
+        };
+        if let Some((name, _)) =
+            schema["properties"].as_object().into_iter().flatten().find(|(_, schema)| is_empty(schema))
+        {
+            return Err(format!("no value of `{name}` keeps to the rules beside the other values"));
+        }
+        let max_tokens = self.max_tokens.or(target.capabilities.default_max_tokens);
+        let request = LowerRequest { tighten: self.tighten(plan), max_tokens, ..LowerRequest::new(&schema) };
+        rung.lower.lower(&request).map_err(|refused| refused.to_string())
+    }
+
+    /// Whether these values can be asked for alone.
+    pub(super) fn can_patch(&self, plan: &Plan, paths: &[JsonPath]) -> bool {
+        let target = plan.targets.get(self.target);
+        let rung = target.and_then(|target| target.rungs.get(self.rung));
+        target.zip(rung).is_some_and(|(target, rung)| self.patch(plan, target, rung, paths).is_ok())
     }
 
     /// The schema of the whole document, bounded to what the limit of tokens holds where that is wanted and possible.

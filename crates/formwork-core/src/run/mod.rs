@@ -441,7 +441,15 @@ impl Run {
                 &format!("no acceptable answer in {MAX_CALLS} calls"),
             );
         }
-        let (call, skipped) = match self.compose(plan) {
+        let composed = self.compose(plan).or_else(|message| match self.asked {
+            // A policy of somebody else's chose values that cannot be asked for alone.
+            Ask::Patch(_) => {
+                (self.asked, self.counts) = (Ask::Whole, true);
+                self.compose(plan)
+            }
+            Ask::Whole => Err(message),
+        });
+        let (call, skipped) = match composed {
             Ok(composed) => composed,
             Err(message) => return self.give_up(plan, ErrorKind::Config, &message),
         };
@@ -629,7 +637,11 @@ impl Run {
     ) -> Option<Decision> {
         let (failure, target) = (self.failure()?, plan.targets.get(self.target)?);
         let about_values = matches!(failure, Failure::Invalid { .. }) || matches!(self.asked, Ask::Patch(_));
-        let patchable = if about_values && plan.policy.patches() { self.patchable(plan) } else { Vec::new() };
+        let mut patchable =
+            if about_values && plan.policy.patches() { self.patchable(plan) } else { Vec::new() };
+        if !patchable.is_empty() && !self.can_patch(plan, &patchable) {
+            patchable.clear();
+        }
         Some(plan.policy.decide(&Seen {
             failure,
             asked: &self.asked,

@@ -11,4 +11,5 @@ mod policies;
 mod readings;
 mod running_away;
 mod support;
+mod unpatchable;
 mod watch;

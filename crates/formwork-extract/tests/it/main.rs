@@ -12,6 +12,7 @@ mod interrupt;
 mod many;
 mod memory;
 mod observing;
+mod ordinary;
 mod partials;
 mod streaming;
 mod support;

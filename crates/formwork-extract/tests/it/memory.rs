@@ -102,3 +102,60 @@ async fn a_memory_stays_small() {
     }
     assert_eq!(memory.len(), 256);
 }
+
+/// An extractor for a list of texts, of a target that earlier runs may have seen, with a memory in this file.
+fn listing(model: &Arc<Scripted>, identity: Option<&str>, file: &std::path::Path) -> Extractor<Value> {
+    let schema = json!({
+        "type": "object", "properties": {"list": {"type": "array", "items": {"type": "string"}}}, "required": ["list"]
+    });
+    let backend = Backend::from(Arc::clone(model))
+        .with_rung(formwork_dialect::dialect("llama-cpp").unwrap())
+        .with_default_max_tokens(512)
+        .with_memory(Memory::with_file(file));
+    let backend = match identity {
+        Some(identity) => backend.with_identity(identity),
+        None => backend,
+    };
+    Extractor::for_document("list", schema).with_target(backend).build().unwrap()
+}
+
+/// Whether the list was bounded in each call so far.
+fn bounded(model: &Scripted) -> Vec<bool> {
+    let calls = model.calls();
+    calls
+        .iter()
+        .map(|call| !call.lowered.schema.as_ref().unwrap()["properties"]["list"]["maxItems"].is_null())
+        .collect()
+}
+
+#[tokio::test]
+async fn who_ran_away_is_bounded_in_later_processes_until_a_document_is_complete() {
+    let file = std::env::temp_dir().join(format!("formwork-run-away-{}.jsonl", std::process::id()));
+    let cut = || Reply::truncated(r#"{"list": ["a", "a"#);
+    let right = || Reply::text(r#"{"list": ["a"]}"#);
+    let many = |n: usize| Reply::text(json!({"list": vec!["a"; n]}).to_string());
+
+    // One attempt shows it; the next one is bounded.
+    let model = Arc::new(Scripted::new([cut(), right()]));
+    listing(&model, Some("it"), &file).extract(TEXT).await.unwrap();
+    assert_eq!(bounded(&model), [false, true]);
+    // Another process knows, but not of another target, and not where nothing tells targets apart.
+    for (identity, expected) in [(Some("it"), true), (Some("another"), false), (None, false)] {
+        let model = Arc::new(Scripted::new([right()]));
+        listing(&model, identity, &file).extract(TEXT).await.unwrap();
+        assert_eq!(bounded(&model), [expected], "{identity:?}");
+    }
+    // A list that is full at the bound is asked for without it, and what completes it clears the record.
+    let model = Arc::new(Scripted::new([right()]));
+    listing(&model, Some("it"), &file).extract(TEXT).await.unwrap();
+    let schema = model.calls()[0].lowered.schema.clone().unwrap();
+    let most = schema["properties"]["list"]["maxItems"].as_u64().unwrap() as usize;
+    let model = Arc::new(Scripted::new([many(most), many(most + 50)]));
+    let outcome = listing(&model, Some("it"), &file).extract(TEXT).await.unwrap();
+    assert_eq!(outcome.value["list"].as_array().unwrap().len(), most + 50);
+    assert_eq!(bounded(&model), [true, false]);
+    let model = Arc::new(Scripted::new([right()]));
+    listing(&model, Some("it"), &file).extract(TEXT).await.unwrap();
+    assert_eq!(bounded(&model), [false]);
+    std::fs::remove_file(file).unwrap();
+}

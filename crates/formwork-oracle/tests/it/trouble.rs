@@ -56,7 +56,7 @@ async fn an_answer_whose_last_text_was_cut_is_a_score_that_says_so_and_is_not_co
     };
     // In the last text, before the quote and two brackets.
     let (scored, calls) = asked([closed(text.len() - 4)]).await;
-    assert_eq!((scored.source, scored.attempts, calls), (ScoreSource::Ai, 1, 1));
+    assert_eq!((scored.source, scored.attempts, calls), (ScoreSource::Ai, 1, 1), "{scored:?}");
     let paths: Vec<_> = scored.closed.iter().map(ToString::to_string).collect();
     assert_eq!(paths, ["$", "$.strengths", "$.strengths[0]"]);
     assert_eq!(json!(scored)["closed"], json!(paths));

@@ -139,3 +139,25 @@ fn a_schema_of_a_megabyte_and_a_deep_one_are_compiled_or_refused() {
     let deep = (0..120).fold(json!({"type": "integer"}), |inner, _| json!({"items": inner}));
     assert!(compile(&deep).is_ok());
 }
+
+/// Finding A12: what governs a member is what the validator judges it by.
+#[test]
+fn patterns_govern_the_names_that_they_match_and_what_nothing_allows_has_no_schema() {
+    let integer = json!({"type": "integer"});
+    let schema = json!({
+        "properties": {"both_a": {"minimum": 3}},
+        "patternProperties": {"_a$": integer, "^x": {"maximum": 9}},
+        "additionalProperties": false
+    });
+    for (path, expected) in [
+        ("$.n_a", Some(integer.clone())),
+        ("$.x", Some(json!({"maximum": 9}))),
+        ("$.both_a", Some(json!({"allOf": [{"minimum": 3}, integer]}))),
+        ("$.x_a", Some(json!({"allOf": [integer, {"maximum": 9}]}))),
+        ("$.unknown", None),
+    ] {
+        assert_eq!(subschema(schema.clone(), path, json!({})), expected, "{path}");
+    }
+    let closed = json!({"allOf": [{"properties": {"a": {"type": "string"}}}, {"properties": {"a": false}}]});
+    assert_eq!(subschema(closed, "$.a", json!({})), None);
+}
