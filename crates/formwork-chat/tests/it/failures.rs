@@ -54,7 +54,7 @@ fn the_contracts_own_words_are_no_answer() {
     for by_schema in [false, true] {
         let mut copied = good();
         copied["answer"]["text"] = "string".into();
-        let model = model([copied.to_string(), good().to_string()]);
+        let model = model([Reply::text(copied.to_string()), Reply::text(good().to_string())]);
         let builder = client(&model);
         let builder = if by_schema { builder.with_schema_validation() } else { builder };
         let result = builder.build().unwrap().ask_blocking("What is JSON?");
@@ -65,7 +65,7 @@ fn the_contracts_own_words_are_no_answer() {
     // A text that only has the word in it is one.
     let mut good = good();
     good["answer"]["text"] = "A string is a text.".into();
-    let scripted = model([good.to_string()]);
+    let scripted = model([Reply::text(good.to_string())]);
     assert!(client(&scripted).build().unwrap().ask_blocking("What is a string?").answer().is_some());
     assert_eq!(scripted.calls().len(), 1);
 }
