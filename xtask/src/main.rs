@@ -1,6 +1,8 @@
 //! The project's own chores: `cargo xtask <chore>`.
 
 mod bench;
+mod deny;
+mod nightly;
 mod registry;
 mod schema;
 mod servers;
@@ -29,6 +31,10 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Check what may come with Formwork, by deny.toml: banned crates, licences, sources
+    Deny(deny::Args),
+    /// Check what takes too long for every change: real servers, feature combinations, README's commands in release builds
+    Nightly(nightly::Args),
     /// Look after what is known of models, crates/formwork-dialect/registry/models.toml
     Registry(registry::Args),
     /// Write schemas/*.json from the Rust types
@@ -43,6 +49,8 @@ fn main() -> ExitCode {
     let done = match Args::parse().chore {
         Chore::Bench(args) => bench::run(&args),
         Chore::Corpora { args } => evaluate("corpora", &args),
+        Chore::Deny(args) => deny::run(&args),
+        Chore::Nightly(args) => nightly::run(&args),
         Chore::Registry(args) => registry::run(&args),
         Chore::Schema(args) => schema::run(&args),
         Chore::Servers(args) => servers::run(&args),

@@ -30,6 +30,12 @@ pub const CONTRACT_1_0: &str = r#"{
   }
 }"#;
 
+/// A question about nothing that anybody asks, and its answer.
+const EXAMPLE_1_0: (&str, &str) = (
+    "How many days has a week?",
+    r#"{"task": {"type": "qa", "user_intent": "Learn how many days a week has"}, "answer": {"text": "A week has seven days."}, "quality": {"confidence": 0.9, "assumptions": [], "risks": []}, "debug": {"schema_version": "1.0", "model": "assistant"}}"#,
+);
+
 /// The contract StructuredAnswer 1.1; the schema of `answer.data` stands below it.
 pub const CONTRACT_1_1: &str = r#"{
   "task": {
@@ -59,6 +65,12 @@ pub trait AnswerContract: sealed::Sealed + DeserializeOwned + JsonSchema + Send 
     /// What the model is told about it.
     fn told() -> String;
 
+    /// An answer that keeps to it, and the question, if there is one for every payload. Without one, very small models copy
+    /// the contract's own words.
+    fn example() -> Option<(&'static str, &'static str)> {
+        None
+    }
+
     /// The validator that is written by hand.
     ///
     /// # Errors
@@ -71,6 +83,10 @@ impl AnswerContract for StructuredAnswerLite {
 
     fn told() -> String {
         format!("StructuredAnswerLite 1.0:\n\n{CONTRACT_1_0}")
+    }
+
+    fn example() -> Option<(&'static str, &'static str)> {
+        Some(EXAMPLE_1_0)
     }
 
     fn validator() -> Result<Arc<dyn Validator>, SchemaError> {
@@ -103,13 +119,33 @@ pub(crate) fn identified(mut schema: serde_json::Value) -> serde_json::Value {
 /// The system prompt that governs: nobody replaces it.
 pub(crate) fn governance<A: AnswerContract>() -> String {
     let (told, version) = (A::told(), A::VERSION);
+    let example = A::example()
+        .map(|(question, answer)| format!(" The question \"{question}\" would be answered:\n{answer}"))
+        .unwrap_or_default();
     format!(
         "You answer with exactly one JSON object and with nothing else: no prose, no explanations, no markdown fence. It \
          conforms exactly to the contract {told}\n\n\
          All fields are required; arrays may be empty, but must be there. Extra keys and renamed keys are forbidden at \
          every level. Its words stand for values of your own: \"text\" is your whole answer. \"type\" is one of the five \
-         words. \"schema_version\" is exactly \"{version}\". \"model\" is your name."
+         words. \"schema_version\" is exactly \"{version}\". \"model\" is your name.{example}"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_keeps_to_the_contract() {
+        let (question, answer) = StructuredAnswerLite::example().unwrap();
+        let value = serde_json::from_str(answer).unwrap();
+        let mut report = formwork_core::Report::default();
+        let validator = StructuredAnswerLite::validator().unwrap();
+        validator.validate(&value, &formwork_core::Context::EMPTY, &mut report);
+        assert!(report.is_empty(), "{:?}", report.violations());
+        let told = governance::<StructuredAnswerLite>();
+        assert!(told.contains(CONTRACT_1_0) && told.contains(question) && told.ends_with(answer));
+    }
 }
 
 mod sealed {

@@ -237,10 +237,23 @@ impl Validator for TopLevel {
     fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
         if value.is_object() {
             self.0.validate(value, cx, out);
+            placeholder(value, out);
         } else {
             let violation = Violation::new(JsonPath::root(), "json", Stage::Read);
             out.push(violation.with_expected("one JSON object").with_found(type_name(value)));
         }
+    }
+}
+
+/// Rejects an answer that is the contract's own word: very small models copy the contract as it stands.
+fn placeholder(value: &Value, out: &mut Report) {
+    /// The contract's word in the place of every text.
+    const WORD: &str = "string";
+
+    if value.pointer("/answer/text").and_then(Value::as_str).is_some_and(|text| text.trim() == WORD) {
+        let violation =
+            Violation::new(JsonPath::root().key("answer").key("text"), "placeholder", Stage::Check);
+        out.push(violation.with_expected("an answer to the question").with_found("the contract's own word"));
     }
 }
 

@@ -1,8 +1,30 @@
 //! The model that the command line names.
 
+use formwork::config::{ConfigError, Section};
 use formwork_core::SharedProvider;
 
 use crate::exit::Failed;
+
+/// Returns the name of the model in this process that a section means.
+pub(crate) fn of(section: &Section) -> Result<String, ConfigError> {
+    let settings: serde_json::Value = section.read()?;
+    Ok(settings["model"].as_str().unwrap_or("default").to_owned())
+}
+
+/// Returns the name of the default model in this process, if a section means it.
+#[cfg(feature = "local")]
+pub(crate) fn default_of(section: &Section) -> Option<&'static str> {
+    use formwork_local::Known;
+
+    let model = (section.common.kind == "local").then(|| of(section).ok()).flatten()?;
+    let default = Known::find("default")?;
+    (Known::find(&model) == Some(default)).then_some(default.name)
+}
+
+#[cfg(not(feature = "local"))]
+pub(crate) fn default_of(_: &Section) -> Option<&'static str> {
+    None
+}
 
 /// Opens a model in this process; fetches it first if it is a known one that is not here yet.
 #[cfg(feature = "local")]
@@ -70,5 +92,27 @@ pub(crate) fn advised(error: formwork_local::LocalError) -> String {
             )
         }
         _ => error.to_string(),
+    }
+}
+
+#[cfg(all(test, feature = "local"))]
+mod tests {
+    use formwork::config::Config;
+
+    use super::default_of;
+
+    #[test]
+    fn the_default_model_is_known_by_every_name() {
+        for (settings, expected) in [
+            ("kind = \"local\"", true),
+            ("kind = \"local\"\nmodel = \"default\"", true),
+            ("kind = \"local\"\nmodel = \"smollm2-135m-instruct\"", true),
+            ("kind = \"local\"\nmodel = \"other.gguf\"", false),
+            ("kind = \"ollama\"\nmodel = \"default\"", false),
+        ] {
+            let config = Config::from_toml(&format!("[providers.a]\n{settings}\n")).unwrap();
+            let found = default_of(config.section("a").unwrap());
+            assert_eq!(found, expected.then_some("smollm2-135m-instruct"), "{settings}");
+        }
     }
 }

@@ -37,6 +37,8 @@ fn model_name(text: &str) -> Result<String, String> {
 pub(crate) struct Opened {
     pub(crate) backends: Vec<Backend>,
     pub(crate) defaults: Defaults,
+    /// The name of the default model in this process, if that is asked first.
+    pub(crate) default_model: Option<&'static str>,
 }
 
 /// The sections of a configuration that are asked, in order.
@@ -76,6 +78,7 @@ impl Targets {
         if verbose {
             chosen.tell();
         }
+        let default_model = chosen.sections.first().and_then(model::default_of);
         let mut backends = Vec::new();
         for section in chosen.sections.into_iter().map(adapt) {
             let mut made = make(&section).await?;
@@ -85,7 +88,7 @@ impl Targets {
             }
             backends.push(made.backend(&section).map_err(Failed::usage)?);
         }
-        Ok(Opened { backends, defaults: chosen.defaults })
+        Ok(Opened { backends, defaults: chosen.defaults, default_model })
     }
 
     /// The same targets, but of this provider, where the command line names neither one nor a model.
@@ -187,8 +190,7 @@ pub(crate) async fn make(section: &Section) -> Result<Made, Failed> {
 
 /// A model in this process; loading it shows how far it is, and can be interrupted.
 async fn local(section: &Section) -> Result<Made, Failed> {
-    let said: serde_json::Value = section.read().map_err(Failed::usage)?;
-    let model = said["model"].as_str().unwrap_or("default").to_owned();
+    let model = model::of(section).map_err(Failed::usage)?;
     let provider = model::open(&model).await?;
     Ok(Made { provider, system: "formwork-local".to_owned(), model, probe: None })
 }

@@ -62,6 +62,7 @@
 mod error;
 mod from_schema;
 mod lex;
+mod lint;
 mod names;
 mod node;
 mod parse;
@@ -72,6 +73,7 @@ mod write;
 
 pub use error::ShapeError;
 pub use from_schema::Unsaid;
+pub use lint::LintFinding;
 pub use node::{Field, Kind, Node};
 pub use runner::{ShapeRunner, ShapeRunnerBuilder};
 pub use shape::Shape;

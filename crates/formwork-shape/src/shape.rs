@@ -33,7 +33,7 @@ use crate::{Field, Kind, Node, ShapeError, Unsaid, from_schema, parse, to_schema
 #[derive(Debug, Clone)]
 pub struct Shape {
     name: String,
-    root: Node,
+    pub(crate) root: Node,
     /// The JSON Schema, once somebody asks for it.
     document: OnceLock<Value>,
 }

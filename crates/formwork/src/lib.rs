@@ -94,3 +94,8 @@ pub use formwork_wire as wire;
 pub use formwork_core::{Error, ErrorKind, Input, Message, Outcome, Policy, Provider, Rule, Violation};
 pub use formwork_extract::{Backend, CancellationToken, Extractor};
 pub use setup::Setup;
+
+/// README.md's snippet compiles as it stands.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

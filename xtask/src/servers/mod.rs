@@ -8,7 +8,7 @@ mod llama;
 mod ollama;
 mod place;
 mod process;
-mod python;
+pub(crate) mod python;
 mod weights;
 
 use std::time::{Duration, Instant};

@@ -31,13 +31,13 @@ pub(super) fn offline() -> bool {
 }
 
 /// Whether a folder has this very package.
-pub(super) fn is_installed(package: &str, folder: &Path) -> bool {
+pub(crate) fn is_installed(package: &str, folder: &Path) -> bool {
     std::fs::read_to_string(folder.join(STAMP)).is_ok_and(|there| there == package)
 }
 
 /// Installs a package into a folder of its own. No virtual environment: Debian's Python makes none without another
 /// package.
-pub(super) fn install(package: &str, into: &Path) -> Result<(), String> {
+pub(crate) fn install(package: &str, into: &Path) -> Result<(), String> {
     place::clear(into)?;
     let mut pip = pip(package)?;
     pip.args(["install", "--only-binary", ":all:", "--target"]).arg(into).arg(package);

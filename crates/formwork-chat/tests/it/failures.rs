@@ -48,6 +48,28 @@ fn the_servers_own_wait_wins() {
     assert_eq!(clock.waits(), [Duration::from_secs(30)]);
 }
 
+/// A very small model copies the contract as it stands.
+#[test]
+fn the_contracts_own_words_are_no_answer() {
+    for by_schema in [false, true] {
+        let mut copied = good();
+        copied["answer"]["text"] = "string".into();
+        let model = model([Reply::text(copied.to_string()), Reply::text(good().to_string())]);
+        let builder = client(&model);
+        let builder = if by_schema { builder.with_schema_validation() } else { builder };
+        let result = builder.build().unwrap().ask_blocking("What is JSON?");
+        assert_eq!(result.answer().unwrap().answer.text, "A text format for data.");
+        let asked = model.calls()[1].messages.last().unwrap().text();
+        assert!(asked.contains("$.answer.text") && asked.contains("an answer to the question"), "{asked}");
+    }
+    // A text that only has the word in it is one.
+    let mut good = good();
+    good["answer"]["text"] = "A string is a text.".into();
+    let scripted = model([Reply::text(good.to_string())]);
+    assert!(client(&scripted).build().unwrap().ask_blocking("What is a string?").answer().is_some());
+    assert_eq!(scripted.calls().len(), 1);
+}
+
 #[test]
 fn a_refusal_and_an_answer_that_was_cut_off() {
     let refused = client(&model([Reply::refusal("no")])).build().unwrap().ask_blocking("x");

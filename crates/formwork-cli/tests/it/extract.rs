@@ -372,6 +372,46 @@ fn a_model_that_is_none_is_named() {
     with(&mamba.display().to_string(), "architecture `mamba` is not supported");
 }
 
+/// First impressions: what people write in the place of a schema, and a file's name in the place of its text.
+#[test]
+fn a_schema_is_taken_as_people_write_it() {
+    let yaml =
+        temporary("flag.yaml", "type: object\nproperties:\n  ok:\n    type: boolean\nrequired: [ok]\n");
+    let shape = temporary("flag.shape", "{\"ok\": boolean}");
+    let other = temporary("flag.txt", "{ok: boolean // a comment\n}");
+    let inline = r#"{"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}"#;
+    for schema in [&*yaml, &shape, &other, inline, "{ok: boolean}", "ok: bool", "ok: boolean,"] {
+        let ran = extract(&["-s", schema, "--max-tokens", "30", "x"], "");
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{schema}");
+        assert!(ran.rows()[0]["ok"].is_boolean(), "{}", ran.stdout);
+        let ran = extract(&["--jsonl", "-s", schema, "--max-tokens", "30"], "{\"id\": 1, \"input\": \"x\"}");
+        assert!(ran.rows()[0]["value"]["ok"].is_boolean(), "{}", ran.stdout);
+    }
+    for (schema, words) in [
+        ("nowhere.json", "cannot read nowhere.json"),
+        (r#"{"name": "string"}"#, "this has no keyword of JSON Schema"),
+        ("{name: strin}", "did you mean `string`?"),
+        ("name: nonsense, age", "there is no type `nonsense`"),
+    ] {
+        let ran = extract(&["-s", schema, "x"], "");
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{schema}");
+        assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains(words), "{schema}: {}", ran.stderr);
+    }
+    // Valid, and most likely a mistake.
+    let ran = extract(&["-s", "{ok: \"boolean\"}", "--max-tokens", "30", "x"], "");
+    assert!(
+        ran.code == 0 && ran.stderr.contains("the value is the text \"boolean\" itself"),
+        "{}",
+        ran.stderr
+    );
+
+    let letter = temporary("letter.txt", "Maria, 34.");
+    let ran = extract(&["-s", &FLAG, "--max-tokens", "30", &letter], "");
+    assert!(ran.code == 0 && ran.stderr.contains(&format!("write --file {letter}")), "{}", ran.stderr);
+    let ran = extract(&["-s", &FLAG, "--max-tokens", "30", "--file", &letter], "");
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+}
+
 #[test]
 fn no_weights_is_no_provider() {
     let ran = |cache: &str, offline: &str| {
@@ -380,7 +420,7 @@ fn no_weights_is_no_provider() {
         run(command, "")
     };
     let empty = folder().join("no-weights").display().to_string();
-    refused(&ran(&empty, "1"), 3, &format!("not in {empty} and offline: unset FORMWORK_OFFLINE, or run `"));
+    refused(&ran(&empty, "1"), 3, "is not there, and offline: unset FORMWORK_OFFLINE, or run `");
     // A file where a folder should be cannot be written to by anybody, not even by root.
     let file = temporary("cache", "");
     let says = format!("the folder for weights, {file}, cannot be used: ");

@@ -370,3 +370,64 @@ mod in_process {
         assert_ne!(value(&first), value(&score(41)), "another wallet, another seed");
     }
 }
+
+/// Finding B4.
+#[test]
+fn an_explorers_export_is_imported_and_scored_in_every_way() {
+    let csv = "\"Transaction Hash\",\"UnixTimestamp\",\"From\",\"To\",\"Value_IN(ETH)\",\"Value_OUT(ETH)\",\"Mood\",\"Method\"\n\
+               \"0x1\",\"1704067200\",\"0xaa\",\"0xbb\",\"0\",\"2\",\"good\",\"Swap\"\n\
+               \"0x2\",\"1704067300\",\"0xcc\",\"0xaa\",\"1\",\"0\",\"bad\",\"Transfer\"\n";
+    let txlist = json!({"status": "1", "message": "OK", "result": [
+        {"timeStamp": "1704067200", "from": "0xaa", "to": "0xbb", "value": "2000000000000000000", "functionName": "swap()"},
+        {"timeStamp": "1704067300", "from": "0xcc", "to": "0xaa", "value": "1000000000000000000", "functionName": ""},
+    ]})
+    .to_string();
+    let folder = super::folder().join("exports");
+    std::fs::create_dir_all(&folder).unwrap();
+    let at = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (csv_file, json_file) = (at("a.csv", csv), at("b.json", &txlist));
+    let mut wallets = Vec::new();
+    for (file, stdin) in [(&*csv_file, ""), (&*json_file, ""), ("-", csv), ("-", &*txlist)] {
+        let ran = formwork(&["oracle", "import", file, "--usd-per-coin", "100"], stdin);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let is_csv = file.ends_with("csv") || stdin == csv;
+        assert_eq!(ran.stderr.contains("columns that are not used: \"Mood\""), is_csv, "{}", ran.stderr);
+        let wallet: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!((&wallet["address"], &wallet["summary"]["volume_usd"]), (&json!("0xaa"), &json!(300)));
+        assert_eq!(against_schema("wallet.json", &wallet), [""; 0]);
+        wallets.push(wallet);
+    }
+    wallets.dedup();
+    assert_eq!(wallets.len(), 1);
+    let imported = at("c.json", &wallets[0].to_string());
+
+    let server = ollama([answer(610)]);
+    let config = config("exports.toml", &server);
+    for (file, note) in
+        [(&csv_file, "counts as 0 dollars"), (&json_file, "counts as 0 dollars"), (&imported, "")]
+    {
+        let ran = formwork(&["oracle", "score", "--config", &config, file], "");
+        assert_eq!((ran.code, &printed(&ran)["score"]), (0, &json!(610)), "{}", ran.stderr);
+        assert!(ran.stderr.contains(note) && (!note.is_empty() || ran.stderr.is_empty()), "{}", ran.stderr);
+    }
+    let ran = formwork(&["oracle", "batch", "--config", &config, &folder.display().to_string()], "");
+    assert_eq!((ran.code, ran.rows().len()), (0, 3), "{}", ran.stderr);
+    let import = |more: &[&str]| formwork(&[&["oracle", "import", &json_file], more].concat(), "");
+    let ran = import(&["--usd-per-coin=-1"]);
+    assert!(
+        ran.code == 2 && ran.stderr.contains("a price is a number of US dollars from 0"),
+        "{}",
+        ran.stderr
+    );
+    refused(&import(&["--address", "0x a", "--usd-per-coin", "1"]), 2, "no address");
+    let bad = at("bad.json", r#"{"status":"0","message":"NOTOK","result":"Invalid API Key"}"#);
+    refused(
+        &formwork(&["oracle", "import", &bad], ""),
+        2,
+        "the explorer answered NOTOK: \"Invalid API Key\"",
+    );
+}

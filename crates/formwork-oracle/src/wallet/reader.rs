@@ -44,9 +44,12 @@ pub struct Reader {
     notices: Notices,
 }
 
+/// Takes a message.
+type Notice = dyn Fn(&str) + Send + Sync;
+
 /// Where messages go that are no errors.
 #[derive(Clone, Default)]
-struct Notices(Option<Arc<dyn Fn(&str) + Send + Sync>>);
+struct Notices(Option<Arc<Notice>>);
 
 impl fmt::Debug for Notices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

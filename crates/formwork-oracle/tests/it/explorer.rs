@@ -49,7 +49,7 @@ fn an_export_as_csv_is_a_wallet() {
         wallet.summary;
     assert_eq!((transactions, failed, active_days, counterparties), (4, 1, 3, 4));
     // By the price of the day, and where the export has none, by today's.
-    assert_eq!((volume_usd.cents(), largest_usd.cents()), (1_500_25 + 2_000_00 + 5_185_17, 5_185_17));
+    assert_eq!((volume_usd.cents(), largest_usd.cents()), (150_025 + 200_000 + 518_517, 518_517));
     assert_eq!(wallet.address.as_deref(), Some(OWNER));
     let kinds = &wallet.summary.categories;
     assert_eq!((kinds[&Category::Swap], kinds[&Category::Transfer], kinds[&Category::Contract]), (1, 1, 2));
@@ -67,7 +67,7 @@ fn an_export_as_csv_is_a_wallet() {
          \"0x1\",\"1\",\"1704067200\",\"2024-01-01\",\"0xBB\",\"{OWNER}\",\"1,000\",\"$999.50\",\"0xCC\",\"USD Coin\",\"USDC\"\n"
     );
     let (wallet, notices) = csv(&tokens);
-    assert_eq!((wallet.summary.volume_usd.cents(), notices.len()), (999_50, 0));
+    assert_eq!((wallet.summary.volume_usd.cents(), notices.len()), (99_950, 0));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn an_answer_to_txlist_is_a_wallet_in_every_shape() {
         let wallet = reader.slice(document.to_string().as_bytes()).unwrap();
         assert_eq!(reader.json(document.to_string().as_bytes(), "a.json").unwrap(), wallet);
         let Summary { transactions, failed, counterparties, volume_usd, categories, .. } = &wallet.summary;
-        assert_eq!((*transactions, *failed, *counterparties, volume_usd.cents()), (4, 1, 4, 5_000_00));
+        assert_eq!((*transactions, *failed, *counterparties, volume_usd.cents()), (4, 1, 4, 500_000));
         assert_eq!((categories[&Category::Swap], categories[&Category::Transfer]), (1, 2));
         assert_eq!(wallet.address.as_deref(), Some(OWNER));
         assert!(notices.lock().unwrap().is_empty());

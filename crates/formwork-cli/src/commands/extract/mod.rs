@@ -13,13 +13,16 @@ use formwork_core::{Error, ErrorKind, Input};
 use formwork_extract::{CancellationToken, Extractor, ExtractorBuilder};
 use serde_json::Value;
 
+use self::schema::Given;
 use crate::exit::{Done, Failed};
+use crate::output::say;
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt, rules};
 
 const AFTER_HELP: &str = "\
 Examples:
   formwork extract --schema person.schema.json \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
+  formwork extract -s \"name, age: int\" \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
   formwork extract -s person.schema.json --file letter.txt --json
   cat letter.txt | formwork extract -s person.schema.json -v --max-attempts 3
   formwork extract -s person.schema.json --model qwen2.5-0.5b-instruct-q8_0.gguf --temperature 0.2 --seed 7 \"...\"
@@ -50,9 +53,10 @@ Exit codes:
 pub(crate) struct Args {
     /// The text; without it and without --file it is read from standard input
     text: Option<String>,
-    /// The JSON Schema that the answer satisfies
+    /// What the answer satisfies: a file with JSON Schema (JSON or YAML) or a shape, the text of one, or a list of fields such
+    /// as "name, age: int"
     #[arg(long, short, required_unless_present = "jsonl")]
-    schema: Option<PathBuf>,
+    schema: Option<String>,
     /// Rules that the answer keeps to, beside those in the schema's `x-formwork-rules`; see `formwork check --help`
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
@@ -121,18 +125,22 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
 }
 
 async fn one(args: &Args, cancel: &CancellationToken) -> Result<Done, Failed> {
-    let Some(path) = &args.schema else { return Err(Failed::usage("--schema is missing")) };
+    let Some(argument) = &args.schema else { return Err(Failed::usage("--schema is missing")) };
     let text_file = args.text.is_none().then(|| source(args));
     let inputs: Vec<&Path> =
-        [path.as_path()].into_iter().chain(args.rules.as_deref()).chain(text_file).collect();
+        [Path::new(argument)].into_iter().chain(args.rules.as_deref()).chain(text_file).collect();
     files::one_standard_input(&inputs)?;
     let rules = args.rules.as_deref().map(rules::of_file).transpose()?.unwrap_or_default();
-    let usable = schema::usable(files::json(path)?, &rules).map_err(|error| failed(&error, Some(path)))?;
+    let Given { name, usable } = schema::given(argument, &rules)?;
     let text = text(args)?;
+    if let Some(file) = args.text.as_deref().and_then(schema::named_file) {
+        let file = file.display();
+        say!("note: {file} is a file, and the text is only its name: to read the file, write --file {file}");
+    }
     let asks = Asks::new(args).await?;
-    let extractor = asks.extractor(usable).map_err(|error| failed(&error, Some(path)))?;
+    let extractor = asks.extractor(usable).map_err(|error| failed(&error, Some(&name)))?;
     let telling = one::Telling { verbose: args.verbose, json: args.json };
-    one::run(extractor.extraction(Input::from(text)), cancel, telling, |error| failed(error, Some(path)))
+    one::run(extractor.extraction(Input::from(text)), cancel, telling, |error| failed(error, Some(&name)))
         .await
 }
 
@@ -200,9 +208,9 @@ impl<'a> Asks<'a> {
 }
 
 /// An error with the exit code of its kind; `{:#}` lists the attempts.
-fn failed(error: &Error, schema: Option<&PathBuf>) -> Failed {
+fn failed(error: &Error, schema: Option<&str>) -> Failed {
     match (error.kind(), schema) {
-        (ErrorKind::Schema, Some(path)) => Failed::usage(format!("{}: {error}", files::name(path))),
+        (ErrorKind::Schema, Some(name)) => Failed::usage(format!("{name}: {error}")),
         (ErrorKind::Schema | ErrorKind::Config, _) => Failed::usage(error),
         (kind, _) => Failed::of(kind, error.is_answered(), format!("{error:#}")),
     }

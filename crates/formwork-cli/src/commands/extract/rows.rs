@@ -1,12 +1,14 @@
 //! `formwork extract --jsonl`: many inputs, some at a time, answered in order.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use formwork_core::{Error, ErrorKind, Input, Rule};
 use formwork_extract::{CancellationToken, Extraction, Extractor};
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 
+use super::schema::Given;
 use super::{Args, Asks, EMPTY, report, schema, source};
 use crate::exit::{Done, Failed};
 use crate::jsonl::BadRow;
@@ -14,21 +16,19 @@ use crate::rows::{ExtractInput, ExtractOutput};
 use crate::{files, jsonl, output, rules};
 
 pub(super) async fn run(args: &Args, cancel: &CancellationToken) -> Result<Done, Failed> {
-    let inputs = [source(args)].into_iter().chain(args.schema.as_deref()).chain(args.rules.as_deref());
+    let schema = args.schema.as_deref().map(Path::new);
+    let inputs = [source(args)].into_iter().chain(schema).chain(args.rules.as_deref());
     files::one_standard_input(&inputs.collect::<Vec<_>>())?;
     let rules = args.rules.as_deref().map(rules::of_file).transpose()?.unwrap_or_default();
     let common = match &args.schema {
-        Some(path) => {
-            let usable = schema::usable(files::json(path)?, &rules);
-            Some((path, usable.map_err(|error| super::failed(&error, Some(path)))?))
-        }
+        Some(argument) => Some(schema::given(argument, &rules)?),
         None => None,
     };
     let mut rows = jsonl::incoming::<ExtractInput>(source(args))?;
     let asks = Asks::new(args).await?;
     let common = match common {
-        Some((path, usable)) => {
-            Some(asks.extractor(usable).map_err(|error| super::failed(&error, Some(path)))?)
+        Some(Given { name, usable }) => {
+            Some(asks.extractor(usable).map_err(|error| super::failed(&error, Some(&name)))?)
         }
         None => None,
     };

@@ -1,11 +1,17 @@
-//! Which schemas a model may be asked about: told before one is loaded, or fetched.
+//! The schema that the command line means, and whether a model may be asked for it: known before a model is loaded, or fetched.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use formwork_core::{Contract, Error, ErrorKind, Inline, Rule, Severity};
+use formwork_core::{Contract, Error, ErrorKind, Inline, Rule, Schema as _, Severity};
+use formwork_review::document::{Document, Format};
 use formwork_schema::{compile, lint};
+use formwork_shape::Shape;
 use serde_json::Value;
 
+use crate::exit::Failed;
+use crate::files;
+use crate::output::say;
 use crate::rules;
 
 /// A schema that can be asked about, and the rules that belong to it.
@@ -13,6 +19,135 @@ use crate::rules;
 pub(super) struct Usable {
     pub(super) schema: Value,
     pub(super) rules: Vec<Rule>,
+}
+
+/// A schema of the command line.
+pub(super) struct Given {
+    /// What messages call it.
+    pub(super) name: String,
+    pub(super) usable: Usable,
+}
+
+/// Reads what `--schema` names: a file with JSON Schema as JSON or YAML or with a shape, the text of either, or a list of
+/// fields such as `name, age: int`; `more` rules are added to its own.
+///
+/// # Errors
+/// [`Failed`] with the place of a mistake, or for a schema that no value satisfies.
+pub(super) fn given(argument: &str, more: &[Rule]) -> Result<Given, Failed> {
+    let path = Path::new(argument);
+    let (name, schema) = if path == Path::new("-") || path.exists() || !is_inline(argument) {
+        (files::name(path), of_file(path)?)
+    } else {
+        ("--schema".to_owned(), of_text(argument)?)
+    };
+    let refused = |message: String| Failed::usage(format!("{name}: {message}"));
+    if is_example(&schema) {
+        return Err(refused(
+            "this has no keyword of JSON Schema, so every value would satisfy it: write {\"type\": \"object\", \"properties\": \
+             {...}}, or a shape, whose types have no quotes: {\"name\": string}"
+                .to_owned(),
+        ));
+    }
+    let usable = usable(schema, more).map_err(|error| refused(error.to_string()))?;
+    Ok(Given { name, usable })
+}
+
+/// Returns whether an argument can be no name of a file that was mistyped.
+fn is_inline(argument: &str) -> bool {
+    let text = argument.trim_start();
+    text.starts_with(['{', '[']) || argument.contains([',', '\n']) || argument.contains(": ")
+}
+
+fn of_file(path: &Path) -> Result<Value, Failed> {
+    let bytes = files::bytes(path)?;
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let name = files::name(path);
+    let text = || {
+        // Names the file and the byte.
+        String::from_utf8(bytes.clone())
+            .map_err(|_| Failed::usage(format!("{name} is not UTF-8: save the text as UTF-8")))
+    };
+    match extension {
+        "shape" => shape(&name, &text()?),
+        "yaml" | "yml" => {
+            let document = Document::parse(&name, &text()?, Format::Yaml).map_err(Failed::usage)?;
+            Ok(document.value().clone())
+        }
+        _ => files::json_of(path, &bytes).or_else(|error| {
+            // A file of another name may hold a shape.
+            match text() {
+                Ok(text) if extension != "json" && Shape::parse(&text).is_ok() => shape(&name, &text),
+                _ => Err(error),
+            }
+        }),
+    }
+}
+
+fn of_text(text: &str) -> Result<Value, Failed> {
+    if let Ok(value) = serde_json::from_str(text) {
+        return Ok(value);
+    }
+    let is_bracketed = text.trim_start().starts_with(['{', '[']);
+    shape("--schema", &if is_bracketed { text.to_owned() } else { fields(text) })
+}
+
+fn shape(name: &str, text: &str) -> Result<Value, Failed> {
+    let shape = Shape::parse(text).map_err(|error| Failed::usage(error.pointed(name).trim_end()))?;
+    shape.lint().iter().for_each(|finding| say!("warning: {name}: {finding}"));
+    Ok(shape.document().clone())
+}
+
+/// Returns the shape of a list of fields: `name, age: int, tags: [str]`. A field without a type is a text.
+fn fields(text: &str) -> String {
+    let mut depth = 0_usize;
+    let parts = text.split(|letter| {
+        match letter {
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        matches!(letter, ',' | '\n') && depth == 0
+    });
+    let field = |part: &str| match part.split_once(':') {
+        None => format!("{part}: string"),
+        Some((name, written)) => {
+            let inner = written.trim().trim_start_matches('[').trim_end_matches(']').trim();
+            let short = [
+                ("int", "integer"),
+                ("float", "number"),
+                ("str", "string"),
+                ("text", "string"),
+                ("bool", "boolean"),
+            ];
+            match short.iter().find(|(short, _)| *short == inner) {
+                Some((short, long)) => format!("{name}:{}", written.replacen(short, long, 1)),
+                None => format!("{name}:{written}"),
+            }
+        }
+    };
+    let fields: Vec<String> = parts.map(str::trim).filter(|part| !part.is_empty()).map(field).collect();
+    format!("{{{}}}", fields.join(", "))
+}
+
+/// Returns whether a document is an example of an object rather than a schema: none of its members is a keyword, and their
+/// values are names of types, or such documents themselves.
+fn is_example(schema: &Value) -> bool {
+    const TYPES: [&str; 12] = [
+        "string", "number", "integer", "boolean", "any", "null", "object", "array", "int", "float", "bool",
+        "str",
+    ];
+
+    let Value::Object(members) = schema else { return false };
+    !members.is_empty()
+        && members.iter().all(|(name, value)| match value {
+            Value::String(text) => name != "type" && !name.starts_with('$') && TYPES.contains(&text.as_str()),
+            Value::Array(items) => {
+                items.iter().all(|item| item.as_str().is_some_and(|text| TYPES.contains(&text)))
+            }
+            value => is_example(value),
+        })
+        && !members.contains_key("type")
+        && !members.contains_key("required")
 }
 
 /// Takes the rules out of a schema and adds `more`.
@@ -36,4 +171,53 @@ pub(super) fn usable(mut schema: Value, more: &[Rule]) -> Result<Usable, Error> 
     let contract = Contract::new(Arc::new(Inline::new("answer", schema.clone())), compiled);
     rules.iter().cloned().fold(contract, Contract::with_rule).check_paths()?;
     Ok(Usable { schema, rules })
+}
+
+/// Returns the file that a text names, if it is the name of one: it was most likely to be read.
+pub(super) fn named_file(text: &str) -> Option<PathBuf> {
+    /// The longest name of a file.
+    const MAX: usize = 255;
+
+    let path = Path::new(text.trim());
+    (text.len() <= MAX && !text.contains('\n') && path.is_file()).then(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_fields_is_a_shape() {
+        for (text, shape) in [
+            ("name, age: int", "{name: string, age: integer}"),
+            ("name,age:int,", "{name: string, age:integer}"),
+            ("tags: [str], score?: float", "{tags: [string], score?: number}"),
+            (
+                "who: {name: string, born: integer}, ok: bool",
+                "{who: {name: string, born: integer}, ok: boolean}",
+            ),
+            ("stage: draft | final, n: number | null", "{stage: draft | final, n: number | null}"),
+        ] {
+            assert_eq!(fields(text), shape);
+            Shape::parse(shape).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_example_is_no_schema_and_a_schema_no_example() {
+        for (schema, expected) in [
+            (r#"{"name": "string"}"#, true),
+            (r#"{"name": "string", "tags": ["string"], "of": {"n": "integer"}}"#, true),
+            (r#"{"type": "string"}"#, false),
+            (r#"{"type": ["string", "null"]}"#, false),
+            (r#"{"properties": {"name": {"type": "string"}}}"#, false),
+            (r#"{"required": ["string"]}"#, false),
+            (r#"{"$ref": "string"}"#, false),
+            (r#"{"enum": [1]}"#, false),
+            ("{}", false),
+            ("true", false),
+        ] {
+            assert_eq!(is_example(&serde_json::from_str(schema).unwrap()), expected, "{schema}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ use formwork_oracle::ledger::Ledger;
 use formwork_oracle::{CrossCheck, Examples, Formula, Oracle, OracleBuilder, Prompt};
 
 use crate::exit::Failed;
+use crate::output::say;
 use crate::targets::{Opened, Targets};
 
 /// Who is asked for scores, and how.
@@ -96,7 +97,14 @@ impl Checked<'_> {
                 "ollama" => section.with_default("api", "generate"),
                 _ => section,
             });
-        opened.await
+        let opened = opened.await?;
+        if let Some(name) = opened.default_model {
+            say!(
+                "note: {name}, the default model, keeps to the form and cannot judge: its scores say nothing about wallets. \
+                 Name a model that can, for example --provider ollama --model qwen3:8b"
+            );
+        }
+        Ok(opened)
     }
 
     /// An oracle that asks these models with this prompt.

@@ -3,6 +3,7 @@
 mod asking;
 mod batch;
 mod compare;
+mod import;
 mod log;
 mod report;
 mod score;
@@ -19,9 +20,12 @@ Examples:
   formwork oracle score history.csv --survey survey.json --prompt v2
   formwork oracle batch wallets/ --concurrency 4 > scores.jsonl
   formwork oracle compare v1 mine.md wallets/
+  formwork oracle import export-0xabc.csv > wallet.json
 
-A wallet is a JSON document with a `summary` or a list of `transactions`, or a CSV file of transactions. Every score is valid
-by schema and by the weighted sum; where no model gives one in three attempts, it is counted, and says so.";
+A wallet is a JSON document with a `summary` or a list of `transactions`, a CSV file of transactions, or an explorer's export
+(Etherscan's CSV, the JSON of `txlist`). Every score is valid by schema and by the weighted sum; where no model gives one in
+three attempts, it is counted, and says so. Valid is not right: the default model keeps to the form and cannot judge. Name a
+model that can, and hold its scores against what you expect of wallets with `formwork oracle report`.";
 
 /// Score wallets: validated, cross-checked, never without an answer
 #[derive(clap::Args)]
@@ -36,6 +40,7 @@ enum Command {
     Score(score::Args),
     Batch(batch::Args),
     Compare(compare::Args),
+    Import(import::Args),
     Report(report::Args),
     Serve(serve::Args),
 }
@@ -45,6 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
         Command::Score(args) => score::run(args),
         Command::Batch(args) => batch::run(args),
         Command::Compare(args) => compare::run(args),
+        Command::Import(args) => import::run(args),
         Command::Report(args) => report::run(args),
         Command::Serve(args) => serve::run(args),
     }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use formwork_core::spaced;
 use formwork_extract::CancellationToken;
-use formwork_oracle::wallet::Reader;
 
 use super::asking::{Asking, Version, failed};
 use super::{log, wallets};
@@ -16,6 +15,7 @@ const AFTER_HELP: &str = "\
 Examples:
   formwork oracle score wallet.json
   formwork oracle score history.csv --survey survey.json
+  formwork oracle score export-0xabc.csv --provider ollama --model qwen3:8b
   formwork oracle score wallet.json --examples few-shot.json --prompt mine.md --json
   formwork oracle score wallet.json --provider ollama --model qwen3:8b -v
 
@@ -33,7 +33,7 @@ Exit codes:
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// The wallet: a JSON document or a CSV file of transactions; `-` is JSON on standard input
+    /// The wallet: a JSON document, a CSV file of transactions, or an explorer's export; `-` is standard input
     wallet: PathBuf,
     /// The owner's survey, for a wallet that brings none: a JSON document
     #[arg(long, value_name = "FILE")]
@@ -50,13 +50,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<Done, Failed> {
     let survey = args.survey.as_deref();
     files::one_standard_input(&[args.wallet.as_path(), survey.unwrap_or(Path::new(""))])?;
-    let reader = wallets::reader(survey)?;
-    let wallet = if args.wallet == Path::new("-") {
-        Reader::json(&reader, io::stdin().lock(), "standard input")
-    } else {
-        reader.file(&args.wallet)
-    };
-    let wallet = wallet.map_err(Failed::usage)?;
+    let wallet = wallets::one(&wallets::reader(&args.wallet, survey)?, &args.wallet)?;
     let (checked, prompt) = (args.asking.checked()?, args.version.find()?);
     log::start(args.asking.verbose);
     let cancel = CancellationToken::new();

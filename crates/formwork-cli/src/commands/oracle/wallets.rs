@@ -11,6 +11,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::exit::Failed;
 use crate::files;
+use crate::output::say;
 
 /// One wallet, or why it is none, under the name that its row has.
 pub(super) struct Named {
@@ -18,11 +19,28 @@ pub(super) struct Named {
     pub(super) wallet: Result<Wallet, String>,
 }
 
-/// A reader that knows this survey.
-pub(super) fn reader(survey: Option<&Path>) -> Result<Reader, Failed> {
-    let Some(path) = survey else { return Ok(Reader::new()) };
+/// A reader of this file that knows this survey. What it notices goes to standard error.
+pub(super) fn reader(path: &Path, survey: Option<&Path>) -> Result<Reader, Failed> {
+    let reader = noticing(files::name(path));
+    let Some(path) = survey else { return Ok(reader) };
     let survey = Reader::survey(&files::bytes(path)?, &files::name(path)).map_err(Failed::usage)?;
-    Ok(Reader::new().with_survey(survey))
+    Ok(reader.with_survey(survey))
+}
+
+fn noticing(name: String) -> Reader {
+    Reader::new().with_notices(move |message| say!("note: {name}: {message}"))
+}
+
+/// Reads the wallet of a file, or of standard input for `-`: JSON, or CSV if it does not begin as JSON does.
+pub(super) fn one(reader: &Reader, path: &Path) -> Result<Wallet, Failed> {
+    if path != Path::new("-") {
+        return reader.file(path).map_err(Failed::usage);
+    }
+    let bytes = files::bytes(path)?;
+    let is_json = matches!(bytes.trim_ascii_start().first(), None | Some(b'{' | b'['));
+    let name = files::name(path);
+    let wallet = if is_json { reader.json(&*bytes, &name) } else { reader.csv(&*bytes, &name) };
+    wallet.map_err(Failed::usage)
 }
 
 /// The wallets that these paths mean, in their order, read by another thread as they are asked for. A folder stands for its
@@ -78,8 +96,8 @@ fn inside(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
 
 /// Reads what a path means; `false` if nobody wants more.
 fn send(path: &Path, out: &Sender<Named>) -> bool {
-    let reader = Reader::new();
     let name = files::name(path);
+    let reader = noticing(name.clone());
     let is_rows = path == Path::new("-") || path.extension().is_some_and(|end| end == "jsonl");
     if !is_rows {
         let wallet = reader.file(path).map_err(|error| error.to_string());

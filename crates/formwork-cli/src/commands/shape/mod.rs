@@ -13,6 +13,7 @@ use formwork_shape::Shape;
 use crate::color::Color;
 use crate::exit::{Done, Failed};
 use crate::files;
+use crate::output::say;
 
 const AFTER_HELP: &str = "\
 A shape is JSON with types in the places of values:
@@ -86,10 +87,12 @@ pub(crate) const FEATURE_DESIGN: &str = r#"{
 }
 "#;
 
-/// The shape in a file; a mistake is shown with its line.
+/// The shape in a file; a mistake is shown with its line, and what is most likely one is a warning.
 fn shape(path: &Path) -> Result<Shape, Failed> {
-    let text = files::text(path)?;
-    Shape::parse(&text).map_err(|error| Failed::usage(error.pointed(&files::name(path)).trim_end()))
+    let (text, name) = (files::text(path)?, files::name(path));
+    let shape = Shape::parse(&text).map_err(|error| Failed::usage(error.pointed(&name).trim_end()))?;
+    shape.lint().iter().for_each(|finding| say!("warning: {name}: {finding}"));
+    Ok(shape)
 }
 
 #[cfg(test)]
