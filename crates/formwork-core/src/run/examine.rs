@@ -160,7 +160,7 @@ impl Question<'_> {
             let Some(value) = answer.get(label(path)) else { continue };
             let Some(patched) = splice(&text, path, value) else { continue };
             text = patched;
-            let narrowed = self.plan.contract.rules().any(|rule| rule.target() == path);
+            let narrowed = self.plan.contract.rules().any(|rule| rule.at(path).is_some());
             let source = if narrowed { Source::Narrowed } else { Source::Patched };
             provenance.retain(|part| part.path.is_root() || !part.path.is_within(path));
             provenance.push(Provenance { path: path.clone(), source, attempt: self.attempt });

@@ -84,7 +84,7 @@ impl Run {
             {
                 defs.extend(own);
             }
-            for rule in plan.contract.rules().filter(|rule| rule.target() == path) {
+            for rule in plan.contract.rules().filter_map(|rule| rule.at(path)) {
                 let known = !rule.inputs().iter().any(|input| paths.iter().any(|path| input.is_within(path)));
                 if let Some((_, narrowing)) = rule.narrow(&draft.value).filter(|_| known) {
                     Rule::tighten(&mut schema, &narrowing);
