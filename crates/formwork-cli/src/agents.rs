@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use formwork_core::{Error, ErrorKind, Level};
+use formwork_core::{Error, Level};
 use formwork_extract::CancellationToken;
 use formwork_json::read;
-use formwork_review::Agent;
 use formwork_review::document::DocumentError;
+use formwork_review::{Agent, ReviewResult};
 use formwork_skill::SkillError;
 use serde_json::Value;
 
@@ -110,28 +110,26 @@ pub(crate) fn document(error: &DocumentError) -> Failed {
 
 /// The exit code of a run's error.
 pub(crate) fn run(error: &Error) -> Failed {
-    of_kind(error.kind(), format!("{error:#}"))
+    Failed::of(error.kind(), error.is_answered(), format!("{error:#}"))
+}
+
+/// Returns the failure of a review that could not be carried out; `None` if it was.
+pub(crate) fn not_carried_out(review: &ReviewResult) -> Option<Failed> {
+    let error = review.error.as_ref()?;
+    let message = format!("the review could not be carried out: {}", error.message);
+    Some(Failed::of(error.kind, error.answered, message))
 }
 
 /// The exit code of a skill's error.
 pub(crate) fn skill(error: &SkillError) -> Failed {
     match error {
         SkillError::Document(error) => document(error),
-        SkillError::Review { error: reason, .. } => of_kind(reason.kind(), format!("{error}")),
-        SkillError::Generation { result, .. } => {
-            let kind = result.error.as_ref().map_or(ErrorKind::Rejected, |error| error.kind);
-            of_kind(kind, error.to_string())
-        }
+        SkillError::Review { error: reason, .. } => Failed::of(reason.kind(), reason.is_answered(), error),
+        SkillError::Generation { result, .. } => match &result.error {
+            Some(reason) => Failed::of(reason.kind, reason.answered, error),
+            None => Failed::no_answer(error),
+        },
         SkillError::Failed { .. } | SkillError::Late { .. } => Failed::no_answer(error),
         _ => Failed::usage(error),
-    }
-}
-
-fn of_kind(kind: ErrorKind, message: String) -> Failed {
-    match kind {
-        ErrorKind::Schema | ErrorKind::Config => Failed::usage(message),
-        ErrorKind::Unavailable => Failed::unavailable(message),
-        ErrorKind::Cancelled => Failed::interrupted(),
-        _ => Failed::no_answer(message),
     }
 }

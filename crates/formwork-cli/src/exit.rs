@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use formwork_core::ErrorKind;
+
 use crate::output::say;
 
 /// A command that did all that was asked, with its verdict.
@@ -44,6 +46,18 @@ impl Failed {
         Self { code: 3, message: message.to_string() }
     }
 
+    /// Returns the failure of a run of a model, with the exit code of its kind. A deadline before any answer of a provider
+    /// is a provider that did not answer.
+    pub(crate) fn of(kind: ErrorKind, answered: bool, message: impl fmt::Display) -> Self {
+        match kind {
+            ErrorKind::Schema | ErrorKind::Config => Self::usage(message),
+            ErrorKind::Unavailable => Self::unavailable(message),
+            ErrorKind::Deadline if !answered => Self::unavailable(message),
+            ErrorKind::Cancelled => Self::interrupted(),
+            _ => Self::no_answer(message),
+        }
+    }
+
     /// Somebody pressed Ctrl-C.
     pub(crate) fn interrupted() -> Self {
         Self { code: 130, message: "interrupted".to_owned() }
@@ -54,6 +68,11 @@ impl Failed {
     /// Whether the user has to change something about the command or the configuration.
     pub(crate) const fn is_usage(&self) -> bool {
         self.code == 2
+    }
+
+    /// Whether somebody pressed Ctrl-C.
+    pub(crate) const fn is_interrupted(&self) -> bool {
+        self.code == 130
     }
 }
 

@@ -20,6 +20,7 @@ mod output;
 #[cfg(feature = "local")]
 mod progress;
 pub mod rows;
+mod rules;
 mod snippet;
 mod targets;
 

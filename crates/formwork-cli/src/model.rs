@@ -57,9 +57,7 @@ pub(crate) fn known(model: &str) -> Result<(), String> {
     use std::path::Path;
 
     use formwork_local::{HubFile, KNOWN, Known};
-
-    /// Between 0 and 1; a first half of a name is above it, a word with nothing in common far below.
-    const ALIKE: f64 = 0.8;
+    use formwork_schema::nearest;
 
     if HubFile::is_meant(model) {
         return model.parse::<HubFile>().map(|_| ()).map_err(|error| error.to_string());
@@ -69,12 +67,8 @@ pub(crate) fn known(model: &str) -> Result<(), String> {
         return Ok(());
     }
     let names = || ["default"].into_iter().chain(KNOWN.iter().map(|known| known.name));
-    let nearest = names()
-        .map(|name| (strsim::jaro_winkler(&model.to_lowercase(), name), name))
-        .filter(|(alike, _)| *alike >= ALIKE)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other));
-    Err(match nearest {
-        Some((_, name)) => format!("there is no model `{model}`: did you mean `{name}`?"),
+    Err(match nearest(model, names()) {
+        Some(name) => format!("there is no model `{model}`: did you mean `{name}`?"),
         None => {
             let names: Vec<_> = names().collect();
             format!(

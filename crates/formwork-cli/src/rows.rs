@@ -3,10 +3,11 @@
 //! `schemas/` holds the JSON Schemas of all of them.
 
 use formwork_core::{
-    AddedBound, Attempt, Capabilities, Enforcement, Error, ErrorKind, LiftOp, Loss, Lowered, Origin, Outcome,
-    Provenance, Refused, Shown, Usage, Violation,
+    AddedBound, Attempt, Enforcement, Error, ErrorKind, LiftOp, Loss, Lowered, Origin, Outcome, Provenance,
+    Refused, Shown, Usage, Violation,
 };
 use formwork_dialect::Finding;
+use formwork_extract::Backend;
 use formwork_json::{Edit, ReadError};
 use formwork_oracle::wallet::Band;
 use formwork_oracle::{PromptId, ScoreSource, Scored};
@@ -38,11 +39,22 @@ pub struct CheckOutput {
     /// Whether the document satisfies the schema; absent if that could not be found out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid: Option<bool>,
-    /// All that is wrong with it.
+    /// What is wrong with it: the first 64 violations, or all of them with `--all`.
     pub violations: Vec<Violation>,
+    /// How many violations there are.
+    pub total: usize,
+    /// How many of them are not in `violations`; absent if all are.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub not_shown: usize,
     /// Why it could not be found out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RowError>,
+}
+
+/// Whether a count is left out of a row.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+const fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A row of `formwork read --jsonl`.
@@ -194,10 +206,10 @@ pub struct DoctorOutput {
     pub model: String,
     /// Whether it works.
     pub state: DoctorState,
-    /// The most that it says to enforce; absent if it could not be asked.
+    /// How answers are enforced in the dialect that it is asked in first; absent if it could not be made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforcement: Option<Enforcement>,
-    /// The dialects that it takes, the strictest first.
+    /// The dialects that it is asked in, the strictest first.
     pub dialects: Vec<String>,
     /// The tokens that prompt and answer may have together, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,6 +217,8 @@ pub struct DoctorOutput {
     /// Whether it was seen to keep to a schema; absent if that was not tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforced: Option<bool>,
+    /// What people should know beside; empty if there is nothing.
+    pub note: String,
     /// What is wrong; empty if nothing is.
     pub error: String,
     /// What helps; empty if nothing is wrong, or nothing is known to help.
@@ -234,15 +248,17 @@ impl DoctorOutput {
             dialects: Vec::new(),
             context_tokens: None,
             enforced: None,
+            note: String::new(),
             error: String::new(),
             fix: String::new(),
         }
     }
 
-    pub(crate) fn with_capabilities(mut self, capabilities: &Capabilities) -> Self {
-        self.enforcement = Some(capabilities.enforcement);
-        self.dialects.clone_from(&capabilities.dialects);
-        self.context_tokens = capabilities.context_tokens;
+    pub(crate) fn with_backend(mut self, backend: &Backend) -> Self {
+        let modes = backend.rungs();
+        self.enforcement = modes.first().map(|mode| mode.enforcement());
+        self.dialects = modes.iter().map(|mode| mode.name().to_owned()).collect();
+        self.context_tokens = backend.capabilities().context_tokens;
         self
     }
 

@@ -81,7 +81,11 @@ impl Targets {
         let default_model = chosen.sections.first().and_then(model::default_of);
         let mut backends = Vec::new();
         for section in chosen.sections.into_iter().map(adapt) {
-            let made = make(&section).await?.probed().await;
+            let mut made = make(&section).await?;
+            // A server that cannot be asked is found out when it is called.
+            if let Ok(Some(weaker)) = made.ask_server(false).await {
+                say!("{}: {weaker}", section.name);
+            }
             backends.push(made.backend(&section).map_err(Failed::usage)?);
         }
         Ok(Opened { backends, defaults: chosen.defaults, default_model })
@@ -94,6 +98,21 @@ impl Targets {
             targets.provider = name.map(ToOwned::to_owned);
         }
         targets
+    }
+
+    /// Every provider of the configuration, those that are asked first, unless the command line names one.
+    pub(crate) fn choose_all(&self) -> Result<Chosen, Failed> {
+        let mut chosen = self.choose()?;
+        let is_in_process = self.config.is_none() && self.model.is_some();
+        if self.provider.is_none()
+            && !is_in_process
+            && let Some(config) = Config::find(self.config.as_deref()).map_err(Failed::usage)?
+        {
+            let known: Vec<String> = chosen.sections.iter().map(|section| section.name.clone()).collect();
+            let others = config.sections().iter().filter(|section| !known.contains(&section.name));
+            chosen.sections.extend(others.cloned());
+        }
+        Ok(chosen)
     }
 
     /// The providers to ask, in order.
@@ -173,5 +192,5 @@ pub(crate) async fn make(section: &Section) -> Result<Made, Failed> {
 async fn local(section: &Section) -> Result<Made, Failed> {
     let model = model::of(section).map_err(Failed::usage)?;
     let provider = model::open(&model).await?;
-    Ok(Made { provider, system: "formwork-local".to_owned(), model, probe: false })
+    Ok(Made { provider, system: "formwork-local".to_owned(), model, probe: None })
 }

@@ -21,7 +21,7 @@ fn main() -> Result<(), Error> {
     let mut now = Time(0);
     let mut run = Run::new(&plan, "Maria Lindqvist, 34, moved to Lisbon.".into());
     loop {
-        let event = match run.step(&plan, now) {
+        let event = match run.step(&plan, now)? {
             Step::Call { id, call, .. } => {
                 println!("asked: {}", call.messages.last().map(|message| message.text()).unwrap_or_default());
                 let text = answers.next().unwrap_or_default();

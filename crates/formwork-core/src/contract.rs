@@ -7,8 +7,8 @@ use serde_json::{Number, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    Context, Dependency, JsonPath, Report, Rule, Schema, Segment, Severity, Stage, Structure, Validator,
-    Violation, root,
+    Context, Dependency, Error, ErrorKind, JsonPath, PathPattern, Report, Rule, Schema, Segment, Severity,
+    Stage, Structure, Validator, Violation, root,
 };
 
 /// What an answer must satisfy: a JSON Schema, then the Rust type, then the checks.
@@ -154,6 +154,30 @@ impl Contract {
         self.rules().filter_map(Rule::dependency).collect()
     }
 
+    /// Looks at the paths of all rules and checks.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] for a path at which no value of the schema can be: the rule or check would never run. The
+    /// message names the nearest path that there is.
+    pub fn check_paths(&self) -> Result<(), Error> {
+        for check in &self.checks {
+            let (name, paths) = match &check.kind {
+                Kind::Rule(rule) => (rule.name(), rule.paths().into_iter().cloned().collect()),
+                Kind::Typed { path, name, .. } => (name.as_str(), vec![path.clone().into()]),
+                Kind::Custom(check) => ("check", check.reads().into_iter().map(PathPattern::from).collect()),
+            };
+            let missing = |path: &PathPattern| self.structure.missing(path);
+            if let Some(why) = paths.iter().find_map(missing) {
+                let what = if matches!(check.kind, Kind::Rule(_)) { "rule" } else { "check" };
+                return Err(Error::new(
+                    ErrorKind::Config,
+                    format!("the {what} `{name}` can never run: {why}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// A digest of the schema and the rules, for stored runs and caches. Closures have none: two contracts that differ
     /// in closures alone have the same digest.
     pub fn digest(&self) -> String {
@@ -171,7 +195,16 @@ impl Contract {
 
     /// Examines a value and reports all that is wrong with it.
     pub fn judge(&self, value: &Value, cx: &Context<'_>) -> Judgement {
-        let mut report = Report::default();
+        self.judge_into(Report::default(), value, cx)
+    }
+
+    /// Examines a value as [`judge`](Self::judge) does, and keeps every violation instead of the first
+    /// [`Report::CAP`].
+    pub fn judge_all(&self, value: &Value, cx: &Context<'_>) -> Judgement {
+        self.judge_into(Report::uncapped(), value, cx)
+    }
+
+    fn judge_into(&self, mut report: Report, value: &Value, cx: &Context<'_>) -> Judgement {
         self.structure.validate(value, cx, &mut report);
         let decoded = match &self.decode {
             Some(decode) if report.is_empty() => match decode(value) {
@@ -202,7 +235,7 @@ impl Contract {
 impl Kind {
     fn run(&self, value: &Value, decoded: Option<&(dyn Any + Send)>, cx: &Context<'_>, report: &mut Report) {
         match self {
-            Self::Rule(rule) if !report.touches(&rule.reads()) => rule.validate(value, cx, report),
+            Self::Rule(rule) => rule.validate_unless_wrong(value, cx, report),
             Self::Custom(check) if !report.touches(&check.reads()) => check.validate(value, cx, report),
             Self::Typed { path, name, check } => {
                 let Some(decoded) = decoded else { return };
@@ -210,7 +243,7 @@ impl Kind {
                     report.push(Violation::new(path.clone(), name, Stage::Check).with_expected(expected));
                 }
             }
-            Self::Rule(_) | Self::Custom(_) => {}
+            Self::Custom(_) => {}
         }
     }
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Attempt, LessonKind, Usage, Verdict, Violation};
+use crate::{Attempt, LessonKind, Usage, Verdict, Violation, is_answered};
 
 /// Why a run gave up, as far as a caller has to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -98,6 +98,12 @@ impl Error {
     /// What all calls together used up.
     pub fn usage(&self) -> Usage {
         self.0.attempts.iter().fold(Usage::default(), |sum, attempt| sum.plus(attempt.usage))
+    }
+
+    /// Returns whether a provider completed an answer, whatever was wrong with it. An answer that the deadline cut off
+    /// does not count: whether its first token came in time is chance.
+    pub fn is_answered(&self) -> bool {
+        is_answered(self.attempts(), self.kind() == ErrorKind::Deadline)
     }
 
     /// The answer that came nearest, if there was a document at all.

@@ -180,6 +180,23 @@ pub struct Attempt {
     pub lesson: Option<Box<Lesson>>,
 }
 
+/// Returns whether a provider completed an answer in one of these calls, whatever was wrong with it.
+///
+/// `late` says that the deadline ended the run. An answer that it cut off does not count then: whether its first token
+/// came in time is chance.
+pub fn is_answered(attempts: &[Attempt], late: bool) -> bool {
+    let is_cut_off = |last: &Attempt| matches!(last.verdict.failure(), Some(Failure::Truncated { .. }));
+    let whole = match attempts.split_last() {
+        Some((last, before)) if late && is_cut_off(last) => before,
+        _ => attempts,
+    };
+    whole.iter().any(|attempt| match &attempt.verdict {
+        Verdict::Accepted => true,
+        Verdict::Cancelled => false,
+        Verdict::Failed { failure } => !matches!(failure, Failure::Fault(_)),
+    })
+}
+
 /// Where an accepted value comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "from", rename_all = "snake_case")]

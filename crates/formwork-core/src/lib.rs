@@ -47,8 +47,10 @@ pub use error::{Best, Error, ErrorKind};
 pub use fault::{Fault, FaultKind};
 pub use feedback::{Feedback, MAX_BYTES, MAX_LINES, MAX_PREVIOUS, Template};
 pub use fit::Fit;
-pub use formwork_json::{Edit, EditKind, JsonPath, Level, PathError, Segment, Span};
-pub use ledger::{Attempt, Cost, Failure, Origin, Outcome, Price, Provenance, Source, Verdict};
+pub use formwork_json::{
+    Edit, EditKind, JsonPath, Level, PathError, PathPattern, PatternStep, Segment, Span,
+};
+pub use ledger::{Attempt, Cost, Failure, Origin, Outcome, Price, Provenance, Source, Verdict, is_answered};
 pub use lesson::{Lesson, LessonKind};
 pub use lift::{Lift, LiftOp, lift};
 pub use lower::{

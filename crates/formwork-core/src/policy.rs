@@ -64,6 +64,8 @@ pub struct Seen<'a> {
     pub attempts: u32,
     /// Answers so far that count, of this target.
     pub attempts_on_target: u32,
+    /// How many targets the plan has.
+    pub targets: usize,
     /// Patches asked for since the last answer that counted.
     pub patches: u32,
     /// Calls that failed in a row, this one included.
@@ -72,10 +74,14 @@ pub struct Seen<'a> {
     pub patchable: &'a [JsonPath],
     /// The same answer came before.
     pub repeated: bool,
+    /// The last answer was a patch that mended nothing.
+    pub stalled: bool,
     /// What the target in use promises.
     pub capabilities: &'a Capabilities,
-    /// What the next target promises, if there is one.
+    /// What the next target promises, if there is one: of those that are left, the one that is in service first.
     pub next: Option<&'a Capabilities>,
+    /// How long it is until the next target is in service, if there is one; zero if it is.
+    pub next_in: Option<Duration>,
     /// How long it is until the deadline, if there is one.
     pub remaining: Option<Duration>,
     /// A number from 0 to 1, drawn from the run's seed: for jitter.
@@ -211,7 +217,7 @@ impl Backoff {
 pub struct Policy {
     /// How many answers may be asked for, over all targets.
     pub attempts: u32,
-    /// How many of them of one target, before the next one is asked.
+    /// How many of them of one target, before the next one is asked (default: an equal share, rounded up).
     pub attempts_per_target: Option<u32>,
     /// How the temperature goes.
     pub temperature: Temperature,
@@ -226,6 +232,9 @@ pub struct Policy {
     /// Whether an answer is accepted in which the limit of tokens cut values off; see [`RetryPolicy::accepts_cut`].
     #[serde(default)]
     pub accept_cut: bool,
+    /// Whether a model that declined, or whose answer a filter removed, is asked again as after wrong content.
+    #[serde(default)]
+    pub ask_after_refusal: bool,
 }
 
 impl Policy {
@@ -240,6 +249,7 @@ impl Policy {
             feedback: Feedback::standard(),
             stop_on_repeat: true,
             accept_cut: false,
+            ask_after_refusal: false,
         }
     }
 
@@ -251,6 +261,7 @@ impl Policy {
             .with_patching(Patching::Never)
             .with_stop_on_repeat(false)
             .with_accept_cut(true)
+            .with_ask_after_refusal(true)
     }
 
     /// The chat client's: `1 + max_retries` whole attempts, a corrective system message, no temperature of its own.
@@ -328,14 +339,33 @@ impl Policy {
         self
     }
 
+    /// Sets whether a model that declined, or whose answer a filter removed, is asked again as after wrong content (default:
+    /// `false`, the next target is asked).
+    #[must_use]
+    pub const fn with_ask_after_refusal(mut self, ask: bool) -> Self {
+        self.ask_after_refusal = ask;
+        self
+    }
+
+    /// How many answers may be asked for of the target in use: what is set, else an equal share.
+    fn share(&self, targets: usize) -> u32 {
+        let targets = u32::try_from(targets.max(1)).unwrap_or(u32::MAX);
+        self.attempts_per_target.unwrap_or_else(|| self.attempts.div_ceil(targets))
+    }
+
     fn after_fault(&self, seen: &Seen<'_>, fault: &Fault) -> Decision {
-        if fault.kind.is_transient()
-            && let Some(wait) = self.backoff.wait(seen.faults, fault.retry_after, seen.draw)
-            && seen.remaining.is_none_or(|remaining| wait < remaining)
-        {
-            return Decision::Repeat { wait, next_target: false };
+        let own = self
+            .backoff
+            .wait(seen.faults, fault.retry_after, seen.draw)
+            .filter(|_| fault.kind.is_transient());
+        let own = own.filter(|wait| seen.remaining.is_none_or(|remaining| *wait < remaining));
+        match (own, seen.next_in) {
+            // Another target that answers sooner is not kept waiting for.
+            (Some(wait), None) => Decision::Repeat { wait, next_target: false },
+            (Some(wait), Some(other)) if wait <= other => Decision::Repeat { wait, next_target: false },
+            (Some(_), Some(other)) => Decision::Repeat { wait: other, next_target: true },
+            _ => Self::next_or_give_up(seen),
         }
-        Self::next_or_give_up(seen)
     }
 
     /// The same call to the next target. Feedback would not help: the content was not at fault.
@@ -350,6 +380,7 @@ impl Policy {
         let patch = |counts| self.ask(seen, Ask::Patch(seen.patchable.to_vec()), counts, false);
         if let Patching::Within(most) = self.patching
             && !seen.patchable.is_empty()
+            && !seen.stalled
             && seen.patches < most
         {
             return patch(false);
@@ -357,8 +388,8 @@ impl Policy {
         if seen.attempts >= self.attempts {
             return Decision::GiveUp;
         }
-        let tired = self.attempts_per_target.is_some_and(|most| seen.attempts_on_target >= most)
-            || self.stop_on_repeat && seen.repeated;
+        let tired =
+            seen.attempts_on_target >= self.share(seen.targets) || self.stop_on_repeat && seen.repeated;
         if tired && (seen.next.is_some() || self.stop_on_repeat && seen.repeated) {
             return match seen.next {
                 Some(_) => self.ask(seen, Ask::Whole, true, true),
@@ -366,7 +397,7 @@ impl Policy {
             };
         }
         match self.patching {
-            Patching::Attempt if !seen.patchable.is_empty() => patch(true),
+            Patching::Attempt if !seen.patchable.is_empty() && !seen.stalled => patch(true),
             _ => self.ask(seen, Ask::Whole, true, false),
         }
     }
@@ -405,7 +436,7 @@ impl RetryPolicy for Policy {
     fn decide(&self, seen: &Seen<'_>) -> Decision {
         match seen.failure {
             Failure::Fault(fault) => self.after_fault(seen, fault),
-            Failure::Refused { .. } => Self::next_or_give_up(seen),
+            Failure::Refused { .. } if !self.ask_after_refusal => Self::next_or_give_up(seen),
             _ => self.after_content(seen),
         }
     }

@@ -1,4 +1,4 @@
-use formwork_json::JsonPath;
+use formwork_json::{JsonPath, PathPattern};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -9,6 +9,11 @@ use crate::{Context, Dependency, Report, Stage, Violation};
 ///
 /// Narrowing is what a closure cannot do: given the values that are known, a rule says which schema makes the rest
 /// right. Patches carry that schema, and a provider in this process keeps to it while decoding.
+///
+/// Paths may have wildcards. A target with a wildcard is every value that it matches, each judged on its own: a wildcard
+/// that an input has in common with the target stands for the same item. Any other wildcard of an input stands for all
+/// items: their sum for a [`Term`], the least of them for [`AtMost`](Self::AtMost), any of them for
+/// [`MemberOf`](Self::MemberOf).
 ///
 /// ```
 /// use formwork_core::{Context, Report, Rule, Term};
@@ -24,6 +29,15 @@ use crate::{Context, Dependency, Report, Stage, Violation};
 /// assert_eq!(report.violations()[0].to_string(), "weightedSum at $.total: expected from 11.5 to 12.5, found 15");
 /// let (path, schema) = rule.narrow(&json!({"net": 10, "tax": 2})).unwrap();
 /// assert_eq!((path.to_string(), schema), ("$.total".to_string(), json!({"minimum": 11.5, "maximum": 12.5})));
+///
+/// let sum = Rule::WeightedSum {
+///     target: "$.total".parse()?,
+///     terms: vec![Term { path: "$.lines[*].total".parse()?, weight: 1.0 }],
+///     tolerance: 0.0,
+/// };
+/// let mut report = Report::default();
+/// sum.validate(&json!({"lines": [{"total": 7}, {"total": 5}], "total": 13}), &Context::EMPTY, &mut report);
+/// assert_eq!(report.violations()[0].to_string(), "weightedSum at $.total: expected from 12 to 12, found 13");
 /// # Ok::<(), formwork_core::PathError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,7 +47,7 @@ pub enum Rule {
     /// A number is the weighted sum of others, within a tolerance (inclusive, in the number's own unit).
     WeightedSum {
         /// The number.
-        target: JsonPath,
+        target: PathPattern,
         /// What it is the sum of.
         terms: Vec<Term>,
         /// The most that it may differ from the unrounded sum.
@@ -42,21 +56,21 @@ pub enum Rule {
     /// A number is not above another.
     AtMost {
         /// The number.
-        target: JsonPath,
+        target: PathPattern,
         /// The other one.
-        limit: JsonPath,
+        limit: PathPattern,
     },
-    /// A value is one of the items of an array.
+    /// A value is one of the items of an array, or one of the values that a path with a wildcard matches.
     MemberOf {
         /// The value.
-        target: JsonPath,
-        /// The array.
-        of: JsonPath,
+        target: PathPattern,
+        /// The array, or a path with a wildcard.
+        of: PathPattern,
     },
     /// A string stands in the text that the answer is about, letter case aside.
     Quoted {
         /// The string.
-        target: JsonPath,
+        target: PathPattern,
     },
 }
 
@@ -64,8 +78,8 @@ pub enum Rule {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Term {
-    /// A number.
-    pub path: JsonPath,
+    /// A number; with a wildcard, all numbers that it matches. Null and missing members of items count as 0.
+    pub path: PathPattern,
     /// What it is multiplied with.
     pub weight: f64,
 }
@@ -81,8 +95,8 @@ impl Rule {
         }
     }
 
-    /// The value that the rule constrains.
-    pub const fn target(&self) -> &JsonPath {
+    /// The values that the rule constrains.
+    pub const fn target(&self) -> &PathPattern {
         match self {
             Self::WeightedSum { target, .. }
             | Self::AtMost { target, .. }
@@ -91,32 +105,94 @@ impl Rule {
         }
     }
 
-    /// The values that it must know to constrain the target.
-    pub fn inputs(&self) -> Vec<JsonPath> {
+    /// Returns all paths of the rule, the target last.
+    pub fn paths(&self) -> Vec<&PathPattern> {
+        let mut paths = self.sources();
+        paths.push(self.target());
+        paths
+    }
+
+    fn sources(&self) -> Vec<&PathPattern> {
         match self {
-            Self::WeightedSum { terms, .. } => terms.iter().map(|term| term.path.clone()).collect(),
-            Self::AtMost { limit, .. } => vec![limit.clone()],
-            Self::MemberOf { of, .. } => vec![of.clone()],
+            Self::WeightedSum { terms, .. } => terms.iter().map(|term| &term.path).collect(),
+            Self::AtMost { limit, .. } => vec![limit],
+            Self::MemberOf { of, .. } => vec![of],
             Self::Quoted { .. } => Vec::new(),
         }
     }
 
-    /// All values that it looks at.
+    /// The values that it must know to constrain the target; the array or object with all of them where a path has a
+    /// wildcard.
+    pub fn inputs(&self) -> Vec<JsonPath> {
+        self.sources().into_iter().map(PathPattern::stem).collect()
+    }
+
+    /// All values that it looks at; the array or object with all of them where a path has a wildcard.
     pub fn reads(&self) -> Vec<JsonPath> {
-        let mut paths = self.inputs();
-        paths.push(self.target().clone());
-        paths
+        self.paths().into_iter().map(PathPattern::stem).collect()
     }
 
     /// The order of generation that narrowing needs, if any.
     pub fn dependency(&self) -> Option<Dependency> {
         let first = self.inputs();
-        (!first.is_empty()).then(|| Dependency { first, then: self.target().clone() })
+        let then = self.target().as_path()?;
+        (!first.is_empty()).then_some(Dependency { first, then })
     }
 
-    /// Reports the target if it breaks the rule. Values that are missing or of another type are the schema's business.
+    /// Returns the rule for one value, where `path` is that of a value that the target matches; `None` where it is not.
+    pub fn at(&self, path: &JsonPath) -> Option<Self> {
+        if !self.target().matches(path) {
+            return None;
+        }
+        let bound = |input: &PathPattern| input.bound(self.target(), path);
+        let target = PathPattern::from(path.clone());
+        Some(match self {
+            Self::WeightedSum { terms, tolerance, .. } => {
+                let terms = terms.iter().map(|term| Term { path: bound(&term.path), weight: term.weight });
+                Self::WeightedSum { target, terms: terms.collect(), tolerance: *tolerance }
+            }
+            Self::AtMost { limit, .. } => Self::AtMost { target, limit: bound(limit) },
+            Self::MemberOf { of, .. } => Self::MemberOf { target, of: bound(of) },
+            Self::Quoted { .. } => Self::Quoted { target },
+        })
+    }
+
+    /// Reports every value of the target that breaks the rule. Values that are missing or of another type are the
+    /// schema's business.
     pub fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
-        let Some(found) = self.target().get(value) else { return };
+        self.validate_where(value, cx, out, |_, _| true);
+    }
+
+    /// Reports every value of the target that breaks the rule, as far as nothing of what the rule reads for it is wrong
+    /// already.
+    pub(crate) fn validate_unless_wrong(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
+        self.validate_where(value, cx, out, |rule, out| !out.touches_any(&rule.paths()));
+    }
+
+    fn validate_where(
+        &self,
+        value: &Value,
+        cx: &Context<'_>,
+        out: &mut Report,
+        is_due: impl Fn(&Self, &Report) -> bool,
+    ) {
+        if !self.target().has_wildcard() {
+            if is_due(self, out) {
+                self.validate_one(value, cx, out);
+            }
+            return;
+        }
+        for (path, _) in self.target().find(value) {
+            if let Some(rule) = self.at(&path).filter(|rule| is_due(rule, out)) {
+                rule.validate_one(value, cx, out);
+            }
+        }
+    }
+
+    /// Reports the one value of a target without wildcards, if it breaks the rule.
+    fn validate_one(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
+        let Some(target) = self.target().as_path() else { return };
+        let Some(found) = target.get(value) else { return };
         let expected = match self {
             Self::WeightedSum { .. } | Self::AtMost { .. } => {
                 let (Some(number), Some((low, high))) = (found.as_f64(), self.range(value)) else { return };
@@ -132,8 +208,8 @@ impl Rule {
                 }
             }
             Self::MemberOf { of, .. } => {
-                let Some(items) = of.get(value).and_then(Value::as_array) else { return };
-                if items.contains(found) {
+                let Some(items) = items(of, value) else { return };
+                if items.contains(&found) {
                     return;
                 }
                 format!("one of the items of {of}")
@@ -146,12 +222,14 @@ impl Rule {
                 "words of the source text".to_owned()
             }
         };
-        let violation = Violation::new(self.target().clone(), self.name(), Stage::Check);
+        let violation = Violation::new(target, self.name(), Stage::Check);
         out.push(violation.with_expected(expected).with_found(found.to_string()));
     }
 
-    /// The schema that makes the target right, given the rest of the document; `None` if too little is known.
+    /// The schema that makes the target right, given the rest of the document; `None` if too little is known, or if the
+    /// target has a wildcard: [`at`](Self::at) gives the rule for one of its values.
     pub fn narrow(&self, known: &Value) -> Option<(JsonPath, Value)> {
+        let target = self.target().as_path()?;
         let schema = match self {
             Self::WeightedSum { .. } | Self::AtMost { .. } => {
                 let (low, high) = self.range(known)?;
@@ -164,10 +242,10 @@ impl Rule {
                 }
                 schema
             }
-            Self::MemberOf { of, .. } => json!({"enum": of.get(known)?.as_array()?}),
+            Self::MemberOf { of, .. } => json!({"enum": items(of, known)?}),
             Self::Quoted { .. } => return None,
         };
-        Some((self.target().clone(), schema))
+        Some((target, schema))
     }
 
     /// Puts what [`narrow`](Self::narrow) gave into the schema of the target: what was tighter before stays, and an
@@ -217,14 +295,37 @@ impl Rule {
     fn range(&self, known: &Value) -> Option<(Option<f64>, Option<f64>)> {
         match self {
             Self::WeightedSum { terms, tolerance, .. } => {
-                let values = terms.iter().map(|term| Some(term.path.get(known)?.as_f64()? * term.weight));
+                let values = terms.iter().map(|term| Some(sum(&term.path, known)? * term.weight));
                 let sum = values.sum::<Option<f64>>()?;
                 Some((Some(tidy(sum - tolerance)), Some(tidy(sum + tolerance))))
             }
-            Self::AtMost { limit, .. } => Some((None, Some(limit.get(known)?.as_f64()?))),
+            Self::AtMost { limit, .. } => {
+                let limits = limit.find(known).into_iter().map(|(_, limit)| limit.as_f64());
+                let limits = limits.collect::<Option<Vec<_>>>()?;
+                Some((None, Some(limits.into_iter().min_by(f64::total_cmp)?)))
+            }
             Self::MemberOf { .. } | Self::Quoted { .. } => None,
         }
     }
+}
+
+/// Returns the sum of the numbers at a path; `None` if it is not known.
+fn sum(path: &PathPattern, known: &Value) -> Option<f64> {
+    if !path.has_wildcard() {
+        return path.stem().get(known)?.as_f64();
+    }
+    path.stem().get(known)?;
+    let found = path.find(known).into_iter().filter(|(_, value)| !value.is_null());
+    found.map(|(_, value)| value.as_f64()).sum()
+}
+
+/// Returns the values that a member is one of: the items of an array, or what a path with a wildcard matches.
+fn items<'v>(of: &PathPattern, known: &'v Value) -> Option<Vec<&'v Value>> {
+    if of.has_wildcard() {
+        of.stem().get(known)?;
+        return Some(of.find(known).into_iter().map(|(_, value)| value).collect());
+    }
+    Some(of.stem().get(known)?.as_array()?.iter().collect())
 }
 
 /// Takes the noise off a binary sum of decimal fractions: `0.1 + 0.2` is `0.3`.
@@ -235,4 +336,105 @@ fn tidy(number: f64) -> f64 {
 /// A JSON number without a needless fraction.
 fn number(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pattern(text: &str) -> PathPattern {
+        text.parse().unwrap()
+    }
+
+    fn term(path: &str, weight: f64) -> Term {
+        Term { path: pattern(path), weight }
+    }
+
+    fn found(rule: &Rule, value: &Value) -> Vec<String> {
+        let mut report = Report::default();
+        rule.validate(value, &Context { source: "Ada and Bob", data: &Value::Null }, &mut report);
+        report.violations().iter().map(|violation| violation.path.to_string()).collect()
+    }
+
+    #[test]
+    fn each_value_of_a_wildcard_is_judged_on_its_own_item() {
+        let most = Rule::AtMost { target: pattern("$.lines[*].low"), limit: pattern("$.lines[*].high") };
+        let value = json!({"lines": [{"low": 1, "high": 2}, {"low": 3, "high": 2}, {"low": 9}, {"low": 5, "high": 4}]});
+        assert_eq!(found(&most, &value), ["$.lines[1].low", "$.lines[3].low"]);
+        let least = Rule::AtMost { target: pattern("$.first"), limit: pattern("$.lines[*].high") };
+        assert_eq!(found(&least, &json!({"first": 3, "lines": [{"high": 4}, {"high": 2}]})), ["$.first"]);
+        let member = Rule::MemberOf { target: pattern("$.picks[*]"), of: pattern("$.offers[*].id") };
+        let value = json!({"picks": ["a", "c"], "offers": [{"id": "a"}, {"id": "b"}]});
+        assert_eq!(found(&member, &value), ["$.picks[1]"]);
+        let quoted = Rule::Quoted { target: pattern("$.people[*].name") };
+        assert_eq!(
+            found(&quoted, &json!({"people": [{"name": "ada"}, {"name": "Eve"}]})),
+            ["$.people[1].name"]
+        );
+    }
+
+    #[test]
+    fn nothing_is_said_of_what_is_not_there() {
+        let sum = |target: &str, path: &str| Rule::WeightedSum {
+            target: pattern(target),
+            terms: vec![term(path, 1.0)],
+            tolerance: 0.0,
+        };
+        let rule = sum("$.total", "$.lines[*].total");
+        for (value, wrong) in [
+            (json!({"total": 3}), false),
+            (json!({"total": 3, "lines": []}), true),
+            (json!({"total": 0, "lines": []}), false),
+            (json!({"total": 3, "lines": [{"total": 3}, {}, {"total": null}]}), false),
+            (json!({"total": 3, "lines": [{"total": "3"}]}), false),
+            (json!({"lines": [{"total": 3}]}), false),
+        ] {
+            assert_eq!(!found(&rule, &value).is_empty(), wrong, "{value}");
+        }
+        assert!(rule.dependency().is_some_and(|order| order.first == [pattern("$.lines").stem()]));
+        assert_eq!(sum("$.lines[*].total", "$.lines[*].net").dependency(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_sum_is_that_of_all_items_and_what_is_narrowed_passes(
+            totals in proptest::collection::vec(-1_000i64..1_000, 0..100),
+            off in -3i64..=3,
+        ) {
+            let rule = Rule::WeightedSum {
+                target: pattern("$.total"),
+                terms: vec![term("$.lines[*].total", 1.0)],
+                tolerance: 1.0,
+            };
+            let lines: Vec<_> = totals.iter().map(|total| json!({"total": total})).collect();
+            let sum: i64 = totals.iter().sum();
+            let value = json!({"lines": lines, "total": sum + off});
+            prop_assert_eq!(found(&rule, &value).is_empty(), off.abs() <= 1);
+            let (path, schema) = rule.narrow(&value).unwrap();
+            prop_assert_eq!((path.to_string(), schema), ("$.total".to_owned(), json!({"minimum": sum - 1, "maximum": sum + 1})));
+        }
+
+        #[test]
+        fn the_rule_of_one_item_is_the_rule_of_all(lines in proptest::collection::vec((0i64..9, 0i64..9), 0..20)) {
+            let rule = Rule::WeightedSum {
+                target: pattern("$.lines[*].gross"),
+                terms: vec![term("$.lines[*].net", 1.0), term("$.tax", 1.0)],
+                tolerance: 0.0,
+            };
+            let items: Vec<_> = lines.iter().map(|(net, gross)| json!({"net": net, "gross": gross})).collect();
+            let value = json!({"lines": items, "tax": 2});
+            let wrong: Vec<_> = (0..lines.len())
+                .filter(|nth| lines[*nth].1 != lines[*nth].0 + 2)
+                .map(|nth| format!("$.lines[{nth}].gross"))
+                .collect();
+            prop_assert_eq!(found(&rule, &value), wrong);
+            for nth in 0..lines.len() {
+                let path: JsonPath = format!("$.lines[{nth}].gross").parse().unwrap();
+                let (at, schema) = rule.at(&path).unwrap().narrow(&value).unwrap();
+                prop_assert_eq!((at, schema["minimum"].as_i64()), (path, Some(lines[nth].0 + 2)));
+            }
+        }
+    }
 }

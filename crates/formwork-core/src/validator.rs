@@ -1,6 +1,6 @@
 use std::fmt;
 
-use formwork_json::JsonPath;
+use formwork_json::{JsonPath, PathPattern};
 use serde_json::Value;
 
 use crate::Report;
@@ -67,6 +67,13 @@ pub trait Structure: Validator {
     ///
     /// Where the schema has variants, the one that `document` chose counts.
     fn subschema(&self, path: &JsonPath, document: &Value) -> Option<Value>;
+
+    /// Returns why no value of the schema can have anything at this place, with the nearest place that there is; `None`
+    /// if one can, or if that is not known (the default).
+    fn missing(&self, place: &PathPattern) -> Option<String> {
+        let _ = place;
+        None
+    }
 }
 
 impl fmt::Debug for dyn Validator {

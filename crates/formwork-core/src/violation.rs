@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use formwork_json::{JsonPath, Segment, Span};
+use formwork_json::{JsonPath, PathPattern, Segment, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -315,11 +315,12 @@ impl JsonSchema for Violation {
 
 /// Where validators put what they find.
 ///
-/// It keeps at most [`Report::CAP`] violations: an answer with more is rejected as surely, and neither the model nor
-/// the developer reads on.
+/// It keeps at most [`Report::CAP`] violations unless it is [`uncapped`](Report::uncapped): an answer with more is rejected
+/// as surely, and the model does not read on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     violations: Vec<Violation>,
+    is_uncapped: bool,
     left_out: usize,
     soft: bool,
 }
@@ -327,7 +328,7 @@ pub struct Report {
 impl Extend<Violation> for Report {
     fn extend<I: IntoIterator<Item = Violation>>(&mut self, violations: I) {
         let mut violations = violations.into_iter();
-        let room = Self::CAP.saturating_sub(self.violations.len());
+        let room = self.room();
         let soft = self.soft;
         let kept = violations.by_ref().take(room);
         self.violations.extend(kept.map(|violation| if soft { violation.as_warning() } else { violation }));
@@ -339,9 +340,18 @@ impl Report {
     /// The most violations that are kept.
     pub const CAP: usize = 64;
 
+    /// Returns a report that keeps every violation, for people who correct a document.
+    pub fn uncapped() -> Self {
+        Self { is_uncapped: true, ..Self::default() }
+    }
+
+    fn room(&self) -> usize {
+        if self.is_uncapped { usize::MAX } else { Self::CAP.saturating_sub(self.violations.len()) }
+    }
+
     /// Adds a violation.
     pub fn push(&mut self, violation: Violation) {
-        if self.violations.len() < Self::CAP {
+        if self.room() > 0 {
             self.violations.push(if self.soft { violation.as_warning() } else { violation });
         } else {
             self.left_out += 1;
@@ -372,6 +382,12 @@ impl Report {
         errors().any(|violation| {
             paths.iter().any(|path| violation.path.is_within(path) || path.is_within(&violation.path))
         })
+    }
+
+    /// Whether something at, below or above one of these places is an error.
+    pub(crate) fn touches_any(&self, places: &[&PathPattern]) -> bool {
+        let errors = self.violations.iter().filter(|violation| violation.severity == Severity::Error);
+        errors.into_iter().any(|violation| places.iter().any(|place| place.touches(&violation.path)))
     }
 
     /// Makes what is pushed from now on a warning, or an error again.

@@ -174,6 +174,11 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self.contract(|contract| Ok(contract.with_rule(rule)))
     }
 
+    /// Adds rules that the answer keeps to, for example those of a file.
+    pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        rules.into_iter().fold(self, Self::with_rule)
+    }
+
     /// And the answer passes a validator: a type of your own, or a closure
     /// `|value: &Value, cx: &Context<'_>, out: &mut Report|`.
     pub fn with_check(self, check: impl Validator + 'static) -> Self {
@@ -243,11 +248,12 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
     ///
     /// # Errors
     /// [`ErrorKind::Schema`] if the schema cannot be used, or by no target; [`ErrorKind::Config`] without targets, for a
-    /// target without a dialect, for an example that breaks the contract (the message names the path), and for settings
-    /// that exclude each other.
+    /// target without a dialect, for an example that breaks the contract (the message names the path), for a rule or check
+    /// on a path that the schema cannot have (the message names the nearest one), and for settings that exclude each other.
     pub fn build(self) -> Result<Extractor<T>, Error> {
         let policy = self.policy()?;
         let contract = self.contract?;
+        contract.check_paths()?;
         let examples = checked(&contract, self.examples, &self.data)?;
         let targets = self.backends.iter().map(Backend::target).collect();
         let mut plan = Plan::new(contract, targets).with_policy(policy);

@@ -26,9 +26,12 @@ pub(crate) async fn make(
     call: &Call,
     interrupt: &mut Interrupt<'_>,
     audience: &Audience<'_>,
-) -> Result<Result<Heard, Fault>, Interruption> {
+) -> Result<Result<Heard, (Fault, Usage)>, Interruption> {
     let mut completion = Completion::new("");
     let result = listen(provider, call, interrupt, audience, &mut completion).await;
+    // What arrived of an answer was paid for, whatever became of it.
+    let arrived = completion.text.len() + completion.reasoning.len();
+    let usage = if arrived > 0 { Usage::estimate(call, arrived) } else { Usage::default() };
     let is_late = match &result {
         Err(interruption) => *interruption == Interruption::Late,
         Ok(Err(fault)) => {
@@ -37,14 +40,14 @@ pub(crate) async fn make(
         Ok(Ok(_)) => false,
     };
     if is_late && !completion.text.is_empty() {
-        let usage = Usage::estimate(call, completion.text.len() + completion.reasoning.len());
         let completion = completion.with_finish(Finish::Length).with_usage(usage);
         return Ok(Ok(Heard { completion, stopped: None }));
     }
     match result {
-        Ok(heard) => Ok(heard.map(|stopped| Heard { completion, stopped })),
+        Ok(heard) => Ok(heard.map(|stopped| Heard { completion, stopped }).map_err(|fault| (fault, usage))),
         Err(Interruption::Late) => {
-            Ok(Err(Fault::new(FaultKind::Timeout, "the deadline passed before the answer began")))
+            let fault = Fault::new(FaultKind::Timeout, "the deadline passed before the answer began");
+            Ok(Err((fault, usage)))
         }
         Err(Interruption::Cancelled) => Err(Interruption::Cancelled),
     }

@@ -1,10 +1,11 @@
 use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::{
-    Call, CallId, Clock, Consult, Context, Cost, Error, ErrorKind, Event, JsonPath, LessonKind, Misuse,
-    Origin, Outcome, Plan, Run, Severity, SharedProvider, Stage, Step, Verdict, Violation,
+    Call, CallId, Clock, Consult, Context, Cost, Error, ErrorKind, Event, Failure, JsonPath, LessonKind,
+    Outcome, Plan, Run, Severity, SharedProvider, Stage, Step, Verdict, Violation,
 };
 use serde_json::Value;
 use tracing::Instrument as _;
@@ -151,10 +152,12 @@ impl Driver {
     ) -> Result<Outcome<Value>, Error> {
         let span = trace::span(plan);
         let audience = Audience::new(&self.observers, tap);
-        let ride = Ride { driver: self, plan, cancel, audience, again: false, warnings: Vec::new() };
+        let ride = Ride { driver: self, plan, cancel, audience, again: false };
         let run = run
             .with_start_rungs(self.memory.start_rungs(plan, self.clock.now()))
-            .with_bounded(self.memory.bounded(plan));
+            .with_bounded(self.memory.bounded(plan))
+            .with_out_of_service(self.memory.out_of_service(plan, self.clock.now()))
+            .with_jitter(RandomState::new().hash_one("jitter"));
         let result = ride.finish(run).instrument(span.clone()).await;
         trace::record(&span, &result);
         result
@@ -180,21 +183,14 @@ struct Ride<'a> {
     audience: Audience<'a>,
     /// The last answer was not accepted, and what is asked next is not told yet.
     again: bool,
-    /// What the validators found in the last value that does not reject it.
-    warnings: Vec<Violation>,
 }
 
 impl Ride<'_> {
     async fn finish(mut self, mut run: Run) -> Result<Outcome<Value>, Error> {
-        let mut result = match self.steps(&mut run).await {
+        let result = match self.steps(&mut run).await {
             Ok(()) => run.finish(),
             Err(error) => Err(error),
         };
-        if let Ok(outcome) = &mut result
-            && outcome.origin != Origin::Fallback
-        {
-            outcome.warnings.append(&mut self.warnings);
-        }
         self.audience.tell(|observer, run| observer.done(run, &result));
         result
     }
@@ -205,12 +201,19 @@ impl Ride<'_> {
             let message = format!("the plan has {targets} targets and the driver {providers} providers");
             return Err(Error::new(ErrorKind::Config, message));
         }
+        let now = self.driver.clock.now();
+        for (target, until) in
+            self.driver.memory.out_of_service(self.plan, now).iter().filter(|_| targets > 1)
+        {
+            let (name, wait) = (self.target(*target), until.since(now));
+            self.audience.tell(|observer, id| observer.skipping(id, name, wait));
+        }
         loop {
             let now = self.driver.clock.now();
             if self.cancel.is_cancelled() && !run.is_done() {
-                return run.on(self.plan, now, Event::Cancelled).map_err(misused);
+                return run.on(self.plan, now, Event::Cancelled).map_err(Error::from);
             }
-            match run.step(self.plan, now) {
+            match run.step(self.plan, now)? {
                 Step::Done => return Ok(()),
                 Step::Wait { until } => {
                     let wait = until.since(now);
@@ -258,13 +261,20 @@ impl Ride<'_> {
         let heard = make(provider.as_ref(), call, &mut interrupt, &self.audience).await;
         let event = match heard {
             Ok(Ok(Heard { completion, stopped })) => Event::Answered { id, completion, stopped },
-            Ok(Err(fault)) => Event::Failed { id, fault },
+            Ok(Err((fault, usage))) => Event::Failed { id, fault, usage },
             Err(Interruption::Cancelled | Interruption::Late) => Event::Cancelled,
         };
         self.report(run, event)?;
         let Some(attempt) = run.ledger().last() else { return Ok(()) };
         if let Some(reservation) = reservation {
             reservation.settle(attempt.cost);
+        }
+        match &attempt.verdict {
+            Verdict::Failed { failure: Failure::Fault(fault) } => {
+                self.driver.memory.failed(self.plan, target, fault, attempt.ended);
+            }
+            Verdict::Cancelled => {}
+            _ => self.driver.memory.answered(self.plan, target),
         }
         if let Some(lesson) = &attempt.lesson {
             self.driver.memory.learn(self.plan, lesson, attempt.ended);
@@ -299,11 +309,10 @@ impl Ride<'_> {
         if let Some(budget) = &self.driver.budget {
             budget.spend(spent);
         }
-        let (violations, warnings) =
-            violations.into_iter().partition::<Vec<_>, _>(|violation| violation.severity == Severity::Error);
-        self.warnings = warnings;
-        self.again = !violations.is_empty();
-        self.audience.tell(|observer, id| observer.consulted(id, who, &violations, value.as_ref()));
+        let errors: Vec<Violation> =
+            violations.iter().filter(|violation| violation.severity == Severity::Error).cloned().collect();
+        self.again = !errors.is_empty();
+        self.audience.tell(|observer, id| observer.consulted(id, who, &errors, value.as_ref()));
         self.audience.pause().await;
         self.report(run, Event::Consulted { id, violations, spent, value })
     }
@@ -344,7 +353,7 @@ impl Ride<'_> {
     }
 
     fn report(&self, run: &mut Run, event: Event) -> Result<(), Error> {
-        run.on(self.plan, self.driver.clock.now(), event).map_err(misused)
+        run.on(self.plan, self.driver.clock.now(), event).map_err(Error::from)
     }
 
     fn tell_next(&mut self, run: &Run, wait: Duration) {
@@ -360,9 +369,4 @@ impl Ride<'_> {
     fn target(&self, index: usize) -> &str {
         self.plan.targets().nth(index).unwrap_or_default()
     }
-}
-
-/// The driver answers each step once, so what is left is a plan that the run does not belong to.
-fn misused(misuse: Misuse) -> Error {
-    Error::new(ErrorKind::Config, misuse.to_string())
 }

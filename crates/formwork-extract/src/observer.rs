@@ -48,6 +48,9 @@ pub trait Observer: Send + Sync {
     /// The run waits before it goes on.
     fn waiting(&self, run: RunId, wait: Duration) {}
 
+    /// A target is left out for so long, because earlier runs found it out of service and there is another one.
+    fn skipping(&self, run: RunId, target: &str, wait: Duration) {}
+
     /// Async validators or the fallback are asked.
     fn consulting(&self, run: RunId, who: Consult, candidate: &Value) {}
 
@@ -73,6 +76,9 @@ impl<O: Observer + ?Sized> Observer for Arc<O> {
     }
     fn waiting(&self, run: RunId, wait: Duration) {
         (**self).waiting(run, wait);
+    }
+    fn skipping(&self, run: RunId, target: &str, wait: Duration) {
+        (**self).skipping(run, target, wait);
     }
     fn consulting(&self, run: RunId, who: Consult, candidate: &Value) {
         (**self).consulting(run, who, candidate);

@@ -122,19 +122,21 @@ impl JsonPath {
     /// Those of `out`.
     pub fn write_to(&self, out: &mut impl fmt::Write) -> fmt::Result {
         out.write_char('$')?;
-        for segment in &self.0 {
-            match segment {
-                Segment::Key(name) if is_shorthand(name) => {
-                    out.write_char('.')?;
-                    out.write_str(name)?;
-                }
-                Segment::Key(name) => {
-                    write!(out, "['{}']", name.replace('\\', "\\\\").replace('\'', "\\'"))?;
-                }
-                Segment::Index(index) => write!(out, "[{index}]")?,
-            }
+        self.0.iter().try_for_each(|segment| write_segment(segment, out))
+    }
+}
+
+/// Writes one step as RFC 9535 does.
+pub(crate) fn write_segment(segment: &Segment, out: &mut impl fmt::Write) -> fmt::Result {
+    match segment {
+        Segment::Key(name) if is_shorthand(name) => {
+            out.write_char('.')?;
+            out.write_str(name)
         }
-        Ok(())
+        Segment::Key(name) => {
+            write!(out, "['{}']", name.replace('\\', "\\\\").replace('\'', "\\'"))
+        }
+        Segment::Index(index) => write!(out, "[{index}]"),
     }
 }
 
@@ -194,7 +196,7 @@ impl FromStr for JsonPath {
 }
 
 /// Splits the first step off a path's tail.
-fn segment(rest: &str) -> Option<(Segment, &str)> {
+pub(crate) fn segment(rest: &str) -> Option<(Segment, &str)> {
     if let Some(after) = rest.strip_prefix('.') {
         let end = after.find(['.', '[']).unwrap_or(after.len());
         let (name, tail) = after.split_at(end);

@@ -28,7 +28,7 @@ pub enum Api {
 /// use formwork_ollama::{Config, Ollama};
 ///
 /// let config: Config = serde_json::from_str(r#"{"model": "qwen3:8b", "keep_alive": "30m"}"#).unwrap();
-/// assert_eq!((config.base_url.as_str(), config.probe), ("http://127.0.0.1:11434", true));
+/// assert_eq!((config.base_url.as_str(), config.probe), ("http://127.0.0.1:11434", false));
 /// let _: Ollama = config.wire();
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,8 +67,10 @@ pub struct Config {
     /// Whether answers are streamed.
     #[serde(default = "yes")]
     pub stream: bool,
-    /// Whether the server is asked first what it can do; that loads the model and costs up to two short calls.
-    #[serde(default = "yes")]
+    /// Whether the server is asked first what it can do (default: no). That loads the model and costs up to four short
+    /// calls, which count with the first call that follows. What was found is kept on disk until the server's version,
+    /// the model or this section changes.
+    #[serde(default)]
     pub probe: bool,
 }
 
@@ -86,7 +88,7 @@ impl Config {
             think: None,
             options: Map::new(),
             stream: true,
-            probe: true,
+            probe: false,
         }
     }
 

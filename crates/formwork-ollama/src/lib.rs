@@ -63,5 +63,5 @@ mod values;
 pub use admin::{Admin, Model, ModelDetails, PullProgress};
 pub use config::{Api, Config, DEFAULT_URL, base_url_of_host};
 pub use ollama::Ollama;
-pub use probe::Probed;
+pub use probe::{Identity, Probed};
 pub use values::{KeepAlive, Think};

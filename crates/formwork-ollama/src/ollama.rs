@@ -6,7 +6,7 @@ use formwork_wire::{Auth, Bytes, Decoder, Transport, Wire};
 use serde_json::{Map, Value};
 
 use crate::answer::{self, Asked};
-use crate::probe::{self, Probed};
+use crate::probe::{self, Identity, Probed};
 use crate::{Api, KeepAlive, Think, fault, request};
 
 /// The native protocol of Ollama for one model.
@@ -140,13 +140,23 @@ impl Ollama {
     /// Asks the server what it is and what it enforces; [`probe`](Wire::probe) is this without the report.
     ///
     /// It costs a GET of `/api/version`, a POST of `/api/show`, and one call of at most 16 tokens that shows whether a
-    /// schema is enforced; if it is not, another one for `format: "json"`. The model is loaded for it, which may take
-    /// minutes. A model whose format has no enforcement in Ollama (MLX, safetensors) is not called at all.
+    /// schema is enforced; if it is not, another one for `format: "json"`. A model that thinks is tried without thinking
+    /// first and then as it is, with at most 512 tokens: what is verified is what calls are made with. The model is loaded
+    /// for it, which may take minutes. A model whose format has no enforcement in Ollama (MLX, safetensors) is not called
+    /// at all.
     ///
     /// # Errors
     /// A [`Fault`], if the server is not there, or the model not on it.
     pub async fn examine(&self, transport: &dyn Transport) -> Result<Probed, Fault> {
         probe::examine(self, transport).await
+    }
+
+    /// Returns the server's version and the model's digest, for two GETs; `None` if the server does not say both.
+    ///
+    /// # Errors
+    /// A [`Fault`], if the server is not there.
+    pub async fn identity(&self, transport: &dyn Transport) -> Result<Option<Identity>, Fault> {
+        probe::identity(self, transport).await
     }
 
     fn asked(&self, call: &Call) -> Asked {

@@ -75,9 +75,9 @@ impl CrossCheck {
     /// The check as a rule of the contract.
     pub fn rule(&self) -> Rule {
         let breakdown = JsonPath::root().key("scoreBreakdown");
-        let terms = self.weights().map(|(name, weight)| Term { path: breakdown.clone().key(name), weight });
+        let terms = self.weights().map(|(name, weight)| Term { path: breakdown.key(name).into(), weight });
         Rule::WeightedSum {
-            target: JsonPath::root().key("score"),
+            target: JsonPath::root().key("score").into(),
             terms: terms.into(),
             tolerance: self.tolerance,
         }

@@ -1,15 +1,20 @@
 //! From criteria to a result. Pure.
 
-use crate::{Criterion, CriterionResult, Indeterminate, ReviewPrice, ReviewResult, Verdict};
+use crate::{Criterion, CriterionResult, GenerationError, Indeterminate, ReviewPrice, ReviewResult, Verdict};
 
-/// The result of these criteria, each with what came of it.
-pub(crate) fn aggregate(results: Vec<(&Criterion, CriterionResult)>, price: ReviewPrice) -> ReviewResult {
+/// Returns the review of these criteria, each with its result; `error` says why it could not be carried out, if so.
+pub(crate) fn aggregate(
+    results: Vec<(&Criterion, CriterionResult)>,
+    error: Option<GenerationError>,
+    price: ReviewPrice,
+) -> ReviewResult {
     let mut review = ReviewResult {
-        pass: true,
+        pass: error.is_none(),
         issues: Vec::new(),
         suggested_fixes: Vec::new(),
         indeterminate: Vec::new(),
         criteria_results: Vec::new(),
+        error,
         price,
     };
     for (criterion, mut result) in results {
@@ -51,6 +56,7 @@ pub(crate) fn undecided(criterion: &Criterion, reason: Indeterminate, why: Strin
 
 #[cfg(test)]
 mod tests {
+    use formwork_core::{Error, ErrorKind};
     use proptest::prelude::*;
 
     use super::*;
@@ -62,15 +68,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_passes_unless_something_failed(verdicts in verdicts()) {
+        fn it_passes_if_it_was_carried_out_and_nothing_failed(verdicts in verdicts(), carried_out in any::<bool>()) {
             let criterion = Criterion::new("a", "b");
             let results = verdicts.iter().map(|verdict| {
                 let result = undecided(&criterion, Indeterminate::Tied, String::new());
                 (&criterion, CriterionResult { verdict: *verdict, ..result })
             });
-            let review = aggregate(results.collect(), ReviewPrice::default());
+            let error = Error::new(ErrorKind::Unavailable, "no judge");
+            let error = (!carried_out).then(|| GenerationError::from(&error));
+            let review = aggregate(results.collect(), error, ReviewPrice::default());
             let of = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
-            prop_assert_eq!(review.pass, of(Verdict::Fail) == 0);
+            prop_assert_eq!(review.pass, carried_out && of(Verdict::Fail) == 0);
+            prop_assert_eq!(review.passes(false), review.pass);
+            prop_assert_eq!(review.passes(true), review.pass && of(Verdict::Indeterminate) == 0);
             prop_assert_eq!(review.issues.len(), of(Verdict::Fail));
             prop_assert_eq!(review.suggested_fixes.len(), of(Verdict::Fail));
             prop_assert_eq!(review.indeterminate.len(), of(Verdict::Indeterminate));

@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use crate::generation::Generate;
 use crate::review::Review;
-use crate::{Critique, GenerationError, GenerationInput, GenerationResult, Material, ReviewRubric};
+use crate::{Critique, GenerationInput, GenerationResult, Material, ReviewResult, ReviewRubric};
 
 /// What [`generate_with_review`] may do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -16,7 +16,8 @@ pub struct GenerateOptions {
 /// [`retry_once`](GenerateOptions::retry_once) is set.
 ///
 /// A generation that failed is not reviewed. If the second one fails, the first answer and its review come back with the
-/// error, and `retried` all the same. If a review cannot be made, the answer comes back without one, with the error.
+/// error, and `retried` all the same. A review that cannot be carried out is one that failed: its
+/// [`error`](crate::ReviewResult::error) says why, and nothing is generated once more because of it.
 ///
 /// ```
 /// use formwork_review::{
@@ -55,7 +56,7 @@ pub async fn generate_with_review<T: DeserializeOwned>(
     let first = generator.generate(&input, schema).await;
     let first = reviewed(reviewer, &input, rubric, first).await;
     let critique = match &first.review {
-        Some(review) if options.retry_once && !review.pass => {
+        Some(review) if options.retry_once && !review.pass && review.error.is_none() => {
             Critique { issues: review.issues.clone(), suggestions: review.suggested_fixes.clone() }
         }
         _ => return first.decoded(),
@@ -66,7 +67,8 @@ pub async fn generate_with_review<T: DeserializeOwned>(
     let mut result = if failed {
         GenerationResult { error: second.error, ..first.clone() }
     } else {
-        reviewed(reviewer, &again, rubric, GenerationResult { attempts: Vec::new(), ..second.clone() }).await
+        let second = GenerationResult { first_review: first.review.clone(), ..second.clone() };
+        reviewed(reviewer, &again, rubric, second).await
     };
     result.retried = true;
     result.attempts = first.attempts.into_iter().chain(second.attempts).collect();
@@ -75,7 +77,7 @@ pub async fn generate_with_review<T: DeserializeOwned>(
     result.decoded()
 }
 
-/// The same with its review.
+/// Returns the generation with the review of its data.
 async fn reviewed(
     reviewer: &dyn Review,
     input: &GenerationInput,
@@ -84,9 +86,7 @@ async fn reviewed(
 ) -> GenerationResult {
     let Some(data) = result.data.as_ref().filter(|_| result.success) else { return result };
     let material = Material { output: data.clone(), task: input.prompt.clone(), data: input.data.clone() };
-    match reviewer.review(material, rubric).await {
-        Ok(review) => result.review = Some(review),
-        Err(error) => result.error = Some(GenerationError::from(&error)),
-    }
+    let review = reviewer.review(material, rubric).await;
+    result.review = Some(review.unwrap_or_else(|error| ReviewResult::not_carried_out(&error)));
     result
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use tracing::info_span;
 
 use crate::quote::line;
-use crate::{Agent, ReviewResult};
+use crate::{Agent, ReviewPrice, ReviewResult};
 
 /// What is generated from.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,12 +49,15 @@ pub struct GenerationResult<T = Value> {
     /// The answer; it satisfies the schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<T>,
-    /// Why there is none, or why it could not be reviewed or generated again.
+    /// Why there is none, or why it could not be generated again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<GenerationError>,
-    /// The review of the data, if there was one.
+    /// The review of the data, if there is a rubric; [`ReviewResult::error`] says why one could not be carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewResult>,
+    /// The review that the first answer failed, where the data is the second answer. Its price is its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_review: Option<ReviewResult>,
     /// Whether it was generated once more, with the critique.
     #[serde(default)]
     pub retried: bool,
@@ -76,6 +79,9 @@ pub struct GenerationError {
     /// What was wrong with the last answer, if there was one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<Violation>,
+    /// Whether a model completed an answer before; see [`Error::is_answered`].
+    #[serde(default)]
+    pub answered: bool,
 }
 
 impl GenerationInput {
@@ -141,6 +147,7 @@ impl<T> GenerationResult<T> {
             data: None,
             error: Some(error.into()),
             review: None,
+            first_review: None,
             retried: false,
             attempts: error.attempts().to_vec(),
             usage: error.usage(),
@@ -152,25 +159,37 @@ impl<T> GenerationResult<T> {
     pub fn retries(&self) -> u32 {
         self.attempts.iter().map(|attempt| attempt.attempt.saturating_sub(1)).max().unwrap_or_default()
     }
+
+    /// Returns what all reviews cost together: that of the data, and that of a first answer that failed it.
+    pub fn review_price(&self) -> ReviewPrice {
+        let reviews = self.first_review.iter().chain(&self.review);
+        reviews.fold(ReviewPrice::default(), |sum, review| sum.plus(review.price))
+    }
 }
 
 impl GenerationResult<Value> {
     /// The same with the data as a type.
     pub fn decoded<T: DeserializeOwned>(self) -> GenerationResult<T> {
-        let Self { success, data, error, review, retried, attempts, usage, cost } = self;
+        let Self { success, data, error, review, first_review, retried, attempts, usage, cost } = self;
         let (data, wrong) = match data.as_ref().map(decode).transpose() {
             Ok(data) => (data, None),
             Err(wrong) => (None, Some(wrong)),
         };
         let error = wrong.map_or(error, |wrong| {
             let message = format!("the answer satisfies the schema and is none of the type: {wrong}");
-            Some(GenerationError { kind: ErrorKind::Rejected, message, violations: Vec::new() })
+            Some(GenerationError {
+                kind: ErrorKind::Rejected,
+                message,
+                violations: Vec::new(),
+                answered: true,
+            })
         });
         GenerationResult {
             success: success && data.is_some(),
             data,
             error,
             review,
+            first_review,
             retried,
             attempts,
             usage,
@@ -187,6 +206,7 @@ impl From<Outcome<Value>> for GenerationResult<Value> {
             data: Some(value),
             error: None,
             review: None,
+            first_review: None,
             retried: false,
             attempts,
             usage,
@@ -199,7 +219,7 @@ impl From<&Error> for GenerationError {
     fn from(error: &Error) -> Self {
         let last = error.attempts().iter().rev().find_map(|attempt| attempt.verdict.failure());
         let violations = last.map(|failure| failure.violations().to_vec()).unwrap_or_default();
-        Self { kind: error.kind(), message: error.to_string(), violations }
+        Self { kind: error.kind(), message: error.to_string(), violations, answered: error.is_answered() }
     }
 }
 

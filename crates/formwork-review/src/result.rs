@@ -2,10 +2,13 @@ use formwork_core::{Cost, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::GenerationError;
+
 /// What a review came to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReviewResult {
-    /// Whether no criterion failed. Indeterminate ones fail nothing.
+    /// Whether the review was carried out and no criterion failed. Indeterminate criteria alone fail nothing; see
+    /// [`passes`](Self::passes) for gates that are stricter.
     pub pass: bool,
     /// The criteria that failed, and why: `id: description (reasoning)`.
     pub issues: Vec<String>,
@@ -16,9 +19,34 @@ pub struct ReviewResult {
     /// Each criterion, in the rubric's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria_results: Vec<CriterionResult>,
+    /// Why the review could not be carried out: the judge could not be reached, the time was over, or the judge gave no
+    /// usable answer about a criterion. `pass` is `false` then. Absent if every criterion was judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<GenerationError>,
     /// What the review cost.
     #[serde(default)]
     pub price: ReviewPrice,
+}
+
+impl ReviewResult {
+    /// Returns a review that could not be carried out at all, for this reason.
+    pub fn not_carried_out(error: impl Into<GenerationError>) -> Self {
+        Self {
+            pass: false,
+            issues: Vec::new(),
+            suggested_fixes: Vec::new(),
+            indeterminate: Vec::new(),
+            criteria_results: Vec::new(),
+            error: Some(error.into()),
+            price: ReviewPrice::default(),
+        }
+    }
+
+    /// Returns whether a gate lets the output through. `strict` gates, for CI, let nothing through that has an
+    /// indeterminate criterion; the others do.
+    pub const fn passes(&self, strict: bool) -> bool {
+        self.pass && !(strict && !self.indeterminate.is_empty())
+    }
 }
 
 /// One criterion of a review.
@@ -71,8 +99,10 @@ pub enum Indeterminate {
     Contradiction,
     /// The votes are tied.
     Tied,
-    /// The model gave no usable answer, or declined.
+    /// The model gave no usable answer, or declined. The review was not carried out then.
     NoAnswer,
+    /// No model could be asked: it cannot be reached, or the time is over. The review was not carried out then.
+    NotReviewed,
 }
 
 impl Indeterminate {
@@ -85,6 +115,7 @@ impl Indeterminate {
             Self::Contradiction => "the judge contradicts itself",
             Self::Tied => "the votes are tied",
             Self::NoAnswer => "the judge gave no usable answer",
+            Self::NotReviewed => "the judge could not be asked",
         }
     }
 }

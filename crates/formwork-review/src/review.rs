@@ -1,15 +1,18 @@
 use async_trait::async_trait;
 use formwork_core::{Attempt, Cost, Error, ErrorKind, Outcome, Usage};
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use futures_util::{StreamExt as _, stream};
 use serde_json::{Map, Value};
 use tracing::info_span;
 
 use crate::aggregate::{aggregate, undecided};
 use crate::answer::{self, contract, question};
 use crate::decide::decide;
-use crate::quote::MOST;
+use crate::quote::{MOST, line};
 use crate::votes::{Vote, count, is_settled};
-use crate::{Agent, Criterion, CriterionResult, Indeterminate, ReviewPrice, ReviewResult, ReviewRubric};
+use crate::{
+    Agent, Criterion, CriterionResult, GenerationError, Indeterminate, ReviewPrice, ReviewResult,
+    ReviewRubric,
+};
 
 /// What is reviewed.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -110,9 +113,12 @@ impl LlmReviewService {
 
     /// Reviews an output.
     ///
+    /// Criteria that need no model are decided first. A review that cannot be carried out is one that failed, with the
+    /// reason in [`ReviewResult::error`]: no provider answers, the time is over, it was cancelled, or the model gives no
+    /// usable answer about a criterion. What was judged until then is in it.
+    ///
     /// # Errors
-    /// [`ErrorKind::Config`] for a rubric that cannot be used, and what ends every review: no provider answers, the time
-    /// is over, it was cancelled. A criterion that the model gives no usable answer to, or declines, is indeterminate.
+    /// [`ErrorKind::Config`] for a rubric that cannot be used.
     pub async fn review(
         &self,
         material: impl Into<Material> + Send,
@@ -121,32 +127,72 @@ impl LlmReviewService {
         let material = material.into();
         rubric.usable()?;
         let service = Self { agent: self.agent.clone().begun(), ..self.clone() };
+        let mut results: Vec<Option<CriterionResult>> =
+            rubric.criteria.iter().map(|criterion| decide(criterion, &material)).collect();
+        let open = rubric.criteria.iter().enumerate().filter(|(nth, _)| results[*nth].is_none());
         // Its own vector, not an iterator: the future stays `Send` for every lifetime.
         let judgings: Vec<_> =
-            rubric.criteria.iter().map(|criterion| service.judge(criterion, &material, rubric)).collect();
-        // What ends one judging would end the others: they are dropped.
-        let judged: Vec<_> = stream::iter(judgings).buffered(self.concurrency.max(1)).try_collect().await?;
-        let mut price = ReviewPrice::default();
-        let mut results = Vec::with_capacity(judged.len());
-        for (criterion, (result, spent)) in rubric.criteria.iter().zip(judged) {
+            open.map(|(nth, criterion)| service.judge(nth, criterion, &material, rubric)).collect();
+        let mut judged = stream::iter(judgings).buffer_unordered(self.concurrency.max(1));
+        let (mut price, mut failed, mut answered) = (ReviewPrice::default(), None, false);
+        while let Some(Judged { nth, result, spent }) = judged.next().await {
             price = price.plus(spent);
-            results.push((criterion, result));
+            match result {
+                Ok(result) => {
+                    answered |= result.votes > 0 || result.reason == Some(Indeterminate::NoAnswer);
+                    results[nth] = Some(result);
+                }
+                // What ends one judging would end the others: they are dropped.
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
         }
-        Ok(aggregate(results, price))
+        drop(judged);
+        let mut error = failed.as_ref().map(GenerationError::from);
+        let not_reviewed = error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+        let results: Vec<(&Criterion, CriterionResult)> = rubric
+            .criteria
+            .iter()
+            .zip(results)
+            .map(|(criterion, result)| {
+                let undecided =
+                    || undecided(criterion, Indeterminate::NotReviewed, line(&not_reviewed, MAX_REASON));
+                (criterion, result.unwrap_or_else(undecided))
+            })
+            .collect();
+        if error.is_none() {
+            error = results.iter().find_map(|(criterion, result)| unanswered(criterion, result));
+        }
+        if let Some(error) = &mut error {
+            error.answered |= answered;
+        }
+        Ok(aggregate(results, error, price))
     }
 
+    /// Judges one criterion by the votes of the model.
     async fn judge(
+        &self,
+        nth: usize,
+        criterion: &Criterion,
+        material: &Material,
+        rubric: &ReviewRubric,
+    ) -> Judged {
+        let mut spent = ReviewPrice::default();
+        let result = self.votes(criterion, material, rubric, &mut spent).await;
+        Judged { nth, result, spent }
+    }
+
+    async fn votes(
         &self,
         criterion: &Criterion,
         material: &Material,
         rubric: &ReviewRubric,
-    ) -> Result<(CriterionResult, ReviewPrice), Error> {
-        if let Some(decided) = decide(criterion, material) {
-            return Ok((decided, ReviewPrice::default()));
-        }
-        let mut price = ReviewPrice::default();
+        price: &mut ReviewPrice,
+    ) -> Result<CriterionResult, Error> {
         let (mut votes, mut uncast) = (Vec::new(), None);
-        match self.vote(criterion, material, 0, &mut price).await? {
+        match self.vote(criterion, material, 0, price).await? {
             Ok(vote) => votes.push(vote),
             Err(why) => uncast = Some(why),
         }
@@ -157,18 +203,18 @@ impl LlmReviewService {
                 if is_settled(&votes, rubric.votes.extra + 1 - nth) {
                     break;
                 }
-                // A vote that fails is one that is not cast.
-                if let Ok(vote) = self.vote(criterion, material, nth, &mut price).await? {
+                let cast = self.vote(criterion, material, nth, price).await;
+                price.extra_calls = price.calls - before;
+                // An unusable answer to a further vote is a vote that is not cast.
+                if let Ok(vote) = cast? {
                     votes.push(vote);
                 }
             }
-            price.extra_calls = price.calls - before;
         }
-        let result = match uncast {
+        Ok(match uncast {
             Some((reason, why)) if votes.is_empty() => undecided(criterion, reason, why),
             _ => counted(criterion, &votes),
-        };
-        Ok((result, price))
+        })
     }
 
     /// One vote, or why there is none.
@@ -194,15 +240,37 @@ impl LlmReviewService {
                 spend(price, &attempts, usage, cost);
                 Ok(Ok(answer::vote(&value)))
             }
-            Err(error) if matches!(error.kind(), ErrorKind::Rejected | ErrorKind::Refused) => {
+            Err(error) => {
                 let cost =
                     error.attempts().iter().fold(Cost::default(), |sum, attempt| sum.plus(attempt.cost));
                 spend(price, error.attempts(), error.usage(), cost);
-                Ok(Err(unusable(&error)))
+                match error.kind() {
+                    ErrorKind::Rejected | ErrorKind::Refused => Ok(Err(unusable(&error))),
+                    _ => Err(error),
+                }
             }
-            Err(error) => Err(error),
         }
     }
+}
+
+/// The most characters of a reason why a criterion was not judged.
+const MAX_REASON: usize = 300;
+
+/// One criterion of a rubric, judged by a model, or why it could not be.
+struct Judged {
+    nth: usize,
+    result: Result<CriterionResult, Error>,
+    spent: ReviewPrice,
+}
+
+/// Returns the error of a criterion that the model gave no usable answer about.
+fn unanswered(criterion: &Criterion, result: &CriterionResult) -> Option<GenerationError> {
+    (result.reason == Some(Indeterminate::NoAnswer)).then(|| GenerationError {
+        kind: ErrorKind::Rejected,
+        message: format!("the judge gave no usable answer about `{}`: {}", criterion.id, result.reasoning),
+        violations: Vec::new(),
+        answered: true,
+    })
 }
 
 /// Whoever reviews outputs: [`LlmReviewService`], or something of your own.
@@ -211,7 +279,8 @@ pub trait Review: Send + Sync {
     /// Reviews an output.
     ///
     /// # Errors
-    /// Where there is no result at all.
+    /// Where there is no result at all; [`generate_with_review`](crate::generate_with_review) takes that for a review
+    /// that failed.
     async fn review(&self, material: Material, rubric: &ReviewRubric) -> Result<ReviewResult, Error>;
 }
 
@@ -235,7 +304,7 @@ fn unusable(error: &Error) -> (Indeterminate, String) {
     });
     match best {
         Some(best) => (Indeterminate::Contradiction, answer::vote(&best.value).reasoning),
-        None => (Indeterminate::NoAnswer, crate::quote::line(&error.to_string(), 300)),
+        None => (Indeterminate::NoAnswer, line(&error.to_string(), MAX_REASON)),
     }
 }
 

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use formwork_core::{
-    Context, Contract, JsonPath, Report, Schema, Stage, Structure, Typed, Validator, Violation, is_old_draft,
+    Context, Contract, JsonPath, PathPattern, Report, Schema, Stage, Structure, Typed, Validator, Violation,
+    is_old_draft,
 };
 use jsonschema::{Draft, PatternOptions, ValidationError};
 use schemars::JsonSchema;
@@ -13,6 +14,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::bounds::{Deepest, bounded, is_deeper, shallow};
+use crate::places::missing;
 use crate::shape::shape;
 use crate::stepwise::{stepwise, vague};
 use crate::subschema::subschema;
@@ -216,6 +218,10 @@ impl Validator for Compiled {
 impl Structure for Compiled {
     fn subschema(&self, path: &JsonPath, document: &Value) -> Option<Value> {
         subschema(&self.normal, path, document)
+    }
+
+    fn missing(&self, place: &PathPattern) -> Option<String> {
+        missing(&self.normal, place)
     }
 }
 

@@ -37,6 +37,8 @@ mod graph;
 mod guard;
 mod lint;
 mod measure;
+mod nearest;
+mod places;
 mod shape;
 mod stepwise;
 mod subschema;
@@ -46,3 +48,4 @@ mod work;
 
 pub use compile::{Compiled, Formats, SchemaError, compile, compile_with, contract, contract_for};
 pub use lint::{Finding, lint};
+pub use nearest::nearest;

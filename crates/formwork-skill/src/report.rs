@@ -1,15 +1,20 @@
 //! The five targets of the agent layer's document, measured.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use formwork_core::ErrorKind;
-use formwork_review::Verdict;
+use formwork_core::Verdict::{Accepted, Cancelled};
+use formwork_core::{Attempt, ErrorKind, Failure};
+use formwork_review::{CriterionResult, Indeterminate, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{SkillError, SkillOutcome};
 
-/// Runs of skills, counted.
+/// The most seconds that the document gives to one run of a skill.
+const MOST_SECONDS: f64 = 60.0;
+
+/// Runs of skills, counted. What fails, is late or is not answered is a miss: no target is met by leaving runs out.
 ///
 /// ```
 /// use formwork_skill::Tally;
@@ -20,14 +25,16 @@ use crate::{SkillError, SkillOutcome};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    answered: usize,
+    generations: usize,
     compliant: usize,
-    requests: usize,
     retried: usize,
     validations: Vec<u64>,
-    totals: Vec<u64>,
-    verdicts: BTreeMap<(String, String), Vec<Verdict>>,
+    millis: Vec<u64>,
+    /// Of each criterion and input; `None` is a judge that did not answer.
+    verdicts: BTreeMap<(String, String), Vec<Option<Verdict>>>,
+    failed: usize,
     unavailable: usize,
+    unreviewed: usize,
 }
 
 /// What was measured.
@@ -35,8 +42,14 @@ pub struct Tally {
 pub struct SkillReport {
     /// The document's five, in its order.
     pub targets: Vec<Target>,
-    /// Runs that no provider answered; they count nowhere.
+    /// All runs.
+    pub runs: usize,
+    /// Runs that brought nothing, those that no provider answered included. They miss the targets that they are about.
+    pub failed: usize,
+    /// Of these, the runs that no provider answered.
     pub unavailable: usize,
+    /// Runs whose review could not be carried out. They count as failed where the time of a run is measured.
+    pub unreviewed: usize,
 }
 
 /// One of the document's targets.
@@ -59,34 +72,45 @@ pub struct Target {
 }
 
 impl Tally {
-    /// Counts a run. `case` tells inputs apart: verdicts are compared within one.
-    pub fn add(&mut self, case: &str, result: &Result<SkillOutcome, SkillError>) {
+    /// Counts a run that took so long. `case` tells inputs apart: verdicts are compared within one. A run that the user
+    /// cancelled is not counted.
+    pub fn add(&mut self, case: &str, took: Duration, result: &Result<SkillOutcome, SkillError>) {
         let generation = match result {
             Ok(outcome) => outcome.generation.as_ref(),
             Err(SkillError::Generation { result, .. }) => Some(result.as_ref()),
             Err(_) => None,
         };
+        let review = result.as_ref().ok().and_then(|outcome| outcome.review.as_ref());
+        let error = review.and_then(|review| review.error.as_ref());
         let kind = result.as_ref().err().and_then(SkillError::kind);
-        if matches!(kind, Some(ErrorKind::Unavailable | ErrorKind::Cancelled)) {
-            self.unavailable += 1;
+        if [kind, error.map(|error| error.kind)].contains(&Some(ErrorKind::Cancelled)) {
             return;
         }
+        self.millis.push(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
         if let Some(generation) = generation {
-            self.answered += 1;
-            self.compliant += usize::from(generation.success);
-            self.requests += 1;
-            self.retried += usize::from(generation.retries() > 0);
+            let is_fault = |attempt: &&Attempt| {
+                matches!(attempt.verdict.failure(), Some(Failure::Fault(_))) || attempt.verdict == Cancelled
+            };
+            let first = generation.attempts.iter().find(|attempt| !is_fault(attempt));
+            self.generations += 1;
+            self.compliant += usize::from(first.is_some_and(|first| first.verdict == Accepted));
+            self.retried += usize::from(generation.retried || generation.retries() > 0);
         }
-        let Ok(outcome) = result else { return };
+        self.unreviewed += usize::from(error.is_some());
+        let Ok(outcome) = result else {
+            self.failed += 1;
+            self.unavailable += usize::from(kind == Some(ErrorKind::Unavailable));
+            return;
+        };
         if outcome.validation_micros > 0 {
             self.validations.push(outcome.validation_micros);
         }
-        self.totals.push(outcome.total_millis);
-        let reviewed = outcome.review.iter().flat_map(|review| &review.criteria_results);
-        // What was generated anew is another input: only reviews of what was given are the same.
-        for result in reviewed.filter(|_| outcome.generation.is_none()) {
+        // A review of what was generated anew is one of another input: only reviews of what was given are the same.
+        let reviewed = review.filter(|_| outcome.generation.is_none());
+        for result in reviewed.iter().flat_map(|review| &review.criteria_results) {
+            let Some(verdict) = judged(result) else { continue };
             let key = (format!("{} {case}", outcome.skill), result.criterion_id.clone());
-            self.verdicts.entry(key).or_default().push(result.verdict);
+            self.verdicts.entry(key).or_default().push(verdict);
         }
     }
 
@@ -94,37 +118,36 @@ impl Tally {
     pub fn report(&self) -> SkillReport {
         let share = |part: usize, of: usize| (of > 0).then(|| 100.0 * part as f64 / of as f64);
         let (same, votes) = self.consistency();
-        let compliance = share(self.compliant, self.answered);
-        let retries = share(self.retried, self.requests);
+        let compliance = share(self.compliant, self.generations);
+        let retries = share(self.retried, self.generations);
         let consistency = share(same, votes);
         let validation = percentile(&self.validations, 0.95).map(|micros| micros as f64 / 1000.0);
-        let total = self.totals.iter().max().map(|millis| *millis as f64 / 1000.0);
+        let longest = self.millis.iter().max().map(|millis| *millis as f64 / 1000.0);
+        let is_done = self.failed + self.unreviewed == 0;
         let row = |metric: &str,
                    target: &str,
                    measurement: &str,
                    measured: Option<f64>,
                    unit: &str,
                    n,
-                   met: Option<bool>| {
-            Target {
-                metric: metric.to_owned(),
-                target: target.to_owned(),
-                measurement: measurement.to_owned(),
-                measured,
-                unit: unit.to_owned(),
-                n,
-                met,
-            }
+                   met: Option<bool>| Target {
+            metric: metric.to_owned(),
+            target: target.to_owned(),
+            measurement: measurement.to_owned(),
+            measured,
+            unit: unit.to_owned(),
+            n,
+            met,
         };
         SkillReport {
             targets: vec![
                 row(
                     "Schema compliance",
                     ">98%",
-                    "generations whose answer satisfied the schema in the end",
+                    "generations whose first completion is valid; one without a completion is a miss",
                     compliance,
                     "%",
-                    self.answered,
+                    self.generations,
                     compliance.map(|share| share > 98.0),
                 ),
                 row(
@@ -133,13 +156,13 @@ impl Tally {
                     "generations that were asked again because of the content",
                     retries,
                     "%",
-                    self.requests,
+                    self.generations,
                     retries.map(|share| share < 5.0),
                 ),
                 row(
                     "Review consistency",
                     ">95%",
-                    "verdicts that are the most frequent one of their criterion and input",
+                    "verdicts of a model that are the most frequent one of their criterion and input; no answer is a miss",
                     consistency,
                     "%",
                     votes,
@@ -157,14 +180,17 @@ impl Tally {
                 row(
                     "Total skill execution",
                     "<60s",
-                    "the longest",
-                    total,
+                    "the longest run; one that failed is a miss",
+                    longest,
                     "s",
-                    self.totals.len(),
-                    total.map(|seconds| seconds < 60.0),
+                    self.millis.len(),
+                    longest.map(|seconds| seconds < MOST_SECONDS && is_done),
                 ),
             ],
+            runs: self.millis.len(),
+            failed: self.failed,
             unavailable: self.unavailable,
+            unreviewed: self.unreviewed,
         }
     }
 
@@ -175,10 +201,20 @@ impl Tally {
         repeated.fold((0, 0), |(same, all), verdicts| {
             let most = [Verdict::Pass, Verdict::Fail, Verdict::Indeterminate]
                 .iter()
-                .map(|verdict| verdicts.iter().filter(|other| *other == verdict).count())
+                .map(|verdict| verdicts.iter().filter(|other| **other == Some(*verdict)).count())
                 .max();
             (same + most.unwrap_or_default(), all + verdicts.len())
         })
+    }
+}
+
+/// Returns what a model said of a criterion: `None` if no model was needed, `Some(None)` if it did not answer.
+fn judged(result: &CriterionResult) -> Option<Option<Verdict>> {
+    match result.reason {
+        Some(Indeterminate::MissingData | Indeterminate::HumanJudgement) => None,
+        Some(Indeterminate::NoAnswer | Indeterminate::NotReviewed) => Some(None),
+        Some(_) => Some(Some(result.verdict)),
+        None => (result.votes > 0).then_some(Some(result.verdict)),
     }
 }
 

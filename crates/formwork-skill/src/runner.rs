@@ -70,13 +70,20 @@ pub struct SkillOutcome {
     /// How it was generated, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<GenerationResult>,
-    /// The review of the output, or the one that is the output.
+    /// The review of the output, or the one that is the output. One that could not be carried out says so in its `error`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewResult>,
     /// How long the output's schema took to examine it, in microseconds; 0 where there is no schema.
     pub validation_micros: u64,
     /// How long all of it took, in milliseconds.
     pub total_millis: u64,
+}
+
+impl SkillOutcome {
+    /// Returns whether the review, if there is one, lets the output through; see [`ReviewResult::passes`].
+    pub fn passes(&self, strict: bool) -> bool {
+        self.review.as_ref().is_none_or(|review| review.passes(strict))
+    }
 }
 
 type Boxed<'a> = Pin<Box<dyn Future<Output = Result<SkillOutcome, SkillError>> + Send + 'a>>;

@@ -1,13 +1,17 @@
-//! The same input, the same verdict: with every seed, and with the criteria in another order.
+//! The same input, the same verdict: with every seed, and with the criteria in another order. And whether it is the right
+//! one: half of the criteria are true of what is reviewed and half are false, so that a judge that always says the same
+//! is perfectly consistent and right half of the time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use formwork_extract::Backend;
-use formwork_review::{Criterion, LlmReviewService, Material, ReviewRubric, Verdict, Votes};
+use formwork_review::{
+    Criterion, CriterionResult, Indeterminate, LlmReviewService, Material, ReviewRubric, Verdict, Votes,
+};
 use serde_json::json;
 
-use super::judges::Reviewer;
+use super::judges::{Errs, Reviewer};
 use super::{patient, share};
 
 /// The temperature that the document's target is measured at.
@@ -20,68 +24,263 @@ const VOTING: [(&str, Votes); 4] = [
     ("up to 20 more whatever its confidence", Votes { extra: 20, near: 50 }),
 ];
 
+/// The scripted judges: what is said of them, how often they are right, and how they err.
+const JUDGES: [(&str, f64, Errs); 8] = [
+    ("always right", 1.0, Errs::Sure),
+    ("always says pass", 0.5, Errs::Passing),
+    ("right 95 times of 100, unsure where it errs", 0.95, Errs::Unsure),
+    ("right 95 times of 100, as sure where it errs", 0.95, Errs::Sure),
+    ("right about 80 criteria of 100, always wrong about the same", 0.8, Errs::Systematically),
+    ("right 80 times of 100, unsure where it errs", 0.8, Errs::Unsure),
+    ("right 80 times of 100, as sure where it errs", 0.8, Errs::Sure),
+    ("right 45 times of 100, as sure where it errs", 0.45, Errs::Sure),
+];
+
+/// What is reviewed, and the criteria with what is true of them.
+struct Case {
+    name: &'static str,
+    output: &'static str,
+    rubric: ReviewRubric,
+    holds: BTreeMap<String, bool>,
+}
+
+impl Case {
+    fn new(name: &'static str, output: &'static str, criteria: &[(&str, String, bool)]) -> Self {
+        let rubric = criteria.iter().fold(ReviewRubric::new(name), |rubric, (id, description, _)| {
+            rubric.with_criterion(Criterion::new(*id, description))
+        });
+        let holds = criteria.iter().map(|(id, _, holds)| ((*id).to_owned(), *holds)).collect();
+        Self { name, output, rubric, holds }
+    }
+
+    /// A case whose criteria say themselves what is true of them.
+    fn scripted() -> Self {
+        let holds = |n: usize| n % 2 == 0;
+        let ids: Vec<String> = (0..20).map(|n| format!("c{n}")).collect();
+        let word = |n| if holds(n) { "holds" } else { "fails" };
+        let criteria: Vec<_> = ids
+            .iter()
+            .enumerate()
+            .map(|(n, id)| (id.as_str(), format!("Criterion {n} {}.", word(n)), holds(n)))
+            .collect();
+        Self::new("scripted", "x", &criteria)
+    }
+
+    /// Two replies to a customer. Each criterion is true of one of them and false of the other.
+    fn replies() -> [Self; 2] {
+        let criteria = |kind: bool| {
+            [
+                ("polite", "The reply is polite.", kind),
+                ("answers", "The reply says where the parcel is.", kind),
+                ("thanks", "The reply thanks the customer.", kind),
+                ("spanish", "The reply is written in Spanish.", !kind),
+                ("insult", "The reply insults the customer.", !kind),
+                ("placeholder", "The reply has a placeholder in brackets that nobody filled in.", !kind),
+            ]
+            .map(|(id, description, holds)| (id, description.to_owned(), holds))
+        };
+        [
+            Self::new(
+                "a kind reply",
+                "Thank you for your message. Your parcel left our house on Monday and should arrive tomorrow.",
+                &criteria(true),
+            ),
+            Self::new(
+                "a rude reply",
+                "Ni idea, [Name]. Deja de preguntar de una vez, idiota.",
+                &criteria(false),
+            ),
+        ]
+    }
+}
+
 pub(super) async fn scripted(seeds: u64) -> Result<(), String> {
     println!(
-        "review consistency at temperature {TEMPERATURE}, {seeds} seeds, criteria reordered with each; target > 95 %"
+        "reviews at temperature {TEMPERATURE}, {seeds} seeds, criteria reordered with each, half of them true; \
+         target: consistency > 95 %"
     );
-    for accuracy in [1.0, 0.95, 0.8] {
-        // Twenty criteria, so that the figure does not hang on a single one.
-        let rubric = (0..20).fold(ReviewRubric::new("scripted"), |rubric, n| {
-            let truth = if n % 2 == 0 { "holds" } else { "fails" };
-            rubric.with_criterion(Criterion::new(format!("c{n}"), format!("Criterion {n} {truth}.")))
-        });
+    for (title, accuracy, errs) in JUDGES {
         for (name, votes) in VOTING {
-            let judge = Arc::new(Reviewer::new(accuracy, 11));
-            let measured =
-                measure(&[Backend::from(judge)], &rubric.clone().with_votes(votes), "x", seeds).await?;
-            println!("  scripted judge, right {:.0} % of the time, {name}: {measured}", 100.0 * accuracy);
+            let judge = Arc::new(Reviewer::new(accuracy, errs, 11));
+            let measured = measure(&[Backend::from(judge)], &[Case::scripted()], votes, seeds).await?;
+            println!("  scripted judge, {title}, {name}: {}", measured.words());
         }
     }
     Ok(())
 }
 
 pub(super) async fn real(backends: &[Backend], seeds: u64) -> Result<(), String> {
-    let rubric = ReviewRubric::new("reply")
-        .with_criterion(Criterion::new("polite", "The reply is polite."))
-        .with_criterion(Criterion::new("answers", "The reply says where the parcel is."));
-    let reply =
-        "Thank you for your message. Your parcel left our house on Monday and should arrive tomorrow.";
     for (name, votes) in [VOTING[0], VOTING[1], VOTING[3]] {
-        let measured = measure(backends, &rubric.clone().with_votes(votes), reply, seeds).await?;
-        println!("  the model, {name}: {measured}");
+        let measured = measure(backends, &Case::replies(), votes, seeds).await?;
+        println!("  the model, {name}: {}", measured.words());
+        for row in &measured.rows {
+            println!("    {}", row.words());
+        }
     }
     Ok(())
 }
 
-async fn measure(
-    backends: &[Backend],
-    rubric: &ReviewRubric,
-    output: &str,
-    seeds: u64,
-) -> Result<String, String> {
-    let mut verdicts: BTreeMap<String, Vec<Verdict>> = BTreeMap::new();
-    let (mut calls, mut extra) = (0, 0);
-    for seed in 1..=seeds {
-        let mut turned = rubric.clone();
-        let by = seed as usize % turned.criteria.len();
-        turned.criteria.rotate_left(by);
-        let agent = patient(backends.iter().cloned()).with_seed(seed.wrapping_mul(7919));
-        let service = LlmReviewService::new(agent).with_temperature(TEMPERATURE);
-        let review = service
-            .review(Material::new(json!(output)), &turned)
-            .await
-            .map_err(|error| format!("{error:#}"))?;
-        calls += review.price.calls;
-        extra += review.price.extra_calls;
-        for result in review.criteria_results {
-            verdicts.entry(result.criterion_id).or_default().push(result.verdict);
+/// What a judge said of one criterion, against the truth.
+#[derive(Debug, Default)]
+struct Row {
+    name: String,
+    holds: bool,
+    verdicts: Vec<Verdict>,
+    unanswered: usize,
+}
+
+impl Row {
+    fn add(&mut self, result: &CriterionResult) {
+        // A judge that does not answer is neither consistent nor right.
+        match result.reason {
+            Some(Indeterminate::NoAnswer | Indeterminate::NotReviewed) => self.unanswered += 1,
+            _ => self.verdicts.push(result.verdict),
         }
     }
-    let (same, all) = verdicts.values().fold((0, 0), |(same, all), verdicts| {
-        let of = |verdict| verdicts.iter().filter(|other| **other == verdict).count();
-        let most = [Verdict::Pass, Verdict::Fail, Verdict::Indeterminate].map(of).into_iter().max();
-        (same + most.unwrap_or_default(), all + verdicts.len())
-    });
-    let each = f64::from(calls) / (all.max(1) as f64);
-    Ok(format!("{}, {each:.2} calls a verdict ({extra} of {calls} for votes)", share(same, all)))
+
+    fn of(&self, verdict: Verdict) -> usize {
+        self.verdicts.iter().filter(|other| **other == verdict).count()
+    }
+
+    fn all(&self) -> usize {
+        self.verdicts.len() + self.unanswered
+    }
+
+    fn right(&self) -> usize {
+        self.of(if self.holds { Verdict::Pass } else { Verdict::Fail })
+    }
+
+    /// How many verdicts are the most frequent one.
+    fn same(&self) -> usize {
+        let counts = [Verdict::Pass, Verdict::Fail, Verdict::Indeterminate].map(|verdict| self.of(verdict));
+        counts.into_iter().max().unwrap_or_default()
+    }
+
+    fn words(&self) -> String {
+        format!(
+            "{}, {}: pass {}, fail {}, indeterminate {}, no answer {}",
+            self.name,
+            if self.holds { "true" } else { "false" },
+            self.of(Verdict::Pass),
+            self.of(Verdict::Fail),
+            self.of(Verdict::Indeterminate),
+            self.unanswered
+        )
+    }
+}
+
+#[derive(Debug, Default)]
+struct Measured {
+    rows: Vec<Row>,
+    calls: u32,
+    extra: u32,
+}
+
+impl Measured {
+    fn sum(&self, of: impl Fn(&Row) -> usize) -> usize {
+        self.rows.iter().map(of).sum()
+    }
+
+    fn words(&self) -> String {
+        let all = self.sum(Row::all);
+        let each = f64::from(self.calls) / (all.max(1) as f64);
+        format!(
+            "consistent {}, right {}, {each:.2} calls a verdict ({} of {} for votes)",
+            share(self.sum(Row::same), all),
+            share(self.sum(Row::right), all),
+            self.extra,
+            self.calls
+        )
+    }
+}
+
+async fn measure(backends: &[Backend], cases: &[Case], votes: Votes, seeds: u64) -> Result<Measured, String> {
+    let mut measured = Measured::default();
+    for case in cases {
+        let mut rows: BTreeMap<String, Row> = BTreeMap::new();
+        for seed in 1..=seeds {
+            let mut turned = case.rubric.clone().with_votes(votes);
+            let by = seed as usize % turned.criteria.len();
+            turned.criteria.rotate_left(by);
+            let agent = patient(backends.iter().cloned()).with_seed(seed.wrapping_mul(7919));
+            let service = LlmReviewService::new(agent).with_temperature(TEMPERATURE);
+            let review = service.review(Material::new(json!(case.output)), &turned).await;
+            let review = review.map_err(|error| format!("{error:#}"))?;
+            measured.calls += review.price.calls;
+            measured.extra += review.price.extra_calls;
+            for result in &review.criteria_results {
+                let id = &result.criterion_id;
+                let row = rows.entry(id.clone()).or_insert_with(|| Row {
+                    name: format!("{}, {id}", case.name),
+                    holds: case.holds.get(id).copied().unwrap_or_default(),
+                    ..Row::default()
+                });
+                row.add(result);
+            }
+        }
+        measured.rows.extend(rows.into_values());
+    }
+    Ok(measured)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(errs: Errs, accuracy: f64, votes: Votes) -> Measured {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let judge = Arc::new(Reviewer::new(accuracy, errs, 11));
+        runtime.block_on(measure(&[Backend::from(judge)], &[Case::scripted()], votes, 20)).unwrap()
+    }
+
+    fn shares(measured: &Measured) -> (f64, f64) {
+        let all = measured.sum(Row::all) as f64;
+        (measured.sum(Row::same) as f64 / all, measured.sum(Row::right) as f64 / all)
+    }
+
+    #[test]
+    fn true_and_false_criteria_are_equally_many() {
+        let [kind, rude] = Case::replies();
+        for case in [&[Case::scripted()][..], &[kind, rude]] {
+            let all: Vec<bool> = case.iter().flat_map(|case| case.holds.values().copied()).collect();
+            assert_eq!(2 * all.iter().filter(|holds| **holds).count(), all.len());
+        }
+    }
+
+    #[test]
+    fn a_judge_that_does_not_judge_is_seen() {
+        for (_, votes) in VOTING {
+            assert_eq!(shares(&run(Errs::Sure, 1.0, votes)), (1.0, 1.0));
+            // Perfectly consistent, and right half of the time.
+            assert_eq!(shares(&run(Errs::Passing, 0.5, votes)), (1.0, 0.5));
+            let (consistent, right) = shares(&run(Errs::Systematically, 0.8, votes));
+            assert!(consistent == 1.0 && right < 1.0, "voting mends nothing that is wrong every time");
+        }
+        let mut row = Row { holds: true, ..Row::default() };
+        let result = |reason| CriterionResult {
+            criterion_id: "a".into(),
+            verdict: Verdict::Indeterminate,
+            reasoning: String::new(),
+            confidence: 0,
+            reason: Some(reason),
+            suggested_fix: None,
+            votes: 0,
+        };
+        (0..5).for_each(|_| row.add(&result(Indeterminate::NoAnswer)));
+        assert_eq!((row.all(), row.same(), row.right()), (5, 0, 0));
+        row.add(&result(Indeterminate::LowConfidence));
+        assert_eq!((row.all(), row.same(), row.right()), (6, 1, 0));
+    }
+
+    #[test]
+    fn voting_on_everything_makes_a_judge_right_that_errs_seldom_and_wrong_one_that_errs_often() {
+        let many = Votes { extra: 20, near: 50 };
+        let none = Votes { extra: 0, near: 0 };
+        let (_, before) = shares(&run(Errs::Sure, 0.8, none));
+        let (_, after) = shares(&run(Errs::Sure, 0.8, many));
+        assert!(after > before && after > 0.97, "{before} {after}");
+        let (_, before) = shares(&run(Errs::Sure, 0.3, none));
+        let (consistent, after) = shares(&run(Errs::Sure, 0.3, many));
+        assert!(after < before && consistent > 0.9, "{before} {after} {consistent}");
+    }
 }

@@ -29,22 +29,52 @@ impl Draws {
     }
 }
 
-/// A judge that is right about each criterion with a probability, and unsure where it errs.
+/// How a scripted judge errs. The figures of voting depend on it more than on anything else.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Errs {
+    /// Now and then, about any criterion, and it is unsure then: four errors of five are within ten points of the
+    /// threshold, three right verdicts of ten.
+    Unsure,
+    /// Now and then, about any criterion, and as sure as when it is right.
+    Sure,
+    /// Always about the same criteria, and as sure as when it is right.
+    Systematically,
+    /// It says pass, whatever it is asked.
+    Passing,
+}
+
+/// A judge that is right about a share of the criteria, or of its verdicts about each.
 pub(super) struct Reviewer {
-    pub(super) accuracy: f64,
+    accuracy: f64,
+    errs: Errs,
     draws: Draws,
     capabilities: Capabilities,
 }
 
 impl Reviewer {
-    pub(super) fn new(accuracy: f64, seed: u64) -> Self {
-        Self { accuracy, draws: Draws::new(seed), capabilities: capabilities() }
+    pub(super) fn new(accuracy: f64, errs: Errs, seed: u64) -> Self {
+        Self { accuracy, errs, draws: Draws::new(seed), capabilities: capabilities() }
+    }
+
+    /// Whether it is right about a criterion, this time.
+    fn is_right(&self, criterion: &str, holds: bool) -> bool {
+        let drawn = self.draws.next();
+        match self.errs {
+            Errs::Unsure | Errs::Sure => drawn < self.accuracy,
+            Errs::Systematically => {
+                // The same draw for the same criterion.
+                let seed =
+                    criterion.bytes().fold(0_u64, |hash, byte| hash.wrapping_mul(31) ^ u64::from(byte));
+                Draws::new(seed).next() < self.accuracy
+            }
+            Errs::Passing => holds,
+        }
     }
 }
 
 impl std::fmt::Debug for Reviewer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Reviewer({})", self.accuracy)
+        write!(f, "Reviewer({}, {:?})", self.accuracy, self.errs)
     }
 }
 
@@ -65,10 +95,11 @@ impl Provider for Reviewer {
     async fn call(&self, call: &Call) -> Result<Answer, Fault> {
         // What is true of the criterion stands in its words.
         let asked = call.messages.last().map(formwork_core::Message::text).unwrap_or_default();
-        let holds = asked.contains("holds");
-        let is_right = self.draws.next() < self.accuracy;
-        // Whoever errs is near the threshold four times of five; whoever is right seldom.
-        let near = self.draws.next() < if is_right { 0.3 } else { 0.8 };
+        let criterion = asked.lines().next().unwrap_or_default();
+        let holds = criterion.contains("holds");
+        let is_right = self.is_right(criterion, holds);
+        let is_unsure = self.errs == Errs::Unsure && !is_right;
+        let near = self.draws.next() < if is_unsure { 0.8 } else { 0.3 };
         let confidence =
             if near { 50 + (self.draws.next() * 10.0) as u8 } else { 65 + (self.draws.next() * 35.0) as u8 };
         let verdict = if holds == is_right { "pass" } else { "fail" };

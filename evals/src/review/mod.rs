@@ -1,4 +1,4 @@
-//! `cargo evals review`: how consistent reviews are, and how often judges agree with people.
+//! `cargo evals review`: how consistent and how right reviews are, and how often judges agree with people.
 //!
 //! Scripted judges of known accuracy show that the harness measures what it says; `--model` or `--config` asks a real one.
 
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// Also ask the models of this configuration
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
     config: Option<PathBuf>,
-    /// Measure the consistency alone
+    /// Measure consistency and accuracy alone
     #[arg(long)]
     no_pairs: bool,
     /// Measure the agreement alone

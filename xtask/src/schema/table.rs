@@ -34,6 +34,7 @@ pub(super) fn all() -> Vec<(&'static str, String)> {
         ("lowered", written::<Lowered>()),
         ("outcome", written::<Outcome<Value>>()),
         ("rule", read::<Rule>()),
+        ("rules", read::<Vec<Rule>>()),
         ("violation", written::<Violation>()),
         // formwork-dialect
         ("registry", read::<Registry>()),

@@ -4,10 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork::config::Section;
-use formwork_core::{
-    Call, Capabilities, Enforcement, Fault, FaultKind, LowerRequest, Message, Sampling, SharedProvider,
-};
-use formwork_extract::CancellationToken;
+use formwork_core::{Call, Enforcement, Fault, FaultKind, Lower, LowerRequest, Message, Sampling};
+use formwork_extract::{Backend, CancellationToken};
 use serde_json::{Value, json};
 
 use crate::exit::{Done, Failed};
@@ -21,8 +19,9 @@ Examples:
   formwork doctor --config production.toml
   formwork doctor --provider backup --json
 
-It reads the configuration, looks for keys, asks each server what it can do, and makes one call of a few tokens whose schema
-allows a single answer that no model gives by itself: whoever gives it enforces schemas.
+It reads the configuration, looks for keys, and makes one call of a few tokens to every provider of the file, in the way in
+which it is used. The schema of the call allows a single answer that no model gives by itself: a server that gives it
+enforces schemas. With `probe = true` the server is asked what it can do first, whatever was found earlier.
 
 Exit codes:
   0    every provider works
@@ -52,7 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
 }
 
 async fn examine(args: &Args) -> Result<Done, Failed> {
-    let chosen = args.targets.choose()?;
+    let chosen = args.targets.choose_all()?;
     // Which file was read is half of what is to be found out.
     chosen.tell();
     let mut worst = None;
@@ -72,9 +71,10 @@ async fn examine(args: &Args) -> Result<Done, Failed> {
     }
 }
 
+/// Examines a provider as calls use it: with what its section wraps around it, in the dialect that it is asked in first.
 async fn examined(section: &Section) -> DoctorOutput {
     let mut found = DoctorOutput::new(&section.name, &section.common.kind);
-    let made = match targets::make(section).await {
+    let mut made = match targets::make(section).await {
         Ok(made) => made,
         Err(failed) => {
             let state = if failed.is_usage() { DoctorState::Misconfigured } else { DoctorState::Unavailable };
@@ -82,75 +82,113 @@ async fn examined(section: &Section) -> DoctorOutput {
         }
     };
     found.model = made.model.clone();
-    let capabilities = match tokio::time::timeout(PATIENCE, made.provider.probe()).await {
-        Ok(Ok(capabilities)) => capabilities,
-        Ok(Err(fault)) => return failed(found, &fault, &made.model),
+    match tokio::time::timeout(PATIENCE, made.ask_server(true)).await {
+        Ok(Ok(weaker)) => found.note = weaker.unwrap_or_default(),
+        Ok(Err(fault)) => return failed(found, &fault),
         Err(_) => return found.failed(DoctorState::Unavailable, "no answer in two minutes", SLOW),
+    }
+    let backend = match made.backend(section) {
+        Ok(backend) => backend,
+        Err(error) => return found.failed(DoctorState::Misconfigured, &error.to_string(), ""),
     };
-    found = found.with_capabilities(&capabilities);
-    if section.common.cassette.is_some() || capabilities.enforcement < Enforcement::Schema {
+    let modes = backend.rungs();
+    let Some(mode) = modes.first() else {
+        return found.failed(DoctorState::Misconfigured, "it takes no dialect of JSON Schema", "");
+    };
+    found = found.with_backend(&backend);
+    if section.common.cassette.is_some() {
+        found.note = "answers come from a cassette: no call is made".to_owned();
         return found;
     }
-    match tokio::time::timeout(PATIENCE, sings(&made.provider, &capabilities)).await {
-        Ok(Ok(true)) => found.enforced(true),
-        Ok(Ok(false)) => {
-            let fix = "name weaker dialects for it: rungs = [\"json-object\", \"prompt\"]";
-            found.enforced(false).failed(DoctorState::Unavailable, "it ignores the schema that is sent", fix)
+    let said = match tokio::time::timeout(PATIENCE, called(&backend, mode.as_ref())).await {
+        Ok(Ok(said)) => said,
+        Ok(Err(fault)) => return failed(found, &fault),
+        Err(_) => return found.failed(DoctorState::Unavailable, "no answer in two minutes", SLOW),
+    };
+    let value: Option<Value> = serde_json::from_str(&said).ok();
+    let weaker = |words: &str, modes: &str| {
+        (words.to_owned(), format!("name weaker dialects for it: rungs = {modes}"))
+    };
+    let (error, fix) = match mode.enforcement() {
+        _ if said.trim().is_empty() => {
+            let fix = if found.kind == "ollama" {
+                "keep the model from thinking: think = false"
+            } else {
+                "name another `model`"
+            };
+            (format!("it answered with nothing in {MOST_TOKENS} tokens"), fix.to_owned())
         }
-        Ok(Err(fault)) => failed(found, &fault, &made.model),
-        Err(_) => found.failed(DoctorState::Unavailable, "no answer in two minutes", SLOW),
-    }
+        Enforcement::Schema | Enforcement::Tool
+            if value.as_ref().is_some_and(|value| value["word"] == CANARY) =>
+        {
+            return found.enforced(true);
+        }
+        Enforcement::Schema | Enforcement::Tool => {
+            found = found.enforced(false);
+            weaker("it ignores the schema that is sent", "[\"json-object\", \"prompt\"]")
+        }
+        Enforcement::JsonObject if value.as_ref().is_none_or(|value| !value.is_object()) => {
+            weaker("it answers with something else than a JSON object", "[\"prompt\"]")
+        }
+        Enforcement::JsonObject | Enforcement::None => return found,
+    };
+    found.failed(DoctorState::Unavailable, &error, &fix)
 }
 
-const SLOW: &str = "is the machine busy, or the model too large for it?";
+const SLOW: &str = "try again when the server is less busy, or name a smaller model";
 
-/// Whether the only answer that the schema allows is given to a question that asks for another.
-async fn sings(provider: &SharedProvider, capabilities: &Capabilities) -> Result<bool, Fault> {
+/// The most tokens of the answer: room for a model that thinks a little, too little for one that does not stop.
+const MOST_TOKENS: u32 = 256;
+
+/// What a provider answers to a question whose schema allows a single answer, which is another than the question asks for.
+async fn called(backend: &Backend, mode: &dyn Lower) -> Result<String, Fault> {
     let schema = json!({
         "type": "object",
         "properties": {"word": {"type": "string", "enum": [CANARY]}},
         "required": ["word"],
         "additionalProperties": false,
     });
-    let refused = |reason: String| Fault::new(FaultKind::SchemaRefused, reason);
-    let rungs = formwork_dialect::rungs(capabilities);
-    let first = rungs.first().ok_or_else(|| refused("it takes no dialect of JSON Schema".to_owned()))?;
-    let lowered = first.lower(&LowerRequest::new(&schema)).map_err(|error| refused(error.to_string()))?;
+    let refused = |error: formwork_core::Refused| Fault::new(FaultKind::SchemaRefused, error.to_string());
+    let lowered = mode.lower(&LowerRequest::new(&schema)).map_err(refused)?;
+    let temperature = backend.capabilities().temperature.then_some(0.0);
     let call = Call {
         messages: vec![Message::user("Name a fruit, as JSON.")],
         schema_name: "canary".to_owned(),
         lowered: Arc::new(lowered),
         rules: Vec::new(),
-        sampling: Sampling { temperature: capabilities.temperature.then_some(0.0), ..Sampling::default() },
-        // Room for a model that thinks a little, too little for one that does not stop.
-        max_tokens: Some(256),
+        sampling: Sampling { temperature, ..Sampling::default() },
+        max_tokens: Some(MOST_TOKENS),
         deadline: None,
         tools: Vec::new(),
     };
-    let answer = provider.call(&call).await?.collect().await?;
-    let value: Option<Value> = serde_json::from_str(&answer.text).ok();
-    Ok(value.is_some_and(|value| value["word"] == CANARY))
+    Ok(backend.provider().call(&call).await?.collect().await?.text)
 }
 
-fn failed(found: DoctorOutput, fault: &Fault, model: &str) -> DoctorOutput {
+fn failed(found: DoctorOutput, fault: &Fault) -> DoctorOutput {
     let fix = match fault.kind {
         FaultKind::Unreachable => "start the server, or correct `base_url`".to_owned(),
-        FaultKind::Auth => "put a valid key into the variable that `api_key_env` names".to_owned(),
+        FaultKind::Auth => {
+            "put a valid key into an environment variable, and name it: api_key_env = \"...\"".to_owned()
+        }
         FaultKind::NoCredit => "add credit to the account, or name another provider".to_owned(),
-        FaultKind::Unsupported if found.kind == "ollama" => format!("ollama pull {model}"),
+        FaultKind::Unsupported if found.kind == "ollama" => format!("ollama pull {}", found.model),
         FaultKind::Unsupported => "correct `model`, or `base_url`".to_owned(),
         FaultKind::BadWire => "correct `base_url`: what answers there is no such API".to_owned(),
         FaultKind::SchemaRefused => {
             "name weaker dialects for it: rungs = [\"json-object\", \"prompt\"]".to_owned()
         }
-        FaultKind::RateLimited | FaultKind::Overloaded | FaultKind::Timeout => "try again later".to_owned(),
+        FaultKind::Timeout => {
+            "raise `timeout_seconds` and `first_timeout_seconds`, or try again later".to_owned()
+        }
+        FaultKind::RateLimited | FaultKind::Overloaded => "try again later".to_owned(),
         _ => String::new(),
     };
     found.failed(DoctorState::Unavailable, &fault.to_string(), &fix)
 }
 
 fn words(found: &DoctorOutput) -> String {
-    let DoctorOutput { name, kind, model, state, dialects, enforcement, enforced, error, fix, .. } = found;
+    let DoctorOutput { name, kind, model, state, dialects, enforcement, enforced, note, error, fix, .. } =
+        found;
     let mut out = format!("{name} ({kind}{}{model})\n", if model.is_empty() { "" } else { ", " });
     let mut line = |mark: &str, words: &str| {
         if !words.is_empty() {
@@ -158,9 +196,12 @@ fn words(found: &DoctorOutput) -> String {
         }
     };
     if enforcement.is_some() {
-        line("ok", "reachable");
-        line("", &format!("takes {}", dialects.join(", ")));
+        if *state == DoctorState::Works {
+            line("ok", "answers");
+        }
+        line("", &format!("is asked in {}", dialects.join(", ")));
     }
+    line("", note);
     if *enforced == Some(true) {
         line("ok", "enforces schemas while decoding");
     } else if *state == DoctorState::Works && *enforcement != Some(Enforcement::Schema) {

@@ -127,7 +127,7 @@ fn rows_are_answered_one_by_one() {
     for answer in &answers {
         assert_eq!(against_schema("check-output.json", answer), Vec::<String>::new(), "{answer}");
     }
-    assert_eq!(answers[0], json!({"id": "a", "valid": true, "violations": []}));
+    assert_eq!(answers[0], json!({"id": "a", "valid": true, "violations": [], "total": 0}));
     assert_eq!((&answers[1]["valid"], &answers[1]["violations"][0]["pointer"]), (&json!(false), &json!("")));
     assert_eq!(answers[2]["error"]["class"], "schema");
     assert!(answers[3]["error"]["message"].as_str().unwrap().contains("missing field `data`"));
@@ -194,4 +194,144 @@ fn a_suspicious_schema_is_warned_about() {
         ran.stderr
     );
     assert!(ran.stderr.contains("warning: #/properties/a: no value satisfies"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_number_of_violations_is_that_of_all() {
+    let schema = temporary("numbers.schema.json", r#"{"items": {"type": "integer"}}"#);
+    for wrong in [0_usize, 1, 63, 64, 65, 100, 1_000] {
+        let document = json!(vec!["x"; wrong]).to_string();
+        let check = |more: &[&str]| formwork(&[&["check", "--schema", &schema], more].concat(), &document);
+        let row = |more: &[&str]| check(&[more, &["--json"]].concat()).rows().remove(0);
+        let (some, all) = (row(&[]), row(&["--all"]));
+        let shown = |row: &Value| row["violations"].as_array().unwrap().len();
+        assert_eq!((shown(&some), shown(&all)), (wrong.min(64), wrong));
+        assert_eq!((&some["total"], &all["total"]), (&json!(wrong), &json!(wrong)));
+        let hidden = wrong.saturating_sub(64);
+        assert_eq!(some.get("not_shown"), (hidden > 0).then(|| json!(hidden)).as_ref());
+        assert!(all.get("not_shown").is_none());
+        for row in [&some, &all] {
+            assert_eq!(against_schema("check-output.json", row), Vec::<String>::new());
+        }
+        let last = check(&[]).stdout.lines().last().unwrap().to_owned();
+        let says = format!("{wrong} violations ({hidden} not shown: --all shows all)");
+        assert_eq!(last.ends_with(&says), hidden > 0, "{last}");
+        assert!(!check(&["--all"]).stdout.contains("not shown"));
+        let jsonl = json!({"data": vec!["x"; wrong]}).to_string();
+        let ran = formwork(&["check", "--schema", &schema, "--jsonl"], jsonl);
+        assert_eq!(ran.rows()[0]["total"], json!(wrong));
+    }
+}
+
+const INVOICE: &str = r##"{
+  "type": "object",
+  "properties": {
+    "lines": {"type": "array", "items": {"$ref": "#/$defs/line"}},
+    "total": {"type": "number"},
+    "note": {"type": "string"}
+  },
+  "required": ["lines", "total"],
+  "$defs": {"line": {"type": "object", "properties": {"net": {"type": "number"}, "total": {"type": "number"}}}}
+}"##;
+
+fn invoice(rules: &Value) -> String {
+    let mut schema: Value = serde_json::from_str(INVOICE).unwrap();
+    schema["x-formwork-rules"] = rules.clone();
+    schema.to_string()
+}
+
+#[test]
+fn rules_of_a_schema_and_of_a_file_are_checked_alike() {
+    let sum = json!([{
+        "rule": "weightedSum", "target": "$.total", "terms": [{"path": "$.lines[*].total", "weight": 1}], "tolerance": 0
+    }]);
+    let each = json!([{"rule": "atMost", "target": "$.lines[*].net", "limit": "$.lines[*].total"}]);
+    let plain = temporary("plain-invoice.json", INVOICE);
+    for (name, rules) in [("sum", &sum), ("each", &each)] {
+        assert_eq!(against_schema("rules.json", rules), Vec::<String>::new());
+        let own = temporary(&format!("own-{name}.json"), invoice(rules));
+        let file = temporary(&format!("rules-{name}.json"), rules.to_string());
+        for (document, wrong) in [
+            (json!({"lines": [{"net": 1, "total": 2}, {"net": 2, "total": 3}], "total": 5}), vec![]),
+            (
+                json!({"lines": [{"net": 1, "total": 2}, {"net": 4, "total": 3}], "total": 5}),
+                vec!["$.lines[1].net"],
+            ),
+            (json!({"lines": [{"net": 1, "total": 2}], "total": 5}), vec!["$.total"]),
+        ] {
+            let wrong: Vec<_> =
+                wrong.into_iter().filter(|path| (name == "sum") == (*path == "$.total")).collect();
+            let document = document.to_string();
+            let asked: [&[&str]; 2] = [&["--schema", &own], &["--schema", &plain, "--rules", &file]];
+            for given in asked {
+                let ran = formwork(&[&["check", "--json"], given].concat(), &document);
+                let row = ran.rows().remove(0);
+                let found: Vec<_> = row["violations"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|v| v["path"].as_str().unwrap().to_owned())
+                    .collect();
+                assert_eq!(
+                    (ran.code, found),
+                    (i32::from(!wrong.is_empty()), wrong.clone().into_iter().map(str::to_owned).collect()),
+                    "{given:?} {document}"
+                );
+            }
+            let row = json!({"schema": serde_json::from_str::<Value>(&invoice(rules)).unwrap(), "data": serde_json::from_str::<Value>(&document).unwrap()});
+            let ran = formwork(&["check", "--jsonl"], row.to_string());
+            assert_eq!(ran.rows()[0]["valid"], json!(wrong.is_empty()));
+        }
+    }
+}
+
+#[test]
+fn a_rule_that_can_never_run_is_an_error_that_names_the_nearest_path() {
+    for (path, near) in [
+        ("$.totl", "did you mean `$.total`?"),
+        ("$.lines[*].totl", "did you mean `$.lines[*].total`?"),
+        ("$.lines.total", "did you mean `$.lines[*].total`?"),
+        ("$.net", "did you mean `$.lines[*].net`?"),
+        ("$.quantity", "there are `$.lines`, `$.total`, `$.note`"),
+        ("$.total.net", "did you mean `$.lines[*].net`?"),
+    ] {
+        let rules = json!([{"rule": "atMost", "target": "$.total", "limit": path}]);
+        let says = format!("the rule `atMost` can never run: the schema has no `{path}`");
+        let schema = temporary("never.json", invoice(&rules));
+        for command in [vec!["check", "--schema", &schema], vec!["extract", "--schema", &schema, "a text"]] {
+            let ran = formwork(&command, "{}");
+            assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+            assert!(ran.stderr.contains(&says) && ran.stderr.contains(near), "{}", ran.stderr);
+        }
+        let row = json!({"schema": serde_json::from_str::<Value>(&invoice(&rules)).unwrap(), "data": {}});
+        let ran = formwork(&["check", "--jsonl"], row.to_string());
+        assert!(ran.code == 1 && ran.stdout.contains(near), "{}", ran.stdout);
+    }
+    for (rules, says) in [
+        (
+            json!([{"rule": "atMots", "target": "$.total", "limit": "$.note"}]),
+            "#/x-formwork-rules/0: unknown variant",
+        ),
+        (
+            json!([{"rule": "atMost", "target": "total", "limit": "$.note"}]),
+            "#/x-formwork-rules/0: not a JSON path",
+        ),
+        (json!({}), "#/x-formwork-rules: expected an array of rules"),
+    ] {
+        let schema = temporary("unread.json", invoice(&rules));
+        let ran = formwork(&["check", "--schema", &schema], "{}");
+        assert!(ran.code == 2 && ran.stderr.contains(says), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn quoted_rules_need_the_text() {
+    let schema = temporary("quoted.json", invoice(&json!([{"rule": "quoted", "target": "$.note"}])));
+    let document = r#"{"lines": [], "total": 0, "note": "paid"}"#;
+    let ran = formwork(&["check", "--schema", &schema], document);
+    assert!(ran.code == 2 && ran.stderr.contains("--source"), "{}", ran.stderr);
+    for (text, code) in [("It was PAID.", 0), ("It was not.", 1)] {
+        let source = temporary("quoted.txt", text);
+        assert_eq!(formwork(&["check", "--schema", &schema, "--source", &source], document).code, code);
+    }
 }

@@ -5,13 +5,15 @@ use super::{Ran, against_schema, command, example, formwork, refused, run, tempo
 
 /// A server that speaks like OpenAI and gives these answers.
 pub(crate) fn chat(answers: &[&str]) -> Server {
-    let replies = answers.iter().map(|text| {
-        let message = json!({"role": "assistant", "content": text});
-        let usage = json!({"prompt_tokens": 9, "completion_tokens": 5});
-        let body = json!({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage});
-        Reply::json(body.to_string())
-    });
-    Server::start(replies.collect::<Vec<_>>()).unwrap()
+    Server::start(answers.iter().map(|text| of_text(text)).collect::<Vec<_>>()).unwrap()
+}
+
+/// An answer of Chat Completions with this text.
+pub(crate) fn of_text(text: &str) -> Reply {
+    let message = json!({"role": "assistant", "content": text});
+    let usage = json!({"prompt_tokens": 9, "completion_tokens": 5});
+    let body = json!({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage});
+    Reply::json(body.to_string())
 }
 
 fn config(name: &str, text: &str) -> String {
@@ -28,6 +30,27 @@ pub(crate) fn of(server: &Server) -> String {
 fn extract(config: &str, more: &[&str]) -> Ran {
     let person = example("person.schema.json");
     formwork(&[&["extract", "--config", config, "--schema", &person], more].concat(), "")
+}
+
+#[test]
+fn the_answer_keeps_to_the_rules_of_the_schema_and_of_a_file() {
+    let rule = json!([{"rule": "quoted", "target": "$.name"}]);
+    let person = example("person.schema.json");
+    let mut own: Value = serde_json::from_str(&std::fs::read_to_string(&person).unwrap()).unwrap();
+    own["x-formwork-rules"] = rule.clone();
+    let own = temporary("ruled.schema.json", own.to_string());
+    let file = temporary("person.rules.json", rule.to_string());
+    let eve = r#"{"name": "Eve", "age": 34, "city": "Lisbon"}"#;
+    for given in [vec!["--schema", &own], vec!["--schema", &person, "--rules", &file]] {
+        let server = chat(&[eve, MARIA]);
+        let config = config(&format!("ruled-{}.toml", server.address().port()), &of(&server));
+        let text = "Maria Lindqvist, 34, moved to Lisbon.";
+        let ran = formwork(&[&["extract", "--config", &config, text], &given[..]].concat(), "");
+        assert_eq!((ran.code, server.received().len()), (0, 2), "{}", ran.stderr);
+        assert!(ran.stdout.contains("Maria Lindqvist"), "{}", ran.stdout);
+        let sent = String::from_utf8(server.received()[0].body.clone()).unwrap();
+        assert!(!sent.contains("x-formwork-rules"), "{sent}");
+    }
 }
 
 const MARIA: &str = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#;
@@ -118,47 +141,6 @@ fn a_server_that_is_not_there_is_exit_code_3() {
     let ran = extract(&file, &["--timeout", "0.5", "x"]);
     assert!(ran.code == 3 || ran.stderr.contains("deadline"), "{} {}", ran.code, ran.stderr);
     assert!(ran.stderr.contains("127.0.0.1:9"), "{}", ran.stderr);
-}
-
-#[test]
-fn the_doctor_tells_what_works_and_what_helps() {
-    let canary = r#"{"word": "serinus-7431"}"#;
-    let good = Server::start([Reply::json(r#"{"data": []}"#), answer(canary)]).unwrap();
-    let bad = Server::start([Reply::json(r#"{"data": []}"#), answer(r#"{"word": "apple"}"#)]).unwrap();
-    let text = format!(
-        "{}{}[providers.key]\nkind = \"openai\"\nmodel = \"m\"\napi_key_env = \"FORMWORK_NO_SUCH_KEY\"\n",
-        of(&good),
-        of(&bad).replace("primary", "careless"),
-    );
-    let file = config("doctor.toml", &text);
-    let ran = formwork(&["doctor", "--config", &file, "--json"], "");
-    let rows = ran.rows();
-    for row in &rows {
-        assert_eq!(against_schema("doctor-output.json", row), Vec::<String>::new(), "{row}");
-    }
-    let states: Vec<_> = rows.iter().map(|row| row["state"].as_str().unwrap()).collect();
-    assert_eq!((ran.code, states), (2, vec!["works", "unavailable", "misconfigured"]), "{rows:?}");
-    assert_eq!((&rows[0]["enforced"], &rows[1]["enforced"]), (&json!(true), &json!(false)));
-    assert!(rows[1]["fix"].as_str().unwrap().contains("rungs"), "{rows:?}");
-    assert!(rows[2]["error"].as_str().unwrap().contains("FORMWORK_NO_SUCH_KEY"), "{rows:?}");
-}
-
-#[test]
-fn the_doctor_speaks_to_people() {
-    let file = config(
-        "sick.toml",
-        "[providers.a]\nkind = \"ollama\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:9\"\n",
-    );
-    let ran = formwork(&["doctor", "--config", &file], "");
-    assert_eq!(ran.code, 3);
-    assert!(
-        ran.stdout.starts_with("a (ollama, m)\n  FAIL  not reachable: nothing listens at"),
-        "{}",
-        ran.stdout
-    );
-    assert!(ran.stdout.contains("\n  fix   start the server"), "{}", ran.stdout);
-    let ran = formwork(&["doctor", "--help"], "");
-    assert!(ran.code == 0 && ran.stdout.contains("Examples:\n  formwork doctor"), "{}", ran.stdout);
 }
 
 pub(crate) fn answer(text: &str) -> Reply {

@@ -112,12 +112,12 @@ fn verbose_says_each_attempt_what_was_wrong_and_what_is_asked_next() {
 }
 
 #[test]
-fn out_of_time_is_no_answer() {
+fn out_of_time_before_any_answer_is_no_provider() {
     // Hundreds of tokens in a thousandth of a second.
     let schema = temporary("long.schema.json", r#"{"type": "string", "minLength": 600}"#);
     let ran = extract(&["-s", &schema, "--max-tokens", "900", "--timeout", "0.001", "--json", "x"], "");
     let row = ran.rows().remove(0);
-    assert_eq!((ran.code, &row["error"]["class"]), (1, &json!("deadline")), "{row}");
+    assert_eq!((ran.code, &row["error"]["class"]), (3, &json!("deadline")), "{row}");
     assert_eq!(against_schema("extract-output.json", &row), Vec::<String>::new());
     assert!(ran.stderr.starts_with("error: out of time: "), "{}", ran.stderr);
 }

@@ -5,6 +5,8 @@
 mod chat;
 mod check;
 mod config;
+mod doctor;
+mod exits;
 #[cfg(feature = "local")]
 mod extract;
 mod finding;

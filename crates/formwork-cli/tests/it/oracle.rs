@@ -24,7 +24,7 @@ fn too_old() -> Reply {
 
 fn config(name: &str, server: &Server) -> String {
     let text = format!(
-        "[providers.primary]\nkind = \"ollama\"\nmodel = \"m\"\nstream = false\nprobe = false\nbase_url = \"{}\"\n",
+        "[providers.primary]\nkind = \"ollama\"\nmodel = \"m\"\nstream = false\nbase_url = \"{}\"\n",
         server.url()
     );
     temporary(name, text)

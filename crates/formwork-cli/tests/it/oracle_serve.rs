@@ -95,7 +95,7 @@ impl Drop for Serving {
 
 fn config(server: &Server) -> String {
     let text = format!(
-        "[providers.primary]\nkind = \"ollama\"\nmodel = \"m\"\nstream = false\nprobe = false\nbase_url = \"{}\"\n",
+        "[providers.primary]\nkind = \"ollama\"\nmodel = \"m\"\nstream = false\nbase_url = \"{}\"\n",
         server.url()
     );
     temporary("serve.toml", text)

@@ -18,7 +18,7 @@ fn verdict(verdict: &str, confidence: u8) -> String {
 }
 
 fn review(server: &Server, rubric: &str, more: &[&str]) -> Ran {
-    let rubric = temporary("scene.yaml", rubric);
+    let rubric = temporary(&format!("scene-{}.yaml", server.address().port()), rubric);
     let config = temporary(&format!("review-{}.toml", server.address().port()), of(server));
     let asked = ["review", "--rubric", &rubric, "--config", &config, "--concurrency", "1"];
     formwork(&[&asked, more].concat(), "The pump broke.")
@@ -77,6 +77,18 @@ fn indeterminate_alone_passes_and_data_is_given_by_name() {
     };
     assert!(last(&sent[2]).contains("[3, 4]") && !last(&sent[1]).contains("[3, 4]"));
     assert!(last(&sent[0]).contains("Say why.") && last(&sent[0]).contains("The pump broke."));
+}
+
+#[test]
+fn what_is_indeterminate_fails_where_it_is_told_to() {
+    let one = "name: r\ncriteria: [{id: a, description: It is short.}]\n";
+    for (said, sure, code, strict) in
+        [("pass", 90, 0, 0), ("pass", 40, 0, 1), ("fail", 90, 1, 1), ("fail", 40, 0, 1)]
+    {
+        let answer = verdict(said, sure);
+        assert_eq!(review(&chat(&[&answer]), one, &[]).code, code);
+        assert_eq!(review(&chat(&[&answer]), one, &["--fail-on-indeterminate"]).code, strict);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
-use formwork_testkit::server::Server;
+use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
-use super::config::{chat, of};
+use super::config::{chat, of, of_text};
 use super::{Ran, against_schema, example, folder, formwork, temporary};
 
 fn dir() -> String {
@@ -48,7 +48,7 @@ fn what_comes_of_nothing_is_told() {
     assert_eq!((ran.code, against_schema("skill-run-output.json", &printed)), (1, vec![]), "{printed}");
     assert_eq!((&printed["ok"], &printed["error"]["class"]), (&json!(false), &json!("rejected")));
     assert_eq!(printed["error"]["generation"]["attempts"].as_array().unwrap().len(), 2);
-    assert!(ran.stderr.starts_with("error: skill `ticket`: no valid answer"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nerror: skill `ticket`: no valid answer"), "{}", ran.stderr);
 }
 
 #[test]
@@ -66,6 +66,37 @@ fn a_review_that_fails_is_exit_code_1() {
     let sent: Value = serde_json::from_slice(&server.received()[1].body).unwrap();
     let last = sent["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
     assert!(last.contains("Issues:") && last.contains("Say that a colleague looks into it."), "{last}");
+}
+
+#[test]
+fn a_judge_that_cannot_be_reached_keeps_the_gate_closed() {
+    let file = temporary(
+        "judged.yaml",
+        "name: judged\ndescription: x\ntemplate_type: LLM_JSON_GENERATION\nprompt: x\n\
+         output: {shape: '{\"a\": string}'}\nrubric:\n  name: r\n  criteria:\n\
+         \x20   - {id: kind, description: It is kind.}\n\
+         \x20   - {id: empty, description: It is empty., pattern: {path: $.a, matches: '^$'}}\n",
+    );
+    for (judge, why) in [
+        (Reply::status(401), "no provider answered"),
+        (Reply::silent(), "out of time"),
+        (of_text("I like it."), "no usable answer about `kind`"),
+    ] {
+        let server = Server::start([of_text(r#"{"a": "x"}"#), judge]).unwrap();
+        let config = config(&server);
+        let asked = ["run", &file, "--config", &config, "--timeout", "2"];
+        let ran = skill(&asked);
+        assert_eq!((ran.code, ran.stdout.as_str()), (1, "{\"a\": \"x\"}\n"), "{}", ran.stderr);
+        let says = ran.stderr.contains("the review could not be carried out") && ran.stderr.contains(why);
+        assert!(says && ran.stderr.contains("FAIL  empty"), "{why}: {}", ran.stderr);
+    }
+    let server = Server::start([of_text(r#"{"a": "x"}"#), Reply::status(401)]).unwrap();
+    let ran = skill(&["run", &file, "--config", &config(&server), "--json"]);
+    let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, against_schema("skill-run-output.json", &printed)), (1, vec![]), "{printed}");
+    let review = &printed["outcome"]["review"];
+    assert_eq!((&review["pass"], &review["error"]["kind"]), (&json!(false), &json!("unavailable")));
+    assert!(ran.stderr.contains("the review could not be carried out"), "{}", ran.stderr);
 }
 
 #[test]
@@ -203,13 +234,8 @@ fn the_examples_run_on_a_model_that_knows_nothing() {
         .concat(),
     );
     let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
-    let compliance = &printed["targets"][0];
-    assert_eq!(
-        (&compliance["measured"], &compliance["n"]),
-        (&json!(100.0), &json!(18)),
-        "{printed} {}",
-        ran.stderr
-    );
+    // A first completion may be cut off at the limit of tokens; in the end every run has a valid answer.
+    assert_eq!((&printed["runs"], &printed["failed"]), (&json!(18), &json!(0)), "{printed} {}", ran.stderr);
 }
 
 #[cfg(feature = "local")]

@@ -209,7 +209,7 @@ fn a_restraint_is_told_in_the_attempt_and_the_outcome() {
     let plan = plan(Policy::default());
     for restrained in [false, true] {
         let mut run = Run::new(&plan, input());
-        let Step::Call { id, .. } = run.step(&plan, Time(0)) else { panic!() };
+        let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
         let mut completion = Completion::new(GOOD);
         completion.restrained = restrained;
         run.on(&plan, Time(1), Event::Answered { id, completion, stopped: None }).unwrap();

@@ -134,7 +134,7 @@ fn lessons(run: &Run) {
 /// Walks every script of replies from here to the end of the run; how many ends there are.
 fn walk(plan: &Plan, mut run: Run, mut now: Time, mut watcher: Watcher) -> usize {
     loop {
-        match run.step(plan, now) {
+        match run.step(plan, now).unwrap() {
             Step::Wait { until } => {
                 watcher.waited += until.since(now);
                 now = until;
@@ -228,7 +228,7 @@ fn trace(plan: &Plan, seed: u64, starts: &[usize], script: &[Reply], stored: boo
         if stored {
             run = serde_json::from_str(&serde_json::to_string(&run).unwrap()).unwrap();
         }
-        let step = run.step(plan, now);
+        let step = run.step(plan, now).unwrap();
         steps.push(step.clone());
         match step {
             Step::Wait { until } => now = until,
@@ -302,7 +302,7 @@ proptest! {
         let mut run = Run::new(&plan, input()).with_start_rungs(starts);
         let mut calls = 0;
         loop {
-            match run.step(&plan, Time(u64::MAX / 2)) {
+            match run.step(&plan, Time(u64::MAX / 2)).unwrap() {
                 Step::Call { id, call, .. } => {
                     run.on(&plan, Time(0), again[calls % again.len()].event(id, &call)).unwrap();
                     calls += 1;
@@ -322,7 +322,7 @@ proptest! {
         let plan = two_targets(policy);
         let (mut run, mut now, mut watcher, mut calls) = (Run::new(&plan, input().with_seed(seed)), Time(0), Watcher::default(), 0);
         loop {
-            match run.step(&plan, now) {
+            match run.step(&plan, now).unwrap() {
                 Step::Wait { until } => { watcher.waited += until.since(now); now = until }
                 Step::Done => break watcher.done(&plan, &run),
                 Step::Consult { .. } => unreachable!("this plan consults nobody"),
@@ -358,9 +358,9 @@ proptest! {
     fn events_out_of_place_are_misuse_and_change_nothing(script in any_script(), wrong in any_script()) {
         let plan = plan(Policy::default());
         let mut run = Run::new(&plan, input());
-        let Step::Call { id: first, call: first_call, .. } = run.step(&plan, Time(0)) else { unreachable!() };
+        let Step::Call { id: first, call: first_call, .. } = run.step(&plan, Time(0)).unwrap() else { unreachable!() };
         for reply in &script {
-            let Step::Call { id, call, .. } = run.step(&plan, Time(u64::MAX / 2)) else { break };
+            let Step::Call { id, call, .. } = run.step(&plan, Time(u64::MAX / 2)).unwrap() else { break };
             run.on(&plan, Time(0), reply.event(id, &call)).unwrap();
             let before = run.clone();
             for late in &wrong {

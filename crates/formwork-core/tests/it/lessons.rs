@@ -98,7 +98,7 @@ fn what_was_closed_or_stopped_from_outside_proves_nothing() {
     let plan = plan(Policy::default());
     for (closed_at, stopped) in [(Some(3), None), (None, Some("runaway"))] {
         let mut run = Run::new(&plan, input());
-        let Step::Call { id, .. } = run.step(&plan, Time(0)) else { panic!() };
+        let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
         let mut completion = Completion::new(WRONG_TYPE);
         completion.closed_at = closed_at;
         let stopped = stopped.map(|rule| Violation::new(JsonPath::root(), rule, Stage::Read));
@@ -190,7 +190,7 @@ fn a_run_starts_on_the_rungs_that_it_is_given() {
     let dialects = |starts: &[usize], script: &[Reply]| -> Vec<String> {
         let mut run = Run::new(&plan, input()).with_start_rungs(starts.iter().copied());
         let mut replies = script.iter();
-        while let Step::Call { id, call, .. } = run.step(&plan, Time(0)) {
+        while let Step::Call { id, call, .. } = run.step(&plan, Time(0)).unwrap() {
             let Some(reply) = replies.next() else { break };
             run.on(&plan, Time(0), reply.event(id, &call)).unwrap();
             // What has begun has its own lessons.
@@ -225,8 +225,8 @@ fn a_lesson_is_data() {
 fn a_refusal_s_words_are_cut() {
     let plan = plan(Policy::oracle());
     let mut run = Run::new(&plan, input());
-    let Step::Call { id, .. } = run.step(&plan, Time(0)) else { panic!() };
+    let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
     let fault = Fault::new(FaultKind::SchemaRefused, "x".repeat(10_000));
-    run.on(&plan, Time(0), Event::Failed { id, fault }).unwrap();
+    run.on(&plan, Time(0), Event::Failed { id, fault, usage: Usage::default() }).unwrap();
     assert!(run.lessons().next().unwrap().reason.len() < 400);
 }

@@ -88,11 +88,11 @@ fn a_stream_that_was_stopped_as_a_runaway_counts_like_one_that_was_cut() {
     for (rule, bounded) in [("runaway", true), ("type", false)] {
         let plan = planned(bounding(capabilities()), Policy::new(2));
         let mut run = Run::new(&plan, input());
-        let Step::Call { id, .. } = run.step(&plan, Time(0)) else { panic!() };
+        let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
         let stopped = Some(Violation::new(JsonPath::root(), rule, Stage::Read));
         let completion = Completion::new("{\"score\": 7").with_finish(Finish::Stopped);
         run.on(&plan, Time(1), Event::Answered { id, completion, stopped }).unwrap();
-        let Step::Call { call, .. } = run.step(&plan, Time(1)) else { panic!() };
+        let Step::Call { call, .. } = run.step(&plan, Time(1)).unwrap() else { panic!() };
         assert_eq!(!call.lowered.bounds.is_empty(), bounded, "{rule}");
     }
 }
@@ -111,7 +111,7 @@ fn targets_for_which_bounds_are_no_remedy_or_decided_about_stay_as_they_are() {
         assert_eq!((bounds(&driven), kinds(&driven)), (vec![first, second], vec![]));
         // Nor do they heed what others learnt.
         let mut run = Run::new(&plan, input()).with_bounded([0]);
-        let Step::Call { call, .. } = run.step(&plan, Time(0)) else { panic!() };
+        let Step::Call { call, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
         assert_eq!(call.lowered.bounds.first().map(|bound| bound.max), first);
     }
 }
@@ -121,7 +121,7 @@ fn what_an_earlier_run_saw_bounds_the_first_call_until_a_document_is_complete_wi
     let plan = planned(bounding(capabilities()), Policy::new(3));
     let mut run = Run::new(&plan, input()).with_bounded([0]);
     for (reply, bounded) in [(FULL, true), (FULL, false)] {
-        let Step::Call { id, call, .. } = run.step(&plan, Time(0)) else { panic!() };
+        let Step::Call { id, call, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
         assert_eq!(!call.lowered.bounds.is_empty(), bounded);
         run.on(&plan, Time(1), reply.event(id, &call)).unwrap();
     }

@@ -161,11 +161,13 @@ impl Reply {
                 }
                 event
             }
-            Self::Fails(kind) => Event::Failed { id, fault: Fault::new(*kind, "scripted") },
+            Self::Fails(kind) => {
+                Event::Failed { id, fault: Fault::new(*kind, "scripted"), usage: Usage::default() }
+            }
             Self::Limits(seconds) => {
                 let fault = Fault::new(FaultKind::RateLimited, "scripted")
                     .with_retry_after(Some(Duration::from_secs(*seconds)));
-                Event::Failed { id, fault }
+                Event::Failed { id, fault, usage: Usage::default() }
             }
             Self::Denies => Event::Denied { id },
         }
@@ -180,9 +182,14 @@ pub(crate) struct Driven {
 
 /// Drives a run to its end: the script's replies in order, the last one again and again.
 pub(crate) fn drive(plan: &Plan, input: Input, script: &[Reply]) -> Driven {
-    let (mut run, mut now, mut calls) = (Run::new(plan, input), Time(1_000), Vec::new());
+    drive_run(plan, Run::new(plan, input), script)
+}
+
+/// Drives a run that was made elsewhere.
+pub(crate) fn drive_run(plan: &Plan, mut run: Run, script: &[Reply]) -> Driven {
+    let (mut now, mut calls) = (Time(1_000), Vec::new());
     loop {
-        match run.step(plan, now) {
+        match run.step(plan, now).unwrap() {
             Step::Wait { until } => now = until,
             Step::Call { id, target, call, .. } => {
                 calls.push((now, target, Arc::clone(&call)));

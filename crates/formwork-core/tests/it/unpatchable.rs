@@ -37,7 +37,7 @@ fn with(rule: Rule) -> Contract {
     Contract::new(Arc::new(Inline::new("score", schema())), Arc::new(Score)).with_rule(rule)
 }
 
-fn path(text: &str) -> JsonPath {
+fn path<P: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> P {
     text.parse().unwrap()
 }
 

@@ -1,4 +1,5 @@
 mod file;
+mod service;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -6,9 +7,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use formwork_core::{Enforcement, Lesson, LessonKind, Plan, Time};
+use formwork_core::{Enforcement, Fault, Lesson, LessonKind, Plan, Time};
 
 use file::File;
+use service::Service;
 
 /// How long what was learnt is believed: servers are upgraded, and routers send the next call elsewhere. Being wrong
 /// costs one call that is refused, or one answer that is not held to the schema.
@@ -55,6 +57,7 @@ pub struct Memory(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     known: Mutex<VecDeque<Known>>,
+    service: Mutex<Service>,
     file: Option<File>,
 }
 
@@ -94,7 +97,7 @@ impl Memory {
             what: What::RunsAway { schema: line.schema },
             since: Time(0),
         });
-        Self(Arc::new(Inner { known: Mutex::new(known.collect()), file: Some(file) }))
+        Self(Arc::new(Inner { known: Mutex::new(known.collect()), file: Some(file), ..Inner::default() }))
     }
 
     /// The rungs that a run of this plan should start from, for
@@ -165,9 +168,37 @@ impl Memory {
         }
     }
 
+    /// Returns the targets of a plan that are out of service, each with the time until which it is left out, for
+    /// [`Run::with_out_of_service`](formwork_core::Run::with_out_of_service). A driver does this by itself.
+    ///
+    /// A target that cannot be reached is left out for 30 s, then for twice as long each further time, up to 10 min; one that is
+    /// too busy for the time that it says, or 5 s.
+    pub fn out_of_service(&self, plan: &Plan, now: Time) -> Vec<(usize, Time)> {
+        let service = self.service();
+        if service.is_empty() {
+            return Vec::new();
+        }
+        let out = |target: usize| service.until(&key(plan, target), now).map(|until| (target, until));
+        (0..plan.targets().count()).filter_map(out).collect()
+    }
+
+    /// Remembers that a call of a target failed. A driver does this by itself.
+    pub fn failed(&self, plan: &Plan, target: usize, fault: &Fault, now: Time) {
+        self.service().failed(&key(plan, target), fault, now);
+    }
+
+    /// Remembers that a target answered. A driver does this by itself.
+    pub fn answered(&self, plan: &Plan, target: usize) {
+        let mut service = self.service();
+        if !service.is_empty() {
+            service.answered(&key(plan, target));
+        }
+    }
+
     /// Forgets everything that this process knows: after a server was changed. What is kept in a file stays there.
     pub fn forget(&self) {
         self.known().clear();
+        self.service().clear();
     }
 
     /// How many things are remembered, outdated ones included.
@@ -178,6 +209,10 @@ impl Memory {
     /// Whether nothing is remembered.
     pub fn is_empty(&self) -> bool {
         self.known().is_empty()
+    }
+
+    fn service(&self) -> MutexGuard<'_, Service> {
+        self.0.service.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn known(&self) -> MutexGuard<'_, VecDeque<Known>> {

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use formwork_core::*;
 use formwork_extract::{Extractor, ExtractorBuilder};
 use formwork_testkit::Scripted;
+use proptest::prelude::{Just, Strategy as _};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -102,4 +103,119 @@ fn extractors_are_shared() {
     sent(extractor.extraction(TEXT).run());
     sent(extractor.stream(TEXT));
     sent(extractor.extract_all([TEXT], 1));
+}
+
+#[test]
+fn a_rule_or_check_that_can_never_run_is_refused_with_the_nearest_path() {
+    struct Reads;
+    impl Validator for Reads {
+        fn validate(&self, _: &Value, _: &Context<'_>, _: &mut Report) {}
+        fn reads(&self) -> Vec<JsonPath> {
+            vec!["$.nmae".parse().unwrap()]
+        }
+    }
+
+    let quoted = || Rule::Quoted { target: "$.nmae".parse().unwrap() };
+    let most = || Rule::AtMost { target: "$.age".parse().unwrap(), limit: "$.nmae".parse().unwrap() };
+    let builder = || persons(&model()).0;
+    for builder in [
+        builder().with_rule(quoted()),
+        builder().with_rule(quoted()).soft(),
+        builder().with_rules([Rule::Quoted { target: "$.name".parse().unwrap() }, most()]),
+        builder().with_check(Reads),
+        builder().check("$.nmae", "short", |_| Ok(())),
+    ] {
+        let (kind, message) = refused(builder);
+        assert_eq!(kind, ErrorKind::Config);
+        assert!(message.contains("the schema has no `$.nmae`: did you mean `$.name`?"), "{message}");
+    }
+    for path in ["$", "$.name", "$.age"] {
+        builder().check(path, "fine", |_| Ok(())).build().unwrap();
+    }
+}
+
+#[test]
+fn what_a_schema_leaves_open_may_be_there() {
+    let open = json!({
+        "type": "object",
+        "properties": {
+            "map": {"type": "object", "additionalProperties": {"type": "object", "properties": {"id": {"type": "string"}}}},
+            "any": {},
+            "either": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/tree"}]},
+            "pair": {"type": "array", "prefixItems": [{"type": "string"}], "items": false},
+        },
+        "patternProperties": {"^x-": {"type": "integer"}},
+        "if": {"properties": {"kind": {"const": "b"}}}, "then": {"properties": {"more": {"type": "string"}}},
+        "$defs": {"tree": {"type": "object", "properties": {"left": {"$ref": "#/$defs/tree"}, "leaf": {"type": "string"}}}},
+    });
+    let compiled = formwork_schema::compile(&open).unwrap();
+    let missing = |path: &str| Structure::missing(&*compiled, &path.parse().unwrap());
+    for path in [
+        "$.map.whatever.id",
+        "$.map[*].id",
+        "$.any.a.b[3]",
+        "$.either.left.left.leaf",
+        "$.pair[0]",
+        "$['x-1']",
+        "$.more",
+        "$.kind",
+    ] {
+        assert_eq!(missing(path), None, "{path}");
+    }
+    for (path, near) in [
+        ("$.map.whatever.di", "no `$.map.whatever.di`"),
+        ("$.either.left.laef", "did you mean `$.either.left.leaf`?"),
+        ("$.pair[1]", "nothing can be inside of"),
+        ("$.y", "there are"),
+        ("$.pair.left", "did you mean `$.either.left`?"),
+        ("$[*].nothing.at.all", "no `$[*].nothing.at.all`"),
+    ] {
+        let why = missing(path);
+        assert!(
+            path == "$[*].nothing.at.all" || why.as_ref().is_some_and(|why| why.contains(near)),
+            "{path}: {why:?}"
+        );
+    }
+}
+
+/// All paths of a document.
+fn paths(value: &Value, path: &JsonPath, found: &mut Vec<JsonPath>) {
+    found.push(path.clone());
+    match value {
+        Value::Object(members) => {
+            members.iter().for_each(|(name, member)| paths(member, &path.key(name), found))
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(nth, item)| paths(item, &path.index(nth), found))
+        }
+        _ => {}
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn every_place_of_a_valid_document_may_be_named_in_a_rule(
+        (schema, document) in formwork_testkit::schema()
+            .prop_flat_map(|schema| (Just(schema.clone()), formwork_testkit::instance(&schema)))
+    ) {
+        let compiled = formwork_schema::compile(&schema).unwrap();
+        let mut found = Vec::new();
+        paths(&document, &JsonPath::root(), &mut found);
+        for path in found {
+            if compiled.subschema(&path, &document).is_none() && !path.is_root() {
+                continue;
+            }
+            let pattern = PathPattern::from(path.clone());
+            proptest::prop_assert_eq!(Structure::missing(&*compiled, &pattern), None, "{}", path);
+            let each: PathPattern = pattern
+                .steps()
+                .iter()
+                .map(|step| match step {
+                    PatternStep::One(Segment::Index(_)) => PatternStep::Each,
+                    step => step.clone(),
+                })
+                .collect();
+            proptest::prop_assert_eq!(Structure::missing(&*compiled, &each), None, "{}", each);
+        }
+    }
 }

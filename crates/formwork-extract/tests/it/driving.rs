@@ -24,7 +24,7 @@ fn model() -> SharedProvider {
 async fn a_stored_run_goes_on() {
     let (plan, driver) = (plan(&["one"]), Driver::new([model()]));
     let mut run = Run::new(&plan, TEXT.into());
-    assert!(matches!(run.step(&plan, Time(1_000)), Step::Call { .. }));
+    assert!(matches!(run.step(&plan, Time(1_000)).unwrap(), Step::Call { .. }));
     let stored = serde_json::to_string(&run).unwrap();
 
     let token = CancellationToken::new();

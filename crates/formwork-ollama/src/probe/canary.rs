@@ -9,8 +9,12 @@ use serde_json::json;
 use super::ANSWER_BYTES;
 use crate::Ollama;
 
-/// The most tokens of the answer.
-const TOKENS: u32 = 16;
+/// The most tokens of the answer of a model that does not think first.
+pub(super) const TOKENS: u32 = 16;
+
+/// The most tokens of the answer of a model that may think first: room for a few thoughts, too little for one that does
+/// not stop.
+pub(super) const THOUGHTFUL_TOKENS: u32 = 512;
 
 /// What a constrained model says to anything, white space aside.
 const SAID: &str = r#"{"fw":"q7"}"#;
@@ -34,16 +38,17 @@ pub(super) async fn tried(
     wire: &Ollama,
     transport: &dyn Transport,
     enforcement: Enforcement,
+    tokens: u32,
     usage: &mut Usage,
 ) -> Result<Verdict, Fault> {
-    match answered(wire, transport, &call(enforcement), usage).await {
+    match answered(wire, transport, &call(enforcement, tokens), usage).await {
         Ok(text) => Ok(judged(enforcement, &text)),
         Err(fault) if fault.kind == FaultKind::SchemaRefused => Ok(Verdict::Broken(fault.message)),
         Err(fault) => Err(fault),
     }
 }
 
-fn call(enforcement: Enforcement) -> Call {
+fn call(enforcement: Enforcement, tokens: u32) -> Call {
     let schema = json!({
         "type": "object",
         "properties": {"fw": {"type": "string", "const": "q7"}},
@@ -61,7 +66,7 @@ fn call(enforcement: Enforcement) -> Call {
         lowered: Arc::new(lowered),
         rules: Vec::new(),
         sampling: Sampling { temperature: Some(0.0), ..Sampling::default() },
-        max_tokens: Some(TOKENS),
+        max_tokens: Some(tokens),
         deadline: None,
         tools: Vec::new(),
     }

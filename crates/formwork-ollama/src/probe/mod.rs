@@ -7,7 +7,7 @@ use formwork_core::{Capabilities, Enforcement, Fault, FaultKind, Usage};
 use formwork_wire::http::{Method, Request, Uri};
 use formwork_wire::{Bytes, Transport, Wire, quoted};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::answer::Asked;
@@ -19,11 +19,11 @@ use show::Shown;
 /// The most that is read of `/api/show`, in bytes: it has licences and templates in full.
 const SHOW_BYTES: usize = 8 * 1024 * 1024;
 
-/// The most that is read of other answers to a probe, in bytes.
-const ANSWER_BYTES: usize = 64 * 1024;
+/// The most that is read of other answers to a probe, in bytes: a few hundred tokens, each in a line of its own.
+const ANSWER_BYTES: usize = 512 * 1024;
 
 /// What a server is and what it enforces, as found by [`Ollama::examine`]. What is `None` the server does not say.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Probed {
     /// The server's version: `0.17.4`.
@@ -105,52 +105,78 @@ impl Default for Found {
     }
 }
 
-/// Tries what is enforced, the strictest first.
+/// Tries what is enforced, the strictest first, with the setting of `think` that calls will have.
 async fn enforced(
     wire: &Ollama,
     transport: &dyn Transport,
     thinks: bool,
     found: &mut Found,
 ) -> Result<(), Fault> {
-    if thinks && wire.think.as_ref().is_some_and(Think::is_on) {
-        let words = "the model thinks first, so a short call cannot tell whether schemas are enforced";
-        found.notes.push(words.to_owned());
-        return Ok(());
-    }
+    // Where nothing is set, not thinking is tried first: then schemas hold from the first token.
     let is_open = thinks && wire.think.is_none();
-    // The answer has to fit into a few tokens, which thoughts would use up.
-    let quiet = if is_open { wire.clone().with_think(false) } else { wire.clone() };
+    let quiet = is_open.then(|| wire.clone().with_think(false));
+    let settings: Vec<&Ollama> = quiet.iter().chain([wire]).collect();
     for enforcement in [Enforcement::Schema, Enforcement::JsonObject] {
         found.enforced = enforcement;
         let what = if enforcement == Enforcement::Schema { "schemas" } else { "`format: \"json\"`" };
-        match canary::tried(&quiet, transport, enforcement, &mut found.usage).await? {
-            Verdict::Kept => {
-                found.better_without_thinking = is_open;
-                if is_open {
-                    found.notes.push(
-                        "the model thinks by default: set `think` = false, schemas are enforced then"
-                            .to_owned(),
-                    );
+        for wire in &settings {
+            let may_think = thinks && wire.think.as_ref().is_none_or(Think::is_on);
+            let tokens = if may_think { canary::THOUGHTFUL_TOKENS } else { canary::TOKENS };
+            match canary::tried(wire, transport, enforcement, tokens, &mut found.usage).await? {
+                Verdict::Kept => {
+                    found.better_without_thinking = is_open && !may_think;
+                    if found.better_without_thinking {
+                        let words =
+                            "the model thinks by default, and is told not to: schemas are enforced then";
+                        found.notes.push(words.to_owned());
+                    }
+                    return Ok(());
                 }
-                return Ok(());
+                Verdict::Silent => {
+                    found.notes.push(format!(
+                        "the model said nothing, so it cannot be told whether {what} are enforced"
+                    ));
+                    return Ok(());
+                }
+                Verdict::Broken(words) => {
+                    let when = match (thinks, may_think) {
+                        (true, true) => " when the model thinks",
+                        (true, false) => " when the model does not think",
+                        (false, _) => "",
+                    };
+                    found.notes.push(format!("{what} are not enforced{when}: {words}"));
+                }
             }
-            Verdict::Silent => {
-                found.notes.push(format!(
-                    "the model said nothing, so it cannot be told whether {what} are enforced"
-                ));
-                return Ok(());
-            }
-            // Calls do not say `think: false`, and Ollama may well enforce the schema after the thoughts.
-            Verdict::Broken(_) if is_open => {
-                let words = "schemas are enforced only after the model has thought, if at all: leave `think` as it is";
-                found.notes.push(words.to_owned());
-                return Ok(());
-            }
-            Verdict::Broken(words) => found.notes.push(format!("{what} are not enforced: {words}")),
         }
     }
     found.enforced = Enforcement::None;
     Ok(())
+}
+
+/// What tells one server and model from another: what was found of them holds as long as this is the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Identity {
+    /// The server's version: `0.17.4`.
+    pub version: String,
+    /// The digest of the model's manifest.
+    pub digest: String,
+}
+
+/// Returns what the server says it is; `None` if it does not say all of it.
+pub(crate) async fn identity(wire: &Ollama, transport: &dyn Transport) -> Result<Option<Identity>, Fault> {
+    let Some(version) = version(wire, transport).await? else { return Ok(None) };
+    let mut request = Request::new(Bytes::new());
+    *request.method_mut() = Method::GET;
+    *request.uri_mut() = Uri::from_static("/api/tags");
+    let Ok(tags) = fetched(wire, transport, request, SHOW_BYTES).await? else { return Ok(None) };
+    let latest = format!("{}:latest", wire.model);
+    let is_meant = |model: &&Value| {
+        let names = ["name", "model"].iter().filter_map(|key| model[*key].as_str());
+        names.into_iter().any(|name| name == wire.model || name == latest)
+    };
+    let model = tags["models"].as_array().into_iter().flatten().find(is_meant);
+    let digest = model.and_then(|model| model["digest"].as_str()).filter(|digest| !digest.is_empty());
+    Ok(digest.map(|digest| Identity { version, digest: digest.to_owned() }))
 }
 
 /// The server's version; `None` if something stands before the server that does not pass this on.

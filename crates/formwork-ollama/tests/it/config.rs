@@ -13,7 +13,7 @@ fn a_model_is_all_that_has_to_be_said() {
     assert_eq!(config.wire(), Ollama::new("qwen3:8b"));
     assert_eq!(
         (config.base_url.as_str(), config.api, config.stream, config.probe),
-        ("http://127.0.0.1:11434", Api::Chat, true, true)
+        ("http://127.0.0.1:11434", Api::Chat, true, false)
     );
 }
 

@@ -1,7 +1,7 @@
 //! What a probe asks, and what it makes of the answers.
 
 use formwork_core::{Enforcement, Fault, FaultKind, Provider};
-use formwork_ollama::{Ollama, Probed};
+use formwork_ollama::{Ollama, Probed, Think};
 use formwork_wire::{Http, Wire};
 use serde_json::{Value, json};
 
@@ -99,9 +99,12 @@ async fn a_thinking_model_is_told_not_to_where_that_has_schemas_enforced() {
     assert_eq!(sent(&wire, &found)["think"], false);
     assert_eq!(sent(&wire.clone().with_think(true), &found)["think"], true);
 
-    // One with a parser of its own is constrained only after its thoughts, which calls leave it.
-    let found = probed(&wire, vec![version(), shown(), says("Hello!", "stop")]).await.0.unwrap();
+    // One with a parser of its own is constrained only after its thoughts: that is verified as well, with room to think.
+    let replies = vec![version(), shown(), says("Hello!", "stop"), says("{\"fw\":\"q7\"}", "stop")];
+    let (found, requests) = probed(&wire, replies).await;
+    let found = found.unwrap();
     assert_eq!((found.enforced, found.better_without_thinking), (Enforcement::Schema, false));
+    assert_eq!((requests[3].1.get("think"), &requests[3].1["options"]["num_predict"]), (None, &json!(512)));
     assert_eq!(sent(&wire, &found).get("think"), None);
     // If it is told not to think anyway, that is what is judged.
     let replies = vec![version(), shown(), says("Hello!", "stop"), says("Hello!", "stop")];
@@ -115,9 +118,49 @@ async fn a_thinking_model_is_told_not_to_where_that_has_schemas_enforced() {
         "{:?}",
         found.notes
     );
-    // One that is to think is not asked at all.
-    let (found, requests) = probed(&wire.with_think("low"), vec![version(), shown()]).await;
-    assert_eq!((found.unwrap().enforced, requests.len()), (Enforcement::Schema, 2));
+    // One that is to think is asked as it will be.
+    let replies = vec![version(), shown(), says("{\"fw\":\"q7\"}", "stop")];
+    let (found, requests) = probed(&wire.with_think("low"), replies).await;
+    assert_eq!((found.unwrap().enforced, &requests[2].1["think"]), (Enforcement::Schema, &json!("low")));
+}
+
+#[tokio::test]
+async fn what_is_promised_was_seen_with_the_setting_that_calls_have() {
+    let (kept, free) = (|| says("{\"fw\":\"q7\"}", "stop"), || says("Hello!", "stop"));
+    for set in [None, Some(Think::Switch(false)), Some(Think::Switch(true))] {
+        // Which of the calls that the probe may make is the first one that is kept.
+        for nth in 0..4 {
+            let wire = set.iter().fold(Ollama::new("qwen3:8b"), |wire, think| wire.with_think(think.clone()));
+            let shown = model("gguf", json!(["completion", "thinking"]));
+            let mut replies = vec![version(), shown];
+            replies.extend((0..nth).map(|_| free()));
+            replies.push(kept());
+            let (found, requests) = probed(&wire, replies).await;
+            let Ok(found) = found else { continue };
+            if found.enforced == Enforcement::None {
+                continue;
+            }
+            let last = &requests.last().unwrap().1;
+            let real = body(&wire.with_probed(&found), &enforcing(Enforcement::None));
+            assert_eq!(real.get("think"), last.get("think"), "{set:?} {nth}");
+            let is_schema = last["format"].is_object();
+            assert_eq!(found.enforced == Enforcement::Schema, is_schema);
+            assert_eq!(found.usage.output_tokens, 8 * (requests.len() as u64 - 2));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_model_has_an_identity_where_the_server_says_all_of_it() {
+    let tags = |name: &str| ok(json!({"models": [{"name": name, "digest": "abc"}]}).to_string());
+    let identity = async |replies| Ollama::new("m").identity(Script::new(replies).as_ref()).await.unwrap();
+    for name in ["m", "m:latest"] {
+        let found = identity(vec![version(), tags(name)]).await.unwrap();
+        assert_eq!((found.version.as_str(), found.digest.as_str()), ("0.17.4", "abc"));
+    }
+    assert_eq!(identity(vec![version(), tags("other")]).await, None);
+    assert_eq!(identity(vec![version(), Ok((404, String::new()))]).await, None);
+    assert_eq!(identity(vec![Ok((404, String::new()))]).await, None);
 }
 
 #[tokio::test]

@@ -32,7 +32,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use error::{DocumentError, Finding};
-pub use words::nearest;
+pub use formwork_schema::nearest;
 
 /// The most bytes of a document. People do not write longer ones.
 pub const MAX_BYTES: usize = 1024 * 1024;

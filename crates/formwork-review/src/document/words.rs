@@ -1,28 +1,10 @@
 //! What a schema finds wrong, as a person is told who writes the file.
 
 use formwork_core::{JsonPath, Segment, Structure as _, Violation};
-use formwork_schema::Compiled;
+use formwork_schema::{Compiled, nearest};
 use serde_json::Value;
 
 use super::{Document, Finding};
-
-/// The word that was most likely meant, if one is like it at all.
-///
-/// ```
-/// assert_eq!(formwork_review::document::nearest("temprature", ["prompt", "temperature"]), Some("temperature"));
-/// assert_eq!(formwork_review::document::nearest("colour", ["prompt", "temperature"]), None);
-/// ```
-pub fn nearest<'w>(word: &str, among: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
-    /// Between 0 and 1; a slip of the finger is above it, another word far below.
-    const ALIKE: f64 = 0.8;
-
-    among
-        .into_iter()
-        .map(|one| (strsim::jaro_winkler(&word.to_lowercase(), &one.to_lowercase()), one))
-        .filter(|(alike, _)| *alike >= ALIKE)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, one)| one)
-}
 
 /// A violation of a document's schema at its place.
 pub(super) fn finding(document: &Document, schema: &Compiled, violation: &Violation) -> Finding {

@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
-use formwork_core::ErrorKind;
+use formwork_core::{ErrorKind, FaultKind};
 use formwork_review::*;
+use formwork_testkit::{Reply, Scripted};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -87,19 +88,71 @@ async fn if_the_second_fails_the_first_one_stays() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_reviewed_comes_without_a_review() {
-    let (agent, _) = agent(Says::new(|_, _| OLD.to_owned()));
-    let result = generate_with_review::<Value>(
-        &LlmGenerationService::new(agent.clone()),
-        &LlmReviewService::new(agent),
-        GenerationInput::new("Think of somebody."),
-        &person(),
-        &ReviewRubric::new("empty"),
-        GenerateOptions { retry_once: true },
-    )
-    .await;
-    assert!(result.success && result.review.is_none() && !result.retried);
-    assert!(result.error.unwrap().message.contains("there is no criterion"));
+async fn a_review_that_cannot_be_carried_out_is_one_that_failed() {
+    let judged = ReviewRubric::new("both").with_criterion(Criterion::new("kind", "The person is kind."));
+    let judged = rubric().criteria.into_iter().fold(judged, ReviewRubric::with_criterion);
+    let empty = ReviewRubric::new("empty");
+    for (rubric, judge, kind, answered) in [
+        (&judged, Reply::from(FaultKind::Auth), ErrorKind::Unavailable, false),
+        (&judged, Reply::from(FaultKind::NoCredit), ErrorKind::Unavailable, false),
+        (&judged, Reply::from(FaultKind::Overloaded), ErrorKind::Unavailable, false),
+        (&judged, Reply::from("I like it."), ErrorKind::Rejected, true),
+        (&judged, Reply::refusal("I would rather not."), ErrorKind::Rejected, true),
+        (&empty, Reply::from(FaultKind::Auth), ErrorKind::Config, false),
+    ] {
+        for retry_once in [false, true] {
+            let (generating, _) = agent(Arc::new(Scripted::new([OLD])));
+            let (judging, _) = agent(Arc::new(Scripted::new([judge.clone()])));
+            let result: GenerationResult = generate_with_review(
+                &LlmGenerationService::new(generating),
+                &LlmReviewService::new(judging),
+                GenerationInput::new("Think of somebody."),
+                &person(),
+                rubric,
+                GenerateOptions { retry_once },
+            )
+            .await;
+            let review = result.review.unwrap();
+            let error = review.error.clone().unwrap();
+            assert_eq!((error.kind, error.answered), (kind, answered), "{error:?}");
+            assert!(result.success && result.data.is_some() && !result.retried && !error.message.is_empty());
+            assert!(!review.pass && !review.passes(false) && !review.passes(true), "{kind:?}");
+            let verdicts: Vec<_> = review.criteria_results.iter().map(|result| result.verdict).collect();
+            let expected: &[Verdict] =
+                if rubric.criteria.is_empty() { &[] } else { &[Verdict::Indeterminate, Verdict::Fail] };
+            assert_eq!(verdicts, expected, "what needs no model is decided all the same");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_review_that_the_first_answer_failed_is_kept_with_its_price() {
+    let rubric = ReviewRubric::new("r").with_criterion(Criterion::new("kind", "The person is kind."));
+    let run = async |second: &str, judged: &[&str]| {
+        let (generating, _) = agent(Arc::new(Scripted::new([OLD, second])));
+        let verdicts: Vec<String> = judged.iter().map(|judged| verdict(judged, 90)).collect();
+        let (judging, _) = agent(Arc::new(Scripted::new(verdicts.iter().map(String::as_str))));
+        let (generator, reviewer) = (LlmGenerationService::new(generating), LlmReviewService::new(judging));
+        let input = GenerationInput::new("Think of somebody.");
+        let options = GenerateOptions { retry_once: true };
+        generate_with_review::<Value>(&generator, &reviewer, input, &person(), &rubric, options).await
+    };
+    for last in ["pass", "fail"] {
+        let result = run(YOUNG, &["fail", last]).await;
+        let (first, second) = (result.first_review.clone().unwrap(), result.review.clone().unwrap());
+        assert_eq!((first.pass, second.pass), (false, last == "pass"));
+        assert_eq!((first.price.calls, second.price.calls, result.review_price().calls), (1, 1, 2));
+        let both = first.price.usage.plus(second.price.usage);
+        assert_eq!(result.review_price().usage, both);
+    }
+    let not_again = run("no JSON", &["fail"]).await;
+    assert!(not_again.first_review.is_none() && !not_again.review.as_ref().unwrap().pass);
+    assert_eq!(
+        (not_again.data.as_ref().unwrap()["age"].as_u64(), not_again.review_price().calls),
+        (Some(90), 1)
+    );
+    let passed = run(YOUNG, &["pass"]).await;
+    assert!(passed.first_review.is_none() && passed.review_price().calls == 1);
 }
 
 #[tokio::test]

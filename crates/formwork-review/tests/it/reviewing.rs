@@ -124,17 +124,40 @@ async fn a_judge_without_a_usable_answer_decides_nothing() {
     let (agent_of_words, _) = agent(Says::new(|_, _| "I like it.".to_owned()));
     let review = LlmReviewService::new(agent_of_words).review(json!("x"), &rubric).await.unwrap();
     assert_eq!(review.criteria_results[0].reason, Some(Indeterminate::NoAnswer));
+    assert!(!review.pass && review.error.unwrap().message.contains("no usable answer about `a`"));
     let (refusing, _) = agent(Arc::new(Scripted::new([Reply::refusal("I would rather not.")])));
     let review = LlmReviewService::new(refusing).review(json!("x"), &rubric).await.unwrap();
     assert_eq!(review.criteria_results[0].reason, Some(Indeterminate::NoAnswer));
+    assert!(!review.pass && review.error.is_some());
 }
 
 #[tokio::test]
 async fn what_ends_every_call_ends_the_review() {
-    let rubric = ReviewRubric::new("r").with_criterion(Criterion::new("a", "It is short."));
-    let (agent, _) = agent(Arc::new(Scripted::new([Reply::from(FaultKind::Auth)])));
-    let error = LlmReviewService::new(agent).review(json!("x"), &rubric).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    // Five criteria, the third of which needs no model; the judge is gone from the call `last` on.
+    let rubric = (0..5).fold(ReviewRubric::new("r"), |rubric, nth| {
+        let criterion = Criterion::new(format!("c{nth}"), "It is short.");
+        rubric.with_criterion(if nth == 2 {
+            criterion.with_schema(json!({"type": "object"}))
+        } else {
+            criterion
+        })
+    });
+    for last in 0..=4 {
+        let judged = verdict("pass", 90);
+        let replies = (0..last).map(|_| Reply::from(judged.as_str()));
+        let model = Arc::new(Scripted::new(replies.chain([Reply::from(FaultKind::Auth)])));
+        let service = LlmReviewService::new(agent(model.clone()).0).with_concurrency(1);
+        let review = service.review(json!("x"), &rubric).await.unwrap();
+        let gone = last < 4;
+        assert_eq!(model.calls().len(), if gone { last + 1 } else { 4 }, "nobody asks on");
+        assert_eq!(review.error.as_ref().map(|error| error.kind), gone.then_some(ErrorKind::Unavailable));
+        assert_eq!(review.error.as_ref().is_some_and(|error| error.answered), gone && last > 0);
+        let of = |wanted| review.criteria_results.iter().filter(|result| result.verdict == wanted).count();
+        assert_eq!((of(Verdict::Pass), of(Verdict::Fail), of(Verdict::Indeterminate)), (last, 1, 4 - last));
+        let reasons = review.criteria_results.iter().filter_map(|result| result.reason);
+        assert!(reasons.into_iter().all(|reason| reason == Indeterminate::NotReviewed));
+        assert!(!review.pass && review.price.calls as usize == model.calls().len());
+    }
 }
 
 #[tokio::test]

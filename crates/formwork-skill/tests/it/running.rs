@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use formwork_core::{ErrorKind, FaultKind, Time};
 use formwork_skill::*;
@@ -80,6 +81,26 @@ async fn an_input_is_reviewed() {
 }
 
 #[tokio::test]
+async fn a_skill_whose_judge_cannot_be_reached_does_not_pass() {
+    for retry_once in [false, true] {
+        let text = reviewed(retry_once) + "    - {id: kind, description: The person is kind.}\n";
+        for person in [YOUNG, OLD] {
+            let (runner, _) = runner(&[&text], [Reply::from(person), FaultKind::Auth.into()]);
+            let outcome = runner.execute("person", json!({"country": "Portugal"})).await.unwrap();
+            let review = outcome.review.clone().unwrap();
+            assert!(!outcome.passes(false) && !review.pass && !outcome.generation.unwrap().retried);
+            assert_eq!(review.error.unwrap().kind, ErrorKind::Unavailable);
+            assert_eq!(review.issues.len(), usize::from(person == OLD), "the age needs no judge");
+        }
+    }
+    let (runner, _) = runner(&[REPLY], [Reply::from(FaultKind::Auth)]);
+    let outcome = runner.execute("review-reply", json!({"reply": "No."})).await.unwrap();
+    assert!(
+        !outcome.passes(false) && outcome.output["pass"] == false && outcome.review.unwrap().error.is_some()
+    );
+}
+
+#[tokio::test]
 async fn what_is_not_right_is_told_before_a_model_is_asked() {
     let missing_provider = PERSON.replace("system:", "provider: fast\nsystem:");
     let nothing: [&str; 0] = [];
@@ -143,18 +164,20 @@ async fn the_policy_of_the_file_counts() {
     assert_eq!(model.calls()[0].sampling.seed, Some(5));
 }
 
+/// How long the runs of these tests take, as they say.
+const SOON: Duration = Duration::from_secs(2);
+
 #[tokio::test]
 async fn the_five_targets_are_measured() {
     let mut tally = Tally::default();
     let (generating, _) = runner(&[PERSON], ["no JSON", YOUNG, YOUNG, YOUNG, "no", "no", YOUNG]);
     for _ in 0..4 {
-        tally.add("a", &generating.execute("person", json!({"country": "x"})).await);
+        tally.add("a", SOON, &generating.execute("person", json!({"country": "x"})).await);
     }
-    let vote = |verdict: &str| format!(r#"{{"reasoning": "So.", "verdict": "{verdict}", "confidence": 90}}"#);
     let votes = ["pass", "pass", "fail", "pass"].map(|verdict| Reply::from(vote(verdict).as_str()));
     let (reviewing, _) = runner(&[REPLY], votes);
     for _ in 0..4 {
-        tally.add("a", &reviewing.execute("review-reply", json!({"reply": "No."})).await);
+        tally.add("a", SOON, &reviewing.execute("review-reply", json!({"reply": "No."})).await);
     }
     let report = tally.report();
     let rows: Vec<_> =
@@ -164,16 +187,76 @@ async fn the_five_targets_are_measured() {
         [
             ("Schema compliance", ">98%", 4, Some(false)),
             ("Retry frequency", "<5%", 4, Some(false)),
-            ("Review consistency", ">95%", 8, Some(false)),
+            ("Review consistency", ">95%", 4, Some(false)),
             ("Schema validation latency", "<100ms", 3, Some(true)),
-            ("Total skill execution", "<60s", 7, Some(true)),
+            ("Total skill execution", "<60s", 8, Some(false)),
         ]
     );
     let measured: Vec<_> = report.targets.iter().map(|row| row.measured.unwrap()).collect();
-    // Of four generations one failed, and two were asked again; of eight verdicts one is another than usual.
-    assert_eq!(measured[..3], [75.0, 50.0, 87.5]);
+    // Of four generations two were right at first, and two were asked again; of the four verdicts of the model (the other
+    // criterion needs none) one is another than usual.
+    assert_eq!(measured[..3], [50.0, 50.0, 75.0]);
+    assert_eq!((report.runs, report.failed, report.unavailable, report.unreviewed), (8, 1, 0, 0));
+}
 
+fn vote(verdict: &str) -> String {
+    format!(r#"{{"reasoning": "So.", "verdict": "{verdict}", "confidence": 90}}"#)
+}
+
+/// A generation that was right at once, and a review: nothing misses.
+async fn without_a_miss() -> Tally {
+    let mut tally = Tally::default();
+    let (generating, _) = runner(&[PERSON], [YOUNG]);
+    let (reviewing, _) = runner(&[REPLY], [Reply::from(vote("pass").as_str())]);
+    for _ in 0..40 {
+        tally.add("a", SOON, &generating.execute("person", json!({"country": "x"})).await);
+        tally.add("a", SOON, &reviewing.execute("review-reply", json!({"reply": "No."})).await);
+    }
+    assert!(tally.report().targets.iter().all(|target| target.met == Some(true)));
+    tally
+}
+
+#[tokio::test]
+async fn no_target_is_met_by_a_run_that_is_left_out() {
+    let missed = |tally: &Tally| -> Vec<String> {
+        let targets = tally.report().targets;
+        targets.into_iter().filter(|row| row.met == Some(false)).map(|row| row.metric).collect()
+    };
+    let late = Duration::from_secs(60);
+    // Failed, out of time, never answered: a run that brings nothing misses, however many others brought something.
+    for reply in [Reply::from("no"), FaultKind::Auth.into(), FaultKind::Timeout.into(), Reply::refusal("no")]
+    {
+        let mut tally = without_a_miss().await;
+        let clock = Arc::new(VirtualClock::starting_at(Time(1_000)));
+        let (failing, _) = runner(&[PERSON], [reply]);
+        let failing = failing.with_agent(move |agent| agent.with_clock(clock.clone()));
+        tally.add("b", SOON, &failing.execute("person", json!({"country": "x"})).await);
+        let found = missed(&tally);
+        assert!(found.contains(&"Schema compliance".to_owned()), "{found:?}");
+        assert!(found.contains(&"Total skill execution".to_owned()), "{found:?}");
+    }
+    let mut tally = without_a_miss().await;
+    let (slow, _) = runner(&[PERSON], [YOUNG]);
+    tally.add("b", late, &slow.execute("person", json!({"country": "x"})).await);
+    assert_eq!(missed(&tally), ["Total skill execution"]);
+
+    // A judge that says nothing, or is not there, is not consistent, although it says the same every time.
+    for judge in [Reply::from("garbage"), FaultKind::Auth.into(), Reply::refusal("no")] {
+        let mut tally = without_a_miss().await;
+        let (reviewing, _) = runner(&[REPLY], [judge]);
+        for _ in 0..5 {
+            tally.add("b", SOON, &reviewing.execute("review-reply", json!({"reply": "No."})).await);
+        }
+        let report = tally.report();
+        assert_eq!(missed(&tally), ["Review consistency", "Total skill execution"]);
+        assert_eq!((report.targets[2].n, report.unreviewed), (45, 5));
+    }
+    let mut tally = Tally::default();
     let (gone, _) = runner(&[PERSON], [Reply::from(FaultKind::Auth)]);
-    tally.add("a", &gone.execute("person", json!({"country": "x"})).await);
-    assert_eq!((tally.report().unavailable, tally.report().targets[0].n), (1, 4));
+    tally.add("a", SOON, &gone.execute("person", json!({"country": "x"})).await);
+    let report = tally.report();
+    assert_eq!(
+        (report.runs, report.failed, report.unavailable, report.targets[0].measured),
+        (1, 1, 1, Some(0.0))
+    );
 }

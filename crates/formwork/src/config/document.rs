@@ -1,6 +1,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use formwork_schema::nearest;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
@@ -111,16 +112,4 @@ fn advised(message: &str, also: &[&str]) -> String {
         Some(meant) => format!("there is no `{unknown}` here: did you mean `{meant}`?"),
         None => message.to_owned(),
     }
-}
-
-/// The name that is most like this one, if one is like it at all.
-pub(crate) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    /// Between 0 and 1; a slip of the finger is above it, another word far below.
-    const ALIKE: f64 = 0.8;
-
-    names
-        .map(|one| (strsim::jaro_winkler(&name.to_lowercase(), one), one))
-        .filter(|(alike, _)| *alike >= ALIKE)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, one)| one)
 }

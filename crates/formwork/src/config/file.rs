@@ -3,11 +3,12 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use formwork_dialect::registry::Registry;
+use formwork_schema::nearest;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
-use super::document::{Document, nearest};
+use super::document::Document;
 use super::find;
 use super::overlay::{self, Edit};
 use super::{Common, ConfigError, Defaults};

@@ -14,5 +14,3 @@ pub use defaults::Defaults;
 pub use error::ConfigError;
 pub use file::{Config, Section};
 pub use schema::schema;
-
-pub(crate) use document::nearest;

@@ -1,5 +1,7 @@
 //! Providers by name: what a configuration's `kind` stands for.
 
+#[cfg(feature = "ollama")]
+mod found;
 #[cfg(feature = "http")]
 mod http;
 mod local;
@@ -13,12 +15,15 @@ mod promises;
 mod tape;
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use formwork_core::{Layer as _, SharedProvider, Tighten};
+use formwork_core::{Answer, Delta, Fault, Layer as _, SharedProvider, Tighten, Usage};
 use formwork_extract::{Backend, Memory};
 use formwork_layers::{Concurrency, Timeout, Trace};
+use futures_util::StreamExt as _;
 use serde_json::Value;
 
 use crate::config::{Common, Config, ConfigError, Section};
@@ -35,8 +40,41 @@ pub struct Made {
     pub system: String,
     /// The model that is asked.
     pub model: String,
-    /// Whether the server should be asked what it can do before it is used.
-    pub probe: bool,
+    /// How its server is asked what it can do before it is used; `None` if it is not asked.
+    pub probe: Option<Probe>,
+}
+
+/// Asks a server what it can do. The flag says that nothing that was found earlier counts.
+#[derive(Clone)]
+pub struct Probe(Arc<dyn Fn(bool) -> Probing + Send + Sync>);
+
+type Probing = Pin<Box<dyn Future<Output = Result<Probed, Fault>> + Send>>;
+
+/// What a server was found to do.
+#[derive(Debug, Clone)]
+pub struct Probed {
+    /// The provider, with the promises and the settings that were verified.
+    pub provider: SharedProvider,
+    /// What is not as it was promised, a line each.
+    pub notes: Vec<String>,
+    /// What the calls of the probe used up; nothing if what was found earlier still counts.
+    pub usage: Usage,
+}
+
+impl Probe {
+    /// A way to ask. `fresh` says that nothing that was found earlier counts.
+    pub fn new<F>(probe: impl Fn(bool) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Probed, Fault>> + Send + 'static,
+    {
+        Self(Arc::new(move |fresh| Box::pin(probe(fresh))))
+    }
+}
+
+impl fmt::Debug for Probe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Probe")
+    }
 }
 
 type Make = Arc<dyn Fn(&Section) -> Result<Made, ConfigError> + Send + Sync>;
@@ -93,7 +131,7 @@ impl fmt::Debug for Kind {
 ///
 /// let providers = Providers::builtin().with(Kind::new("acme", "Our own server", json!({}), |_| {
 ///     let provider = Arc::new(Scripted::new(["{}"]));
-///     Ok(Made { provider, system: "acme".into(), model: "a-1".into(), probe: false })
+///     Ok(Made { provider, system: "acme".into(), model: "a-1".into(), probe: None })
 /// }));
 /// let config = formwork::config::Config::from_toml("[providers.mine]\nkind = \"acme\"")?;
 /// assert_eq!(providers.backends(&config)?.len(), 1);
@@ -140,7 +178,7 @@ impl Providers {
     pub fn kind(&self, name: &str) -> Result<&Kind, String> {
         self.kinds.iter().find(|kind| kind.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.kinds.iter().map(|kind| kind.name.as_str()).collect();
-            let meant = crate::config::nearest(name, names.iter().copied());
+            let meant = formwork_schema::nearest(name, names.iter().copied());
             let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
             format!("no provider kind `{name}`: {meant}this build has {}", names.join(", "))
         })
@@ -191,12 +229,29 @@ impl Made {
     /// kind's promises: whether it answers is found out when it is called.
     #[must_use]
     pub async fn probed(mut self) -> Self {
-        if self.probe
-            && let Ok(found) = self.provider.probe().await
-        {
-            self.provider = Arc::new(Found { inner: self.provider, capabilities: found });
-        }
+        // Whether the server answers is found out when it is called.
+        _ = self.ask_server(false).await;
         self
+    }
+
+    /// Asks the server what it can do, where its kind asks servers. Returns what is weaker than it was promised, in one
+    /// line; `None` if nothing is. With `fresh` nothing that was found earlier counts.
+    ///
+    /// The cost of the probe is part of the usage of the first call that follows.
+    ///
+    /// # Errors
+    /// A [`Fault`], if the server cannot be asked; then the promises stay as they were.
+    pub async fn ask_server(&mut self, fresh: bool) -> Result<Option<String>, Fault> {
+        let Some(probe) = &self.probe else { return Ok(None) };
+        let Probed { provider, notes, usage } = (probe.0)(fresh).await?;
+        let before = self.provider.capabilities().enforcement;
+        let now = provider.capabilities().enforcement;
+        let weaker = (now < before).then(|| {
+            let first = provider.capabilities().dialects.first().map_or("prompt", String::as_str);
+            format!("asked in `{first}`, because {}", notes.join("; "))
+        });
+        self.provider = Arc::new(Booked { inner: provider, unbooked: Arc::new(Mutex::new(usage)) });
+        Ok(weaker)
     }
 
     /// The provider as an extractor asks it, with what a section wraps around each call: from the inside out, the
@@ -276,28 +331,36 @@ fn timeouts(common: &Common) -> Timeout {
     seconds(common.timeout_seconds).map_or(timeout, |limit| timeout.with_total(limit))
 }
 
-/// A provider with the promises that its server was found to keep.
+/// A provider whose first answer also has the usage of the probe before it: probes are in the ledger like other calls.
 #[derive(Debug)]
-struct Found {
+struct Booked {
     inner: SharedProvider,
-    capabilities: formwork_core::Capabilities,
+    unbooked: Arc<Mutex<Usage>>,
 }
 
 #[async_trait::async_trait]
-impl formwork_core::Provider for Found {
+impl formwork_core::Provider for Booked {
     fn name(&self) -> &str {
         self.inner.name()
     }
 
     fn capabilities(&self) -> &formwork_core::Capabilities {
-        &self.capabilities
+        self.inner.capabilities()
     }
 
-    async fn call(&self, call: &formwork_core::Call) -> Result<formwork_core::Answer, formwork_core::Fault> {
-        self.inner.call(call).await
+    async fn call(&self, call: &formwork_core::Call) -> Result<Answer, Fault> {
+        let unbooked = Arc::clone(&self.unbooked);
+        let answer = self.inner.call(call).await?;
+        Ok(Answer::new(answer.map(move |delta| match delta {
+            Ok(Delta::End { finish, usage, closed_at, restrained, model }) => {
+                let probe = std::mem::take(&mut *unbooked.lock().unwrap_or_else(PoisonError::into_inner));
+                Ok(Delta::End { finish, usage: usage.plus(probe), closed_at, restrained, model })
+            }
+            other => other,
+        })))
     }
 
-    async fn probe(&self) -> Result<formwork_core::Capabilities, formwork_core::Fault> {
+    async fn probe(&self) -> Result<formwork_core::Capabilities, Fault> {
         self.inner.probe().await
     }
 }

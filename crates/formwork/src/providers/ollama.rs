@@ -1,23 +1,74 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use formwork_ollama::{Admin, Config, base_url_of_host};
-use formwork_wire::{Auth, Http};
+use formwork_core::{Fault, SharedProvider, Usage};
+use formwork_ollama::{Admin, Config, Ollama, base_url_of_host};
+use formwork_wire::{Auth, Http, SharedTransport};
 use schemars::SchemaGenerator;
 
+use super::found::Entry;
 use super::http::{Server, transport};
-use super::{Kind, Made};
+use super::{Kind, Made, Probe, Probed};
 use crate::config::{ConfigError, Section};
 
 pub(super) fn kind() -> Kind {
     let schema = SchemaGenerator::default().into_root_schema_for::<Config>().to_value();
     Kind::new("ollama", "Ollama's own API, on this machine or another", schema, |section| {
         let config = configured(section)?;
+        let transport = transport(section, &server(&config))?;
+        let asked = Asked { name: section.name.clone(), transport, config };
+        let provider = asked.provider(asked.config.wire());
+        let model = asked.config.model.clone();
         // A cassette holds the calls that were made, and no probe unless one was.
-        let probe = config.probe && section.common.cassette.is_none();
-        let provider =
-            Http::new(config.wire(), transport(section, &server(&config))?).with_name(&section.name);
-        Ok(Made { provider: Arc::new(provider), system: "ollama".to_owned(), model: config.model, probe })
+        let probes = asked.config.probe && section.common.cassette.is_none();
+        let probe = probes.then(|| {
+            Probe::new(move |fresh| {
+                let asked = asked.clone();
+                async move { asked.probe(fresh).await }
+            })
+        });
+        Ok(Made { provider, system: "ollama".to_owned(), model, probe })
     })
+}
+
+/// A server, and how it is asked.
+#[derive(Clone)]
+struct Asked {
+    name: String,
+    config: Config,
+    transport: SharedTransport,
+}
+
+impl Asked {
+    fn provider(&self, wire: Ollama) -> SharedProvider {
+        Arc::new(Http::new(wire, Arc::clone(&self.transport)).with_name(&self.name))
+    }
+
+    /// Asks the server what it enforces, unless that was found out before for this version and this model.
+    async fn probe(&self, fresh: bool) -> Result<Probed, Fault> {
+        let wire = self.config.wire();
+        let identity = wire.identity(&*self.transport).await?;
+        // What cannot be told from another version is not kept.
+        let entry = identity.and_then(|identity| Entry::of(&(self.distinguishing(), identity)));
+        let kept = entry.as_ref().filter(|_| !fresh).and_then(Entry::read::<formwork_ollama::Probed>);
+        let (found, usage) = match kept {
+            Some(kept) => (kept, Usage::default()),
+            None => {
+                let found = wire.examine(&*self.transport).await?;
+                if let Some(entry) = &entry {
+                    entry.write(&found);
+                }
+                let usage = found.usage;
+                (found, usage)
+            }
+        };
+        Ok(Probed { provider: self.provider(wire.with_probed(&found)), notes: found.notes, usage })
+    }
+
+    /// The part of the configuration that the findings depend on: nothing secret.
+    fn distinguishing(&self) -> Config {
+        Config { api_key_env: None, headers: BTreeMap::new(), ..self.config.clone() }
+    }
 }
 
 /// Returns what administers the models of the server of a section, over the transport that its calls use: with its TLS, key,

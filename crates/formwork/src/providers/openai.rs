@@ -58,5 +58,5 @@ fn make(section: &Section, preset: &str) -> Result<Made, ConfigError> {
         headers: &resolved.headers,
     };
     let provider = Http::new(resolved.wire, transport(&section, &server)?).with_name(&section.name);
-    Ok(Made { provider: Arc::new(provider), system: resolved.name, model: config.model, probe: false })
+    Ok(Made { provider: Arc::new(provider), system: resolved.name, model: config.model, probe: None })
 }

@@ -7,7 +7,7 @@ use formwork::config::Defaults;
 use formwork_chat::{
     ChatBuilder, ChatCode, ChatFailure, ChatResult, Conversation, JsonModeChatClient, StructuredAnswerLite,
 };
-use formwork_core::spaced;
+use formwork_core::{ErrorKind, is_answered, spaced};
 use formwork_extract::CancellationToken;
 
 use super::extract::report::{Spinner, indented};
@@ -33,7 +33,7 @@ Exit codes:
   0    answered
   1    no valid answer
   2    wrong usage or configuration
-  3    the model is not available
+  3    no provider answered (in time), or the model cannot be opened
   130  interrupted";
 
 /// Ask a model, and get answers that keep to a contract
@@ -205,13 +205,12 @@ fn failed(failure: &ChatFailure) -> Failed {
         message.push_str(&format!("\n  {}", indented(&error.to_string())));
     }
     match failure.code {
-        ChatCode::Configuration => Failed::usage(message),
+        ChatCode::Configuration | ChatCode::BadRequest => Failed::usage(message),
+        ChatCode::Timeout => Failed::of(ErrorKind::Deadline, is_answered(&failure.calls, true), message),
         ChatCode::Cancelled => Failed::interrupted(),
-        ChatCode::Timeout
-        | ChatCode::RateLimited
+        ChatCode::RateLimited
         | ChatCode::AuthenticationFailed
         | ChatCode::NoCredit
-        | ChatCode::BadRequest
         | ChatCode::Unavailable => Failed::unavailable(message),
         _ => Failed::no_answer(message),
     }

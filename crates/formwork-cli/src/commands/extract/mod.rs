@@ -17,7 +17,7 @@ use self::schema::Given;
 use crate::exit::{Done, Failed};
 use crate::output::say;
 use crate::targets::{Opened, Targets};
-use crate::{files, interrupt};
+use crate::{files, interrupt, rules};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -44,7 +44,7 @@ Exit codes:
   0    the value is printed (with --jsonl: that of each row)
   1    no valid answer (with --jsonl: for one row or more, unless --allow-failures)
   2    wrong usage, or a schema or file that cannot be used
-  3    the model is not available
+  3    no provider answered (in time), or the model cannot be opened
   130  interrupted";
 
 /// Get valid JSON for a text out of a model
@@ -57,6 +57,9 @@ pub(crate) struct Args {
     /// as "name, age: int"
     #[arg(long, short, required_unless_present = "jsonl")]
     schema: Option<String>,
+    /// Rules that the answer keeps to, beside those in the schema's `x-formwork-rules`; see `formwork check --help`
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
     /// A file with the text (with --jsonl: the rows); `-` is standard input
     #[arg(long, short, conflicts_with = "text")]
     file: Option<PathBuf>,
@@ -123,17 +126,19 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
 
 async fn one(args: &Args, cancel: &CancellationToken) -> Result<Done, Failed> {
     let Some(argument) = &args.schema else { return Err(Failed::usage("--schema is missing")) };
-    if args.text.is_none() {
-        files::one_standard_input(&[Path::new(argument), source(args)])?;
-    }
-    let Given { name, schema } = schema::given(argument)?;
+    let text_file = args.text.is_none().then(|| source(args));
+    let inputs: Vec<&Path> =
+        [Path::new(argument)].into_iter().chain(args.rules.as_deref()).chain(text_file).collect();
+    files::one_standard_input(&inputs)?;
+    let rules = args.rules.as_deref().map(rules::of_file).transpose()?.unwrap_or_default();
+    let Given { name, usable } = schema::given(argument, &rules)?;
     let text = text(args)?;
     if let Some(file) = args.text.as_deref().and_then(schema::named_file) {
         let file = file.display();
         say!("note: {file} is a file, and the text is only its name: to read the file, write --file {file}");
     }
     let asks = Asks::new(args).await?;
-    let extractor = asks.extractor(schema).map_err(|error| failed(&error, Some(&name)))?;
+    let extractor = asks.extractor(usable).map_err(|error| failed(&error, Some(&name)))?;
     let telling = one::Telling { verbose: args.verbose, json: args.json };
     one::run(extractor.extraction(Input::from(text)), cancel, telling, |error| failed(error, Some(&name)))
         .await
@@ -174,8 +179,9 @@ impl<'a> Asks<'a> {
         Ok(Self { args, opened: args.targets.open(args.verbose).await? })
     }
 
-    fn extractor(&self, schema: Value) -> Result<Extractor<Value>, Error> {
+    fn extractor(&self, usable: schema::Usable) -> Result<Extractor<Value>, Error> {
         let args = self.args;
+        let schema::Usable { schema, rules } = usable;
         let own = Defaults {
             max_attempts: Some(3),
             temperature: Some(0.3),
@@ -189,6 +195,7 @@ impl<'a> Asks<'a> {
             timeout_seconds: args.timeout,
         };
         let builder = flags.or(self.opened.defaults).or(own).apply(Extractor::for_document("answer", schema));
+        let builder = builder.with_rules(rules);
         let mut builder = self.opened.backends.iter().cloned().fold(builder, ExtractorBuilder::with_target);
         if let Some(seed) = args.seed {
             builder = builder.with_seed(seed);
@@ -205,8 +212,6 @@ fn failed(error: &Error, schema: Option<&str>) -> Failed {
     match (error.kind(), schema) {
         (ErrorKind::Schema, Some(name)) => Failed::usage(format!("{name}: {error}")),
         (ErrorKind::Schema | ErrorKind::Config, _) => Failed::usage(error),
-        (ErrorKind::Unavailable, _) => Failed::unavailable(format!("{error:#}")),
-        (ErrorKind::Cancelled, _) => Failed::interrupted(),
-        _ => Failed::no_answer(format!("{error:#}")),
+        (kind, _) => Failed::of(kind, error.is_answered(), format!("{error:#}")),
     }
 }

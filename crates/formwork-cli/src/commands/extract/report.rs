@@ -48,6 +48,9 @@ impl Observer for Report {
         if attempt.restrained {
             say!("  restrained: the policy for tiny models ended what the model would have gone on with");
         }
+        if let Some(lesson) = &attempt.lesson {
+            say!("  noted: {lesson}");
+        }
         match &attempt.verdict {
             Verdict::Accepted if !attempt.closed.is_empty() => {
                 let paths: Vec<_> = attempt.closed.iter().map(ToString::to_string).collect();
@@ -57,11 +60,23 @@ impl Observer for Report {
             Verdict::Cancelled => say!("  cancelled"),
             Verdict::Failed { failure } => report(failure),
         }
+        weaker(attempt);
+    }
+
+    fn skipping(&self, _: RunId, target: &str, wait: Duration) {
+        say!("skipping {target} for {:.0} s: it was out of service", wait.as_secs_f64());
     }
 
     fn asking(&self, _: RunId, next: &Next<'_>) {
         let wait = if next.wait.is_zero() { String::new() } else { format!(" after {:?}", next.wait) };
         say!("next: attempt {} asks {} for {}{wait}", next.attempt, next.target, asked(next.ask));
+    }
+}
+
+/// Says that a target is asked in a weaker way from now on, and why.
+fn weaker(attempt: &Attempt) {
+    if let Some(lesson) = &attempt.lesson {
+        say!("{lesson}; it is asked in a weaker way from now on");
     }
 }
 
@@ -133,10 +148,11 @@ impl Observer for Spinner {
         }
     }
 
-    fn attempt_finished(&self, _: RunId, _: &Attempt) {
+    fn attempt_finished(&self, _: RunId, attempt: &Attempt) {
         if let Some(bar) = lock(&self.0).take() {
             bar.finish_and_clear();
         }
+        weaker(attempt);
     }
 }
 

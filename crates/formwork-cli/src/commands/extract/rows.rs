@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use formwork_core::{Error, ErrorKind, Input};
+use formwork_core::{Error, ErrorKind, Input, Rule};
 use formwork_extract::{CancellationToken, Extraction, Extractor};
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
@@ -13,25 +13,26 @@ use super::{Args, Asks, EMPTY, report, schema, source};
 use crate::exit::{Done, Failed};
 use crate::jsonl::BadRow;
 use crate::rows::{ExtractInput, ExtractOutput};
-use crate::{files, jsonl, output};
+use crate::{files, jsonl, output, rules};
 
 pub(super) async fn run(args: &Args, cancel: &CancellationToken) -> Result<Done, Failed> {
+    let schema = args.schema.as_deref().map(Path::new);
+    let inputs = [source(args)].into_iter().chain(schema).chain(args.rules.as_deref());
+    files::one_standard_input(&inputs.collect::<Vec<_>>())?;
+    let rules = args.rules.as_deref().map(rules::of_file).transpose()?.unwrap_or_default();
     let common = match &args.schema {
-        Some(argument) => {
-            files::one_standard_input(&[Path::new(argument), source(args)])?;
-            Some(schema::given(argument)?)
-        }
+        Some(argument) => Some(schema::given(argument, &rules)?),
         None => None,
     };
     let mut rows = jsonl::incoming::<ExtractInput>(source(args))?;
     let asks = Asks::new(args).await?;
     let common = match common {
-        Some(Given { name, schema }) => {
-            Some(asks.extractor(schema).map_err(|error| super::failed(&error, Some(&name)))?)
+        Some(Given { name, usable }) => {
+            Some(asks.extractor(usable).map_err(|error| super::failed(&error, Some(&name)))?)
         }
         None => None,
     };
-    let mut extractors = Extractors { asks, common, known: HashMap::new() };
+    let mut extractors = Extractors { asks, common, rules, known: HashMap::new() };
     // No row is begun after a cancel; those that are open still say how far they came.
     let rows = stream::poll_fn(|cx| rows.poll_recv(cx)).take_until(cancel.cancelled());
     let answers = rows.map(|row| {
@@ -88,6 +89,8 @@ fn prepare(
 struct Extractors<'a> {
     asks: Asks<'a>,
     common: Option<Extractor<Value>>,
+    /// Those of `--rules`, for every schema.
+    rules: Vec<Rule>,
     known: HashMap<String, Extractor<Value>>,
 }
 
@@ -105,8 +108,7 @@ impl Extractors<'_> {
         if let Some(known) = self.known.get(&text) {
             return Ok(known.clone());
         }
-        schema::usable(&schema)?;
-        let extractor = self.asks.extractor(schema)?;
+        let extractor = self.asks.extractor(schema::usable(schema, &self.rules)?)?;
         if self.known.len() < KEPT {
             self.known.insert(text, extractor.clone());
         }

@@ -1,22 +1,23 @@
 //! The schema that the command line means, and whether a model may be asked for it: known before a model is loaded, or fetched.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use formwork_core::{Error, ErrorKind, Schema as _, Severity};
+use formwork_core::{Contract, Error, ErrorKind, Inline, Rule, Schema as _, Severity};
 use formwork_review::document::{Document, Format};
 use formwork_schema::{compile, lint};
 use formwork_shape::Shape;
 use serde_json::Value;
 
 use crate::exit::Failed;
-use crate::files;
 use crate::output::say;
+use crate::{files, rules};
 
 /// A schema of the command line.
 pub(super) struct Given {
     /// What messages call it.
     pub(super) name: String,
-    pub(super) schema: Value,
+    pub(super) usable: Usable,
 }
 
 /// Reads what `--schema` names: a file with JSON Schema as JSON or YAML or with a shape, the text of either, or a list of
@@ -24,7 +25,7 @@ pub(super) struct Given {
 ///
 /// # Errors
 /// [`Failed`] with the place of a mistake, or for a schema that no value satisfies.
-pub(super) fn given(argument: &str) -> Result<Given, Failed> {
+pub(super) fn given(argument: &str, rules: &[Rule]) -> Result<Given, Failed> {
     let path = Path::new(argument);
     let (name, schema) = if path == Path::new("-") || path.exists() || !is_inline(argument) {
         (files::name(path), of_file(path)?)
@@ -39,8 +40,8 @@ pub(super) fn given(argument: &str) -> Result<Given, Failed> {
                 .to_owned(),
         ));
     }
-    usable(&schema).map_err(|error| refused(error.to_string()))?;
-    Ok(Given { name, schema })
+    let usable = usable(schema, rules).map_err(|error| refused(error.to_string()))?;
+    Ok(Given { name, usable })
 }
 
 /// Returns whether an argument can be no name of a file that was mistyped.
@@ -141,16 +142,34 @@ fn is_example(schema: &Value) -> bool {
         && !members.contains_key("required")
 }
 
-/// Refuses a schema that cannot be compiled, and one that every answer to would be rejected.
-pub(super) fn usable(schema: &Value) -> Result<(), Error> {
+/// A schema that can be asked about, and the rules that belong to it.
+#[derive(Clone)]
+pub(super) struct Usable {
+    pub(super) schema: Value,
+    pub(super) rules: Vec<Rule>,
+}
+
+/// Takes the rules out of a schema and adds `more`.
+///
+/// # Errors
+/// Refuses a schema that cannot be compiled, one that every answer to would be rejected, and rules that can never run.
+pub(super) fn usable(mut schema: Value, more: &[Rule]) -> Result<Usable, Error> {
     let refused = |message: String| Err(Error::new(ErrorKind::Schema, message));
-    if let Err(error) = compile(schema) {
-        return refused(format!("#{}: {}", error.pointer, error.message));
+    let own = match rules::take(&mut schema) {
+        Ok(own) => own,
+        Err(message) => return refused(message),
+    };
+    let compiled = match compile(&schema) {
+        Ok(compiled) => compiled,
+        Err(error) => return refused(format!("#{}: {}", error.pointer, error.message)),
+    };
+    if let Some(finding) = lint(&schema).into_iter().find(|finding| finding.severity == Severity::Error) {
+        return refused(format!("#{}: {}", finding.pointer, finding.message));
     }
-    match lint(schema).into_iter().find(|finding| finding.severity == Severity::Error) {
-        Some(finding) => refused(format!("#{}: {}", finding.pointer, finding.message)),
-        None => Ok(()),
-    }
+    let rules: Vec<Rule> = own.into_iter().chain(more.iter().cloned()).collect();
+    let contract = Contract::new(Arc::new(Inline::new("answer", schema.clone())), compiled);
+    rules.iter().cloned().fold(contract, Contract::with_rule).check_paths()?;
+    Ok(Usable { schema, rules })
 }
 
 /// Returns the file that a text names, if it is the name of one: it was most likely to be read.

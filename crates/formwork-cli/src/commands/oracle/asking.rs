@@ -149,8 +149,6 @@ impl Checked<'_> {
 pub(super) fn failed(error: &Error) -> Failed {
     match error.kind() {
         ErrorKind::Schema | ErrorKind::Config => Failed::usage(error),
-        ErrorKind::Unavailable => Failed::unavailable(format!("{error:#}")),
-        ErrorKind::Cancelled => Failed::interrupted(),
-        _ => Failed::no_answer(format!("{error:#}")),
+        kind => Failed::of(kind, error.is_answered(), format!("{error:#}")),
     }
 }

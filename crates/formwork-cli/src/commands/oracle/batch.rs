@@ -26,7 +26,7 @@ Exit codes:
   0    every wallet has a score, in a row of its own, in order
   1    one has none: its file cannot be used, or with --no-fallback no model gave a valid score (unless --allow-failures)
   2    wrong usage, or a file that cannot be used
-  3    the model is not available
+  3    no provider answered (in time), or the model cannot be opened
   130  interrupted";
 
 /// Score many wallets

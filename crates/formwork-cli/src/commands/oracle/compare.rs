@@ -25,7 +25,7 @@ Exit codes:
   0    every wallet was scored with both versions
   1    with --no-fallback: no model gave a valid score
   2    wrong usage, or a file that cannot be used
-  3    the model is not available
+  3    no provider answered (in time), or the model cannot be opened
   130  interrupted";
 
 /// Score the same wallets with two versions of the prompt

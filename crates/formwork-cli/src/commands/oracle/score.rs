@@ -26,7 +26,7 @@ Exit codes:
   0    there is a score, a model's or the fallback's
   1    with --no-fallback: no model gave a valid one
   2    wrong usage, or a file that cannot be used
-  3    the model is not available
+  3    no provider answered (in time), or the model cannot be opened
   130  interrupted";
 
 /// Score one wallet

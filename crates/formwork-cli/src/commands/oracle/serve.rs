@@ -25,7 +25,7 @@ it when the requests that are open have their answers.
 Exit codes:
   0    ended by a signal
   2    wrong usage, or a file, a key or an address that cannot be used
-  3    the model is not available";
+  3    no provider answered (in time), or the model cannot be opened";
 
 /// How much longer a request may take than a score, whose fallback answers when its time is up.
 const MARGIN: Duration = Duration::from_secs(10);

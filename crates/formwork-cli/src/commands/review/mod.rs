@@ -38,9 +38,9 @@ A rubric is YAML or TOML:
 
 Exit codes:
   0    no criterion failed (with --against: one of the two is better)
-  1    one failed (with --against: neither is)
+  1    one failed, or the judge gave no usable answer about it (with --against: neither is better)
   2    wrong usage, or a rubric or file that cannot be used
-  3    the model is not available
+  3    no provider answered (in time), or the model cannot be opened
   130  interrupted";
 
 /// Review an output against a rubric
@@ -75,6 +75,9 @@ pub(crate) struct Args {
     targets: Targets,
     #[command(flatten)]
     asking: Asking,
+    /// Exit with 1 if a criterion is indeterminate, too
+    #[arg(long, conflicts_with = "against")]
+    fail_on_indeterminate: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -124,7 +127,10 @@ async fn review(args: &Args, path: &Path, cancel: &CancellationToken) -> Result<
     } else {
         output::text(&words(&review))?;
     }
-    Ok(if review.pass { Done::Fine } else { Done::No })
+    match agents::not_carried_out(&review) {
+        Some(failed) => Err(failed),
+        None => Ok(Done::of(review.passes(args.fail_on_indeterminate))),
+    }
 }
 
 async fn compare(args: &Args, other: &Path, cancel: &CancellationToken) -> Result<Done, Failed> {
@@ -189,6 +195,9 @@ pub(super) fn words(review: &ReviewResult) -> String {
             text.push_str(&format!("  - {}\n", plain(point)));
         }
     }
+    if let Some(error) = &review.error {
+        text.push_str(&format!("not carried out: {}\n", plain(&error.message)));
+    }
     text.push_str(&format!("{} ({})\n", if review.pass { "pass" } else { "fail" }, price(&review.price)));
     text
 }
@@ -208,6 +217,7 @@ fn line(result: &CriterionResult) -> String {
     format!("{verdict}  {criterion_id}: {}{sure}", plain(reasoning))
 }
 
+/// A price for people.
 fn price(price: &ReviewPrice) -> String {
     let ReviewPrice { calls, extra_calls, usage, .. } = price;
     let extra = if *extra_calls > 0 { format!(", {extra_calls} of them for votes") } else { String::new() };

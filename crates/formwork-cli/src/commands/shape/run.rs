@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use formwork::config::Defaults;
-use formwork_core::{Error, ErrorKind, Policy};
+use formwork_core::{Error, Policy};
 use formwork_extract::CancellationToken;
 use formwork_json::{Level, read};
 use formwork_shape::{Shape, ShapeRunner, ShapeRunnerBuilder};
@@ -28,7 +28,7 @@ Exit codes:
   0    the value is printed
   1    no answer had the shape
   2    wrong usage, or a shape or file that cannot be used
-  3    the model is not available
+  3    no provider answered (in time), or the model cannot be opened
   130  interrupted";
 
 /// Ask a model for JSON of a shape
@@ -129,10 +129,5 @@ fn input(path: &Path) -> Result<Value, Failed> {
 
 /// An error with the exit code of its kind. Every attempt was logged as it ended.
 fn failed(error: &Error) -> Failed {
-    match error.kind() {
-        ErrorKind::Schema | ErrorKind::Config => Failed::usage(error),
-        ErrorKind::Unavailable => Failed::unavailable(error),
-        ErrorKind::Cancelled => Failed::interrupted(),
-        _ => Failed::no_answer(error),
-    }
+    Failed::of(error.kind(), error.is_answered(), error)
 }

@@ -27,9 +27,9 @@ describes it for editors.
 
 Exit codes:
   0    done
-  1    no valid answer, a review that failed, or (report) a target that was missed
+  1    no valid answer, a review of one that failed or could not be carried out, or (report) a target that was missed
   2    wrong usage, inputs, or a file that cannot be used
-  3    the model is not available
+  3    no provider answered (in time), or the model cannot be opened
   130  interrupted";
 
 /// Run, check and measure skills: prompts with typed inputs and checked outputs

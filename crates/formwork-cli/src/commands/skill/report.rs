@@ -1,10 +1,12 @@
+use std::time::Instant;
+
 use formwork_extract::CancellationToken;
 use formwork_skill::{Skill, SkillReport, Tally};
 use serde_json::Value;
 
 use super::Folder;
 use super::run::{opened, runner};
-use crate::agents::Asking;
+use crate::agents::{self, Asking};
 use crate::exit::{Done, Failed};
 use crate::output::say;
 use crate::targets::Targets;
@@ -48,7 +50,7 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
     } else {
         output::text(&table(&report))?;
     }
-    if report.targets.iter().all(|target| target.n == 0) && report.unavailable > 0 {
+    if report.unavailable > 0 && report.unavailable == report.runs {
         return Err(Failed::unavailable("no provider answered any of the runs"));
     }
     let missed = report.targets.iter().any(|target| target.met == Some(false));
@@ -66,11 +68,17 @@ async fn measure(args: &Args, skills: &[Skill], cancel: &CancellationToken) -> R
             let asking = args.asking.with_seed(seed);
             let runner = runner(skill, &models, &asking, cancel);
             for (n, example) in skill.descriptor().examples.iter().enumerate() {
+                let began = Instant::now();
                 let result = runner.execute(skill.name(), Value::Object(example.clone())).await;
+                let took = began.elapsed();
                 if let Err(error) = &result {
                     say!("{}, example {}, seed {seed}: {error}", skill.name(), n + 1);
                 }
-                tally.add(&n.to_string(), &result);
+                let review = result.as_ref().ok().and_then(|outcome| outcome.review.as_ref());
+                if let Some(failed) = review.and_then(agents::not_carried_out) {
+                    say!("{}, example {}, seed {seed}: {failed}", skill.name(), n + 1);
+                }
+                tally.add(&n.to_string(), took, &result);
                 if cancel.is_cancelled() {
                     return Err(Failed::interrupted());
                 }
@@ -100,8 +108,12 @@ fn table(report: &SkillReport) -> String {
         text.push_str(line.trim_end());
         text.push('\n');
     }
-    if report.unavailable > 0 {
-        text.push_str(&format!("{} runs got no answer and count nowhere\n", report.unavailable));
+    let SkillReport { runs, failed, unavailable, unreviewed, .. } = report;
+    if failed + unreviewed > 0 {
+        text.push_str(&format!(
+            "of {runs} runs {failed} failed ({unavailable} without any answer), and the reviews of {unreviewed} could not be \
+             carried out\n"
+        ));
     }
     text
 }

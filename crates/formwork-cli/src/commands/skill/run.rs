@@ -31,6 +31,9 @@ pub(super) struct Args {
     targets: Targets,
     #[command(flatten)]
     asking: Asking,
+    /// Exit with 1 if the review has an indeterminate criterion, too
+    #[arg(long)]
+    fail_on_indeterminate: bool,
     /// Print the output with its history as one JSON object
     #[arg(long)]
     json: bool,
@@ -50,20 +53,30 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
             output::row(&SkillRunOutput::new(skill.name(), &result))?;
         }
         let outcome = result.map_err(|error| agents::skill(&error))?;
-        let failed = outcome.review.as_ref().is_some_and(|review| !review.pass);
-        if !args.json {
-            match &outcome.review {
-                Some(review) if outcome.template_type == Some(TemplateType::LlmReview) => {
-                    output::text(&words(review))?;
-                }
-                Some(review) if failed => {
-                    output::line(spaced(&outcome.output))?;
-                    output::error_text(&format!("the review failed:\n{}", words(review)));
-                }
-                _ => output::line(spaced(&outcome.output))?,
-            }
+        let done = Done::of(outcome.passes(args.fail_on_indeterminate));
+        let not_carried_out = outcome.review.as_ref().and_then(agents::not_carried_out);
+        let is_review = outcome.template_type == Some(TemplateType::LlmReview);
+        match &outcome.review {
+            Some(review) if is_review && !args.json => output::text(&words(review))?,
+            _ if args.json => {}
+            _ => output::line(spaced(&outcome.output))?,
         }
-        Ok(if failed { Done::No } else { Done::Fine })
+        match (not_carried_out, &outcome.review) {
+            // The review is all that was asked for, or the user stopped it.
+            (Some(failed), _) if is_review || failed.is_interrupted() => Err(failed),
+            // The generation is there, and the gate that it has to pass stays closed.
+            (Some(failed), review) => {
+                if let Some(review) = review.as_ref().filter(|_| !args.json) {
+                    output::error_text(&words(review));
+                }
+                Err(Failed::no_answer(failed))
+            }
+            (None, Some(review)) if !is_review && !args.json && matches!(done, Done::No) => {
+                output::error_text(&format!("the review failed:\n{}", words(review)));
+                Ok(done)
+            }
+            (None, _) => Ok(done),
+        }
     })
 }
 

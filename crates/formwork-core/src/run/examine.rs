@@ -1,42 +1,51 @@
-//! From an answer's text to a document that can be judged, and from there to what a patch may mend.
+//! From an answer's text to a document, and what is wrong with it: a function of the contract, the call and the completion.
 
-use std::sync::Arc;
-
-use formwork_json::{Candidate, Edit, JsonPath, ReadError, Segment, locate_all, read, splice};
-use serde::{Deserialize, Serialize};
+use formwork_json::{Candidate, Edit, JsonPath, ReadError, locate_all, read, splice};
 use serde_json::Value;
 
 use super::closed::{CUT, Closed, is_incomplete};
-use super::{Examined, Run, State, of_answer, tripwire};
+use super::drafts::Draft;
+use super::patch::label;
+use super::tripwire;
 use crate::feedback::cut_bytes;
 use crate::{
-    Ask, Call, Completion, Failure, Finish, Fit, Judgement, Lowered, MAX_PATH, Plan, Provenance, Source,
+    Ask, Call, Completion, Context, Failure, Finish, Fit, Judgement, Plan, Provenance, Source, Stage,
     Violation, lift, spaced,
 };
 
-/// A document that is not accepted yet.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Draft {
-    /// It as JSON text: what patches are spliced into.
-    pub(super) text: String,
-    pub(super) value: Value,
-    pub(super) provenance: Vec<Provenance>,
-    pub(super) warnings: Vec<Violation>,
-    /// What of it is incomplete.
-    #[serde(default)]
-    pub(super) closed: Closed,
-    /// The entry of the ledger that says what is wrong with it.
+/// What an answer is an answer to.
+pub(super) struct Question<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) call: &'a Call,
+    pub(super) asked: &'a Ask,
+    /// The draft that a patch is for.
+    pub(super) draft: Option<&'a Draft>,
+    pub(super) context: Context<'a>,
+    /// The number of the attempt.
+    pub(super) attempt: u32,
+    /// The entry of the ledger that will say what is wrong.
     pub(super) entry: usize,
 }
 
-impl Run {
+/// What examining an answer came to.
+pub(super) struct Examined {
+    pub(super) draft: Option<Draft>,
+    pub(super) edits: Vec<Edit>,
+    pub(super) failure: Option<Failure>,
+    /// What proves that the server ignored the schema, if something does.
+    pub(super) ignored: Option<String>,
+}
+
+impl Examined {
+    /// An answer without a document.
+    fn failed(failure: Failure) -> Self {
+        Self { draft: None, edits: Vec::new(), failure: Some(failure), ignored: None }
+    }
+}
+
+impl Question<'_> {
     /// Reads, lifts and judges an answer.
-    pub(super) fn examine(
-        &self,
-        plan: &Plan,
-        completion: &Completion,
-        stopped: Option<Violation>,
-    ) -> Examined {
+    pub(super) fn examine(&self, completion: &Completion, stopped: Option<Violation>) -> Examined {
         let failed = Examined::failed;
         if let Some(reason) = stopped {
             return failed(Failure::Stopped { violations: vec![reason] });
@@ -51,7 +60,7 @@ impl Run {
             }
             _ => {}
         }
-        let candidates = match read(&completion.text, plan.level) {
+        let candidates = match read(&completion.text, self.plan.level) {
             Ok(reading) => reading.into_candidates(),
             Err(_) if completion.finish == Finish::Length => return failed(truncated()),
             Err(error) => {
@@ -60,19 +69,19 @@ impl Run {
                 return Examined { ignored, ..failed(Failure::NotJson { violations: vec![violation] }) };
             }
         };
-        match &self.asked {
-            Ask::Whole => self.examine_whole(plan, completion, candidates),
-            Ask::Patch(paths) => self.examine_patch(plan, completion, paths, candidates),
+        match self.asked {
+            Ask::Whole => self.examine_whole(completion, candidates),
+            Ask::Patch(paths) => self.examine_patch(completion, paths, candidates),
         }
     }
 
     /// Takes the candidate that [fits](Fit) the contract best.
-    fn examine_whole(&self, plan: &Plan, completion: &Completion, candidates: Vec<Candidate>) -> Examined {
+    fn examine_whole(&self, completion: &Completion, candidates: Vec<Candidate>) -> Examined {
         let mut nearest: Option<(Fit, Draft, Vec<Violation>, Candidate)> = None;
         for mut candidate in candidates {
             let value = std::mem::take(&mut candidate.value);
-            let (draft, violations) = self.draft(plan, completion, &candidate, value);
-            let schema = plan.contract.schema().document();
+            let (draft, violations) = self.lifted(completion, &candidate, value);
+            let schema = self.plan.contract.schema().document();
             let fit = Fit::new(schema, &candidate, &draft.value, &violations);
             if nearest.as_ref().is_none_or(|(best, ..)| fit > *best) {
                 nearest = Some((fit, draft, violations, candidate));
@@ -95,47 +104,40 @@ impl Run {
         Examined { draft: Some(draft), edits: candidate.all_edits(), failure, ignored }
     }
 
-    /// The open call, if its answer was promised to keep to the schema of the whole document.
+    /// The call, if its answer was promised to keep to the schema of the whole document.
     fn promised(&self, completion: &Completion) -> Option<&Call> {
-        match &self.state {
-            State::Calling { call, .. } if self.asked == Ask::Whole => {
-                Some(call.as_ref()).filter(|call| tripwire::is_armed(call, completion))
-            }
-            _ => None,
-        }
+        (*self.asked == Ask::Whole && tripwire::is_armed(self.call, completion)).then_some(self.call)
     }
 
     /// Lifts and judges one candidate for the whole document; its value is given beside it.
-    fn draft(
+    fn lifted(
         &self,
-        plan: &Plan,
         completion: &Completion,
         candidate: &Candidate,
         value: Value,
     ) -> (Draft, Vec<Violation>) {
-        let lowered = self.lowered(plan);
-        let (value, unlifted) = lift(value, &lowered);
+        let lowered = &self.call.lowered;
+        let (value, unlifted) = lift(value, lowered);
         let untouched = lowered.lift.is_empty() && within(candidate).next().is_none();
         let text = if untouched { candidate.span.of(&completion.text).to_owned() } else { spaced(&value) };
         let source = if candidate.is_exact() { Source::Native } else { Source::Repaired };
-        let provenance = vec![Provenance { path: JsonPath::root(), source, attempt: self.attempt() }];
-        let mut closed = closed(completion, candidate).lifted(&lowered, &value);
-        let unlifted = closed.take_full(unlifted, plan.policy.accepts_cut());
-        let Judgement { mut violations, warnings, .. } = self.judge(plan, &value, unlifted);
-        add_incomplete(&mut violations, &closed, plan.policy.accepts_cut());
+        let provenance = vec![Provenance { path: JsonPath::root(), source, attempt: self.attempt }];
+        let mut closed = closed(completion, candidate).lifted(lowered, &value);
+        let unlifted = closed.take_full(unlifted, self.plan.policy.accepts_cut());
+        let Judgement { mut violations, warnings, .. } = self.judge(&value, unlifted);
+        add_incomplete(&mut violations, &closed, self.plan.policy.accepts_cut());
         if untouched {
             let spans = locate_all(&text, violations.iter().map(|violation| &violation.path));
             for (violation, span) in violations.iter_mut().zip(spans) {
                 violation.span = span.map(|span| span.shifted(candidate.span.start));
             }
         }
-        (Draft { text, value, provenance, warnings, closed, entry: self.ledger.len() }, violations)
+        (Draft { text, value, provenance, warnings, closed, entry: self.entry }, violations)
     }
 
     /// Splices the answered values into the draft and judges the whole.
     fn examine_patch(
         &self,
-        plan: &Plan,
         completion: &Completion,
         paths: &[JsonPath],
         candidates: Vec<Candidate>,
@@ -145,88 +147,38 @@ impl Run {
                 of_answer("json", "an object with the values that were asked for", "something else");
             return Examined::failed(Failure::NotJson { violations: vec![violation] });
         };
-        let Some(Draft { text, provenance, closed: incomplete, .. }) = &self.draft else {
+        let Some(Draft { text, provenance, closed: incomplete, .. }) = self.draft else {
             return Examined { edits: candidate.all_edits(), ..Examined::failed(truncated()) };
         };
         let (mut text, mut provenance, mut incomplete) =
             (text.clone(), provenance.clone(), incomplete.clone());
-        let (lowered, cut) = (self.lowered(plan), closed(completion, &candidate));
-        let (answer, unlifted) = lift(candidate.value, &lowered);
-        let mut cut = cut.lifted(&lowered, &answer);
-        let unlifted = cut.take_full(unlifted, plan.policy.accepts_cut());
+        let (lowered, cut) = (&self.call.lowered, closed(completion, &candidate));
+        let (answer, unlifted) = lift(candidate.value, lowered);
+        let mut cut = cut.lifted(lowered, &answer);
+        let unlifted = cut.take_full(unlifted, self.plan.policy.accepts_cut());
         for path in paths {
             let Some(value) = answer.get(label(path)) else { continue };
             let Some(patched) = splice(&text, path, value) else { continue };
             text = patched;
-            let narrowed = plan.contract.rules().any(|rule| rule.target() == path);
+            let narrowed = self.plan.contract.rules().any(|rule| rule.target() == path);
             let source = if narrowed { Source::Narrowed } else { Source::Patched };
             provenance.retain(|part| part.path.is_root() || !part.path.is_within(path));
-            provenance.push(Provenance { path: path.clone(), source, attempt: self.attempt() });
+            provenance.push(Provenance { path: path.clone(), source, attempt: self.attempt });
             incomplete.replace(path);
             incomplete.adopt(&cut, &label(path), path);
         }
         let value = serde_json::from_str(&text).unwrap_or_default();
-        let Judgement { mut violations, warnings, .. } = self.judge(plan, &value, unlifted);
-        add_incomplete(&mut violations, &incomplete, plan.policy.accepts_cut());
-        let entry = self.ledger.len();
+        let Judgement { mut violations, warnings, .. } = self.judge(&value, unlifted);
+        add_incomplete(&mut violations, &incomplete, self.plan.policy.accepts_cut());
+        let entry = self.entry;
         let draft = Draft { text, value, provenance, warnings, closed: incomplete, entry };
         Examined { draft: Some(draft), edits: candidate.edits, failure: failure(violations), ignored: None }
     }
 
-    fn judge(&self, plan: &Plan, value: &Value, unlifted: Vec<Violation>) -> Judgement {
-        let mut judgement = plan.contract.judge(value, &self.context());
+    fn judge(&self, value: &Value, unlifted: Vec<Violation>) -> Judgement {
+        let mut judgement = self.plan.contract.judge(value, &self.context);
         judgement.violations.splice(0..0, unlifted);
         judgement
-    }
-
-    /// The paths that a patch could mend; empty if one of the violations can only be mended by a whole answer.
-    pub(super) fn patchable(&self, plan: &Plan) -> Vec<JsonPath> {
-        let Some(draft) = &self.draft else { return Vec::new() };
-        let mut paths: Vec<JsonPath> = Vec::new();
-        for violation in self.violations() {
-            let whole_object = matches!(
-                violation.rule.as_str(),
-                "additionalProperties" | "unevaluatedProperties" | "propertyNames"
-            );
-            let path = if whole_object { violation.path.parent() } else { Some(violation.path.clone()) };
-            let path = path.filter(|path| {
-                !path.is_root() && plan.contract.structure().subschema(path, &draft.value).is_some()
-            });
-            // A name that the model wrote would stand in the schema and in the words of the patch.
-            let path = path.filter(|path| label(path).len() <= MAX_PATH);
-            let Some(path) = path else { return Vec::new() };
-            let reachable = path.get(&draft.value).is_some()
-                || path.parent().is_some_and(|parent| parent.get(&draft.value).is_some_and(Value::is_object));
-            if !reachable {
-                return Vec::new();
-            }
-            if !paths.iter().any(|outer| path.is_within(outer)) {
-                paths.retain(|inner| !inner.is_within(&path));
-                paths.push(path);
-            }
-        }
-        if paths.len() > MAX_PATCHED { Vec::new() } else { paths }
-    }
-
-    /// The lowered schema of the call that is open.
-    fn lowered(&self, plan: &Plan) -> Arc<Lowered> {
-        match (&self.state, plan.targets.get(self.target).and_then(|target| target.rungs.get(self.rung))) {
-            (State::Calling { call, .. }, _) => Arc::clone(&call.lowered),
-            (_, Some(rung)) => Arc::clone(&rung.whole),
-            (_, None) => Arc::default(),
-        }
-    }
-}
-
-/// The most values that one patch asks for: beyond, a whole answer is cheaper.
-const MAX_PATCHED: usize = 8;
-
-/// The name that a value has in the object that a patch asks for: its path without `$` and the first dot.
-pub(super) fn label(path: &JsonPath) -> String {
-    let text = path.to_string();
-    match path.segments().first() {
-        Some(Segment::Key(_)) if text.starts_with("$.") => text.chars().skip(2).collect(),
-        _ => text.chars().skip(1).collect(),
     }
 }
 
@@ -280,4 +232,9 @@ fn unreadable(error: &ReadError) -> String {
 fn truncated() -> Failure {
     let violation = of_answer(CUT, "a complete document", "the limit of tokens");
     Failure::Truncated { violations: vec![violation] }
+}
+
+/// A violation of the whole answer.
+pub(super) fn of_answer(rule: &str, expected: &str, found: &str) -> Violation {
+    Violation::new(JsonPath::root(), rule, Stage::Read).with_expected(expected).with_found(found)
 }

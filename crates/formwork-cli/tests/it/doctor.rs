@@ -1,0 +1,428 @@
+//! `formwork doctor`: what works, what does not, and that its advice helps.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
+
+use super::config::{answer, of};
+use super::{Ran, against_schema, command, folder, formwork, run, temporary};
+
+const CANARY: &str = r#"{"word": "serinus-7431"}"#;
+
+/// What a server is asked.
+#[derive(Debug, Clone)]
+struct Asked {
+    path: String,
+    key: Option<String>,
+    body: Value,
+}
+
+type Answers = dyn Fn(&Asked) -> (u16, String) + Send + Sync;
+
+/// A server whose answers depend on what it is asked, as those of real servers do.
+struct Reacting {
+    url: String,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Reacting {
+    fn start(answers: impl Fn(&Asked) -> (u16, String) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let (log, answers): (_, Arc<Answers>) = (Arc::clone(&asked), Arc::new(answers));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (log, answers) = (Arc::clone(&log), Arc::clone(&answers));
+                std::thread::spawn(move || drop(Self::serve(stream, &log, &*answers)));
+            }
+        });
+        Self { url, asked }
+    }
+
+    fn serve(mut stream: TcpStream, log: &Mutex<Vec<Asked>>, answers: &Answers) -> std::io::Result<()> {
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+        let (mut length, mut key) = (0, None);
+        loop {
+            let mut header = String::new();
+            reader.read_line(&mut header)?;
+            let Some((name, value)) = header.trim().split_once(':') else { break };
+            match name.to_lowercase().as_str() {
+                "content-length" => length = value.trim().parse().unwrap(),
+                "authorization" => key = Some(value.trim().to_owned()),
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        let asked = Asked { path, key, body: serde_json::from_slice(&body).unwrap_or_default() };
+        log.lock().unwrap().push(asked.clone());
+        let (status, text) = answers(&asked);
+        write!(
+            stream,
+            "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{text}",
+            text.len()
+        )
+    }
+
+    fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+fn chat(text: &str) -> (u16, String) {
+    let message = json!({"role": "assistant", "content": text});
+    (200, json!({"choices": [{"message": message, "finish_reason": "stop"}]}).to_string())
+}
+
+fn ollama(text: &str) -> (u16, String) {
+    let message = json!({"role": "assistant", "content": text});
+    let body = json!({
+        "model": "m", "message": message, "done": true, "done_reason": "stop", "prompt_eval_count": 15, "eval_count": 4,
+    });
+    (200, body.to_string())
+}
+
+fn error(status: u16, words: &str) -> (u16, String) {
+    (status, json!({"error": {"message": words, "type": "invalid_request_error"}}).to_string())
+}
+
+fn doctor(text: &str, key: Option<&str>) -> (Ran, Value) {
+    static NTH: AtomicUsize = AtomicUsize::new(0);
+    let file = temporary(&format!("doctor-{}.toml", NTH.fetch_add(1, Ordering::SeqCst)), text);
+    let mut command = command(&["doctor", "--config", &file, "--json"]);
+    command.env("FORMWORK_CACHE", folder().join("doctor-cache"));
+    if let Some(key) = key {
+        command.env("FORMWORK_DOCTORS_KEY", key);
+    }
+    let ran = run(command, "");
+    let row = ran.rows().remove(0);
+    assert_eq!(against_schema("doctor-output.json", &row), Vec::<String>::new(), "{row}");
+    (ran, row)
+}
+
+fn section(kind: &str, url: &str) -> String {
+    let path = if kind == "ollama" { "" } else { "/v1" };
+    format!("[providers.a]\nkind = \"{kind}\"\nmodel = \"m\"\nstream = false\nbase_url = \"{url}{path}\"\n")
+}
+
+/// A server, what the doctor says of it, and what following that advice makes of the section.
+struct Case {
+    kind: &'static str,
+    server: Box<dyn Fn() -> Reacting>,
+    advice: &'static str,
+    apply: fn(&str) -> String,
+}
+
+#[test]
+fn its_advice_helps() {
+    let case = |kind, advice, apply, answers: fn(&Asked) -> (u16, String)| Case {
+        kind,
+        server: Box::new(move || Reacting::start(answers)),
+        advice,
+        apply,
+    };
+    let cases = [
+        case(
+            "llama-server",
+            r#"rungs = ["json-object", "prompt"]"#,
+            |text| format!("{text}rungs = [\"json-object\", \"prompt\"]\n"),
+            |asked| match asked.body["response_format"]["type"].as_str() {
+                Some("json_object") => chat(r#"{"fruit": "apple"}"#),
+                _ => chat("An apple."),
+            },
+        ),
+        case(
+            "llama-server",
+            r#"rungs = ["json-object", "prompt"]"#,
+            |text| format!("{text}rungs = [\"json-object\", \"prompt\"]\n"),
+            |asked| match asked.body["response_format"]["type"].as_str() {
+                Some("json_schema") => {
+                    error(400, "Invalid schema for response_format 'canary': not supported")
+                }
+                _ => chat(r#"{"fruit": "apple"}"#),
+            },
+        ),
+        case(
+            "llama-server",
+            r#"rungs = ["prompt"]"#,
+            |text| text.replace("rungs = [\"json-object\", \"prompt\"]", "rungs = [\"prompt\"]"),
+            |_| chat("An apple."),
+        ),
+        case(
+            "ollama",
+            "think = false",
+            |text| format!("{text}think = false\n"),
+            |asked| if asked.body["think"] == false { ollama(CANARY) } else { ollama("") },
+        ),
+        case(
+            "ollama",
+            r#"rungs = ["json-object", "prompt"]"#,
+            |text| format!("{text}rungs = [\"json-object\", \"prompt\"]\n"),
+            |asked| if asked.body["format"] == "json" { ollama("{}") } else { ollama("An apple.") },
+        ),
+        case(
+            "llama-server",
+            "api_key_env = ",
+            |text| format!("{text}api_key_env = \"FORMWORK_DOCTORS_KEY\"\n"),
+            |asked| match asked.key.as_deref() {
+                Some("Bearer right") => chat(CANARY),
+                _ => error(401, "wrong key"),
+            },
+        ),
+        case(
+            "llama-server",
+            "correct `model`",
+            |text| text.replace("\"m\"", "\"right\""),
+            |asked| match asked.body["model"].as_str() {
+                Some("right") => chat(CANARY),
+                _ => (
+                    404,
+                    json!({"error": {"message": "The model `m` does not exist", "code": "model_not_found"}})
+                        .to_string(),
+                ),
+            },
+        ),
+        case(
+            "llama-server",
+            "correct `base_url`",
+            |text| text.replace("/elsewhere/v1", "/v1"),
+            |asked| match asked.path.starts_with("/v1/") {
+                true => chat(CANARY),
+                false => (200, "<html>A page</html>".to_owned()),
+            },
+        ),
+    ];
+    for Case { kind, server, advice, apply } in cases {
+        let server = server();
+        let mut text = section(kind, &server.url);
+        if advice == r#"rungs = ["prompt"]"# {
+            text.push_str("rungs = [\"json-object\", \"prompt\"]\n");
+        }
+        if advice == "correct `base_url`" {
+            text = text.replace("/v1", "/elsewhere/v1");
+        }
+        let (ran, row) = doctor(&text, Some("right"));
+        assert_eq!((ran.code, &row["state"]), (3, &json!("unavailable")), "{advice}: {row}");
+        assert!(row["fix"].as_str().unwrap().contains(advice), "{advice}: {row}");
+        let calls = server.asked().len();
+        let (ran, row) = doctor(&apply(&text), Some("right"));
+        assert_eq!((ran.code, &row["state"]), (0, &json!("works")), "{advice}: {row} {}", ran.stderr);
+        assert_eq!(server.asked().len(), calls + 1, "one call: {:?}", server.asked());
+    }
+}
+
+#[test]
+fn advice_about_the_other_side_helps() {
+    // Each of these servers changes as the advice says, while the file stays.
+    for (kind, before, advice) in [
+        ("openai", error(402, "no credit"), "add credit"),
+        ("llama-server", error(429, "slow down"), "try again later"),
+        ("llama-server", error(503, "loading"), "try again later"),
+        ("ollama", (404, json!({"error": "model 'm' not found"}).to_string()), "ollama pull m"),
+    ] {
+        let helped = Arc::new(Mutex::new(false));
+        let state = Arc::clone(&helped);
+        let server = Reacting::start(move |asked| match (*state.lock().unwrap(), asked.path.as_str()) {
+            (false, _) => before.clone(),
+            (true, "/api/chat") => ollama(CANARY),
+            (true, _) => chat(CANARY),
+        });
+        let text = section(kind, &server.url).replace("\"openai\"\n", "\"openai\"\napi_key_env = \"\"\n");
+        let (ran, row) = doctor(&text, None);
+        assert!(ran.code == 3 && row["fix"].as_str().unwrap().contains(advice), "{advice}: {row}");
+        *helped.lock().unwrap() = true;
+        let (ran, row) = doctor(&text, None);
+        assert_eq!((ran.code, &row["state"]), (0, &json!("works")), "{advice}: {row}");
+    }
+    // Nothing listens; then somebody starts the server.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let (ran, row) = doctor(&section("llama-server", &format!("http://{address}")), None);
+    assert!(
+        ran.code == 3 && row["fix"].as_str().unwrap().contains("start the server, or correct `base_url`"),
+        "{row}"
+    );
+    let server = Reacting::start(|_| chat(CANARY));
+    assert_eq!(doctor(&section("llama-server", &server.url), None).0.code, 0);
+    // Too little time, and more of it.
+    let silent = Server::start([Reply::silent(), answer(CANARY)]).unwrap();
+    let text = section("llama-server", &silent.url());
+    let (ran, row) = doctor(&format!("{text}timeout_seconds = 0.2\n"), None);
+    assert!(ran.code == 3 && row["fix"].as_str().unwrap().contains("raise `timeout_seconds`"), "{row}");
+    assert_eq!(doctor(&text, None).0.code, 0);
+}
+
+#[test]
+fn every_provider_of_the_file_is_called_once_as_it_is_used() {
+    let good = Server::start([answer(CANARY)]).unwrap();
+    let bad = Server::start([answer(r#"{"word": "apple"}"#)]).unwrap();
+    let mistyped = Server::start([Reply::status(404)]).unwrap();
+    let text = format!(
+        "targets = [\"primary\"]\n{}{}{}[providers.key]\nkind = \"openai\"\nmodel = \"m\"\napi_key_env = \"FORMWORK_NO_SUCH_KEY\"\n",
+        of(&good),
+        of(&bad).replace("primary", "careless"),
+        of(&mistyped).replace("primary", "mistyped"),
+    );
+    let file = temporary("every.toml", &text);
+    let ran = formwork(&["doctor", "--config", &file, "--json"], "");
+    let rows = ran.rows();
+    let states: Vec<_> =
+        rows.iter().map(|row| (row["name"].as_str().unwrap(), row["state"].as_str().unwrap())).collect();
+    let expected = [
+        ("primary", "works"),
+        ("careless", "unavailable"),
+        ("mistyped", "unavailable"),
+        ("key", "misconfigured"),
+    ];
+    assert_eq!((ran.code, states), (2, expected.to_vec()), "{rows:?}");
+    assert_eq!((&rows[0]["enforced"], &rows[1]["enforced"]), (&json!(true), &json!(false)));
+    assert!(rows[3]["error"].as_str().unwrap().contains("FORMWORK_NO_SUCH_KEY"), "{rows:?}");
+    assert_eq!([&good, &bad, &mistyped].map(|server| server.received().len()), [1, 1, 1]);
+    let ran = formwork(&["doctor", "--config", &file, "--provider", "primary", "--json"], "");
+    assert_eq!((ran.code, ran.rows().len()), (0, 1));
+}
+
+#[test]
+fn the_doctor_speaks_to_people() {
+    let text = "[providers.a]\nkind = \"ollama\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:9\"\n";
+    let ran = formwork(&["doctor", "--config", &temporary("sick.toml", text)], "");
+    assert_eq!(ran.code, 3);
+    assert!(ran.stdout.starts_with("a (ollama, m)\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\n  FAIL  not reachable: nothing listens at"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\n  fix   start the server"), "{}", ran.stdout);
+    let ran = formwork(&["doctor", "--help"], "");
+    assert!(ran.code == 0 && ran.stdout.contains("Examples:\n  formwork doctor"), "{}", ran.stdout);
+}
+
+/// An Ollama of this version whose model thinks, and is held to schemas only while it does not.
+fn thinker(version: &'static str, digest: &'static str) -> Reacting {
+    Reacting::start(move |asked| match asked.path.as_str() {
+        "/api/version" => (200, json!({"version": version}).to_string()),
+        "/api/tags" => (200, json!({"models": [{"name": "m:latest", "digest": digest}]}).to_string()),
+        "/api/show" => (200, json!({"capabilities": ["completion", "thinking"]}).to_string()),
+        _ if asked.body["think"] != false => ollama("Hm."),
+        _ if asked.body["options"]["num_predict"] == 16 => ollama(r#"{"fw":"q7"}"#),
+        _ => ollama(r#"{"name": "Maria", "age": 34, "city": "Lisbon"}"#),
+    })
+}
+
+fn extract(url: &str, probe: bool, cache: &str) -> (Ran, Value) {
+    static NTH: AtomicUsize = AtomicUsize::new(0);
+    let text = format!("{}probe = {probe}\n", section("ollama", url));
+    let file = temporary(&format!("probe-{}.toml", NTH.fetch_add(1, Ordering::SeqCst)), text);
+    let person = super::example("person.schema.json");
+    let mut command = command(&["extract", "--config", &file, "--schema", &person, "--json", "Maria, 34"]);
+    command.env("FORMWORK_CACHE", folder().join(cache));
+    let ran = run(command, "");
+    let row = serde_json::from_str(&ran.stdout).unwrap();
+    (ran, row)
+}
+
+#[test]
+fn a_probe_is_a_call_that_was_asked_for_paid_once_and_verifies_what_calls_do() {
+    let paths = |server: &Reacting| server.asked().into_iter().map(|asked| asked.path).collect::<Vec<_>>();
+    let server = thinker("0.17.4", "one");
+    let (_, row) = extract(&server.url, false, "probe-cache");
+    assert!(
+        paths(&server).iter().all(|path| path == "/api/chat"),
+        "nobody asked for more: {:?}",
+        paths(&server)
+    );
+    drop(row);
+
+    // The first time it costs two GETs, a question about the model and a call, which is in the ledger.
+    let server = thinker("0.17.4", "one");
+    let (ran, row) = extract(&server.url, true, "probe-cache");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(
+        paths(&server),
+        ["/api/version", "/api/tags", "/api/version", "/api/show", "/api/chat", "/api/chat"]
+    );
+    assert_eq!(server.asked().last().unwrap().body["think"], false, "calls are made as it was verified");
+    let usage = &row["usage"];
+    assert_eq!((&usage["input_tokens"], &usage["output_tokens"]), (&json!(30), &json!(8)), "{row}");
+
+    // After that it is known, until the version or the model is another one.
+    let (_, row) = extract(&server.url, true, "probe-cache");
+    assert_eq!(paths(&server)[6..], ["/api/version", "/api/tags", "/api/chat"]);
+    assert_eq!(
+        (&row["usage"]["input_tokens"], &server.asked().last().unwrap().body["think"]),
+        (&json!(15), &json!(false))
+    );
+}
+
+#[test]
+fn another_version_and_another_model_are_probed_again() {
+    // One server whose version and model change.
+    let now = Arc::new(Mutex::new(("1", "a")));
+    let state = Arc::clone(&now);
+    let server = Reacting::start(move |asked| {
+        let (version, digest) = *state.lock().unwrap();
+        match asked.path.as_str() {
+            "/api/version" => (200, json!({"version": version}).to_string()),
+            "/api/tags" => (200, json!({"models": [{"name": "m", "digest": digest}]}).to_string()),
+            "/api/show" => (200, json!({"capabilities": ["completion"]}).to_string()),
+            _ if asked.body["options"]["num_predict"] == 16 => ollama(r#"{"fw":"q7"}"#),
+            _ => ollama(r#"{"name": "Maria", "age": 34, "city": "Lisbon"}"#),
+        }
+    });
+    let mut shown = 0;
+    for (version, digest, again) in [
+        ("1", "a", true),
+        ("1", "a", false),
+        ("2", "a", true),
+        ("2", "b", true),
+        ("2", "b", false),
+        ("1", "a", false),
+    ] {
+        *now.lock().unwrap() = (version, digest);
+        let (ran, _) = extract(&server.url, true, "probe-changes");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let found = server.asked().iter().filter(|asked| asked.path == "/api/show").count();
+        assert_eq!(found, shown + usize::from(again), "{version} {digest}");
+        shown = found;
+    }
+}
+
+#[test]
+fn every_step_down_is_one_line() {
+    let maria = r#"{"name": "Maria", "age": 34, "city": "Lisbon"}"#;
+    // Found by a probe.
+    let server = Reacting::start(move |asked| match asked.path.as_str() {
+        "/api/version" => (200, json!({"version": "1"}).to_string()),
+        "/api/show" => (200, json!({"capabilities": ["completion"]}).to_string()),
+        "/api/tags" => (404, String::new()),
+        _ if asked.body["options"]["num_predict"] == 16 && asked.body["format"] != "json" => ollama("Hello!"),
+        _ if asked.body["options"]["num_predict"] == 16 => ollama("{}"),
+        _ => ollama(maria),
+    });
+    let (ran, _) = extract(&server.url, true, "probe-weaker");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    assert!(
+        ran.stderr.starts_with("a: asked in `json-object`, because schemas are not enforced"),
+        "{}",
+        ran.stderr
+    );
+
+    // Found by a call: the server refuses the schema.
+    let server = Reacting::start(move |asked| {
+        match asked.body["format"].is_object() {
+        true => (400, json!({"error": "json: cannot unmarshal object into Go struct field ChatRequest.format of type string"}).to_string()),
+        false => ollama(maria),
+    }
+    });
+    let (ran, _) = extract(&server.url, false, "probe-refused");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("target `a` refused the schema"), "{}", ran.stderr);
+}

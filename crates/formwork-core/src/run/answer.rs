@@ -1,0 +1,170 @@
+//! What comes of a call.
+
+use formwork_json::{Edit, JsonPath};
+use serde_json::Value;
+
+use super::examine::{Examined, Question};
+use super::step::Consult;
+use super::{End, Run, State};
+use crate::{
+    Ask, Attempt, Completion, ErrorKind, Failure, Fault, FaultKind, Finish, Plan, Severity, Time, Usage,
+    Verdict, Violation,
+};
+
+impl Run {
+    pub(super) fn answered(
+        &mut self,
+        plan: &Plan,
+        now: Time,
+        completion: Completion,
+        stopped: Option<Violation>,
+    ) {
+        let State::Calling { call, .. } = &self.state else { return };
+        let question = Question {
+            plan,
+            call,
+            asked: self.request.asked(),
+            draft: self.drafts.current(),
+            context: self.context(),
+            attempt: self.attempt(),
+            entry: self.ledger.len(),
+        };
+        let Examined { draft, edits, failure, ignored } = question.examine(&completion, stopped);
+        let is_patch = matches!(self.request.asked(), Ask::Patch(_));
+        let previous = self.drafts.previous();
+        let repeated = !is_patch && !previous.is_empty() && previous == completion.text;
+        let found = failure.as_ref().map_or(0, |failure| failure.violations().len());
+        let stalled = is_patch && (draft.is_none() || found >= self.drafts.violations(&self.ledger).len());
+        let accepted = failure.is_none();
+        if matches!(failure, Some(Failure::Truncated { .. })) && completion.closed_at.is_some() {
+            // The provider has a limit of its own where none is asked for; the policy asks for more than that was.
+            self.request.met_limit(completion.usage.output_tokens);
+        }
+        let bounding = self.bounding(plan, now, completion.finish, failure.as_ref());
+        let verdict = failure.map_or(Verdict::Accepted, |failure| Verdict::Failed { failure });
+        let closed = draft.iter().flat_map(|draft| draft.closed.paths().cloned()).collect();
+        self.enter(plan, now, verdict, Some(&completion), completion.usage, edits, closed);
+        if let Some(proof) = ignored {
+            self.was_ignored(plan, proof);
+        } else if let Some(bounding) = bounding {
+            self.set_bounded(plan, bounding);
+        }
+        self.counters.answered(self.request.counts());
+        // A patch that brought nothing usable leaves the draft as it was, and what is wrong with that.
+        let unchanged = draft.is_none() && is_patch;
+        if let Some(draft) = draft {
+            self.drafts.replace(draft, &self.ledger);
+        }
+        if accepted && plan.consults {
+            let id = self.next_id();
+            self.state = State::Consulting { id, who: Consult::Validators, end: None };
+        } else if accepted {
+            self.accept(plan);
+        } else {
+            let entry = self.ledger.len().checked_sub(1).filter(|_| !unchanged);
+            match self.drafts.current() {
+                Some(_) if is_patch => self.drafts.reject_current(entry),
+                _ => self.drafts.reject(completion.text, entry),
+            }
+            self.decide(plan, now, repeated, stalled);
+        }
+    }
+
+    pub(super) fn failed(&mut self, plan: &Plan, now: Time, fault: Fault, usage: Usage) {
+        let refused = (fault.kind == FaultKind::SchemaRefused).then(|| fault.message.clone());
+        let verdict = Verdict::Failed { failure: Failure::Fault(fault) };
+        self.enter(plan, now, verdict, None, usage, Vec::new(), Vec::new());
+        if refused.is_some_and(|reason| self.was_refused(plan, &reason)) {
+            self.state = State::Ready;
+        } else {
+            self.counters.failed();
+            self.decide(plan, now, false, false);
+        }
+    }
+
+    /// A shared budget has no room for the call: a cheaper target of those that are left may have.
+    pub(super) fn denied(&mut self, plan: &Plan) {
+        let State::Calling { call, .. } = &self.state else { return };
+        let denied = self.reserve(plan, call);
+        if self.go_to_cheaper(plan, |cost| cost.fits(denied) && cost != denied) {
+            self.state = State::Ready;
+        } else {
+            self.give_up(plan, ErrorKind::Budget, "the shared budget does not allow another call");
+        }
+    }
+
+    pub(super) fn consulted(
+        &mut self,
+        plan: &Plan,
+        now: Time,
+        violations: Vec<Violation>,
+        value: Option<Value>,
+    ) {
+        let State::Consulting { who, end, .. } = &self.state else { return };
+        let (violations, warnings): (Vec<_>, Vec<_>) =
+            violations.into_iter().partition(|violation| violation.severity == Severity::Error);
+        match who {
+            Consult::Validators if violations.is_empty() => {
+                self.drafts.warn(warnings);
+                self.accept(plan);
+            }
+            Consult::Validators => {
+                if let Some(last) = self.ledger.last_mut() {
+                    last.verdict = Verdict::Failed { failure: Failure::Invalid { violations } };
+                }
+                self.drafts.reject_current(self.ledger.len().checked_sub(1));
+                self.decide(plan, now, false, false);
+            }
+            Consult::Fallback => {
+                let nothing = || End { kind: ErrorKind::Rejected, message: String::new() };
+                let end = end.clone().unwrap_or_else(nothing);
+                self.fall_back(plan, end, value);
+            }
+        }
+    }
+
+    /// Writes a call into the ledger.
+    #[expect(clippy::too_many_arguments, reason = "an entry has that many independent parts")]
+    pub(super) fn enter(
+        &mut self,
+        plan: &Plan,
+        now: Time,
+        verdict: Verdict,
+        answer: Option<&Completion>,
+        usage: Usage,
+        edits: Vec<Edit>,
+        closed: Vec<JsonPath>,
+    ) {
+        let State::Calling { call, skipped, since, .. } = &self.state else { return };
+        let Some(target) = self.position.target_of(plan) else { return };
+        let usage = match (answer, &verdict) {
+            (Some(Completion { text, finish: Finish::Stopped, .. }), _) if usage == Usage::default() => {
+                Usage::estimate(call, text.len())
+            }
+            (None, Verdict::Cancelled) => Usage::estimate(call, 0),
+            _ => usage,
+        };
+        let cost = target.price.of(usage);
+        self.counters.spend(cost);
+        self.ledger.push(Attempt {
+            attempt: self.attempt(),
+            target: target.name.clone(),
+            dialect: self.position.rung_of(plan).map(|rung| rung.lower.name().to_owned()).unwrap_or_default(),
+            enforcement: call.enforcement(),
+            patched: if let Ask::Patch(paths) = self.request.asked() { paths.clone() } else { Vec::new() },
+            sampling: call.sampling,
+            skipped: skipped.clone(),
+            started: *since,
+            ended: now,
+            text: answer.map(|answer| answer.text.clone()).unwrap_or_default(),
+            finish: answer.map(|answer| answer.finish),
+            edits,
+            closed,
+            restrained: answer.is_some_and(|answer| answer.restrained),
+            usage,
+            cost,
+            verdict,
+            lesson: None,
+        });
+    }
+}

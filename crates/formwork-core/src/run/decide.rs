@@ -1,0 +1,165 @@
+//! What follows on an answer that was not accepted, and on a call that failed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::request::Change;
+use super::{DEADLINE_PASSED, MAX_CALLS, Run, State};
+use crate::{Ask, Call, Cost, Decision, ErrorKind, Failure, Plan, Seen, Time, Usage};
+
+impl Run {
+    /// Puts the next call together, unless a limit forbids it.
+    pub(super) fn begin(&mut self, plan: &Plan, now: Time) {
+        if self.deadline(plan).is_some_and(|deadline| now >= deadline) {
+            return self.give_up(plan, ErrorKind::Deadline, DEADLINE_PASSED);
+        }
+        if self.ids >= MAX_CALLS {
+            let message = format!("no acceptable answer in {MAX_CALLS} calls");
+            return self.give_up(plan, ErrorKind::Rejected, &message);
+        }
+        let (call, skipped) = match self.composed(plan) {
+            Ok(composed) => composed,
+            Err(message) => return self.give_up(plan, ErrorKind::Config, &message),
+        };
+        if let Some(budget) = plan.budget {
+            let spent = self.counters.spent();
+            let fits = |cost: Cost| spent.plus(cost).fits(budget);
+            if !fits(self.reserve(plan, &call)) {
+                return match self.go_to_cheaper(plan, fits) {
+                    true => self.begin(plan, now),
+                    false => self.give_up(plan, ErrorKind::Budget, "the budget does not allow another call"),
+                };
+            }
+        }
+        self.request.sent(call.max_tokens);
+        let id = self.next_id();
+        self.state = State::Calling { id, call: Arc::new(call), skipped, since: now };
+    }
+
+    fn composed(&mut self, plan: &Plan) -> Result<(Call, Vec<String>), String> {
+        self.compose(plan).or_else(|message| match self.request.asked() {
+            // A policy of somebody else's chose values that cannot be asked for alone.
+            Ask::Patch(_) => {
+                self.request.ask_whole();
+                self.compose(plan)
+            }
+            Ask::Whole => Err(message),
+        })
+    }
+
+    /// Goes on to the first later target whose next call may cost what it costs at worst; `false` if there is none.
+    pub(super) fn go_to_cheaper(&mut self, plan: &Plan, may_cost: impl Fn(Cost) -> bool) -> bool {
+        for target in self.position.target() + 1..plan.targets.len() {
+            let mut there = self.clone();
+            if !there.advance(plan, target) {
+                continue;
+            }
+            if there.composed(plan).is_ok_and(|(call, _)| may_cost(there.reserve(plan, &call))) {
+                return self.advance(plan, target);
+            }
+        }
+        false
+    }
+
+    /// What a call costs at worst.
+    pub(super) fn reserve(&self, plan: &Plan, call: &Call) -> Cost {
+        let Some(target) = self.position.target_of(plan) else { return Cost::default() };
+        let most = call.max_tokens.or(target.capabilities.output_tokens).unwrap_or(4096);
+        let usage = Usage { output_tokens: u64::from(most), ..Usage::estimate(call, 0) };
+        target.price.of(usage)
+    }
+
+    /// Asks the policy, and does what it says within the bounds of the run.
+    pub(super) fn decide(&mut self, plan: &Plan, now: Time, repeated: bool, stalled: bool) {
+        let draw = self.draw();
+        let remaining = self.deadline(plan).map(|deadline| deadline.since(now));
+        if remaining.is_some_and(|left| left.is_zero()) {
+            // Nothing may be asked any more, and that is why it ends: not because of the last failure.
+            return self.give_up(plan, ErrorKind::Deadline, DEADLINE_PASSED);
+        }
+        let next = self.position.next(plan, now);
+        let decision =
+            self.advice(plan, next, repeated, stalled, remaining, draw).unwrap_or(Decision::GiveUp);
+        let goes_on = match &decision {
+            Decision::Repeat { next_target, .. } | Decision::Ask { next_target, .. } => *next_target,
+            Decision::GiveUp => return self.give_up_on_failure(plan),
+        };
+        if goes_on && !next.is_some_and(|(target, _)| self.advance(plan, target)) {
+            return self.give_up_on_failure(plan);
+        }
+        match decision {
+            Decision::GiveUp => {}
+            Decision::Repeat { wait, .. } => self.wait(plan, now, wait),
+            Decision::Ask { ask, counts, sampling, feedback, max_tokens, .. } => {
+                let change = Change { ask, counts, sampling, feedback, max_tokens };
+                self.request.change(plan, change, goes_on, self.drafts.current().is_some());
+                self.counters.clear_faults();
+                self.state = State::Ready;
+            }
+        }
+    }
+
+    /// What the policy says about the last call; `None` if that did not fail. `next` is the target that is asked next, and the
+    /// time until then.
+    fn advice(
+        &self,
+        plan: &Plan,
+        next: Option<(usize, Duration)>,
+        repeated: bool,
+        stalled: bool,
+        remaining: Option<Duration>,
+        draw: f64,
+    ) -> Option<Decision> {
+        let (failure, target) = (self.failure()?, self.position.target_of(plan)?);
+        let asked = self.request.asked();
+        let about_values = matches!(failure, Failure::Invalid { .. }) || matches!(asked, Ask::Patch(_));
+        let mut patchable =
+            if about_values && plan.policy.patches() { self.patchable(plan) } else { Vec::new() };
+        if !patchable.is_empty() && !self.can_patch(plan, &patchable) {
+            patchable.clear();
+        }
+        Some(plan.policy.decide(&Seen {
+            failure,
+            asked,
+            sampling: self.request.sampling(),
+            max_tokens: self.request.limit(),
+            room: self.room(target),
+            attempts: self.counters.attempts(),
+            attempts_on_target: self.counters.on_target(),
+            targets: plan.targets.len(),
+            patches: self.counters.patches(),
+            faults: self.counters.faults(),
+            patchable: &patchable,
+            repeated,
+            stalled,
+            capabilities: &target.capabilities,
+            next: next.and_then(|(target, _)| plan.targets.get(target)).map(|next| &next.capabilities),
+            next_in: next.map(|(_, wait)| wait),
+            remaining,
+            draw,
+        }))
+    }
+
+    /// Why the last call did not bring an acceptable answer.
+    pub(super) fn failure(&self) -> Option<&Failure> {
+        self.ledger.last()?.verdict.failure()
+    }
+
+    fn wait(&mut self, plan: &Plan, now: Time, wait: Duration) {
+        let until = now.after(wait);
+        if self.deadline(plan).is_some_and(|deadline| until >= deadline) && !wait.is_zero() {
+            return self.give_up(plan, ErrorKind::Deadline, "the next retry would come after the deadline");
+        }
+        self.state = if wait.is_zero() { State::Ready } else { State::Waiting { until } };
+    }
+
+    /// Goes on to a later target; `false` if it is none.
+    fn advance(&mut self, plan: &Plan, target: usize) -> bool {
+        let is_later = self.position.advance(plan, target);
+        if is_later {
+            self.counters.enter_target();
+            self.request.enter_target();
+        }
+        is_later
+    }
+}

@@ -1,0 +1,114 @@
+//! How a run ends.
+
+use formwork_json::JsonPath;
+use serde::{Deserialize, Serialize};
+
+use super::drafts::Draft;
+use super::step::Consult;
+use super::{Run, State};
+use crate::{
+    ErrorKind, Failure, FaultKind, Origin, Plan, Provenance, Refused, Source, Stage, Time, Usage, Verdict,
+    Violation,
+};
+
+/// How a run fails.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct End {
+    pub(super) kind: ErrorKind,
+    pub(super) message: String,
+}
+
+/// Why a run ends at its deadline.
+pub(super) const DEADLINE_PASSED: &str = "the deadline passed before an answer was accepted";
+
+impl Run {
+    /// Accepts the draft in hand.
+    pub(super) fn accept(&mut self, plan: &Plan) {
+        let Some(draft) = self.drafts.accept() else { return };
+        let target = self.ledger.last().map(|attempt| attempt.target.clone()).unwrap_or_default();
+        let Draft { value, mut provenance, mut warnings, closed, .. } = draft;
+        warnings
+            .extend(plan.skipped(self.position.target()).map(|(dialect, reason)| skipped(dialect, reason)));
+        provenance.extend(closed.provenance(self.counters.attempts().max(1)));
+        self.state = State::Accepted { value, origin: Origin::Model { target }, provenance, warnings };
+    }
+
+    /// Judges the fallback's value, which ends the run either way.
+    pub(super) fn fall_back(&mut self, plan: &Plan, mut end: End, value: Option<serde_json::Value>) {
+        let judged = value.map(|value| (plan.contract.judge(&value, &self.context()), value));
+        self.state = match judged {
+            Some((judgement, value)) if judgement.is_accepted() => {
+                let attempt = self.counters.attempts().max(1);
+                let whole = Provenance { path: JsonPath::root(), source: Source::Fallback, attempt };
+                let (provenance, warnings) = (vec![whole], judgement.warnings);
+                State::Accepted { value, origin: Origin::Fallback, provenance, warnings }
+            }
+            Some((judgement, _)) => {
+                let reason = judgement.violations.first().map(Violation::masked).unwrap_or_default();
+                end.message = format!("{}; the fallback's value breaks the contract: {reason}", end.message);
+                State::Failed(end)
+            }
+            None => State::Failed(end),
+        };
+    }
+
+    /// Ends because of what the last call brought.
+    pub(super) fn give_up_on_failure(&mut self, plan: &Plan) {
+        let attempts = self.counters.attempts();
+        let explained = self.failure().map(|failure| explain(failure, attempts));
+        let (kind, message) = explained.unwrap_or((ErrorKind::Rejected, String::new()));
+        self.give_up(plan, kind, &message);
+    }
+
+    /// Ends without an answer, after the fallback if the plan has one.
+    pub(super) fn give_up(&mut self, plan: &Plan, kind: ErrorKind, message: &str) {
+        let end = End { kind, message: message.to_owned() };
+        self.state = if plan.fallback {
+            State::Consulting { id: self.next_id(), who: Consult::Fallback, end: Some(end) }
+        } else {
+            State::Failed(end)
+        };
+    }
+
+    pub(super) fn cancel(&mut self, plan: &Plan, now: Time) {
+        if let State::Calling { .. } = self.state {
+            self.enter(plan, now, Verdict::Cancelled, None, Usage::default(), Vec::new(), Vec::new());
+        }
+        self.state =
+            State::Failed(End { kind: ErrorKind::Cancelled, message: "the caller stopped it".to_owned() });
+    }
+}
+
+/// What a failure means for the caller, if nothing follows.
+fn explain(failure: &Failure, attempts: u32) -> (ErrorKind, String) {
+    let after = format!("after {attempts} {}", if attempts == 1 { "attempt" } else { "attempts" });
+    match failure {
+        Failure::Fault(fault) => {
+            let kind = match fault.kind {
+                FaultKind::SchemaRefused => ErrorKind::Schema,
+                FaultKind::BadRequest | FaultKind::Unsupported => ErrorKind::Config,
+                _ => ErrorKind::Unavailable,
+            };
+            (kind, fault.to_string())
+        }
+        Failure::Refused { reason } if reason.is_empty() => (ErrorKind::Refused, String::new()),
+        Failure::Refused { reason } => (ErrorKind::Refused, reason.clone()),
+        other => {
+            let first = other.violations().first().map(Violation::masked).unwrap_or_default();
+            let more = match other.violations().len() {
+                0 | 1 => String::new(),
+                n => format!(" (and {} more)", n - 1),
+            };
+            (ErrorKind::Rejected, format!("{after}: {first}{more}"))
+        }
+    }
+}
+
+/// The warning that a dialect was left out because it cannot take the schema.
+fn skipped(dialect: &str, reason: &Refused) -> Violation {
+    let expected = format!("a schema that the dialect `{dialect}` can take");
+    Violation::new(JsonPath::root(), "lowering", Stage::Schema)
+        .with_expected(expected)
+        .with_found(reason.to_string())
+        .as_warning()
+}

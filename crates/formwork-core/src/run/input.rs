@@ -1,0 +1,74 @@
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+#[cfg(doc)]
+use crate::Context;
+use crate::Message;
+
+/// What a run starts from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    /// The dialogue: the task, and before it instructions and examples.
+    pub messages: Vec<Message>,
+    /// The text that the answer is about, for checks; see [`Context::source`].
+    pub source: String,
+    /// The caller's own data, for checks; see [`Context::data`].
+    pub data: Value,
+    /// What all random choices are derived from: the model's seed for each attempt, and jitter. Without one the
+    /// provider chooses, and there is no jitter.
+    pub seed: Option<u64>,
+}
+
+impl Input {
+    /// A dialogue whose last message is the text that the answer is about.
+    pub fn new(messages: impl IntoIterator<Item = impl Into<Message>>) -> Self {
+        let messages: Vec<Message> = messages.into_iter().map(Into::into).collect();
+        let source = messages.last().map(Message::text).unwrap_or_default();
+        Self { messages, source, data: Value::Null, seed: None }
+    }
+
+    /// With the text that the answer is about, where it is not the last message.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<String>) -> Self {
+        self.source = source.into();
+        self
+    }
+
+    /// With data for checks.
+    #[must_use]
+    pub fn with_data(mut self, data: Value) -> Self {
+        self.data = data;
+        self
+    }
+
+    /// With a seed.
+    #[must_use]
+    pub const fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+}
+
+impl<M: Into<Message>> From<Vec<M>> for Input {
+    fn from(messages: Vec<M>) -> Self {
+        Self::new(messages)
+    }
+}
+
+impl From<Message> for Input {
+    fn from(message: Message) -> Self {
+        Self::new([message])
+    }
+}
+
+impl From<&str> for Input {
+    fn from(text: &str) -> Self {
+        Self::new([text])
+    }
+}
+
+impl From<String> for Input {
+    fn from(text: String) -> Self {
+        Self::new([text])
+    }
+}

@@ -1,0 +1,143 @@
+//! What a patch may mend, what it asks for, and in which words.
+
+use formwork_json::{JsonPath, Segment};
+use serde_json::{Map, Value, json};
+
+use super::Run;
+use crate::feedback::cut_bytes;
+use crate::plan::Rung;
+use crate::{LowerRequest, Lowered, MAX_PATH, Plan, Rule, Target, spaced};
+
+impl Run {
+    /// The paths that a patch could mend; empty if one of the violations can only be mended by a whole answer.
+    pub(super) fn patchable(&self, plan: &Plan) -> Vec<JsonPath> {
+        let Some(draft) = self.drafts.current() else { return Vec::new() };
+        let mut paths: Vec<JsonPath> = Vec::new();
+        for violation in self.drafts.violations(&self.ledger) {
+            let whole_object = matches!(
+                violation.rule.as_str(),
+                "additionalProperties" | "unevaluatedProperties" | "propertyNames"
+            );
+            let path = if whole_object { violation.path.parent() } else { Some(violation.path.clone()) };
+            let path = path.filter(|path| {
+                !path.is_root() && plan.contract.structure().subschema(path, &draft.value).is_some()
+            });
+            // A name that the model wrote would stand in the schema and in the words of the patch.
+            let path = path.filter(|path| label(path).len() <= MAX_PATH);
+            let Some(path) = path else { return Vec::new() };
+            let reachable = path.get(&draft.value).is_some()
+                || path.parent().is_some_and(|parent| parent.get(&draft.value).is_some_and(Value::is_object));
+            if !reachable {
+                return Vec::new();
+            }
+            if !paths.iter().any(|outer| path.is_within(outer)) {
+                paths.retain(|inner| !inner.is_within(&path));
+                paths.push(path);
+            }
+        }
+        if paths.len() > MAX_PATCHED { Vec::new() } else { paths }
+    }
+
+    /// The lowered schema of a patch.
+    ///
+    /// # Errors
+    /// Why these values cannot be asked for alone: no value would keep to the rules, or the dialect cannot take the schema.
+    pub(super) fn patch(
+        &self,
+        plan: &Plan,
+        target: &Target,
+        rung: &Rung,
+        paths: &[JsonPath],
+    ) -> Result<Lowered, String> {
+        let schema = self.patch_schema(plan, paths);
+        let is_empty = |schema: &Value| {
+            let (low, high) = (schema["minimum"].as_f64(), schema["maximum"].as_f64());
+            low.zip(high).is_some_and(|(low, high)| low > high)
+                || schema["enum"].as_array().is_some_and(Vec::is_empty)
+        };
+        if let Some((name, _)) =
+            schema["properties"].as_object().into_iter().flatten().find(|(_, schema)| is_empty(schema))
+        {
+            return Err(format!("no value of `{name}` keeps to the rules beside the other values"));
+        }
+        let max_tokens = self.request.max_tokens().or(target.capabilities.default_max_tokens);
+        let request =
+            LowerRequest { tighten: self.position.tighten(plan), max_tokens, ..LowerRequest::new(&schema) };
+        rung.lower.lower(&request).map_err(|refused| refused.to_string())
+    }
+
+    /// Whether these values can be asked for alone.
+    pub(super) fn can_patch(&self, plan: &Plan, paths: &[JsonPath]) -> bool {
+        self.position
+            .target_of(plan)
+            .zip(self.position.rung_of(plan))
+            .is_some_and(|(target, rung)| self.patch(plan, target, rung, paths).is_ok())
+    }
+
+    /// An object with one member for each path, each under the schema that governs it, narrowed by the rules.
+    fn patch_schema(&self, plan: &Plan, paths: &[JsonPath]) -> Value {
+        let Some(draft) = self.drafts.current() else { return json!({}) };
+        let (mut properties, mut defs) = (Map::new(), Map::new());
+        for path in paths {
+            let Some(mut schema) = plan.contract.structure().subschema(path, &draft.value) else { continue };
+            if let Some(Value::Object(own)) = schema.as_object_mut().and_then(|schema| schema.remove("$defs"))
+            {
+                defs.extend(own);
+            }
+            for rule in plan.contract.rules().filter(|rule| rule.target() == path) {
+                let known = !rule.inputs().iter().any(|input| paths.iter().any(|path| input.is_within(path)));
+                if let Some((_, narrowing)) = rule.narrow(&draft.value).filter(|_| known) {
+                    Rule::tighten(&mut schema, &narrowing);
+                }
+            }
+            properties.insert(label(path), schema);
+        }
+        let required: Vec<&String> = properties.keys().collect();
+        let mut schema = json!({"type": "object", "required": required, "additionalProperties": false});
+        schema["properties"] = Value::Object(properties);
+        if !defs.is_empty() {
+            schema["$defs"] = Value::Object(defs);
+        }
+        schema
+    }
+
+    /// What is wrong where, with the value as it stands. As long as the paths, not as the document.
+    pub(super) fn patch_words(&self, paths: &[JsonPath]) -> String {
+        let mut words = "Your answer is right except for some values. Give these anew:\n".to_owned();
+        for path in paths {
+            let now = self.drafts.current().and_then(|draft| path.get(&draft.value)).map(spaced);
+            let now = now.map_or("missing".to_owned(), |now| format!("now {}", cut_bytes(&now, MAX_SHOWN)));
+            words.push_str(&format!("- \"{}\" ({now})", label(path)));
+            let about = self
+                .drafts
+                .violations(&self.ledger)
+                .iter()
+                .filter(|violation| violation.path.is_within(path));
+            for (n, violation) in about.take(MAX_REASONS).enumerate() {
+                words.push_str(if n == 0 { ": " } else { "; " });
+                words.push_str(&violation.detail());
+            }
+            words.push('\n');
+        }
+        words.push_str("Answer with one JSON object that has exactly these keys.");
+        words
+    }
+}
+
+/// The most values that one patch asks for: beyond, a whole answer is cheaper.
+const MAX_PATCHED: usize = 8;
+
+/// The name that a value has in the object that a patch asks for: its path without `$` and the first dot.
+pub(super) fn label(path: &JsonPath) -> String {
+    let text = path.to_string();
+    match path.segments().first() {
+        Some(Segment::Key(_)) if text.starts_with("$.") => text.chars().skip(2).collect(),
+        _ => text.chars().skip(1).collect(),
+    }
+}
+
+/// The most bytes of a value that a patch shows.
+const MAX_SHOWN: usize = 300;
+
+/// The most reasons that a patch gives for one value.
+const MAX_REASONS: usize = 4;

@@ -1,0 +1,149 @@
+//! Which target is asked, in which of its dialects, and whether its schema is bounded.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Rung;
+use crate::{Enforcement, Plan, Target, Tighten, Time};
+
+/// The target in use and the way of asking it. Targets only advance, and within one no dialect is taken again once a later one
+/// is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Position {
+    target: usize,
+    rung: usize,
+    /// The rung that each target is first asked on; the strictest where nothing is said.
+    starts: Vec<usize>,
+    /// The targets that start with a bounded schema.
+    run_away: Vec<usize>,
+    /// Whether the schema is bounded for the target in use, beyond what the plan says.
+    bounded: bool,
+    /// The targets that other runs found out of service, each with the time from which on it may be asked again.
+    out_of_service: Vec<(usize, Time)>,
+}
+
+impl Position {
+    /// The index of the target in use.
+    pub(super) const fn target(&self) -> usize {
+        self.target
+    }
+
+    /// The index of the dialect among those of the target.
+    pub(super) const fn rung(&self) -> usize {
+        self.rung
+    }
+
+    /// The target in use, as the plan has it.
+    pub(super) fn target_of<'p>(&self, plan: &'p Plan) -> Option<&'p Target> {
+        plan.targets.get(self.target)
+    }
+
+    /// The dialect in use, as the plan has it.
+    pub(super) fn rung_of<'p>(&self, plan: &'p Plan) -> Option<&'p Rung> {
+        self.target_of(plan)?.rungs.get(self.rung)
+    }
+
+    /// Starts each target, in the plan's order, on this rung of its own. Of what was said before, the higher rung counts.
+    pub(super) fn start_at(&mut self, rungs: impl IntoIterator<Item = usize>) {
+        for (target, rung) in rungs.into_iter().enumerate() {
+            match self.starts.get_mut(target) {
+                Some(start) => *start = rung.max(*start),
+                None => self.starts.push(rung),
+            }
+        }
+    }
+
+    /// Starts these targets with a bounded schema.
+    pub(super) fn start_bounded(&mut self, targets: impl IntoIterator<Item = usize>) {
+        self.run_away.extend(targets);
+    }
+
+    /// Leaves these targets out until then, as long as there is another one.
+    pub(super) fn leave_out(&mut self, targets: impl IntoIterator<Item = (usize, Time)>) {
+        self.out_of_service.extend(targets);
+    }
+
+    /// Takes the first target that is in service; the first of all if none is.
+    pub(super) fn enter_first(&mut self, plan: &Plan, now: Time) {
+        let in_service = |target: &usize| self.time_until(*target, now).is_zero();
+        self.target = (0..plan.targets.len()).find(in_service).unwrap_or_default();
+        self.enter(plan);
+    }
+
+    /// The later target that is in service first, and the time until then; of several the first one. `None` if the target in
+    /// use is the last.
+    pub(super) fn next(&self, plan: &Plan, now: Time) -> Option<(usize, Duration)> {
+        (self.target + 1..plan.targets.len())
+            .map(|target| (target, self.time_until(target, now)))
+            .min_by_key(|(_, wait)| *wait)
+    }
+
+    fn time_until(&self, target: usize, now: Time) -> Duration {
+        let out = self.out_of_service.iter().filter(|(other, _)| *other == target);
+        out.map(|(_, until)| until.since(now)).max().unwrap_or_default()
+    }
+
+    /// Takes the rung that the target in use is first asked on, and what is known of how it has to be bounded.
+    pub(super) fn enter(&mut self, plan: &Plan) {
+        let rungs = self.target_of(plan).map_or(0, |target| target.rungs.len());
+        self.rung = self.starts.get(self.target).copied().unwrap_or_default().min(rungs.saturating_sub(1));
+        self.bounded = self.starts_bounded() && self.may_bound(plan);
+    }
+
+    /// Goes on to a later target; `false` if it is none.
+    pub(super) fn advance(&mut self, plan: &Plan, to: usize) -> bool {
+        if to <= self.target || to >= plan.targets.len() {
+            return false;
+        }
+        self.target = to;
+        self.enter(plan);
+        true
+    }
+
+    /// Goes on to the next dialect of the target; `false` if there is none.
+    pub(super) fn lower_rung(&mut self, plan: &Plan) -> bool {
+        let is_lower = self.target_of(plan).is_some_and(|target| self.rung + 1 < target.rungs.len());
+        self.rung += usize::from(is_lower);
+        is_lower
+    }
+
+    /// Goes on to the first dialect of the target that promises less than to keep to a schema, if there is one.
+    pub(super) fn leave_schema_mode(&mut self, plan: &Plan) {
+        let rungs = self.target_of(plan).map(|target| target.rungs.as_slice()).unwrap_or_default();
+        let weaker =
+            |rung: &usize| rungs.get(*rung).is_some_and(|rung| rung.whole.enforcement < Enforcement::Schema);
+        if let Some(rung) = (self.rung + 1..rungs.len()).find(weaker) {
+            self.rung = rung;
+        }
+    }
+
+    /// Which answers the schema of the next call may exclude.
+    pub(super) fn tighten(&self, plan: &Plan) -> Tighten {
+        let own = self.target_of(plan).map(|target| target.tighten).unwrap_or_default();
+        if self.bounded { own.max(Tighten::Bounded) } else { own }
+    }
+
+    /// Whether a bounded schema is a remedy for the target in use: it decodes within the schema, it does not keep the limit of
+    /// tokens by itself, and nobody has decided about bounds.
+    pub(super) fn may_bound(&self, plan: &Plan) -> bool {
+        let Some(target) = self.target_of(plan) else { return false };
+        let is_held = self.rung_of(plan).is_some_and(|rung| rung.whole.enforcement == Enforcement::Schema);
+        is_held && target.tighten == Tighten::Closed && !target.capabilities.keeps_limit
+    }
+
+    /// Whether an earlier run saw the target in use run away with the schema.
+    pub(super) fn starts_bounded(&self) -> bool {
+        self.run_away.contains(&self.target)
+    }
+
+    /// Whether the schema is bounded beyond what the plan says.
+    pub(super) const fn is_bounded(&self) -> bool {
+        self.bounded
+    }
+
+    /// Bounds the schema from the next call on, or leaves it as it is.
+    pub(super) const fn bound(&mut self, bounded: bool) {
+        self.bounded = bounded;
+    }
+}

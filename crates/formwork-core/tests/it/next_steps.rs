@@ -1,0 +1,229 @@
+//! The next step is the cheapest one that can help: findings B7, B16 and C1 to C5.
+
+use std::time::Duration;
+
+use formwork_core::*;
+
+use crate::support::*;
+
+const WRONG: Reply = Reply::Says("no JSON");
+const RIGHT: Reply = Reply::Says(GOOD);
+
+fn targets(count: usize) -> Vec<Target> {
+    (0..count).map(|nth| target(&format!("target {nth}"))).collect()
+}
+
+fn planned(count: usize, policy: Policy) -> Plan {
+    Plan::new(contract(), targets(count)).with_policy(policy.with_stop_on_repeat(false)).build().unwrap()
+}
+
+/// The target of each call.
+fn asked(driven: &Driven) -> Vec<usize> {
+    driven.calls.iter().map(|(_, target, _)| *target).collect()
+}
+
+/// Whether each call was for a patch.
+fn patches(driven: &Driven) -> Vec<bool> {
+    driven.run.ledger().iter().map(|attempt| !attempt.patched.is_empty()).collect()
+}
+
+#[test]
+fn wrong_content_goes_on_to_the_next_target_after_an_equal_share_of_the_attempts() {
+    for (count, attempts, set, expected) in [
+        (1, 3, None, vec![0, 0, 0]),
+        (2, 1, None, vec![0]),
+        (2, 2, None, vec![0, 1]),
+        (2, 3, None, vec![0, 0, 1]),
+        (3, 3, None, vec![0, 1, 2]),
+        (3, 8, None, vec![0, 0, 0, 1, 1, 1, 2, 2]),
+        (5, 3, None, vec![0, 1, 2]),
+        (2, 4, Some(1), vec![0, 1, 1, 1]),
+        (2, 4, Some(3), vec![0, 0, 0, 1]),
+        (2, 3, Some(9), vec![0, 0, 0]),
+    ] {
+        let mut policy = Policy::new(attempts);
+        policy.attempts_per_target = set;
+        let driven = drive(&planned(count, policy), input(), &[WRONG]);
+        assert_eq!(asked(&driven), expected, "{count} targets, {attempts} attempts, {set:?}");
+    }
+}
+
+#[test]
+fn a_patch_that_mends_nothing_is_followed_by_the_whole() {
+    let still_wrong = Reply::Says(r#"{"score": 601}"#);
+    let bad = Reply::Says(BAD_SUM);
+    for (patching, script, expected) in [
+        (Patching::Attempt, vec![bad.clone(), still_wrong.clone(), RIGHT], vec![false, true, false]),
+        (Patching::Attempt, vec![bad.clone(), WRONG, bad.clone(), RIGHT], vec![false, true, false, true]),
+        (Patching::Within(3), vec![bad.clone(), still_wrong.clone(), RIGHT], vec![false, true, false]),
+        (Patching::Never, vec![bad.clone(), bad.clone(), RIGHT], vec![false, false, false]),
+        (Patching::Attempt, vec![bad, Reply::Says(r#"{"score": 700}"#)], vec![false, true]),
+    ] {
+        let driven = drive(&planned(1, Policy::new(4).with_patching(patching)), input(), &script);
+        assert_eq!(patches(&driven), expected, "{patching:?}: {script:?}");
+        assert!(driven.run.finish().is_ok(), "{patching:?}: {script:?}");
+    }
+}
+
+/// The waits before each call, in seconds, and the targets.
+fn paced(driven: &Driven) -> Vec<(usize, u64)> {
+    let mut before = driven.calls[0].0;
+    let waits = driven.calls.iter().map(|(at, target, _)| {
+        let wait = at.since(before).as_secs();
+        before = *at;
+        (*target, wait)
+    });
+    waits.collect()
+}
+
+#[test]
+fn a_target_that_is_down_is_left_at_once_where_there_is_another_one() {
+    for fault in [
+        FaultKind::Unreachable,
+        FaultKind::Timeout,
+        FaultKind::Overloaded,
+        FaultKind::RateLimited,
+        FaultKind::Auth,
+    ] {
+        let driven = drive(&planned(2, Policy::new(3)), input(), &[Reply::Fails(fault), RIGHT]);
+        assert_eq!(paced(&driven), [(0, 0), (1, 0)], "{fault:?}");
+    }
+    let driven = drive(&planned(2, Policy::new(3)), input(), &[Reply::Limits(86_400), RIGHT]);
+    assert_eq!(paced(&driven), [(0, 0), (1, 0)]);
+    // The last one has nobody behind it.
+    let driven = drive(&planned(2, Policy::new(3)), input(), &[Reply::Fails(FaultKind::Unreachable)]);
+    assert_eq!(paced(&driven), [(0, 0), (1, 0), (1, 2), (1, 4), (1, 8)]);
+    // A target alone is waited for as it was.
+    let driven = drive(&planned(1, Policy::new(3)), input(), &[Reply::Fails(FaultKind::Overloaded)]);
+    assert_eq!(paced(&driven), [(0, 0), (0, 2), (0, 4), (0, 8)]);
+    let driven = drive(&planned(1, Policy::new(3)), input(), &[Reply::Limits(20), RIGHT]);
+    assert_eq!(paced(&driven), [(0, 0), (0, 20)]);
+}
+
+#[test]
+fn targets_that_are_out_of_service_are_left_out_as_long_as_there_is_another_one() {
+    let now = Time(1_000);
+    let until = |seconds: u64| now.after(Duration::from_secs(seconds));
+    for (count, out, script, expected) in [
+        (2, vec![(0, until(30))], vec![RIGHT], vec![(1, 0)]),
+        (3, vec![(0, until(30)), (1, until(9))], vec![RIGHT], vec![(2, 0)]),
+        (2, vec![(0, until(0))], vec![RIGHT], vec![(0, 0)]),
+        (2, vec![(0, until(30)), (1, until(30))], vec![RIGHT], vec![(0, 0)]),
+        (1, vec![(0, until(30))], vec![RIGHT], vec![(0, 0)]),
+        // The nearest of those that are left is waited for only where one's own wait is longer.
+        (2, vec![(1, until(1))], vec![Reply::Fails(FaultKind::Overloaded), RIGHT], vec![(0, 0), (1, 1)]),
+        (2, vec![(1, until(30))], vec![Reply::Fails(FaultKind::Overloaded), RIGHT], vec![(0, 0), (0, 2)]),
+        (2, vec![(1, until(10))], vec![Reply::Limits(60), RIGHT], vec![(0, 0), (1, 10)]),
+        (3, vec![(1, until(30))], vec![Reply::Fails(FaultKind::Overloaded), RIGHT], vec![(0, 0), (2, 0)]),
+        // Wrong content does not wait.
+        (2, vec![(1, until(30))], vec![WRONG, WRONG, RIGHT], vec![(0, 0), (0, 0), (1, 0)]),
+    ] {
+        let plan = planned(count, Policy::new(3));
+        let run = Run::new(&plan, input()).with_out_of_service(out.clone());
+        let driven = drive_run(&plan, run, &script);
+        assert_eq!(paced(&driven), expected, "{out:?}: {script:?}");
+        assert!(driven.run.finish().is_ok());
+    }
+}
+
+#[test]
+fn the_oracle_alone_asks_again_after_a_refusal() {
+    let refused = Reply::Ends("I will not.", Finish::Refused);
+    let filtered = Reply::Ends("", Finish::Filtered);
+    for (policy, calls) in [
+        (Policy::oracle(), 3),
+        (Policy::chat(2), 1),
+        (Policy::shape(), 1),
+        (Policy::agent(0.7), 1),
+        (Policy::new(3), 1),
+    ] {
+        for reply in [&refused, &filtered] {
+            let driven = drive(&planned(1, policy.clone()), input(), std::slice::from_ref(reply));
+            assert_eq!(driven.calls.len(), calls, "{policy:?}");
+            assert_eq!(driven.run.finish().unwrap_err().kind(), ErrorKind::Refused);
+        }
+    }
+}
+
+#[test]
+fn a_budget_without_room_for_a_target_asks_a_cheaper_one() {
+    let price = |output: u64| Price { input: 0, output: output * 1_000_000 };
+    let priced = |output: u64| target(&format!("{output}")).with_price(price(output));
+    let plan = |prices: &[u64], budget: u64| {
+        let targets = prices.iter().map(|price| priced(*price)).collect();
+        let budget = Cost { tokens: u64::MAX, micro_usd: budget };
+        Plan::new(contract(), targets).with_max_tokens(10).with_budget(budget).build().unwrap()
+    };
+    for (prices, budget, expected) in [
+        (&[5, 1][..], 50, vec![0]),
+        (&[5, 1], 49, vec![1]),
+        (&[5, 7, 1], 49, vec![2]),
+        (&[5, 4], 20, vec![]),
+        (&[1, 5], 9, vec![]),
+    ] {
+        let driven = drive(&plan(prices, budget), input(), &[RIGHT]);
+        assert_eq!(asked(&driven), expected, "{prices:?} within {budget}");
+        let kind = driven.run.finish().err().map(|error| error.kind());
+        assert_eq!(kind, expected.is_empty().then_some(ErrorKind::Budget));
+    }
+    // A shared budget that denies the dearer one.
+    let driven = drive(&plan(&[5, 7, 1], 1_000), input(), &[Reply::Denies, RIGHT]);
+    assert_eq!(asked(&driven), [0, 2]);
+    assert!(driven.run.finish().is_ok());
+}
+
+#[test]
+fn what_arrived_before_a_fault_is_paid_for() {
+    let priced = target("one").with_price(Price { input: 1_000_000, output: 2_000_000 });
+    let plan = Plan::new(contract(), vec![priced]).build().unwrap();
+    let mut run = Run::new(&plan, input());
+    let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
+    let usage = Usage { input_tokens: 7, output_tokens: 8_000, ..Usage::default() };
+    let fault = Fault::new(FaultKind::Unreachable, "the stream broke off");
+    run.on(&plan, Time(1), Event::Failed { id, fault, usage }).unwrap();
+    assert_eq!(run.ledger()[0].usage, usage);
+    assert_eq!(run.ledger()[0].cost, Cost { tokens: 8_007, micro_usd: 16_007 });
+}
+
+#[test]
+fn a_step_with_another_plan_is_refused_and_changes_nothing() {
+    let (own, other) = (planned(1, Policy::new(3)), planned(2, Policy::new(3)));
+    let mut run = Run::new(&own, input());
+    let before = run.clone();
+    assert_eq!(run.step(&other, Time(0)), Err(Misuse::OtherPlan));
+    assert_eq!(run, before);
+    let error = Error::from(Misuse::OtherPlan);
+    assert_eq!((error.kind(), error.to_string().contains("another plan")), (ErrorKind::Config, true));
+    assert!(matches!(run.step(&own, Time(0)), Ok(Step::Call { .. })));
+}
+
+#[test]
+fn warnings_of_validators_are_kept_by_the_run_itself() {
+    let plan = Plan::new(contract(), targets(1)).with_consults().build().unwrap();
+    let mut run = Run::new(&plan, input());
+    let Ok(Step::Call { id, call, .. }) = run.step(&plan, Time(0)) else { panic!() };
+    run.on(&plan, Time(1), RIGHT.event(id, &call)).unwrap();
+    let Ok(Step::Consult { id, .. }) = run.step(&plan, Time(1)) else { panic!() };
+    let warning = Violation::new("$.note".parse().unwrap(), "tone", Stage::Consult).as_warning();
+    let consulted =
+        Event::Consulted { id, violations: vec![warning.clone()], spent: Cost::default(), value: None };
+    run.on(&plan, Time(2), consulted).unwrap();
+    let stored = serde_json::to_string(&run).unwrap();
+    let run: Run = serde_json::from_str(&stored).unwrap();
+    assert_eq!(run.finish().unwrap().warnings, [warning]);
+}
+
+#[test]
+fn jitter_is_drawn_from_the_drivers_number_where_the_input_has_no_seed() {
+    let backoff = Backoff { waits: vec![10_000], jitter: 1.0 };
+    let plan = planned(1, Policy::new(1).with_backoff(backoff));
+    let wait = |run: Run| paced(&drive_run(&plan, run, &[Reply::Fails(FaultKind::Overloaded), RIGHT]))[1].1;
+    assert_eq!(wait(Run::new(&plan, input())), 10);
+    let drawn: Vec<u64> = (0..20).map(|seed| wait(Run::new(&plan, input()).with_jitter(seed))).collect();
+    assert!(
+        drawn.iter().all(|wait| (10..20).contains(wait)) && drawn.iter().any(|wait| *wait != drawn[0]),
+        "{drawn:?}"
+    );
+    let seeded = |jitter| wait(Run::new(&plan, input().with_seed(7)).with_jitter(jitter));
+    assert_eq!(seeded(1), seeded(2), "the seed decides");
+}

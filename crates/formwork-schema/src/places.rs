@@ -1,0 +1,337 @@
+//! Which places of a document a schema names.
+
+use std::collections::{HashMap, HashSet};
+
+use formwork_core::{PathPattern, PatternStep, Segment};
+use regex::Regex;
+use serde_json::Value;
+
+use crate::nearest;
+
+/// Returns why no value of the schema can have anything at `place`, with the nearest place that there is; `None` if one
+/// can, or if the schema leaves it open. `normal` is normalised.
+///
+/// An object that names members has no others unless the schema says so: that is how it is lowered, too.
+pub(crate) fn missing(normal: &Value, place: &PathPattern) -> Option<String> {
+    let mut parts = vec![normal];
+    for (nth, step) in place.steps().iter().enumerate() {
+        match Walk::new(normal).inside(&parts, step) {
+            Inside::Open => return None,
+            Inside::Parts(inner) => parts = inner,
+            Inside::Nothing => return Some(explained(normal, &parts, place, nth)),
+        }
+    }
+    None
+}
+
+/// Where one step leads to.
+#[derive(Clone)]
+enum Inside<'s> {
+    /// The schema leaves open what is there.
+    Open,
+    /// These parts of the schema are about it.
+    Parts(Vec<&'s Value>),
+    /// Nothing can be there.
+    Nothing,
+}
+
+/// One step from some parts of a schema.
+struct Walk<'s> {
+    root: &'s Value,
+    /// What was found of each part; `None` while it is looked at. Parts that many references lead to are looked at once.
+    known: HashMap<*const Value, Option<Inside<'s>>>,
+}
+
+impl<'s> Walk<'s> {
+    fn new(root: &'s Value) -> Self {
+        Self { root, known: HashMap::new() }
+    }
+
+    /// Of several parts any may govern the value.
+    fn inside(&mut self, parts: &[&'s Value], step: &PatternStep) -> Inside<'s> {
+        either(parts.iter().map(|part| self.step(part, step)).collect())
+    }
+
+    /// What a schema says about a step, together with all that it includes.
+    fn step(&mut self, part: &'s Value, step: &PatternStep) -> Inside<'s> {
+        let key = std::ptr::from_ref(part);
+        if let Some(known) = self.known.get(&key) {
+            // A reference back to itself adds nothing.
+            return known.clone().unwrap_or(Inside::Parts(Vec::new()));
+        }
+        self.known.insert(key, None);
+        let found = self.look(part, step);
+        self.known.insert(key, Some(found.clone()));
+        found
+    }
+
+    fn look(&mut self, part: &'s Value, step: &PatternStep) -> Inside<'s> {
+        let mut found = vec![own(part, step)];
+        if let Some(target) = part["$ref"].as_str() {
+            let target = target.strip_prefix('#').and_then(|target| self.root.pointer(target));
+            found.push(target.map_or(Inside::Open, |target| self.step(target, step)));
+        }
+        for included in part["allOf"].as_array().into_iter().flatten() {
+            found.push(self.step(included, step));
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            let Some(variants) = part[keyword].as_array() else { continue };
+            let variants: Vec<_> = variants.iter().map(|variant| self.step(variant, step)).collect();
+            found.push(either(variants));
+        }
+        // What a condition names may be there and need not.
+        let dependent = part["dependentSchemas"].as_object().into_iter().flat_map(|schemas| schemas.values());
+        let conditions = ["if", "then", "else"].iter().filter_map(|keyword| part.get(*keyword));
+        for condition in conditions.chain(dependent) {
+            if let Inside::Parts(parts) = self.step(condition, step) {
+                found.push(Inside::Parts(parts));
+            }
+        }
+        both(found)
+    }
+}
+
+/// Of alternatives one that names the place is enough, and so is one that leaves it open.
+fn either(found: Vec<Inside<'_>>) -> Inside<'_> {
+    let is_open = found.iter().any(|inside| matches!(inside, Inside::Open));
+    let parts: Vec<_> = found
+        .into_iter()
+        .filter_map(|inside| if let Inside::Parts(parts) = inside { Some(parts) } else { None })
+        .flatten()
+        .collect();
+    match (parts.is_empty(), is_open) {
+        (_, true) => Inside::Open,
+        (false, false) => Inside::Parts(distinct(parts)),
+        (true, false) => Inside::Nothing,
+    }
+}
+
+/// Of parts that hold together one that names the place decides; one that rules it out decides against those that leave
+/// it open.
+fn both(found: Vec<Inside<'_>>) -> Inside<'_> {
+    let mut parts = Vec::new();
+    let mut is_closed = false;
+    for inside in found {
+        match inside {
+            Inside::Parts(inner) => parts.extend(inner),
+            Inside::Nothing => is_closed = true,
+            Inside::Open => {}
+        }
+    }
+    match (parts.is_empty(), is_closed) {
+        (false, _) => Inside::Parts(distinct(parts)),
+        (true, true) => Inside::Nothing,
+        (true, false) => Inside::Open,
+    }
+}
+
+/// Each part once: with several ways to one, their number would grow with every step.
+fn distinct(mut parts: Vec<&Value>) -> Vec<&Value> {
+    let mut seen = HashSet::new();
+    parts.retain(|part| seen.insert(std::ptr::from_ref::<Value>(part)));
+    parts
+}
+
+/// What the keywords of one schema say about a step, without those that include other schemas.
+fn own<'s>(part: &'s Value, step: &PatternStep) -> Inside<'s> {
+    match part {
+        Value::Bool(false) => return Inside::Nothing,
+        Value::Object(_) => {}
+        _ => return Inside::Open,
+    }
+    match step {
+        PatternStep::One(Segment::Key(name)) if allows(part, "object") => member(part, name),
+        PatternStep::One(Segment::Index(index)) if allows(part, "array") => item(part, *index),
+        PatternStep::One(_) => Inside::Nothing,
+        PatternStep::Each => {
+            let mut found = Vec::new();
+            if allows(part, "array") {
+                found.push(items(part));
+            }
+            if allows(part, "object") {
+                found.push(members(part));
+            }
+            either(found)
+        }
+    }
+}
+
+/// Whether a schema with this `type` takes values of a type.
+fn allows(part: &Value, wanted: &str) -> bool {
+    match &part["type"] {
+        Value::String(name) => name == wanted,
+        Value::Array(names) => names.iter().any(|name| name == wanted),
+        _ => true,
+    }
+}
+
+fn part(schema: &Value) -> Inside<'_> {
+    if *schema == Value::Bool(false) { Inside::Nothing } else { Inside::Parts(vec![schema]) }
+}
+
+fn member<'s>(schema: &'s Value, name: &str) -> Inside<'s> {
+    if let Some(member) = schema["properties"].get(name) {
+        return part(member);
+    }
+    let patterns = schema["patternProperties"].as_object().into_iter().flatten();
+    // A pattern that needs look-around is taken for one that matches: this is no place for a verdict.
+    let matching: Vec<_> = patterns
+        .filter(|(pattern, _)| Regex::new(pattern).map_or(true, |pattern| pattern.is_match(name)))
+        .map(|(_, schema)| schema)
+        .collect();
+    if !matching.is_empty() {
+        return Inside::Parts(matching);
+    }
+    rest(schema)
+}
+
+/// What a schema says about members that it does not name.
+fn rest(schema: &Value) -> Inside<'_> {
+    let others =
+        ["additionalProperties", "unevaluatedProperties"].iter().find_map(|keyword| schema.get(*keyword));
+    let names_members = ["properties", "patternProperties"]
+        .iter()
+        .any(|keyword| schema[*keyword].as_object().is_some_and(|members| !members.is_empty()));
+    match others {
+        Some(Value::Bool(true)) => Inside::Open,
+        Some(others) => part(others),
+        None if names_members => Inside::Nothing,
+        None => Inside::Open,
+    }
+}
+
+fn members(schema: &Value) -> Inside<'_> {
+    let named = ["properties", "patternProperties"].iter().filter_map(|keyword| schema[*keyword].as_object());
+    let mut found: Vec<_> = named.flat_map(|members| members.values()).map(part).collect();
+    found.push(rest(schema));
+    either(found)
+}
+
+fn item(schema: &Value, index: usize) -> Inside<'_> {
+    if schema["maxItems"].as_u64().is_some_and(|max| max <= index as u64) {
+        return Inside::Nothing;
+    }
+    match schema["prefixItems"].get(index).or_else(|| schema.get("items")) {
+        Some(Value::Bool(true)) | None => Inside::Open,
+        Some(item) => part(item),
+    }
+}
+
+fn items(schema: &Value) -> Inside<'_> {
+    if schema["maxItems"] == 0 {
+        return Inside::Nothing;
+    }
+    let mut found: Vec<_> = schema["prefixItems"].as_array().into_iter().flatten().map(part).collect();
+    found.push(match schema.get("items") {
+        Some(Value::Bool(true)) | None => Inside::Open,
+        Some(items) => part(items),
+    });
+    either(found)
+}
+
+/// The most places of a schema among which the nearest is looked for, and how deep they lie at most.
+const MAX_PLACES: usize = 1_000;
+const MAX_DEPTH: usize = 8;
+
+/// The most names that a message lists.
+const MAX_LISTED: usize = 12;
+
+/// Says that the step `nth` of `place` leads nowhere from `parts`, and which place was most likely meant.
+fn explained(root: &Value, parts: &[&Value], place: &PathPattern, nth: usize) -> String {
+    let steps = place.steps();
+    let before: PathPattern = steps.iter().take(nth).cloned().collect();
+    let there = places(root, parts, &before);
+    let siblings: Vec<(&str, &PathPattern)> = there
+        .iter()
+        .filter(|path| path.steps().len() == nth + 1)
+        .filter_map(|path| Some((last_name(path)?, path)))
+        .collect();
+    let gone = format!("the schema has no `{place}`");
+    if let Some(PatternStep::One(Segment::Key(name))) = steps.get(nth) {
+        let meant = nearest(name, siblings.iter().map(|(name, _)| *name));
+        if let Some((_, near)) = siblings.iter().find(|(name, _)| Some(*name) == meant) {
+            let whole: PathPattern = near.steps().iter().chain(steps.iter().skip(nth + 1)).cloned().collect();
+            let is_there = missing(root, &whole).is_none();
+            return format!("{gone}: did you mean `{}`?", if is_there { &whole } else { *near });
+        }
+    }
+    // The right name at another place: the one with the same name that has the most steps in common.
+    let all = places(root, &[root], &PathPattern::default());
+    let wanted = last_name(place);
+    let alike = |path: &&PathPattern| {
+        let common = path.steps().iter().zip(steps).take_while(|(one, other)| one == other).count();
+        (std::cmp::Reverse(common), path.steps().len())
+    };
+    let named = all.iter().filter(|path| wanted.is_some() && last_name(path) == wanted).min_by_key(alike);
+    let meant = wanted.and_then(|wanted| nearest(wanted, all.iter().filter_map(last_name)));
+    let near = named
+        .or_else(|| all.iter().filter(|path| meant.is_some() && last_name(path) == meant).min_by_key(alike));
+    if let Some(near) = near {
+        return format!("{gone}: did you mean `{near}`?");
+    }
+    match siblings.as_slice() {
+        [] => format!("{gone}: nothing can be inside of `{before}`"),
+        siblings => {
+            let names: Vec<_> =
+                siblings.iter().take(MAX_LISTED).map(|(_, path)| format!("`{path}`")).collect();
+            let more = if siblings.len() > MAX_LISTED { ", ..." } else { "" };
+            format!("{gone}; there are {}{more}", names.join(", "))
+        }
+    }
+}
+
+fn last_name(path: &PathPattern) -> Option<&str> {
+    match path.steps().last()? {
+        PatternStep::One(Segment::Key(name)) => Some(name),
+        PatternStep::One(Segment::Index(_)) | PatternStep::Each => None,
+    }
+}
+
+/// Returns the places that the schema names below some parts of it, the nearer ones first.
+fn places(root: &Value, parts: &[&Value], base: &PathPattern) -> Vec<PathPattern> {
+    let mut found: Vec<PathPattern> = Vec::new();
+    let mut open: Vec<(PathPattern, Vec<&Value>)> = vec![(base.clone(), parts.to_vec())];
+    for _ in 0..MAX_DEPTH {
+        let mut deeper = Vec::new();
+        for (path, parts) in open {
+            let mut names = Vec::new();
+            let mut seen = HashSet::new();
+            parts.iter().for_each(|part| named(root, part, &mut seen, &mut names));
+            let keys = names.into_iter().map(|name| PatternStep::One(Segment::Key(name.to_owned())));
+            for step in keys.chain([PatternStep::Each]) {
+                let Inside::Parts(inner) = Walk::new(root).inside(&parts, &step) else { continue };
+                let place: PathPattern = path.steps().iter().cloned().chain([step.clone()]).collect();
+                if step != PatternStep::Each {
+                    found.push(place.clone());
+                } else if parts.iter().all(|part| allows(part, "object") && part["type"].is_string()) {
+                    // The members of an object have names.
+                    continue;
+                }
+                if found.len() >= MAX_PLACES {
+                    return found;
+                }
+                deeper.push((place, inner));
+            }
+        }
+        open = deeper;
+    }
+    found
+}
+
+/// The names of members in a schema and all that it includes.
+fn named<'s>(root: &'s Value, part: &'s Value, seen: &mut HashSet<*const Value>, names: &mut Vec<&'s str>) {
+    if !seen.insert(std::ptr::from_ref(part)) {
+        return;
+    }
+    for (name, _) in part["properties"].as_object().into_iter().flatten() {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let target = part["$ref"].as_str().and_then(|target| root.pointer(target.strip_prefix('#')?));
+    let lists = ["allOf", "anyOf", "oneOf"].iter().filter_map(|keyword| part[*keyword].as_array()).flatten();
+    let conditions = ["if", "then", "else"].iter().filter_map(|keyword| part.get(*keyword));
+    for inner in target.into_iter().chain(lists).chain(conditions) {
+        named(root, inner, seen, names);
+    }
+}
