@@ -9,12 +9,15 @@ use serde_json::Value;
 pub(crate) struct Accepts<'s> {
     schema: &'s Value,
     /// Whether a text matches a pattern.
-    matches: Option<&'s dyn Fn(&str, &str) -> bool>,
+    matches: Option<&'s PatternMatcher>,
     /// Whether members that a closed object does not name are let through.
     is_tolerant: bool,
     /// Answers that were found, by the addresses of value and part.
     known: HashMap<(*const Value, *const Value), bool>,
 }
+
+/// Tells whether a text, the second argument, matches a pattern, the first.
+type PatternMatcher = dyn Fn(&str, &str) -> bool;
 
 /// How many references and variants are followed without a step into the value.
 const MAX_JUMPS: usize = 32;

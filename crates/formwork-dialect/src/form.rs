@@ -10,7 +10,7 @@ use serde_json::{Number, Value};
 use crate::place::{PlaceId, Places};
 
 /// The index of a form in its [`Forms`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Default, Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct FormId(u32);
 
 /// All forms of one schema.
@@ -19,12 +19,6 @@ pub(crate) struct Forms {
     forms: Vec<Form>,
     pub(crate) root: FormId,
     pub(crate) places: Places,
-}
-
-impl Default for FormId {
-    fn default() -> Self {
-        Self(0)
-    }
 }
 
 impl Forms {

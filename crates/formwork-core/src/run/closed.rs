@@ -224,7 +224,7 @@ mod tests {
             |ops: &[(&str, Lift)], value: &Value| marks(&Closed::of(text, at).lifted(&lowered(ops), value));
         let (cut, supplied) = of(&[drop.clone(), unwrap.clone()], &value);
         assert_eq!((cut, supplied), (vec!["$".into(), "$.a".into()], vec!["$.c".to_owned()]));
-        let (cut, supplied) = of(&[drop.clone()], &json!({"data": value}));
+        let (cut, supplied) = of(std::slice::from_ref(&drop), &json!({"data": value}));
         assert_eq!(
             (cut, supplied),
             (vec!["$".into(), "$.data".into(), "$.data.a".into()], vec!["$.data.c".to_owned()])

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Run;
+use crate::feedback::cut_bytes;
 use crate::plan::Rung;
 use crate::{
     Ask, Call, Capabilities, Enforcement, Failure, LowerRequest, Lowered, Message, Plan, Role, Sampling,
@@ -20,9 +21,9 @@ impl Run {
                 if let Some(feedback) =
                     self.request.feedback().filter(|_| !self.drafts.violations(&self.ledger).is_empty())
                 {
-                    // An answer that was cut off helps nobody, and fills the context that the next one needs.
-                    let previous = if self.was_cut() { "" } else { self.drafts.previous() };
-                    feedback.apply(&mut messages, previous, self.drafts.violations(&self.ledger));
+                    // A long answer that was cut off fills the context that the next one needs.
+                    let most = if self.was_cut() { MAX_CUT } else { usize::MAX };
+                    feedback.apply(&mut messages, &cut_bytes(self.drafts.previous(), most), self.drafts.violations(&self.ledger));
                 }
                 let limit = self.limit_for(plan, target, &messages);
                 (self.bounded_whole(plan, target, rung, limit), messages)
@@ -146,6 +147,9 @@ impl Run {
         (sampling, skipped)
     }
 }
+
+/// The most bytes that a re-ask quotes of an answer that was cut off.
+const MAX_CUT: usize = 200;
 
 /// The limit of tokens under a limit of money, where neither the caller nor the model's row says one.
 const MAX_PAID: u32 = 8192;
