@@ -9,7 +9,7 @@ use serde_json::Value;
 pub(crate) struct Accepts<'s> {
     schema: &'s Value,
     /// Whether a text matches a pattern.
-    matches: Option<&'s PatternMatcher>,
+    matches: Option<&'s PatternMatcher<'s>>,
     /// Whether members that a closed object does not name are let through.
     is_tolerant: bool,
     /// Answers that were found, by the addresses of value and part.
@@ -17,7 +17,7 @@ pub(crate) struct Accepts<'s> {
 }
 
 /// Tells whether a text, the second argument, matches a pattern, the first.
-type PatternMatcher = dyn Fn(&str, &str) -> bool;
+type PatternMatcher<'s> = dyn Fn(&str, &str) -> bool + 's;
 
 /// How many references and variants are followed without a step into the value.
 const MAX_JUMPS: usize = 32;

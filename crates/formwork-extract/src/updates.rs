@@ -16,6 +16,7 @@ use crate::partials::Partials;
 /// What happens in a run, as a stream tells it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "one at a time is under way")]
 pub enum Update<T> {
     /// A call is about to be made; texts and snapshots of the one before are void.
     Started {

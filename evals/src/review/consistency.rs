@@ -55,7 +55,7 @@ impl Case {
 
     /// A case whose criteria say themselves what is true of them.
     fn scripted() -> Self {
-        let holds = |n: usize| n % 2 == 0;
+        let holds = |n: usize| n.is_multiple_of(2);
         let ids: Vec<String> = (0..20).map(|n| format!("c{n}")).collect();
         let word = |n| if holds(n) { "holds" } else { "fails" };
         let criteria: Vec<_> = ids

@@ -40,7 +40,7 @@ fn run(plan: &Plan) -> Option<Outcome<Value>> {
     let mut script = SCRIPT.iter();
     let mut now = Time(1_000);
     loop {
-        match run.step(plan, now).unwrap() {
+        match run.step(plan, now).ok()? {
             Step::Call { id, .. } => {
                 now = Time(now.0 + 1);
                 let completion = Completion::new(*script.next()?);

@@ -65,7 +65,7 @@ fn other_documents_are_named_and_printed_on_request() {
             vec!["[1]", r#"{"name": 5}"#, "[2]", "{}"],
         ),
         (format!("{one}\n{two}\n"), &["--schema", &schema][..], two, vec![one]),
-        (format!("{one}"), &[][..], one, vec![]),
+        (one.to_string(), &[][..], one, vec![]),
     ] {
         let (value, others): (serde_json::Value, Vec<serde_json::Value>) = (
             serde_json::from_str(value).unwrap(),

@@ -24,7 +24,8 @@ fn summary(n: u64) -> Value {
 fn each_row_is_answered_before_the_next_one_is_asked_for() {
     let server = chat(&[MARIA]);
     let (file, person) = (config(&server), example("person.schema.json"));
-    let commands: [(&[&str], fn(u64) -> Value); 5] = [
+    type Row = fn(u64) -> Value;
+    let commands: [(&[&str], Row); 5] = [
         (&["read", "--jsonl"], |n| json!({"id": n, "input": "[1]"})),
         (
             &["check", "--jsonl", "--schema", &person],

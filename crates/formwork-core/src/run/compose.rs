@@ -23,7 +23,11 @@ impl Run {
                 {
                     // A long answer that was cut off fills the context that the next one needs.
                     let most = if self.was_cut() { MAX_CUT } else { usize::MAX };
-                    feedback.apply(&mut messages, &cut_bytes(self.drafts.previous(), most), self.drafts.violations(&self.ledger));
+                    feedback.apply(
+                        &mut messages,
+                        &cut_bytes(self.drafts.previous(), most),
+                        self.drafts.violations(&self.ledger),
+                    );
                 }
                 let limit = self.limit_for(plan, target, &messages);
                 (self.bounded_whole(plan, target, rung, limit), messages)

@@ -81,7 +81,7 @@ fn numbers_and_white_space_are_reported_at_their_limit() {
         assert_eq!(reported(&text).map(|span| span.end), Some(end), "{before}");
         assert_eq!(reported(&text[..end - 1]), None, "{before}");
         // Runs that something interrupts are not one run.
-        let pieces = vec![&text[start..end - 1]; 3].join(", ");
+        let pieces = [&text[start..end - 1]; 3].join(", ");
         assert_eq!(reported(&format!("[{pieces}")).filter(|_| run.trim() != ""), None, "{before}");
     }
 }
