@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::sync::Arc;
 
 use formwork_core::normalise;
@@ -29,20 +30,30 @@ pub fn instance(schema: &Value) -> BoxedStrategy<Value> {
         Err(error) => panic!("{error}"),
     };
     let root = Arc::new(normalise(schema));
-    let draft = Generator { root: Arc::clone(&root) }.node(&root, MAX_DEPTH);
+    let draft = Generator { root: Arc::clone(&root), left: Cell::new(MAX_NODES) }.node(&root, MAX_DEPTH);
     draft.prop_filter("satisfies the schema", move |value| compiled.is_valid(value)).boxed()
 }
 
 /// How many references and containers deep a document may go before optional parts are left out.
 const MAX_DEPTH: u32 = 8;
 
-#[derive(Clone)]
+/// How many places a document may have altogether. Where a schema goes on beyond that, what stands there is `null`, and the
+/// document is no valid one if that is not allowed.
+const MAX_NODES: u32 = 20_000;
+
+/// How many references and containers deep the shortest document of a schema is looked for.
+const MAX_SHORTEST: u32 = 8;
+
 struct Generator {
     root: Arc<Value>,
+    /// How many places may still be generated.
+    left: Cell<u32>,
 }
 
 impl Generator {
     fn node(&self, schema: &Value, depth: u32) -> BoxedStrategy<Value> {
+        let Some(left) = self.left.get().checked_sub(1) else { return Just(Value::Null).boxed() };
+        self.left.set(left);
         if !schema.is_object() {
             return self.anything(depth.min(2));
         }
@@ -66,8 +77,11 @@ impl Generator {
         for keyword in ["anyOf", "oneOf"] {
             if let Some(variants) = schema[keyword].as_array().filter(|variants| !variants.is_empty()) {
                 let rest = without(schema, keyword);
-                // Near the end only what is sure to end: the variant that is written shortest.
-                let fewest = variants.iter().min_by_key(|variant| self.resolved(variant).to_string().len());
+                // Near the end only the variant that ends soonest, and of several the one that is written shortest.
+                let fewest = variants.iter().min_by_key(|variant| {
+                    let levels = (0..MAX_SHORTEST).find(|levels| self.ends_within(variant, *levels));
+                    (levels.unwrap_or(MAX_SHORTEST), self.resolved(variant).to_string().len())
+                });
                 let chosen = if depth == 0 {
                     fewest.into_iter().collect()
                 } else {
@@ -87,6 +101,32 @@ impl Generator {
             }
             _ => self.typed(guessed_type(schema), schema, depth),
         }
+    }
+
+    /// Whether some value of a schema is not nested deeper, as far as required parts tell.
+    fn ends_within(&self, schema: &Value, levels: u32) -> bool {
+        let all = |schemas: &Value, levels: u32| {
+            schemas.as_array().into_iter().flatten().all(|part| self.ends_within(part, levels))
+        };
+        let target = schema["$ref"].as_str().and_then(|target| self.root.pointer(target.strip_prefix('#')?));
+        if let Some(target) = target {
+            return levels > 0 && self.ends_within(target, levels - 1);
+        }
+        let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let mut inner: Vec<&Value> = required.filter_map(|name| schema["properties"].get(name)).collect();
+        let needed = size(schema, "minItems").unwrap_or(0);
+        let prefix = schema["prefixItems"].as_array().map(Vec::as_slice).unwrap_or_default();
+        inner.extend(prefix.iter().take(needed));
+        inner.extend(schema.get("items").filter(|_| needed > prefix.len()));
+        let is_union = |keyword: &str| {
+            schema[keyword].as_array().is_none_or(|variants| {
+                variants.is_empty() || variants.iter().any(|variant| self.ends_within(variant, levels))
+            })
+        };
+        (inner.is_empty() || levels > 0 && inner.iter().all(|part| self.ends_within(part, levels - 1)))
+            && all(&schema["allOf"], levels)
+            && is_union("anyOf")
+            && is_union("oneOf")
     }
 
     fn resolved(&self, schema: &Value) -> Value {

@@ -128,3 +128,22 @@ proptest! {
         }
     }
 }
+
+/// What leads on is written shorter than what ends.
+#[test]
+fn a_recursive_schema_has_documents_that_end() {
+    let next =
+        json!({"anyOf": [{"$ref": "#/$defs/node"}, {"$ref": "#/$defs/pair"}, {"$ref": "#/$defs/leaf"}]});
+    let schema = json!({
+        "$ref": "#/$defs/node",
+        "$defs": {
+            "node": {"type": "object", "required": ["a"], "properties": {"a": next}},
+            "pair": {"type": "object", "required": ["x", "y"], "properties": {"x": next, "y": next}},
+            "leaf": {"type": "object", "title": "long ".repeat(100), "required": ["n"], "properties": {"n": {"type": "integer"}}}
+        }
+    });
+    let compiled = compile(&schema).unwrap();
+    let mut runner = TestRunner::deterministic();
+    let documents: Vec<_> = (0..20).filter_map(|_| sample(&schema, &mut runner)).collect();
+    assert!(documents.len() > 10 && documents.iter().all(|document| compiled.is_valid(document)));
+}

@@ -1,0 +1,137 @@
+//! What is asked next after an answer that was not accepted: the interface, and the policy that is ready to use.
+
+mod ready;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Capabilities, Failure, Feedback, JsonPath, Sampling};
+
+pub use ready::{Backoff, Patching, Policy, Temperature};
+
+/// What is asked of the model in one call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ask {
+    /// The whole document.
+    Whole,
+    /// The values at these paths; the rest of the last answer stays byte for byte.
+    Patch(Vec<JsonPath>),
+}
+
+/// What to do after a call that did not bring an acceptable answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// Make the same call again: it failed, its content was not at fault.
+    Repeat {
+        /// How long to wait first.
+        wait: Duration,
+        /// Of the next target.
+        next_target: bool,
+    },
+    /// Ask again, because of the content.
+    Ask {
+        /// What to ask for.
+        ask: Ask,
+        /// Whether the answer counts as a further attempt; a patch within an attempt does not.
+        counts: bool,
+        /// Ask the next target.
+        next_target: bool,
+        /// How the model is to choose its tokens. What would be hotter than before on the same target is lowered.
+        sampling: Sampling,
+        /// How to say what was wrong.
+        feedback: Feedback,
+        /// The most tokens for the answer from now on. The next target has its own default instead, where the plan sets no
+        /// limit.
+        max_tokens: Option<u32>,
+    },
+    /// Stop asking: use the fallback, if there is one.
+    GiveUp,
+}
+
+/// What a policy may look at.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// What went wrong.
+    pub failure: &'a Failure,
+    /// What had been asked.
+    pub asked: &'a Ask,
+    /// How it had been asked.
+    pub sampling: Sampling,
+    /// The most tokens that the answer could have; `None` if no limit was sent.
+    pub max_tokens: Option<u32>,
+    /// The most tokens that an answer of this target can have, if that is known: its own limit, and what the prompt leaves of
+    /// its context.
+    pub room: Option<u32>,
+    /// Answers so far that count, over all targets.
+    pub attempts: u32,
+    /// Answers so far that count, of this target.
+    pub attempts_on_target: u32,
+    /// How many targets the plan has.
+    pub targets: usize,
+    /// Patches asked for since the last answer that counted.
+    pub patches: u32,
+    /// Calls that failed in a row, this one included.
+    pub faults: u32,
+    /// The paths that a patch could mend; empty if only a whole answer can.
+    pub patchable: &'a [JsonPath],
+    /// The same answer came before.
+    pub repeated: bool,
+    /// The last answer was a patch that mended nothing.
+    pub stalled: bool,
+    /// What the target in use promises.
+    pub capabilities: &'a Capabilities,
+    /// What the next target promises, if there is one: of those that are left, the one that is in service first.
+    pub next: Option<&'a Capabilities>,
+    /// How long it is until the next target is in service, if there is one; zero if it is.
+    pub next_in: Option<Duration>,
+    /// How long it is until the deadline, if there is one.
+    pub remaining: Option<Duration>,
+    /// A number from 0 to 1, drawn from the run's seed: for jitter.
+    pub draw: f64,
+}
+
+/// Decides what is asked next. Pure: the same [`Seen`] gives the same [`Decision`].
+///
+/// [`Policy`] is the ready one. A policy of your own cannot make a run endless: the run has a bound on its calls.
+pub trait RetryPolicy: Send + Sync + fmt::Debug {
+    /// How the first answer is asked for.
+    fn first(&self, capabilities: &Capabilities) -> Sampling;
+
+    /// What is done after a failure.
+    fn decide(&self, seen: &Seen<'_>) -> Decision;
+
+    /// Whether it may ask for a patch. Where it never does, nobody has to find out what one could mend, and
+    /// [`Seen::patchable`] is empty.
+    fn patches(&self) -> bool {
+        true
+    }
+
+    /// Returns whether an answer is accepted in which the limit of tokens cut values off, if it satisfies the contract
+    /// otherwise (default: `false`, such an answer is a failed attempt). Its provenance says which values these are. Values
+    /// of which the model wrote nothing are accepted in no case.
+    fn accepts_cut(&self) -> bool {
+        false
+    }
+}
+
+impl<P: RetryPolicy + ?Sized> RetryPolicy for Arc<P> {
+    fn first(&self, capabilities: &Capabilities) -> Sampling {
+        (**self).first(capabilities)
+    }
+
+    fn decide(&self, seen: &Seen<'_>) -> Decision {
+        (**self).decide(seen)
+    }
+
+    fn patches(&self) -> bool {
+        (**self).patches()
+    }
+
+    fn accepts_cut(&self) -> bool {
+        (**self).accepts_cut()
+    }
+}
