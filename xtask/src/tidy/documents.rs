@@ -3,7 +3,7 @@
 use super::crates::Crate;
 
 /// Crates that nobody embeds, or that the examples of others show.
-const WITHOUT_EXAMPLE: &[&str] = &["formwork-cli", "formwork-testkit", "xtask"];
+const WITHOUT_EXAMPLE: &[&str] = &["formwork-cli", "formwork-evals", "formwork-testkit", "xtask"];
 
 /// The crates that docs/ARCHITECTURE.md does not name; `None` if there is no such file.
 pub(super) fn architecture(crates: &[Crate], text: Option<&str>) -> Vec<String> {
