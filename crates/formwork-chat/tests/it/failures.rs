@@ -83,7 +83,7 @@ fn a_refusal_and_an_answer_that_was_cut_off() {
 
 #[test]
 fn limits_of_time_and_money_and_a_cancel() {
-    let none = Cost { tokens: 1, micro_usd: Some(1) };
+    let none = Cost { tokens: 1, micro_usd: None };
     let result = client(&model(["x"])).with_budget(none).build().unwrap().ask_blocking("x");
     assert_eq!(result.failure().unwrap().code, ChatCode::BudgetExceeded);
     let (overloaded, clock) = (model([FaultKind::Overloaded]), Arc::new(VirtualClock::default()));

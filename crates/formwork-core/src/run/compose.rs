@@ -21,13 +21,16 @@ impl Run {
                 if let Some(feedback) =
                     self.request.feedback().filter(|_| !self.drafts.violations(&self.ledger).is_empty())
                 {
-                    // A long answer that was cut off fills the context that the next one needs.
-                    let most = if self.was_cut() { MAX_CUT } else { usize::MAX };
-                    feedback.apply(
-                        &mut messages,
-                        &cut_bytes(self.drafts.previous(), most),
-                        self.drafts.violations(&self.ledger),
-                    );
+                    // A long answer that was cut off, and all places where it was open, would fill the context that the next
+                    // one needs.
+                    let (previous, found) = (self.drafts.previous(), self.drafts.violations(&self.ledger));
+                    match found {
+                        [first, ..] if self.was_cut() => {
+                            let found = std::slice::from_ref(first);
+                            feedback.apply(&mut messages, &cut_bytes(previous, MAX_CUT), found);
+                        }
+                        found => feedback.apply(&mut messages, previous, found),
+                    }
                 }
                 let limit = self.limit_for(plan, target, &messages);
                 (self.bounded_whole(plan, target, rung, limit), messages)

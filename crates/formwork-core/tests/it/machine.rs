@@ -195,15 +195,26 @@ fn the_deadline_ends_waits_before_it() {
 #[test]
 fn the_budget_is_reserved_before_a_call() {
     let priced = target("one").with_price(Price { input: 1_000_000, output: 1_000_000 });
-    let budget = Cost { tokens: 1000, micro_usd: Some(120) };
-    let plan = Plan::new(contract(), vec![priced]).with_max_tokens(40).with_budget(budget).build().unwrap();
+    let plan = |budget: u64| {
+        let budget = Cost { tokens: u64::MAX, micro_usd: Some(budget) };
+        Plan::new(contract(), vec![priced.clone()]).with_max_tokens(40).with_budget(budget).build().unwrap()
+    };
+    // The worst case: a token for each byte of prompt and schema, and the limit of tokens.
+    let roomy = plan(u64::MAX);
+    let mut run = Run::new(&roomy, input());
+    let Step::Call { reserve, call, .. } = run.step(&roomy, Time(0)).unwrap() else { panic!() };
+    let bytes = input().source.len() + call.schema().unwrap().to_string().len();
+    let worst = call.most_input_tokens() + 40;
+    assert_eq!(reserve, Cost { tokens: worst, micro_usd: Some(worst) });
+    assert!((bytes + 40..bytes + 100).contains(&(worst as usize)), "{worst}");
+    assert_eq!(drive(&plan(worst - 1), input(), &[Reply::Says(GOOD)]).calls.len(), 0);
+    assert_eq!(drive(&plan(worst), input(), &[Reply::Says(GOOD)]).calls.len(), 1);
+    // What a call really cost leaves no room for the worst case of another one.
+    let plan = plan(worst + 44);
     let driven = drive(&plan, input(), &[Reply::Says("no"), Reply::Says("nor this")]);
     let error = driven.run.clone().finish().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Budget);
     assert!(driven.calls.len() == 1 && error.usage().output_tokens == 40, "{error:#}");
-    let mut run = Run::new(&plan, input());
-    let Step::Call { reserve, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
-    assert_eq!(reserve, Cost { tokens: 45, micro_usd: Some(45) });
 }
 
 #[test]

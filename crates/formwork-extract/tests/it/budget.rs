@@ -80,7 +80,7 @@ fn a_reservation_that_nobody_settles_is_spent() {
 #[tokio::test]
 async fn the_budget_of_one_run_is_its_own() {
     let model = Arc::new(Scripted::new(["no", "no!"]));
-    let builder = persons(&model).0.with_max_attempts(2).with_max_tokens(1_000).with_budget(tokens(1_200));
+    let builder = persons(&model).0.with_max_attempts(2).with_max_tokens(1_000).with_budget(tokens(3_000));
     let error = builder.build().unwrap().extract(TEXT).await.unwrap_err();
     assert_eq!((error.kind(), error.attempts().len()), (ErrorKind::Rejected, 2));
     let builder = persons(&model).0.with_max_tokens(1_000).with_budget(tokens(900));

@@ -127,7 +127,7 @@ impl AsyncValidator for Register {
 #[tokio::test]
 async fn an_async_validator_rejects_and_then_accepts() {
     let model = Arc::new(Scripted::new([r#"{"name": "Marta", "age": 34}"#, r#"{"name": "Maria"}"#]));
-    let budget = Budget::new(Cost { tokens: 100_000, micro_usd: Some(0) });
+    let budget = Budget::new(Cost { tokens: 100_000, micro_usd: None });
     let builder = persons(&model).0.with_async_validator(Register).with_shared_budget(budget.clone());
     let extractor = builder.build().unwrap();
     let outcome = extractor.extract(TEXT).await.unwrap();
