@@ -1,9 +1,12 @@
+#[cfg(feature = "local")]
 use std::process::{Command, Stdio};
 
 use formwork_testkit::server::Server;
 use serde_json::{Value, json};
 
-use super::{Ran, against_schema, example, formwork, refused, run, temporary};
+#[cfg(feature = "local")]
+use super::run;
+use super::{Ran, against_schema, example, formwork, refused, temporary};
 use crate::config::{chat as server, of};
 
 const FIRST: &str =
