@@ -223,7 +223,7 @@ impl<A: AnswerContract> ChatBuilder<A> {
         clock: &Arc<dyn Clock>,
         debug: Option<&Arc<Debug>>,
     ) -> Result<Extractor<X>, Error> {
-        let contract = Contract::new(schema, Arc::new(TopLevel(judge)));
+        let contract = Contract::new(schema, Arc::new(TopLevel { judge, example: A::example() }));
         let system = std::iter::once(governing).chain(self.additions).collect::<Vec<_>>().join("\n\n");
         let mut extractor = Extractor::for_contract(contract)
             .with_policy(self.policy)

@@ -3,6 +3,7 @@
 //! It reports everything at once and in the words that a compiled schema would use, so that nobody has to know which of
 //! the two was asked.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use formwork_core::{Context, JsonPath, Report, Stage, Structure, Validator, Violation};
@@ -231,13 +232,17 @@ impl Validator for BySchema {
 }
 
 /// The contract's structure: JSON whose top is no object is no JSON for this client, and the rest is the validator's.
-pub(crate) struct TopLevel(pub(crate) Arc<dyn Validator>);
+pub(crate) struct TopLevel {
+    pub(crate) judge: Arc<dyn Validator>,
+    /// The example that the model is shown: a question and its answer.
+    pub(crate) example: Option<(&'static str, &'static str)>,
+}
 
 impl Validator for TopLevel {
     fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
         if value.is_object() {
-            self.0.validate(value, cx, out);
-            placeholder(value, out);
+            self.judge.validate(value, cx, out);
+            copied(value, cx, self.example, out);
         } else {
             let violation = Violation::new(JsonPath::root(), "json", Stage::Read);
             out.push(violation.with_expected("one JSON object").with_found(type_name(value)));
@@ -245,16 +250,38 @@ impl Validator for TopLevel {
     }
 }
 
-/// Rejects an answer that is the contract's own word: very small models copy the contract as it stands.
-fn placeholder(value: &Value, out: &mut Report) {
+/// Rejects an answer that was copied from what the model was shown, as very small models do: the contract's own word in the
+/// place of every text, or the example's text in answer to a question about something else.
+fn copied(value: &Value, cx: &Context<'_>, example: Option<(&str, &str)>, out: &mut Report) {
     /// The contract's word in the place of every text.
     const WORD: &str = "string";
 
-    if value.pointer("/answer/text").and_then(Value::as_str).is_some_and(|text| text.trim() == WORD) {
-        let violation =
-            Violation::new(JsonPath::root().key("answer").key("text"), "placeholder", Stage::Check);
-        out.push(violation.with_expected("an answer to the question").with_found("the contract's own word"));
+    let text = |value: &Value, pointer: &str| -> String {
+        value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().trim().to_owned()
+    };
+    let answer = text(value, "/answer/text");
+    // "string" alone may well be the answer to a question about types.
+    let of_contract = answer == WORD && text(value, "/task/user_intent") == WORD;
+    let of_example = example.is_some_and(|(question, shown)| {
+        let shown: Value = serde_json::from_str(shown).unwrap_or_default();
+        answer == text(&shown, "/answer/text") && !share_a_word(question, cx.source)
+    });
+    if of_contract || of_example {
+        let found = if of_contract { "the contract's own word" } else { "the example's answer" };
+        let path = JsonPath::root().key("answer").key("text");
+        let violation = Violation::new(path, "placeholder", Stage::Check);
+        out.push(violation.with_expected("an answer to the question").with_found(found));
     }
+}
+
+/// Whether two questions have a word of four letters or more in common: then they may be about the same thing.
+fn share_a_word(one: &str, other: &str) -> bool {
+    let words = |text: &str| -> HashSet<String> {
+        let words =
+            text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.chars().count() > 3);
+        words.map(str::to_lowercase).collect()
+    };
+    !words(one).is_disjoint(&words(other))
 }
 
 impl Structure for TopLevel {

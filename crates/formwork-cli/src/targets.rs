@@ -192,5 +192,5 @@ pub(crate) async fn make(section: &Section) -> Result<Made, Failed> {
 async fn local(section: &Section) -> Result<Made, Failed> {
     let model = model::of(section).map_err(Failed::usage)?;
     let provider = model::open(&model).await?;
-    Ok(Made { provider, system: "formwork-local".to_owned(), model, probe: None })
+    Ok(Made { provider, system: "formwork-local".to_owned(), model, address: None, probe: None })
 }

@@ -49,8 +49,8 @@ pub struct Target {
     pub(crate) rungs: Vec<Rung>,
     pub(crate) price: Option<Price>,
     pub(crate) tighten: Tighten,
-    /// The dialects that cannot take the schema, each with the reason.
-    pub(crate) skipped: Vec<(String, Refused)>,
+    /// The dialects that cannot take the schema, each with the number of dialects before it that can, and the reason.
+    pub(crate) skipped: Vec<(usize, String, Refused)>,
     identity: Option<String>,
     lowers: Vec<Arc<dyn Lower>>,
 }
@@ -125,11 +125,11 @@ impl Target {
         for lower in &self.lowers {
             match lower.lower(&request) {
                 Ok(whole) => self.rungs.push(Rung { lower: Arc::clone(lower), whole: Arc::new(whole) }),
-                Err(reason) => self.skipped.push((lower.name().to_owned(), reason)),
+                Err(reason) => self.skipped.push((self.rungs.len(), lower.name().to_owned(), reason)),
             }
         }
         match self.skipped.first() {
-            Some((_, reason)) if self.rungs.is_empty() => Err(reason.clone()),
+            Some((_, _, reason)) if self.rungs.is_empty() => Err(reason.clone()),
             _ => Ok(()),
         }
     }
@@ -221,7 +221,18 @@ impl Plan {
     /// Returns the dialects of a target that cannot take the schema, each with the reason. It is asked without them.
     pub fn skipped(&self, target: usize) -> impl Iterator<Item = (&str, &Refused)> {
         let skipped = self.targets.get(target).map(|target| target.skipped.as_slice()).unwrap_or_default();
-        skipped.iter().map(|(dialect, reason)| (dialect.as_str(), reason))
+        skipped.iter().map(|(_, dialect, reason)| (dialect.as_str(), reason))
+    }
+
+    /// The same of those alone that stand before a rung: what is asked there is asked in a weaker way than configured.
+    pub(crate) fn skipped_before(
+        &self,
+        target: usize,
+        rung: usize,
+    ) -> impl Iterator<Item = (&str, &Refused)> {
+        let skipped = self.targets.get(target).map(|target| target.skipped.as_slice()).unwrap_or_default();
+        let before = skipped.iter().filter(move |(place, ..)| *place <= rung);
+        before.map(|(_, dialect, reason)| (dialect.as_str(), reason))
     }
 
     /// A digest of the contract's schema alone: what a target refuses depends on it and on nothing else of the contract.

@@ -55,7 +55,7 @@ pub(crate) async fn make(
 
 /// How long before the deadline a time-out is one of the deadline: transports and engines keep the same deadline on
 /// clocks of their own.
-const DEADLINE_SLACK: Duration = Duration::from_millis(50);
+pub(crate) const DEADLINE_SLACK: Duration = Duration::from_millis(50);
 
 /// Reads an answer into `completion`. Returns why it was stopped before its end, if it was and the document was not
 /// whole by then.

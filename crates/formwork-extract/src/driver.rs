@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::{
-    Call, CallId, Clock, Consult, Context, Cost, Error, ErrorKind, Event, Failure, JsonPath, LessonKind,
-    Outcome, Plan, Run, Severity, SharedProvider, Stage, Step, Verdict, Violation,
+    Call, CallId, Clock, Consult, Context, Cost, Error, ErrorKind, Event, Failure, FaultKind, JsonPath,
+    LessonKind, Outcome, Plan, Run, Severity, SharedProvider, Stage, Step, Verdict, Violation,
 };
 use serde_json::Value;
 use tracing::Instrument as _;
 
-use crate::call::{Heard, make};
+use crate::call::{DEADLINE_SLACK, Heard, make};
 use crate::consult::{AsyncValidator, Fallback, Findings, Situation};
 use crate::interrupt::{Interrupt, Interruption};
 use crate::observer::{Audience, Next, Observer, Started};
@@ -270,6 +270,12 @@ impl Ride<'_> {
             reservation.settle(attempt.cost);
         }
         match &attempt.verdict {
+            // A deadline of the caller's says nothing about the target.
+            Verdict::Failed { failure: Failure::Fault(fault) }
+                if fault.kind == FaultKind::Timeout
+                    && call
+                        .deadline
+                        .is_some_and(|deadline| attempt.ended.after(DEADLINE_SLACK) >= deadline) => {}
             Verdict::Failed { failure: Failure::Fault(fault) } => {
                 self.driver.memory.failed(self.plan, target, fault, attempt.ended);
             }

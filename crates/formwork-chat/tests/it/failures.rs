@@ -51,9 +51,17 @@ fn the_servers_own_wait_wins() {
 /// A very small model copies the contract as it stands.
 #[test]
 fn the_contracts_own_words_are_no_answer() {
-    for by_schema in [false, true] {
+    let with = |text: &str, intent: &str| {
         let mut copied = good();
-        copied["answer"]["text"] = "string".into();
+        copied["answer"]["text"] = text.into();
+        copied["task"]["user_intent"] = intent.into();
+        copied
+    };
+    let example = "A week has seven days.";
+    for (by_schema, copied) in [false, true]
+        .into_iter()
+        .flat_map(|by_schema| [(by_schema, with("string", "string")), (by_schema, with(example, "learn"))])
+    {
         let model = model([Reply::text(copied.to_string()), Reply::text(good().to_string())]);
         let builder = client(&model);
         let builder = if by_schema { builder.with_schema_validation() } else { builder };
@@ -61,6 +69,14 @@ fn the_contracts_own_words_are_no_answer() {
         assert_eq!(result.answer().unwrap().answer.text, "A text format for data.");
         let asked = model.calls()[1].messages.last().unwrap().text();
         assert!(asked.contains("$.answer.text") && asked.contains("an answer to the question"), "{asked}");
+    }
+    // The same words may be the answer to another question.
+    for (question, text, intent) in [
+        ("How many days are in a week?", example, "learn"),
+        ("What type has \"a\" in JSON? One word.", "string", "learn the type of a value"),
+    ] {
+        let scripted = model([Reply::text(with(text, intent).to_string())]);
+        assert!(client(&scripted).build().unwrap().ask_blocking(question).answer().is_some(), "{question}");
     }
     // A text that only has the word in it is one.
     let mut good = good();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Run;
+use super::closed::is_incomplete;
 use crate::feedback::cut_bytes;
 use crate::plan::Rung;
 use crate::{
@@ -21,15 +22,16 @@ impl Run {
                 if let Some(feedback) =
                     self.request.feedback().filter(|_| !self.drafts.violations(&self.ledger).is_empty())
                 {
-                    // A long answer that was cut off, and all places where it was open, would fill the context that the next
-                    // one needs.
                     let (previous, found) = (self.drafts.previous(), self.drafts.violations(&self.ledger));
-                    match found {
-                        [first, ..] if self.was_cut() => {
-                            let found = std::slice::from_ref(first);
-                            feedback.apply(&mut messages, &cut_bytes(previous, MAX_CUT), found);
-                        }
-                        found => feedback.apply(&mut messages, previous, found),
+                    if self.was_cut() {
+                        // A long answer that was cut off, and all places where it was open, would fill the context that
+                        // the next one needs. What is wrong besides is said in full.
+                        let mut found = found.to_vec();
+                        let mut is_said = false;
+                        found.retain(|found| !is_incomplete(found) || !std::mem::replace(&mut is_said, true));
+                        feedback.apply(&mut messages, &cut_bytes(previous, MAX_CUT), &found);
+                    } else {
+                        feedback.apply(&mut messages, previous, found);
                     }
                 }
                 let limit = self.limit_for(plan, target, &messages);

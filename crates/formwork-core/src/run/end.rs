@@ -27,8 +27,10 @@ impl Run {
         let Some(draft) = self.drafts.accept() else { return };
         let target = self.ledger.last().map(|attempt| attempt.target.clone()).unwrap_or_default();
         let Draft { value, mut provenance, mut warnings, closed, .. } = draft;
-        warnings
-            .extend(plan.skipped(self.position.target()).map(|(dialect, reason)| skipped(dialect, reason)));
+        warnings.extend(
+            plan.skipped_before(self.position.target(), self.position.rung())
+                .map(|(dialect, reason)| skipped(dialect, reason)),
+        );
         provenance.extend(closed.provenance(self.counters.attempts().max(1)));
         self.state = State::Accepted { value, origin: Origin::Model { target }, provenance, warnings };
     }

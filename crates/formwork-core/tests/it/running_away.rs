@@ -257,4 +257,29 @@ fn a_dialect_that_cannot_take_the_schema_is_a_warning_of_every_answer() {
     assert_eq!((warning.rule.as_str(), warning.severity), ("lowering", Severity::Warning));
     assert!(warning.to_string().contains("#/properties/note: no notes"), "{warning}");
     assert_eq!(plan.skipped(1).count(), 0);
+
+    // One that stands behind the dialect in use takes nothing away from the answer.
+    let target = Target::new("primary", capabilities())
+        .with_rung(Arc::new(Bounding(Enforcement::Schema)))
+        .with_rung(Arc::new(Unable));
+    let outcome = drive(&planned(target, Policy::new(1)), input(), &[RIGHT]).run.finish().unwrap();
+    assert_eq!(outcome.warnings, []);
+}
+
+#[test]
+fn a_re_ask_after_a_cut_says_it_once_and_everything_else_that_is_wrong() {
+    let full_and_wrong =
+        Reply::Says(r#"{"score": 1700, "parts": {"a": 170, "b": 70}, "note": "0123456789"}"#);
+    let plan = planned(bounding(capabilities()).with_tighten(Tighten::Bounded), Policy::new(2));
+    let driven = drive(&plan, input(), &[full_and_wrong, RIGHT]);
+    let said = driven.calls[1].2.messages.last().unwrap().text();
+    for path in ["$.score", "$.parts.a", "$.note"] {
+        assert!(said.contains(path), "{said}");
+    }
+    // The places where a text was open are one cut.
+    let closes = Reply::Closes(r#"{"score": 700, "parts": {"a": 70, "b": 70}, "note": "fine"}"#, 55);
+    let driven = drive(&planned(bounding(capabilities()), Policy::new(2)), input(), &[closes, RIGHT]);
+    let said = driven.calls[1].2.messages.last().unwrap().text();
+    assert!(driven.run.ledger()[0].verdict.failure().unwrap().violations().len() > 1);
+    assert_eq!(said.lines().filter(|line| line.starts_with("- ")).count(), 1, "{said}");
 }

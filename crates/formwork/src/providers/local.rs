@@ -34,6 +34,7 @@ fn make(section: &Section, config: Config) -> Result<Made, ConfigError> {
         provider: std::sync::Arc::new(local),
         system: "formwork-local".to_owned(),
         model: config.model,
+        address: None,
         probe: None,
     })
 }

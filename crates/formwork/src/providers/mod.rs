@@ -25,6 +25,7 @@ use formwork_extract::{Backend, Memory};
 use formwork_layers::{Concurrency, Timeout, Trace};
 use futures_util::StreamExt as _;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::config::{Common, Config, ConfigError, Section};
 
@@ -40,6 +41,8 @@ pub struct Made {
     pub system: String,
     /// The model that is asked.
     pub model: String,
+    /// The address of its server where that is not the usual one of its kind; a model's price at its vendor does not hold there.
+    pub address: Option<String>,
     /// How its server is asked what it can do before it is used; `None` if it is not asked.
     pub probe: Option<Probe>,
 }
@@ -131,7 +134,7 @@ impl fmt::Debug for Kind {
 ///
 /// let providers = Providers::builtin().with(Kind::new("acme", "Our own server", json!({}), |_| {
 ///     let provider = Arc::new(Scripted::new(["{}"]));
-///     Ok(Made { provider, system: "acme".into(), model: "a-1".into(), probe: None })
+///     Ok(Made { provider, system: "acme".into(), model: "a-1".into(), address: None, probe: None })
 /// }));
 /// let config = formwork::config::Config::from_toml("[providers.mine]\nkind = \"acme\"")?;
 /// assert_eq!(providers.backends(&config)?.len(), 1);
@@ -225,6 +228,16 @@ impl Providers {
 }
 
 impl Made {
+    /// What the registry says that the model costs at its own vendor; nothing in this process. Elsewhere the price is not
+    /// known.
+    fn known_price(&self, section: &Section) -> Option<Price> {
+        if self.system == LOCAL {
+            return Some(Price::default());
+        }
+        let row = section.registry().lookup(&format!("{}/{}", self.system, self.model))?;
+        row.price.filter(|_| row.provider == self.system && self.address.is_none())
+    }
+
     /// The same with what its server is found to do, where its kind asks servers. One that cannot be asked keeps its
     /// kind's promises: whether it answers is found out when it is called.
     #[must_use]
@@ -261,7 +274,10 @@ impl Made {
     /// [`ConfigError`], if `rungs` names a dialect that there is not.
     pub fn backend(self, section: &Section) -> Result<Backend, ConfigError> {
         let Common { rungs, prompt_only, concurrency, price, tighten, .. } = &section.common;
+        let known_price = self.known_price(section);
         let mut provider = self.provider;
+        let identity =
+            identity(&self.system, self.address.as_deref(), &self.model, section.common.kind.as_str());
         let is_tiny = !provider.capabilities().keeps_limit && section.registry().is_tiny(&self.model);
         if *prompt_only {
             provider = Arc::new(formwork_prompt::Prompt::new(provider));
@@ -271,10 +287,8 @@ impl Made {
             provider = Concurrency::new(*calls).wrap(provider);
         }
         provider = Trace::new(&self.system, &self.model).wrap(provider);
-        let mut backend = Backend::new(provider)
-            .with_name(&section.name)
-            .with_identity(identity(section, &self.system, &self.model))
-            .with_memory(memory());
+        let mut backend =
+            Backend::new(provider).with_name(&section.name).with_identity(identity).with_memory(memory());
         if is_tiny {
             backend = backend.with_tighten(Tighten::Bounded).with_default_max_tokens(TINY_MAX_TOKENS);
         }
@@ -290,7 +304,7 @@ impl Made {
                 section.error(format!("there is no dialect `{name}`; there are {there_are}"))
             })?);
         }
-        if let Some(price) = price.or_else(|| known_price(section, &self.system, &self.model)) {
+        if let Some(price) = price.or(known_price) {
             backend = backend.with_price(price);
         }
         Ok(backend)
@@ -300,24 +314,14 @@ impl Made {
 /// What the model in this process is called where providers are told apart.
 const LOCAL: &str = "formwork-local";
 
-/// What the registry says that a model costs at its own vendor; nothing in this process. Servers of one's own have no known
-/// price.
-fn known_price(section: &Section, system: &str, model: &str) -> Option<Price> {
-    if system == LOCAL {
-        return Some(Price::default());
-    }
-    let row = section.registry().lookup(&format!("{system}/{model}"))?;
-    row.price.filter(|_| row.provider == system)
-}
-
 /// The limit of tokens for answers of tiny models, where no other one is set: they do not end texts by themselves.
 const TINY_MAX_TOKENS: u32 = 512;
 
-/// What tells a target apart wherever it is configured: its interface, its address if it is not the usual one, its model.
-fn identity(section: &Section, system: &str, model: &str) -> String {
-    let own: Value = section.read().unwrap_or_default();
-    let url = own["base_url"].as_str().map(|url| format!(" {}", url.trim_end_matches('/')));
-    format!("{system}{} {model}", url.unwrap_or_default())
+/// What tells a target apart wherever it is configured: a digest, because it is written to disk and an address may have a
+/// password in it.
+fn identity(system: &str, address: Option<&str>, model: &str, kind: &str) -> String {
+    let parts = [kind, system, address.unwrap_or_default(), model].join("\n");
+    Sha256::digest(parts).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What this process knows of its targets, and what earlier ones wrote into the cache folder.

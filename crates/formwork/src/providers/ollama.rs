@@ -16,6 +16,7 @@ pub(super) fn kind() -> Kind {
     Kind::new("ollama", "Ollama's own API, on this machine or another", schema, |section| {
         let config = configured(section)?;
         let transport = transport(section, &server(&config))?;
+        let address = Some(config.base_url.clone());
         let asked = Asked { name: section.name.clone(), transport, config };
         let provider = asked.provider(asked.config.wire());
         let model = asked.config.model.clone();
@@ -27,7 +28,7 @@ pub(super) fn kind() -> Kind {
                 async move { asked.probe(fresh).await }
             })
         });
-        Ok(Made { provider, system: "ollama".to_owned(), model, probe })
+        Ok(Made { provider, system: "ollama".to_owned(), model, address, probe })
     })
 }
 

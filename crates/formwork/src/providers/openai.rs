@@ -58,5 +58,8 @@ fn make(section: &Section, preset: &str) -> Result<Made, ConfigError> {
         headers: &resolved.headers,
     };
     let provider = Http::new(resolved.wire, transport(&section, &server)?).with_name(&section.name);
-    Ok(Made { provider: Arc::new(provider), system: resolved.name, model: config.model, probe: None })
+    let usual = Config { base_url: None, ..config.clone() }.resolve().map(|usual| usual.base_url);
+    let address = Some(resolved.base_url).filter(|url| usual.ok().as_ref() != Some(url));
+    let system = resolved.name;
+    Ok(Made { provider: Arc::new(provider), system, model: config.model, address, probe: None })
 }
