@@ -159,3 +159,56 @@ async fn who_ran_away_is_bounded_in_later_processes_until_a_document_is_complete
     assert_eq!(bounded(&model), [false]);
     std::fs::remove_file(file).unwrap();
 }
+
+/// Both targets in this order, with a memory that other extractors share.
+fn pair(down: &Arc<Scripted>, up: &Arc<Scripted>, memory: &Memory) -> (Extractor<Value>, Arc<VirtualClock>) {
+    let clock = Arc::new(VirtualClock::starting_at(Time(1_000)));
+    let extractor = Extractor::for_document("thing", thing())
+        .with_target(ladder(down))
+        .with_target(ladder(up).with_name("backup"))
+        .with_memory(memory.clone())
+        .with_clock(clock.clone())
+        .build()
+        .unwrap();
+    (extractor, clock)
+}
+
+/// Finding C1.
+#[tokio::test]
+async fn a_target_that_is_down_costs_one_call_and_then_none_until_it_may_be_back() {
+    let down = Arc::new(Scripted::new([FaultKind::Unreachable.into(), Reply::text(r#"{"a": 1}"#)]));
+    let up = Arc::new(Scripted::new([r#"{"a": 2}"#]));
+    let memory = Memory::new();
+    let (extractor, clock) = pair(&down, &up, &memory);
+    for _ in 0..3 {
+        assert_eq!(extractor.extract(TEXT).await.unwrap().value, json!({"a": 2}));
+    }
+    assert_eq!((down.calls().len(), clock.waits().len()), (1, 0));
+    // Another extractor knows as well, and after 30 s the target is asked again.
+    let (another, clock) = pair(&down, &up, &memory);
+    assert_eq!(another.extract(TEXT).await.unwrap().value, json!({"a": 2}));
+    clock.advance(Duration::from_secs(31));
+    assert_eq!(another.extract(TEXT).await.unwrap().value, json!({"a": 1}));
+}
+
+#[tokio::test]
+async fn a_deadline_of_the_callers_blames_no_target() {
+    let slow = Fault::new(FaultKind::Timeout, "too slow");
+    for (deadline, blamed) in [(None, true), (Some(Duration::from_millis(10)), false)] {
+        let model = Arc::new(Scripted::new([Reply::fault(slow.clone())]));
+        let (memory, clock) = (Memory::new(), Arc::new(VirtualClock::starting_at(Time(1_000))));
+        let mut builder = Extractor::for_document("thing", thing())
+            .with_target(ladder(&model))
+            .with_policy(Policy::new(1).with_backoff(Backoff::none()))
+            .with_memory(memory.clone())
+            .with_clock(clock);
+        if let Some(deadline) = deadline {
+            builder = builder.with_deadline(deadline);
+        }
+        builder.build().unwrap().extract(TEXT).await.unwrap_err();
+        // Another extractor that has a backup leaves the target out, or does not.
+        let up = Arc::new(Scripted::new([r#"{"a": 2}"#]));
+        pair(&model, &up, &memory).0.extract(TEXT).await.unwrap();
+        assert_eq!(model.calls().len(), if blamed { 1 } else { 2 }, "{deadline:?}");
+    }
+}

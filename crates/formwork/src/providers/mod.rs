@@ -317,8 +317,8 @@ const LOCAL: &str = "formwork-local";
 /// The limit of tokens for answers of tiny models, where no other one is set: they do not end texts by themselves.
 const TINY_MAX_TOKENS: u32 = 512;
 
-/// What tells a target apart wherever it is configured: a digest, because it is written to disk and an address may have a
-/// password in it.
+/// What tells a target apart wherever it is configured: a digest, because it is written to disk and the query of an address
+/// may hold a key.
 fn identity(system: &str, address: Option<&str>, model: &str, kind: &str) -> String {
     let parts = [kind, system, address.unwrap_or_default(), model].join("\n");
     Sha256::digest(parts).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
@@ -379,5 +379,43 @@ impl formwork_core::Provider for Booked {
 
     async fn probe(&self) -> Result<formwork_core::Capabilities, Fault> {
         self.inner.probe().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
+
+    use super::*;
+
+    /// What is known of a section's model: its price, and what it is told apart by.
+    #[cfg(all(feature = "openai", feature = "ollama"))]
+    fn known(lines: &str) -> (Option<Price>, String) {
+        let config = Config::from_toml(&format!("[providers.a]\n{lines}")).unwrap();
+        let section = config.section("a").unwrap();
+        let made = Providers::builtin().make(section).unwrap();
+        let identity = identity(&made.system, made.address.as_deref(), &made.model, &section.common.kind);
+        (made.known_price(section), identity)
+    }
+
+    #[cfg(all(feature = "openai", feature = "ollama"))]
+    #[test]
+    fn a_price_holds_at_the_vendors_own_address_and_targets_differ_by_address_and_model() {
+        let own = "api_key_env = \"\"\nkind = ";
+        let cases = [
+            ("\"openai\"\nmodel = \"gpt-4o-mini\"", true),
+            ("\"openai\"\nmodel = \"gpt-4o-mini\"\nbase_url = \"http://localhost:1/v1\"", false),
+            ("\"openai\"\nmodel = \"nobody-knows\"", false),
+            ("\"llama-server\"\nmodel = \"gpt-4o-mini\"", false),
+            ("\"ollama\"\nmodel = \"qwen3:8b\"", false),
+            ("\"ollama\"\nmodel = \"qwen3:8b\"\nbase_url = \"http://elsewhere:11434\"", false),
+        ];
+        let found: Vec<_> = cases.iter().map(|(lines, _)| known(&format!("{own}{lines}"))).collect();
+        for ((lines, priced), (price, identity)) in cases.iter().zip(&found) {
+            assert_eq!(price.is_some(), *priced, "{lines}");
+            assert!(!identity.contains("localhost") && identity.len() == 32, "{identity}");
+        }
+        let identities: std::collections::BTreeSet<_> = found.iter().map(|(_, identity)| identity).collect();
+        assert_eq!(identities.len(), cases.len());
     }
 }
