@@ -92,7 +92,7 @@ impl Target {
         self
     }
 
-    /// What so much use costs.
+    /// Returns what so much use costs.
     pub(crate) fn cost(&self, usage: Usage) -> Cost {
         self.price.map_or_else(|| usage.unpriced(), |price| price.of(usage))
     }

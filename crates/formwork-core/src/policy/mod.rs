@@ -1,4 +1,4 @@
-//! What is asked next after an answer that was not accepted: the interface, and the policy that is ready to use.
+//! Retry policies: they decide what is asked after an answer that was not accepted. The trait, and the policy that is ready to use.
 
 mod ready;
 

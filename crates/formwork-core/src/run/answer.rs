@@ -1,4 +1,4 @@
-//! What comes of a call.
+//! Takes in the result of a call: judges it, enters it into the ledger, and hands on to the next decision.
 
 use formwork_json::{Edit, JsonPath};
 use serde_json::Value;

@@ -166,7 +166,7 @@ const MAX_PAID: u32 = 8192;
 /// The fewest tokens that are left for an answer: what a prompt comes to is an estimate.
 const MIN_LEFT: u32 = 256;
 
-/// What a prompt leaves of a context: three bytes count as a token, which is more tokens than most texts have.
+/// Returns how many tokens of a context a prompt leaves: three bytes count as a token, which is more tokens than most texts have.
 fn left(context: u32, messages: &[Message]) -> u32 {
     let bytes: usize = messages.iter().flat_map(Message::texts).map(str::len).sum();
     let prompt = u32::try_from(bytes.div_ceil(3)).unwrap_or(u32::MAX);

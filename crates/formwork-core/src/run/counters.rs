@@ -35,7 +35,7 @@ impl Counters {
         self.faults
     }
 
-    /// What all calls and consultations cost.
+    /// The cost of all calls and consultations.
     pub(super) const fn spent(&self) -> Cost {
         self.spent
     }

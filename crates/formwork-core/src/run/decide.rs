@@ -1,4 +1,4 @@
-//! What follows on an answer that was not accepted, and on a call that failed.
+//! Decides the next call: the first one, and the one after an answer that was not accepted or a call that failed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +64,7 @@ impl Run {
         false
     }
 
-    /// What a call costs at most: a token has at least one byte, and what a model thinks counts as its answer.
+    /// Returns what a call costs at most: a token has at least one byte, and what a model thinks counts as its answer.
     pub(super) fn reserve(&self, plan: &Plan, call: &Call) -> Cost {
         let Some(target) = self.position.target_of(plan) else { return Cost::default() };
         let answer = call.max_tokens.or(target.capabilities.output_tokens).unwrap_or(UNLIMITED);
@@ -106,7 +106,7 @@ impl Run {
         }
     }
 
-    /// What the policy says about the last call; `None` if that did not fail. `next` is the target that is asked next, and the
+    /// Asks the policy about the last call; `None` if that did not fail. `next` is the target that is asked next, and the
     /// time until then.
     fn advice(
         &self,

@@ -14,7 +14,7 @@ pub(super) struct Draft {
     pub(super) value: Value,
     pub(super) provenance: Vec<Provenance>,
     pub(super) warnings: Vec<Violation>,
-    /// What of it is incomplete.
+    /// The values that are incomplete.
     pub(super) closed: Closed,
     /// The entry of the ledger that says what is wrong with it.
     pub(super) entry: usize,
@@ -41,7 +41,7 @@ impl Drafts {
         self.current.as_ref()
     }
 
-    /// What was wrong with the last answer.
+    /// Returns what was wrong with the last answer.
     pub(super) fn violations<'l>(&self, ledger: &'l [Attempt]) -> &'l [Violation] {
         self.wrong.and_then(|entry| found_at(ledger, entry)).unwrap_or_default()
     }
@@ -101,7 +101,7 @@ impl Drafts {
     }
 }
 
-/// What an entry of the ledger says was wrong; `None` if nothing was.
+/// Returns what an entry of the ledger says was wrong; `None` if nothing was.
 pub(super) fn found_at(ledger: &[Attempt], entry: usize) -> Option<&[Violation]> {
     Some(ledger.get(entry)?.verdict.failure()?.violations())
 }

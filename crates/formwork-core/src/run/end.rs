@@ -81,7 +81,7 @@ impl Run {
     }
 }
 
-/// What a failure means for the caller, if nothing follows.
+/// Returns the error that a failure is for the caller, if nothing follows.
 fn explain(failure: &Failure, attempts: u32) -> (ErrorKind, String) {
     let after = format!("after {attempts} {}", if attempts == 1 { "attempt" } else { "attempts" });
     match failure {

@@ -13,7 +13,7 @@ use crate::{
     Violation, lift, spaced,
 };
 
-/// What an answer is an answer to.
+/// The question that an answer is judged against.
 pub(super) struct Question<'a> {
     pub(super) plan: &'a Plan,
     pub(super) call: &'a Call,
@@ -27,12 +27,12 @@ pub(super) struct Question<'a> {
     pub(super) entry: usize,
 }
 
-/// What examining an answer came to.
+/// The result of examining an answer.
 pub(super) struct Examined {
     pub(super) draft: Option<Draft>,
     pub(super) edits: Vec<Edit>,
     pub(super) failure: Option<Failure>,
-    /// What proves that the server ignored the schema, if something does.
+    /// The proof that the server ignored the schema, if something does.
     pub(super) ignored: Option<String>,
 }
 

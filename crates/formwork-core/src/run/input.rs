@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::Context;
 use crate::Message;
 
-/// What a run starts from.
+/// The start of a run: the dialogue, and everything that checks need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Input {
     /// The dialogue: the task, and before it instructions and examples.
@@ -14,7 +14,7 @@ pub struct Input {
     pub source: String,
     /// The caller's own data, for checks; see [`Context::data`].
     pub data: Value,
-    /// What all random choices are derived from: the model's seed for each attempt, and jitter. Without one the
+    /// The number that all random choices are derived from: the model's seed for each attempt, and jitter. Without one the
     /// provider chooses, and there is no jitter.
     pub seed: Option<u64>,
 }
@@ -27,21 +27,21 @@ impl Input {
         Self { messages, source, data: Value::Null, seed: None }
     }
 
-    /// With the text that the answer is about, where it is not the last message.
+    /// Sets the text that the answer is about (default: the last message).
     #[must_use]
     pub fn with_source(mut self, source: impl Into<String>) -> Self {
         self.source = source.into();
         self
     }
 
-    /// With data for checks.
+    /// Sets the caller's own data for checks (default: `null`).
     #[must_use]
     pub fn with_data(mut self, data: Value) -> Self {
         self.data = data;
         self
     }
 
-    /// With a seed.
+    /// Sets the seed (default: none, the provider chooses).
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);

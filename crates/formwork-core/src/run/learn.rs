@@ -1,4 +1,4 @@
-//! What a run learns of its targets, and which rung of theirs it goes on with.
+//! Learns from answers which ways of asking a target work, and goes on with one that does.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const RUNAWAY: &str = "runaway";
 /// How long before the deadline an answer may have been cut by that instead of the limit of tokens.
 const LATE: Duration = Duration::from_millis(100);
 
-/// What an answer says about the bounds of the schema.
+/// The evidence of an answer about the bounds of the schema.
 #[derive(Debug)]
 pub(super) enum Bounding {
     /// It ran away without bounds, and how.
@@ -65,7 +65,7 @@ impl Run {
         self
     }
 
-    /// What it learnt of its targets, in order. Each lesson stands in the attempt that taught it.
+    /// Returns what it learnt of its targets, in order. Each lesson stands in the attempt that taught it.
     pub fn lessons(&self) -> impl Iterator<Item = &Lesson> {
         self.ledger.iter().filter_map(|attempt| attempt.lesson.as_deref())
     }

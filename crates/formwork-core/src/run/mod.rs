@@ -44,7 +44,7 @@ pub use step::{CallId, Consult, Event, Misuse, Step};
 /// reports an [`Event`]; the same events at the same times give the same steps. It can be stored with serde before
 /// every step and go on in another process.
 ///
-/// What always holds: it ends; calls are bounded; an accepted value satisfies the contract, a fallback's too; within a
+/// These laws always hold: it ends; calls are bounded; an accepted value satisfies the contract, a fallback's too; within a
 /// target the temperature never rises and no rung is asked again once a lower one is; targets only advance; waits end
 /// before the deadline; what was spent and what is reserved stay within the budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ pub struct Run {
     /// Calls and consultations so far.
     ids: u32,
     draws: u64,
-    /// What jitter is drawn from, where the input has no seed.
+    /// The number that jitter is drawn from, where the input has no seed.
     jitter: Option<u64>,
     position: Position,
     request: Request,
@@ -107,7 +107,7 @@ impl Run {
         self
     }
 
-    /// What to do next, at this moment.
+    /// Returns what the driver has to do next, at this moment.
     ///
     /// # Errors
     /// [`Misuse::OtherPlan`], if the run was started with another plan; the run is unchanged then.
@@ -144,7 +144,7 @@ impl Run {
         })
     }
 
-    /// What came of a step.
+    /// Takes in the result of a step.
     ///
     /// # Errors
     /// [`Misuse`], if the event belongs to no open step; the run is unchanged then.
@@ -182,7 +182,7 @@ impl Run {
         matches!(self.state, State::Accepted { .. } | State::Failed(_))
     }
 
-    /// What it started from.
+    /// Returns what it started from.
     pub const fn input(&self) -> &Input {
         &self.input
     }
@@ -192,7 +192,7 @@ impl Run {
         self.position.target()
     }
 
-    /// What is asked for now or next.
+    /// Returns what is asked for now or next.
     pub const fn asked(&self) -> &Ask {
         self.request.asked()
     }
@@ -212,7 +212,7 @@ impl Run {
         &self.ledger
     }
 
-    /// What came of it all. A run that has not ended counts as cancelled.
+    /// Ends the run and returns its result. A run that has not ended counts as cancelled.
     ///
     /// # Errors
     /// [`Error`] with every attempt and the best answer, if there is no acceptable one.

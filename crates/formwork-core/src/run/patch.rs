@@ -1,4 +1,4 @@
-//! What a patch may mend, what it asks for, and in which words.
+//! Patches: which values one may mend, the schema that it asks for, and its words.
 
 use formwork_json::{JsonPath, Segment};
 use serde_json::{Map, Value, json};
@@ -101,7 +101,7 @@ impl Run {
         schema
     }
 
-    /// What is wrong where, with the value as it stands. As long as the paths, not as the document.
+    /// Says what is wrong where, with the value as it stands. As long as the paths, not as the document.
     pub(super) fn patch_words(&self, paths: &[JsonPath]) -> String {
         let mut words = "Your answer is right except for some values. Give these anew:\n".to_owned();
         for path in paths {

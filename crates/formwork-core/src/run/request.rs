@@ -1,4 +1,4 @@
-//! What is asked next, and how.
+//! The next question: what is asked, and how.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub(super) struct Request {
     limit: Option<u32>,
 }
 
-/// What a policy asks for after an answer that was not accepted.
+/// The question that a policy wants after an answer that was not accepted.
 pub(super) struct Change {
     pub(super) ask: Ask,
     pub(super) counts: bool,

@@ -1,4 +1,4 @@
-//! What a run asks of its driver, and what the driver reports.
+//! The interface between a run and its driver: steps to take, and events that report what came of them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{Call, Completion, Cost, Error, ErrorKind, Fault, Time, Usage, Violat
 #[serde(transparent)]
 pub struct CallId(pub(super) u32);
 
-/// What the driver has to do next.
+/// A task for the driver.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Nothing before this moment.
@@ -29,9 +29,9 @@ pub enum Step {
         id: CallId,
         /// Which of the plan's targets.
         target: usize,
-        /// What to ask.
+        /// The call, ready to be sent.
         call: Arc<Call>,
-        /// What it costs at worst; a driver with a shared budget reserves it, or reports [`Event::Denied`].
+        /// The cost at worst; a driver with a shared budget reserves it, or reports [`Event::Denied`].
         reserve: Cost,
     },
     /// Ask somebody else about a value, and report [`Event::Consulted`].
@@ -47,7 +47,7 @@ pub enum Step {
     Done,
 }
 
-/// Who is asked in a [`Step::Consult`].
+/// The party that is asked in a [`Step::Consult`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -58,7 +58,7 @@ pub enum Consult {
     Fallback,
 }
 
-/// What happened.
+/// An event: what a step came to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A call brought an answer, whole or stopped.
@@ -76,7 +76,7 @@ pub enum Event {
         id: CallId,
         /// Why.
         fault: Fault,
-        /// What was used up before it failed, as far as that is known or can be estimated from what arrived.
+        /// The tokens that were used up before it failed, as far as that is known or can be estimated from what arrived.
         usage: Usage,
     },
     /// A call was not made, because a shared budget does not allow it.
@@ -88,9 +88,9 @@ pub enum Event {
     Consulted {
         /// Of which step.
         id: CallId,
-        /// What is wrong with the candidate; warnings do not reject it.
+        /// The violations of the candidate; warnings do not reject it.
         violations: Vec<Violation>,
-        /// What asking has cost.
+        /// The cost of asking.
         spent: Cost,
         /// The fallback's value.
         value: Option<Value>,
@@ -110,7 +110,7 @@ pub enum Misuse {
     OtherPlan,
 }
 
-/// What is driven does not belong together, which nothing but the program can mend: [`ErrorKind::Config`].
+/// Becomes an error of [`ErrorKind::Config`]: only the program that drives the run can mend it.
 impl From<Misuse> for Error {
     fn from(misuse: Misuse) -> Self {
         Self::new(ErrorKind::Config, misuse.to_string())

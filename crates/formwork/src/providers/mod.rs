@@ -228,7 +228,7 @@ impl Providers {
 }
 
 impl Made {
-    /// What the registry says that the model costs at its own vendor; nothing in this process. Elsewhere the price is not
+    /// Returns what the registry says that the model costs at its own vendor; nothing in this process. Elsewhere the price is not
     /// known.
     fn known_price(&self, section: &Section) -> Option<Price> {
         if self.system == LOCAL {
@@ -311,20 +311,20 @@ impl Made {
     }
 }
 
-/// What the model in this process is called where providers are told apart.
+/// The name of the model in this process where providers are told apart.
 const LOCAL: &str = "formwork-local";
 
 /// The limit of tokens for answers of tiny models, where no other one is set: they do not end texts by themselves.
 const TINY_MAX_TOKENS: u32 = 512;
 
-/// What tells a target apart wherever it is configured: a digest, because it is written to disk and the query of an address
+/// Returns what tells a target apart wherever it is configured: a digest, because it is written to disk and the query of an address
 /// may hold a key.
 fn identity(system: &str, address: Option<&str>, model: &str, kind: &str) -> String {
     let parts = [kind, system, address.unwrap_or_default(), model].join("\n");
     Sha256::digest(parts).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What this process knows of its targets, and what earlier ones wrote into the cache folder.
+/// Returns what this process knows of its targets, and what earlier ones wrote into the cache folder.
 fn memory() -> Memory {
     static MEMORY: LazyLock<Memory> = LazyLock::new(|| {
         let file = crate::cache::folder().map(|folder| folder.join("observations.jsonl"));
@@ -384,11 +384,9 @@ impl formwork_core::Provider for Booked {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
-
     use super::*;
 
-    /// What is known of a section's model: its price, and what it is told apart by.
+    /// Returns what is known of a section's model: its price, and what it is told apart by.
     #[cfg(all(feature = "openai", feature = "ollama"))]
     fn known(lines: &str) -> (Option<Price>, String) {
         let config = Config::from_toml(&format!("[providers.a]\n{lines}")).unwrap();
