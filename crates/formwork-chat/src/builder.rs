@@ -74,9 +74,15 @@ impl<A: AnswerContract> ChatBuilder<A> {
         self
     }
 
-    /// With so many corrections of an answer; 1 otherwise.
+    /// Sets how often an answer is corrected (default: 1).
     pub const fn with_max_retries(mut self, retries: u32) -> Self {
         self.policy.attempts = retries.saturating_add(1);
+        self
+    }
+
+    /// Sets the most answers that one target is asked for (default: an equal share, rounded up).
+    pub const fn with_attempts_per_target(mut self, attempts: u32) -> Self {
+        self.policy.attempts_per_target = Some(attempts);
         self
     }
 

@@ -30,11 +30,22 @@ pub const CONTRACT_1_0: &str = r#"{
   }
 }"#;
 
-/// A question about nothing that anybody asks, and its answer.
-const EXAMPLE_1_0: (&str, &str) = (
-    "How many days has a week?",
-    r#"{"task": {"type": "qa", "user_intent": "Learn how many days a week has"}, "answer": {"text": "A week has seven days."}, "quality": {"confidence": 0.9, "assumptions": [], "risks": []}, "debug": {"schema_version": "1.0", "model": "assistant"}}"#,
-);
+/// A question that a model is shown with its answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Example {
+    pub(crate) question: &'static str,
+    pub(crate) answer: &'static str,
+    /// The word of the question that it is about, in small letters.
+    pub(crate) subject: &'static str,
+}
+
+/// A question whose own words stand in the answer: very small models then take the words of the user's question, where they
+/// copy an answer to something else as it stands.
+const EXAMPLE_1_0: Example = Example {
+    question: "What is XML?",
+    answer: r#"{"task": {"type": "qa", "user_intent": "What is XML?"}, "answer": {"text": "XML is a text format for documents. Its elements stand between tags."}, "quality": {"confidence": 0.9, "assumptions": [], "risks": []}, "debug": {"schema_version": "1.0", "model": "assistant"}}"#,
+    subject: "xml",
+};
 
 /// The contract StructuredAnswer 1.1; the schema of `answer.data` stands below it.
 pub const CONTRACT_1_1: &str = r#"{
@@ -67,7 +78,7 @@ pub trait AnswerContract: sealed::Sealed + DeserializeOwned + JsonSchema + Send 
 
     /// An answer that keeps to it, and the question, if there is one for every payload. Without one, very small models copy
     /// the contract's own words.
-    fn example() -> Option<(&'static str, &'static str)> {
+    fn example() -> Option<Example> {
         None
     }
 
@@ -85,7 +96,7 @@ impl AnswerContract for StructuredAnswerLite {
         format!("StructuredAnswerLite 1.0:\n\n{CONTRACT_1_0}")
     }
 
-    fn example() -> Option<(&'static str, &'static str)> {
+    fn example() -> Option<Example> {
         Some(EXAMPLE_1_0)
     }
 
@@ -120,7 +131,9 @@ pub(crate) fn identified(mut schema: serde_json::Value) -> serde_json::Value {
 pub(crate) fn governance<A: AnswerContract>() -> String {
     let (told, version) = (A::told(), A::VERSION);
     let example = A::example()
-        .map(|(question, answer)| format!(" The question \"{question}\" would be answered:\n{answer}"))
+        .map(|Example { question, answer, .. }| {
+            format!(" The question \"{question}\" would be answered:\n{answer}")
+        })
         .unwrap_or_default();
     format!(
         "You answer with exactly one JSON object and with nothing else: no prose, no explanations, no markdown fence. It \
@@ -137,7 +150,8 @@ mod tests {
 
     #[test]
     fn the_example_keeps_to_the_contract() {
-        let (question, answer) = StructuredAnswerLite::example().unwrap();
+        let Example { question, answer, subject } = StructuredAnswerLite::example().unwrap();
+        assert!(question.to_lowercase().contains(subject));
         let value = serde_json::from_str(answer).unwrap();
         let mut report = formwork_core::Report::default();
         let validator = StructuredAnswerLite::validator().unwrap();

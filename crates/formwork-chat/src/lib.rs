@@ -29,7 +29,7 @@ pub use answer::{
 };
 pub use builder::ChatBuilder;
 pub use client::JsonModeChatClient;
-pub use contract::{AnswerContract, CONTRACT_1_0, CONTRACT_1_1};
+pub use contract::{AnswerContract, CONTRACT_1_0, CONTRACT_1_1, Example};
 pub use conversation::Conversation;
 pub use result::{ChatCode, ChatFailure, ChatResult, Reply, ToolUse};
 pub use tool::ChatTool;

@@ -3,7 +3,6 @@
 //! It reports everything at once and in the words that a compiled schema would use, so that nobody has to know which of
 //! the two was asked.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use formwork_core::{Context, JsonPath, Report, Stage, Structure, Validator, Violation};
@@ -11,6 +10,7 @@ use formwork_schema::Compiled;
 use serde_json::{Map, Value};
 
 use crate::TaskKind;
+use crate::contract::Example;
 
 /// Judges the contract's envelope.
 pub(crate) struct Envelope {
@@ -234,8 +234,8 @@ impl Validator for BySchema {
 /// The contract's structure: JSON whose top is no object is no JSON for this client, and the rest is the validator's.
 pub(crate) struct TopLevel {
     pub(crate) judge: Arc<dyn Validator>,
-    /// The example that the model is shown: a question and its answer.
-    pub(crate) example: Option<(&'static str, &'static str)>,
+    /// The example that the model is shown.
+    pub(crate) example: Option<Example>,
 }
 
 impl Validator for TopLevel {
@@ -252,7 +252,7 @@ impl Validator for TopLevel {
 
 /// Rejects an answer that was copied from what the model was shown, as very small models do: the contract's own word in the
 /// place of every text, or the example's text in answer to a question about something else.
-fn copied(value: &Value, cx: &Context<'_>, example: Option<(&str, &str)>, out: &mut Report) {
+fn copied(value: &Value, cx: &Context<'_>, example: Option<Example>, out: &mut Report) {
     /// The contract's word in the place of every text.
     const WORD: &str = "string";
 
@@ -262,9 +262,9 @@ fn copied(value: &Value, cx: &Context<'_>, example: Option<(&str, &str)>, out: &
     let answer = text(value, "/answer/text");
     // "string" alone may well be the answer to a question about types.
     let of_contract = answer == WORD && text(value, "/task/user_intent") == WORD;
-    let of_example = example.is_some_and(|(question, shown)| {
-        let shown: Value = serde_json::from_str(shown).unwrap_or_default();
-        answer == text(&shown, "/answer/text") && !share_a_word(question, cx.source)
+    let of_example = example.is_some_and(|example| {
+        let shown: Value = serde_json::from_str(example.answer).unwrap_or_default();
+        answer == text(&shown, "/answer/text") && !cx.source.to_lowercase().contains(example.subject)
     });
     if of_contract || of_example {
         let found = if of_contract { "the contract's own word" } else { "the example's answer" };
@@ -272,16 +272,6 @@ fn copied(value: &Value, cx: &Context<'_>, example: Option<(&str, &str)>, out: &
         let violation = Violation::new(path, "placeholder", Stage::Check);
         out.push(violation.with_expected("an answer to the question").with_found(found));
     }
-}
-
-/// Whether two questions have a word of four letters or more in common: then they may be about the same thing.
-fn share_a_word(one: &str, other: &str) -> bool {
-    let words = |text: &str| -> HashSet<String> {
-        let words =
-            text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.chars().count() > 3);
-        words.map(str::to_lowercase).collect()
-    };
-    !words(one).is_disjoint(&words(other))
 }
 
 impl Structure for TopLevel {
