@@ -75,6 +75,7 @@ pub struct OracleBuilder {
     patches: u32,
     backoff: Option<Backoff>,
     max_attempts: Option<u32>,
+    attempts_per_target: Option<u32>,
     temperature: Option<f64>,
     deadline: Duration,
     max_tokens: u32,
@@ -97,6 +98,7 @@ impl Oracle {
             patches: 0,
             backoff: None,
             max_attempts: None,
+            attempts_per_target: None,
             temperature: None,
             deadline: DEFAULT_DEADLINE,
             max_tokens: DEFAULT_MAX_TOKENS,
@@ -178,6 +180,12 @@ impl OracleBuilder {
     /// Sets the number of whole answers that are asked for, over all targets (default: 3; at least 1).
     pub const fn with_max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = Some(attempts);
+        self
+    }
+
+    /// Sets the most whole answers that one target is asked for (default: an equal share, rounded up).
+    pub const fn with_attempts_per_target(mut self, attempts: u32) -> Self {
+        self.attempts_per_target = Some(attempts);
         self
     }
 
@@ -273,6 +281,7 @@ impl OracleBuilder {
 
         let mut policy = policy(self.patches, self.backoff);
         policy.attempts = self.max_attempts.map_or(policy.attempts, |attempts| attempts.max(1));
+        policy.attempts_per_target = self.attempts_per_target.or(policy.attempts_per_target);
         if let Some(first) = self.temperature {
             // Rounded, because people read it in logs.
             let steps = [3.0, 2.0, 1.0].map(|thirds| (first * thirds / 3.0 * 1000.0).round() / 1000.0);

@@ -160,6 +160,10 @@ pub struct PolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10))]
     pub attempts: Option<u32>,
+    /// The most of these answers that one target is asked for; an equal share, rounded up, by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10))]
+    pub attempts_per_target: Option<u32>,
     /// The temperature of the first attempt; 0.7 by default, 0.2 of a review.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 2))]
@@ -192,6 +196,7 @@ impl PolicySpec {
     pub fn or(self, other: &Self) -> Self {
         Self {
             attempts: self.attempts.or(other.attempts),
+            attempts_per_target: self.attempts_per_target.or(other.attempts_per_target),
             temperature: self.temperature.or(other.temperature),
             retry_temperature: self.retry_temperature.or(other.retry_temperature),
             max_tokens: self.max_tokens.or(other.max_tokens),
@@ -205,6 +210,7 @@ impl PolicySpec {
         let first = self.temperature.unwrap_or(Agent::TEMPERATURE);
         let mut policy = Policy::agent(first);
         policy.attempts = self.attempts.unwrap_or(policy.attempts);
+        policy.attempts_per_target = self.attempts_per_target.or(policy.attempts_per_target);
         policy.temperature = Temperature::AtMost { first, then: self.retry_temperature.unwrap_or(0.2) };
         if let Some(seconds) = &self.backoff_seconds {
             let waits = seconds.iter().map(|seconds| (seconds * 1000.0).round() as u64).collect();

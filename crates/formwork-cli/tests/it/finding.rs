@@ -245,5 +245,14 @@ fn defaults_mean_the_same_for_every_command() {
             assert_eq!(body["max_tokens"], 77, "{args:?}: {body}");
             assert!(body["temperature"].as_f64().unwrap() <= 0.9, "{args:?}");
         }
+
+        // Of four attempts three are the first target's, where two would be its share.
+        let (first, second) = (chat(&["no", "no.", "no!"]), chat(&["no"]));
+        let backup = of(&second).replace("primary", "backup");
+        let name = format!("share-{}.toml", first.address().port());
+        let shares = format!("{defaults}attempts_per_target = 3\n{}{backup}", of(&first));
+        let file = temporary(&name, shares);
+        let ran = run(command(&[args, &["--config", &file]].concat()), "");
+        assert_eq!((bodies(&first).len(), bodies(&second).len()), (3, 1), "{args:?}: {}", ran.stderr);
     }
 }

@@ -17,6 +17,10 @@ pub struct Defaults {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "attempts")]
     #[schemars(range(min = 1, max = 100))]
     pub max_attempts: Option<u32>,
+    /// The most of these answers that one target is asked for, from 1 to 100 (default: an equal share, rounded up).
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "attempts")]
+    #[schemars(range(min = 1, max = 100))]
+    pub attempts_per_target: Option<u32>,
     /// The temperature of the first attempt, from 0 to 2. That of further attempts is never higher.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "temperature")]
     #[schemars(range(min = 0, max = 2))]
@@ -37,6 +41,7 @@ impl Defaults {
     pub fn or(self, other: Self) -> Self {
         Self {
             max_attempts: self.max_attempts.or(other.max_attempts),
+            attempts_per_target: self.attempts_per_target.or(other.attempts_per_target),
             temperature: self.temperature.or(other.temperature),
             max_tokens: self.max_tokens.or(other.max_tokens),
             timeout_seconds: self.timeout_seconds.or(other.timeout_seconds),
@@ -48,15 +53,23 @@ impl Defaults {
         self.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
     }
 
+    /// Returns a policy with these numbers of attempts where they are set.
+    #[must_use]
+    pub fn limit(&self, mut policy: Policy) -> Policy {
+        policy.attempts = self.max_attempts.unwrap_or(policy.attempts);
+        policy.attempts_per_target = self.attempts_per_target.or(policy.attempts_per_target);
+        policy
+    }
+
     /// Returns an extractor's builder with these settings. The temperature falls by a third of the first one with each
     /// attempt, down to a third of it.
     pub fn apply<T: DeserializeOwned + Send + 'static>(
         &self,
         mut builder: ExtractorBuilder<T>,
     ) -> ExtractorBuilder<T> {
-        let Self { max_attempts, temperature, max_tokens, .. } = *self;
-        if max_attempts.is_some() || temperature.is_some() {
-            let mut policy = max_attempts.map_or_else(Policy::default, Policy::new);
+        let Self { max_attempts, attempts_per_target, temperature, max_tokens, .. } = *self;
+        if max_attempts.is_some() || attempts_per_target.is_some() || temperature.is_some() {
+            let mut policy = self.limit(Policy::default());
             if let Some(first) = temperature {
                 policy = policy.with_temperature(falling(first));
             }

@@ -34,7 +34,7 @@ fn a_section_is_made_with_all_that_it_says() {
         concurrency = 4
         timeout_seconds = 10
         rungs = ["llama-cpp", "prompt"]
-        price = { input = 150000, output = 600000 }
+        price = { input = 0.15, output = 0.60 }
     "#;
     let config = Config::from_toml(text).unwrap();
     assert_eq!(config.defaults().max_attempts, Some(2));

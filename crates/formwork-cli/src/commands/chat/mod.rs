@@ -98,13 +98,16 @@ async fn client(args: &Args) -> Result<JsonModeChatClient, Failed> {
         temperature: args.temperature,
         max_tokens: args.max_tokens,
         timeout_seconds: args.timeout,
+        ..Defaults::default()
     };
-    let own =
-        Defaults { max_attempts: Some(2), temperature: None, max_tokens: None, timeout_seconds: Some(120.0) };
+    let own = Defaults { max_attempts: Some(2), timeout_seconds: Some(120.0), ..Defaults::default() };
     let asked = flags.or(opened.defaults).or(own);
     let mut builder = JsonModeChatClient::builder().with_debug(args.debug);
     if let Some(attempts) = asked.max_attempts {
         builder = builder.with_max_retries(attempts.saturating_sub(1));
+    }
+    if let Some(attempts) = asked.attempts_per_target {
+        builder = builder.with_attempts_per_target(attempts);
     }
     if let Some(tokens) = asked.max_tokens {
         builder = builder.with_max_tokens(tokens);

@@ -77,6 +77,9 @@ pub(crate) struct Args {
     /// How often the model may try [default: 3]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
     max_attempts: Option<u32>,
+    /// How many of these attempts one provider gets [default: an equal share]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
+    attempts_per_target: Option<u32>,
     /// The most tokens of an answer [default: none for hosted models; for servers of one's own what the context leaves, at
     /// most 8192; 512 for tiny models]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
@@ -185,11 +188,12 @@ impl<'a> Asks<'a> {
         let own = Defaults {
             max_attempts: Some(3),
             temperature: Some(0.3),
-            max_tokens: None,
             timeout_seconds: Some(120.0),
+            ..Defaults::default()
         };
         let flags = Defaults {
             max_attempts: args.max_attempts,
+            attempts_per_target: args.attempts_per_target,
             temperature: args.temperature,
             max_tokens: args.max_tokens,
             timeout_seconds: args.timeout,

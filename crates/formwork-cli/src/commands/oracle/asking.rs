@@ -131,6 +131,9 @@ impl Checked<'_> {
         if let Some(attempts) = asked.max_attempts {
             builder = builder.with_max_attempts(attempts);
         }
+        if let Some(attempts) = asked.attempts_per_target {
+            builder = builder.with_attempts_per_target(attempts);
+        }
         if let Some(temperature) = asked.temperature {
             builder = builder.with_temperature(temperature);
         }

@@ -160,8 +160,7 @@ async fn service(args: &Args, cancel: &CancellationToken) -> Result<LlmReviewSer
 
 /// An agent with the defaults of the configuration; the temperature is the service's.
 fn with_defaults(mut agent: Agent, defaults: &Defaults) -> Agent {
-    let mut policy = agent.policy().clone();
-    policy.attempts = defaults.max_attempts.unwrap_or(policy.attempts);
+    let policy = defaults.limit(agent.policy().clone());
     agent = agent.with_policy(policy);
     if let Some(tokens) = defaults.max_tokens {
         agent = agent.with_max_tokens(tokens);

@@ -80,19 +80,17 @@ async fn ask(args: &Args, shape: Shape, input: &Value, cancel: &CancellationToke
     let opened = args.targets.open(args.verbose).await?;
     let own = Defaults {
         max_attempts: Some(Policy::shape().attempts),
-        max_tokens: None,
         timeout_seconds: Some(300.0),
-        temperature: None,
+        ..Defaults::default()
     };
     let flags = Defaults {
-        max_attempts: None,
         max_tokens: args.max_tokens,
         timeout_seconds: args.timeout,
         temperature: args.temperature,
+        ..Defaults::default()
     };
     let asked = flags.or(opened.defaults).or(own);
-    let mut policy = Policy::shape();
-    policy.attempts = asked.max_attempts.unwrap_or(policy.attempts);
+    let policy = asked.limit(Policy::shape());
     let builder = ShapeRunner::builder(shape).with_observer(Attempts { most: policy.attempts });
     let mut builder = opened.backends.into_iter().fold(builder, ShapeRunnerBuilder::with_target);
     if let Some(task) = &args.task {
