@@ -3,6 +3,7 @@
 //! - [`Scripted`] is a provider that answers from a script and remembers what it was asked.
 //! - [`VirtualClock`] lets an hour pass in no time.
 //! - [`instance`] makes documents that satisfy a schema, [`near_misses`] documents that break one keyword of it.
+//! - `Log`, with the feature `log`, holds what `tracing` writes for one thread.
 //! - `server`, with the feature of that name, is an HTTP server on this machine that misbehaves as scripted.
 //!
 //! ```
@@ -16,6 +17,8 @@
 
 mod clock;
 mod instance;
+#[cfg(feature = "log")]
+mod log;
 mod near_miss;
 mod schemas;
 mod script;
@@ -24,6 +27,8 @@ pub mod server;
 
 pub use clock::VirtualClock;
 pub use instance::instance;
+#[cfg(feature = "log")]
+pub use log::{FmtSpan, Log};
 pub use near_miss::{NearMiss, near_misses};
 pub use schemas::{any_schema, schema};
 pub use script::{Reply, Scripted};

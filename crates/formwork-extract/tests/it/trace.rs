@@ -1,48 +1,12 @@
-use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use formwork_core::*;
 use formwork_extract::{Backend, CancellationToken};
 use formwork_layers::Trace;
-use formwork_testkit::{Reply, Scripted};
+use formwork_testkit::{FmtSpan, Log, Reply, Scripted};
 use serde_json::json;
-use tracing_subscriber::fmt::format::FmtSpan;
 
 use crate::support::*;
-
-/// What a subscriber writes.
-#[derive(Debug, Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Lines {
-    /// What is written from now on, in this thread.
-    fn listen(&self) -> tracing::subscriber::DefaultGuard {
-        let writer = self.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_span_events(FmtSpan::CLOSE)
-            .with_ansi(false)
-            .without_time()
-            .with_writer(move || writer.clone())
-            .finish();
-        tracing::subscriber::set_default(subscriber)
-    }
-
-    fn all(&self) -> Vec<String> {
-        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        text.lines().map(str::to_owned).collect()
-    }
-}
 
 fn used(text: &str, tokens: u64) -> Reply {
     let usage = Usage { input_tokens: 2 * tokens, output_tokens: tokens, ..Usage::default() };
@@ -60,12 +24,12 @@ fn extractor(backend: Backend) -> formwork_extract::ExtractorBuilder<Person> {
 
 #[tokio::test]
 async fn a_run_is_a_span_and_its_calls_are_inside() {
-    let lines = Lines::default();
+    let log = Log::default();
     let extractor = extractor(traced([used(TOO_OLD, 7), used(r#"{"age": 34}"#, 5)])).build().unwrap();
-    let guard = lines.listen();
+    let guard = log.listen(FmtSpan::CLOSE);
     extractor.extract(TEXT).await.unwrap();
     drop(guard);
-    let lines = lines.all();
+    let lines = log.lines();
     assert_eq!(lines.len(), 3, "{lines:?}");
     for call in &lines[..2] {
         assert!(call.contains("extract{") && call.contains(r#":chat{otel.name="chat gpt-x""#), "{call}");
@@ -87,9 +51,9 @@ async fn a_run_is_a_span_and_its_calls_are_inside() {
 
 #[tokio::test]
 async fn a_stream_and_a_driver_are_traced_alike() {
-    let lines = Lines::default();
+    let log = Log::default();
     let extractor = extractor(traced([used(MARIA, 1)])).build().unwrap();
-    let guard = lines.listen();
+    let guard = log.listen(FmtSpan::CLOSE);
     extractor.stream(TEXT).outcome().await.unwrap();
     let model = Trace::new("openai", "gpt-x").wrap(Arc::new(Scripted::new([used(MARIA, 1)])));
     let driver = formwork_extract::Driver::new([model]);
@@ -98,7 +62,7 @@ async fn a_stream_and_a_driver_are_traced_alike() {
     driver.drive(&plan, run.clone(), &CancellationToken::new()).await.unwrap();
     driver.stream(plan, run, CancellationToken::new()).outcome().await.unwrap();
     drop(guard);
-    let lines = lines.all();
+    let lines = log.lines();
     assert_eq!(lines.len(), 6, "{lines:?}");
     for pair in lines.chunks(2) {
         assert!(pair[0].contains("extract{") && pair[0].contains(":chat{"), "{pair:?}");
@@ -108,14 +72,14 @@ async fn a_stream_and_a_driver_are_traced_alike() {
 
 #[tokio::test]
 async fn an_error_and_a_fallback_are_told_in_the_span() {
-    let lines = Lines::default();
-    let guard = lines.listen();
+    let log = Log::default();
+    let guard = log.listen(FmtSpan::CLOSE);
     let failing = || traced([Reply::from(FaultKind::Auth)]);
     extractor(failing()).build().unwrap().extract(TEXT).await.unwrap_err();
     let saved = extractor(failing()).with_fallback_fn(|_| Some(json!(maria()))).build().unwrap();
     saved.extract(TEXT).await.unwrap();
     drop(guard);
-    let lines = lines.all();
+    let lines = log.lines();
     let (failed, saved) = (&lines[1], &lines[3]);
     assert!(failed.contains(r#"error.type="unavailable""#), "{failed}");
     assert!(failed.contains(r#"otel.status_code="ERROR""#) && failed.contains("formwork.fallback=false"));
@@ -124,12 +88,12 @@ async fn an_error_and_a_fallback_are_told_in_the_span() {
 
 #[tokio::test]
 async fn a_model_that_ignores_its_schema_is_warned_of_once() {
-    let lines = Lines::default();
+    let log = Log::default();
     let extractor = extractor(traced([used("No idea.", 1), used("Still none.", 1), used(MARIA, 1)]));
-    let guard = lines.listen();
+    let guard = log.listen(FmtSpan::CLOSE);
     extractor.build().unwrap().extract(TEXT).await.unwrap();
     drop(guard);
-    let all = lines.all();
+    let all = log.lines();
     let warnings: Vec<_> = all.iter().filter(|line| line.contains("WARN")).collect();
     assert_eq!(warnings.len(), 1, "{all:?}");
     assert!(warnings[0].contains("target `scripted` ignored the schema (dialect `as-is`)"), "{warnings:?}");

@@ -1,42 +1,20 @@
-use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use formwork_core::Layer;
 use formwork_layers::Trace;
-use tracing_subscriber::fmt::format::FmtSpan;
+use formwork_testkit::{FmtSpan, Log};
 
 use crate::slow::{Slow, call};
 
-/// What a subscriber writes.
-#[derive(Debug, Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// The span of one call, as it stands when it is closed.
 async fn span(slow: Slow) -> String {
-    let lines = Lines::default();
-    let writer = lines.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_span_events(FmtSpan::CLOSE)
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .finish();
-    let guard = tracing::subscriber::set_default(subscriber);
+    let log = Log::default();
+    let guard = log.listen(FmtSpan::CLOSE);
     if let Ok(answer) = Trace::new("openai", "gpt-x").wrap(Arc::new(slow)).call(&call()).await {
         answer.collect().await.unwrap();
     }
     drop(guard);
-    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let text = log.text();
     assert_eq!(text.lines().count(), 1, "{text}");
     text
 }

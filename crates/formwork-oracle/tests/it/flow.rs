@@ -1,12 +1,11 @@
 //! Attempts, temperatures, ways of asking, and what a score carries with it (scenes 000 and 001 of the specification).
 
-use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use formwork_core::{Capabilities, Enforcement, FaultKind, Finish, Sampling, Stage, Usage, Verdict};
 use formwork_extract::Backend;
 use formwork_oracle::{CrossCheck, Examples, Formula, Oracle, Prompt, ScoreSource};
-use formwork_testkit::{Reply, Scripted};
+use formwork_testkit::{FmtSpan, Log, Reply, Scripted};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -47,8 +46,7 @@ async fn a_score_out_of_range_is_asked_for_again_and_never_clamped() {
         high
     }]);
     let scored = {
-        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(log.clone()).finish();
-        let _guard = tracing::subscriber::set_default(subscriber);
+        let _guard = log.listen(FmtSpan::NONE);
         let oracle = builder(&model).build().unwrap();
         oracle.request(&wallet()).with_id("request-7").run().await.unwrap()
     };
@@ -87,8 +85,7 @@ async fn a_way_of_asking_that_is_refused_uses_no_attempt() {
         .with_capabilities(capabilities),
     );
     let scored = {
-        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(log.clone()).finish();
-        let _guard = tracing::subscriber::set_default(subscriber);
+        let _guard = log.listen(FmtSpan::NONE);
         scored(&model).await
     };
     let calls = model.calls();
@@ -252,8 +249,7 @@ async fn a_temperature_that_is_not_taken_is_left_out_and_the_skip_is_told() {
     let log = Log::default();
     let model = Arc::new(Scripted::new(["no"]).with_capabilities(Capabilities::new(Enforcement::JsonObject)));
     let scored = {
-        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(log.clone()).finish();
-        let _guard = tracing::subscriber::set_default(subscriber);
+        let _guard = log.listen(FmtSpan::NONE);
         scored(&model).await
     };
     assert!(model.calls().iter().all(|call| call.sampling == Sampling::default()));
@@ -308,33 +304,4 @@ async fn what_the_model_calls_itself_and_used_up_is_told() {
     let scored = scored(&model).await;
     assert_eq!((scored.model.as_str(), scored.usage.output_tokens), ("qwen3:8b", 120));
     assert_eq!((scored.prompt.name.as_str(), scored.prompt.hash.len()), ("v1", 64));
-}
-
-/// Where a test's log goes.
-#[derive(Clone, Default)]
-pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'w> tracing_subscriber::fmt::MakeWriter<'w> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'w self) -> Self {
-        self.clone()
-    }
 }

@@ -8,6 +8,7 @@ use formwork_http::HttpTransport;
 use formwork_openai::Config;
 use formwork_review::{Agent, GenerationInput, GenerationResult, LlmGenerationService, rungs};
 use formwork_testkit::server::{Reply, Server};
+use formwork_testkit::{FmtSpan, Log};
 use formwork_wire::Http;
 use serde_json::{Value, json};
 
@@ -151,32 +152,11 @@ async fn a_minute_is_all_there_is() {
 
 #[tokio::test]
 async fn spans_have_the_documents_name() {
-    use std::io::Write;
-    use std::sync::Mutex;
-
-    #[derive(Clone, Default)]
-    struct Sink(Arc<Mutex<Vec<u8>>>);
-    impl Write for Sink {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    let sink = Sink::default();
-    let writer = sink.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_ansi(false)
-        .with_span_events(tracing_subscriber::fmt::format::FmtSpan::NEW)
-        .with_writer(move || writer.clone())
-        .finish();
-    let guard = tracing::subscriber::set_default(subscriber);
+    let log = Log::default();
+    let guard = log.listen(FmtSpan::NEW);
     generate("gpt-4o", vec![says(GOOD)]).await;
     drop(guard);
-    let written = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
+    let written = log.text();
     assert!(written.contains("llm_generation{"), "{written}");
     assert!(
         written.contains(":extract{") && written.contains("formwork.schema=\"output_schema\""),
