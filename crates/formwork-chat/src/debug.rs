@@ -42,6 +42,7 @@ impl Observer for Debug {
                 self.line(&format!("{place}: the call failed: {fault}"))
             }
             Verdict::Failed { failure: Failure::Refused { reason } } => {
+                let reason = if reason.is_empty() { "it gave no reason" } else { reason };
                 self.line(&format!("{place}: the model declined: {reason}"));
             }
             Verdict::Failed { failure } => {

@@ -89,10 +89,10 @@ impl Run {
             self.advice(plan, next, repeated, stalled, remaining, draw).unwrap_or(Decision::GiveUp);
         let goes_on = match &decision {
             Decision::Repeat { next_target, .. } | Decision::Ask { next_target, .. } => *next_target,
-            Decision::GiveUp => return self.give_up_on_failure(plan),
+            Decision::GiveUp => return self.give_up_on_failure(plan, repeated),
         };
         if goes_on && !next.is_some_and(|(target, _)| self.advance(plan, target)) {
-            return self.give_up_on_failure(plan);
+            return self.give_up_on_failure(plan, repeated);
         }
         match decision {
             Decision::GiveUp => {}

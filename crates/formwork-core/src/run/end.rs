@@ -55,9 +55,9 @@ impl Run {
     }
 
     /// Ends because of what the last call brought.
-    pub(super) fn give_up_on_failure(&mut self, plan: &Plan) {
+    pub(super) fn give_up_on_failure(&mut self, plan: &Plan, repeated: bool) {
         let attempts = self.counters.attempts();
-        let explained = self.failure().map(|failure| explain(failure, attempts));
+        let explained = self.failure().map(|failure| explain(failure, attempts, repeated));
         let (kind, message) = explained.unwrap_or((ErrorKind::Rejected, String::new()));
         self.give_up(plan, kind, &message);
     }
@@ -82,8 +82,10 @@ impl Run {
 }
 
 /// Returns the error that a failure is for the caller, if nothing follows.
-fn explain(failure: &Failure, attempts: u32) -> (ErrorKind, String) {
-    let after = format!("after {attempts} {}", if attempts == 1 { "attempt" } else { "attempts" });
+fn explain(failure: &Failure, attempts: u32, repeated: bool) -> (ErrorKind, String) {
+    let plural = if attempts == 1 { "attempt" } else { "attempts" };
+    // A policy may stop early for this reason.
+    let repeated = if repeated { ", the last with the same answer as the one before" } else { "" };
     match failure {
         Failure::Fault(fault) => {
             let kind = match fault.kind {
@@ -93,7 +95,9 @@ fn explain(failure: &Failure, attempts: u32) -> (ErrorKind, String) {
             };
             (kind, fault.to_string())
         }
-        Failure::Refused { reason } if reason.is_empty() => (ErrorKind::Refused, String::new()),
+        Failure::Refused { reason } if reason.is_empty() => {
+            (ErrorKind::Refused, "it gave no reason".to_owned())
+        }
         Failure::Refused { reason } => (ErrorKind::Refused, reason.clone()),
         other => {
             let first = other.violations().first().map(Violation::masked).unwrap_or_default();
@@ -101,7 +105,7 @@ fn explain(failure: &Failure, attempts: u32) -> (ErrorKind, String) {
                 0 | 1 => String::new(),
                 n => format!(" (and {} more)", n - 1),
             };
-            (ErrorKind::Rejected, format!("{after}: {first}{more}"))
+            (ErrorKind::Rejected, format!("after {attempts} {plural}{repeated}: {first}{more}"))
         }
     }
 }

@@ -149,6 +149,17 @@ fn a_refusal_goes_to_the_next_target_without_correction() {
         (error.kind(), error.to_string().as_str()),
         (ErrorKind::Refused, "the model refused: I can't.")
     );
+    let driven = drive(&plan, input(), &[Reply::Ends("", Finish::Filtered)]);
+    assert_eq!(driven.run.finish().unwrap_err().to_string(), "the model refused: it gave no reason");
+}
+
+#[test]
+fn an_end_before_the_last_attempt_says_why() {
+    let plan = Plan::new(contract(), vec![target("one")]).with_policy(Policy::new(5)).build().unwrap();
+    let driven = drive(&plan, input(), &[Reply::Says("{}"), Reply::Says("{}")]);
+    let error = driven.run.finish().unwrap_err().to_string();
+    let said = "no valid answer: after 2 attempts, the last with the same answer as the one before: ";
+    assert!(error.starts_with(said), "{error}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod closed;
 mod laws;
 mod lessons;
 mod machine;
+mod money;
 mod next_steps;
 mod policies;
 mod readings;
