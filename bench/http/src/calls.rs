@@ -95,7 +95,7 @@ where
     Ok((cpu() - start) / calls as f64)
 }
 
-fn median(numbers: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn median(numbers: impl Iterator<Item = f64>) -> f64 {
     let mut numbers: Vec<f64> = numbers.collect();
     numbers.sort_by(f64::total_cmp);
     numbers.get(numbers.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)

@@ -4,10 +4,12 @@
 //!   CPU time of a call.
 //! - `http-side held (ours | bare) CALLS` holds so many answers open in their middle: memory of a call.
 //! - `http-side flood (stop | whole) BYTES` is offered so much of one answer: memory of a slow reader, and of a fast one.
+//! - `http-side failover ROUNDS` asks two targets of which the first is down: time of a call after the first one.
 //! - `http-side serve` is the server of them all, which is started as a process of its own: its CPU time is not counted.
 
 mod bare;
 mod calls;
+mod failover;
 mod flood;
 mod held;
 mod oracle;
@@ -41,7 +43,8 @@ async fn main() -> Result<(), Failure> {
         }
         ["held", side @ ("ours" | "bare"), calls] => held::measure(*side == "ours", calls.parse()?).await?,
         ["flood", how @ ("stop" | "whole"), bytes] => flood::measure(*how == "whole", bytes.parse()?).await?,
-        _ => return Err("usage: http-side calls|held|flood …, see bench/http/src/main.rs".into()),
+        ["failover", rounds] => failover::measure(rounds.parse()?).await?,
+        _ => return Err("usage: http-side calls|held|flood|failover …, see bench/http/src/main.rs".into()),
     };
     println!("{line}");
     Ok(())

@@ -48,6 +48,10 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
         // What a connection may have in its buffers, and no more of the answer.
         rows.push(Row::figure(&what, from, number(&line, "grown")? / 1e6, "MB", Some(Goal::AtMost(4.0))));
     }
+    let line = said(&program, &["failover", ROUNDS])?;
+    let from = format!("{:.2} ms each, {:.2} ms alone", number(&line, "both")?, number(&line, "alone")?);
+    let what = "first of two targets down, calls after the first: the most over the second's own time";
+    rows.push(Row::figure(what, from, number(&line, "over")?, "ms", Some(Goal::AtMost(5.0))));
     Ok(rows)
 }
 

@@ -1,0 +1,54 @@
+//! What a call takes while the first of two targets is down, beside the same call of the second one alone.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use formwork_core::Inline;
+use formwork_extract::Extractor;
+use serde_json::{Value, json};
+
+use crate::oracle::{INPUT, SYSTEM, Score, schema};
+use crate::process::Server;
+use crate::{Failure, calls, ours};
+
+/// Nobody listens there (RFC 6335, section 6: a port of the system).
+const DOWN: &str = "http://127.0.0.1:1/v1";
+
+pub(crate) async fn measure(rounds: usize) -> Result<Value, Failure> {
+    let server = Server::start()?;
+    let backup = format!("{}/v1", server.address);
+    let (alone, both) = (extractor(&[&backup])?, extractor(&[DOWN, &backup])?);
+    milliseconds(&alone).await?;
+    let first = milliseconds(&both).await?;
+    let mut turns = Vec::with_capacity(rounds);
+    for round in 0..rounds {
+        turns.push(if round % 2 == 0 {
+            let both = milliseconds(&both).await?;
+            (both, milliseconds(&alone).await?)
+        } else {
+            let alone = milliseconds(&alone).await?;
+            (milliseconds(&both).await?, alone)
+        });
+    }
+    Ok(json!({
+        "first": first,
+        "both": calls::median(turns.iter().map(|(both, _)| *both)),
+        "alone": calls::median(turns.iter().map(|(_, alone)| *alone)),
+        "over": turns.iter().map(|(both, alone)| both - alone).fold(f64::NEG_INFINITY, f64::max),
+    }))
+}
+
+fn extractor(urls: &[&str]) -> Result<Extractor<Score>, Failure> {
+    let contract = formwork_schema::contract_for(Arc::new(Inline::new("ai_score", schema()?)));
+    let mut builder = Extractor::for_contract(contract.map_err(|error| error.message)?).with_system(SYSTEM);
+    for url in urls {
+        builder = builder.with_target(Arc::new(ours::provider(url, false, 64 << 20)?));
+    }
+    Ok(builder.build()?)
+}
+
+async fn milliseconds(extractor: &Extractor<Score>) -> Result<f64, Failure> {
+    let start = Instant::now();
+    extractor.extract(INPUT).await?;
+    Ok(start.elapsed().as_secs_f64() * 1e3)
+}
