@@ -264,7 +264,8 @@ fn copied(value: &Value, cx: &Context<'_>, example: Option<Example>, out: &mut R
     let of_contract = answer == WORD && text(value, "/task/user_intent") == WORD;
     let of_example = example.is_some_and(|example| {
         let shown: Value = serde_json::from_str(example.answer).unwrap_or_default();
-        answer == text(&shown, "/answer/text") && !cx.source.to_lowercase().contains(example.subject)
+        answer.starts_with(&text(&shown, "/answer/text"))
+            && !cx.source.to_lowercase().contains(example.subject)
     });
     if of_contract || of_example {
         let found = if of_contract { "the contract's own word" } else { "the example's answer" };

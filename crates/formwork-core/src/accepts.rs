@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 
+use formwork_json::is_same;
 use serde_json::Value;
 
 /// Whether values satisfy parts of a lowered schema, as far as structure, listed values and plain bounds tell.
@@ -60,8 +61,8 @@ impl<'s> Accepts<'s> {
                 let target = target.strip_prefix('#').and_then(|target| schema.pointer(target));
                 target.is_some_and(|target| self.node(value, target, jumps + 1))
             }
-            ("const", constant) => same(constant, value),
-            ("enum", Value::Array(values)) => values.iter().any(|one| same(one, value)),
+            ("const", constant) => is_same(constant, value),
+            ("enum", Value::Array(values)) => values.iter().any(|one| is_same(one, value)),
             ("type", Value::String(name)) => is_type(value, name) == Some(true),
             ("type", Value::Array(names)) => {
                 names.iter().filter_map(Value::as_str).any(|name| is_type(value, name) == Some(true))
@@ -159,23 +160,6 @@ fn lengths(size: u64, keyword: &str, expected: &Value, of: &str) -> bool {
         (Some("min"), Some(min)) => size >= min,
         (Some("max"), Some(max)) => size <= max,
         _ => true,
-    }
-}
-
-/// Whether two values are the same to JSON Schema: numbers by their value, so that `1` is `1.0`.
-pub(crate) fn same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => {
-            one == other || (one.is_f64() || other.is_f64()) && one.as_f64() == other.as_f64()
-        }
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
-        }
-        (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len()
-                && one.iter().all(|(name, one)| other.get(name).is_some_and(|other| same(one, other)))
-        }
-        _ => one == other,
     }
 }
 

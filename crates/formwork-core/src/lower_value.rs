@@ -1,6 +1,7 @@
+use formwork_json::is_same;
 use serde_json::{Map, Value, json};
 
-use crate::accepts::{Accepts, is_type, same};
+use crate::accepts::{Accepts, is_type};
 use crate::lift::Lifter;
 use crate::{Lift, Lowered};
 
@@ -29,7 +30,7 @@ pub fn lower_value(value: &Value, lowered: &Lowered, matches: &dyn Fn(&str, &str
     [false, true].into_iter().find_map(|prunes| {
         let work = Writer { schema, lifter: &lifter, prunes, matches };
         let Written { sent, meant } = work.checked(schema, value)?;
-        (prunes || same(&meant, value)).then_some(sent)
+        (prunes || is_same(&meant, value)).then_some(sent)
     })
 }
 
@@ -53,7 +54,7 @@ impl<'a> Writer<'a> {
         let written = self.node(node, value, 0)?;
         let fits = Accepts::new(self.schema).with_patterns(self.matches).accepts(&written.sent, node);
         let back = self.lifter.lifted(written.sent.clone(), node).filter(|_| fits)?;
-        same(&back, &written.meant).then_some(written)
+        is_same(&back, &written.meant).then_some(written)
     }
 
     fn node(&self, node: &'a Value, value: &Value, jumps: usize) -> Option<Written> {
@@ -81,7 +82,7 @@ impl<'a> Writer<'a> {
             return written.min_by_key(|written| std::cmp::Reverse(size(&written.meant)));
         }
         let listed = node.get("const").into_iter().chain(node["enum"].as_array().into_iter().flatten());
-        if let Some(listed) = listed.into_iter().find(|listed| same(listed, value)) {
+        if let Some(listed) = listed.into_iter().find(|listed| is_same(listed, value)) {
             return Some(Written { sent: listed.clone(), meant: value.clone() });
         }
         let ops = self.lifter.ops(node);
@@ -110,7 +111,7 @@ impl<'a> Writer<'a> {
                 for (index, item) in items.iter_mut().enumerate() {
                     let Some(part) = prefix.get(index).or_else(|| node.get("items")) else { continue };
                     let written = self.node(part, item, 0)?;
-                    has_pruned |= !same(&written.meant, item);
+                    has_pruned |= !is_same(&written.meant, item);
                     *item = written.sent;
                 }
             }
@@ -126,7 +127,7 @@ impl<'a> Writer<'a> {
         let mut has_pruned = false;
         let mut put = |name: &str, member: &Value, part: &'a Value| {
             let written = self.node(part, member, 0)?;
-            has_pruned |= !same(&written.meant, member);
+            has_pruned |= !is_same(&written.meant, member);
             ordered.insert(name.to_owned(), written.sent);
             Some(())
         };

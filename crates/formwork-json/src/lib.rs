@@ -18,6 +18,7 @@
 //! ```
 
 mod edit;
+mod equal;
 mod find;
 mod incremental;
 mod locate;
@@ -31,6 +32,7 @@ mod strict;
 mod tolerant;
 
 pub use edit::{Edit, EditKind, Level};
+pub use equal::{compare, is_same};
 pub use incremental::{Closed, Incremental, Progress};
 pub use locate::{locate, locate_all, locate_key, values_from};
 pub use path::{JsonPath, PathError, Segment};

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use formwork_core::{Lower as _, LowerRequest, Lowered, Tighten, lift};
 use formwork_dialect::{Native, lint, lower_value};
+use formwork_json::is_same;
 use formwork_schema::{Compiled, compile};
 use formwork_testkit::instance;
 use llguidance::api::TopLevelGrammar;
@@ -15,7 +16,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::Value;
 use toktrie::ApproximateTokEnv;
 
-use super::{Args, rows, same, text};
+use super::{Args, rows, text};
 
 /// One schema in one dialect is timed so often; the fastest run counts.
 const RUNS: usize = 3;
@@ -105,7 +106,7 @@ impl Score {
                 .clone()
                 .map(|answer| lift(answer, &lowered))
                 .filter(|(_, problems)| problems.is_empty());
-            let is_whole = back.as_ref().is_some_and(|(value, _)| same(value, data));
+            let is_whole = back.as_ref().is_some_and(|(value, _)| is_same(value, data));
             if instance["valid"] == true {
                 self.valid += 1;
                 self.whole += usize::from(is_whole);

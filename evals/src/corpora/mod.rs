@@ -74,18 +74,6 @@ pub(crate) fn text<'r>(row: &'r Value, field: &str) -> &'r str {
     row[field].as_str().unwrap_or_default()
 }
 
-/// Deep equality of JSON values: `1` and `1.0` are the same number.
-fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same(a, b)))
-        }
-        (a, b) => a == b,
-    }
-}
-
 #[derive(Default)]
 struct Scores(BTreeMap<String, (usize, usize)>);
 

@@ -1,8 +1,8 @@
 //! Reading: mechanical damage, and the peers' own suites.
 
-use formwork_json::{Level, read};
+use formwork_json::{Level, is_same, read};
 
-use super::{Args, Scores, rows, same, text};
+use super::{Args, Scores, rows, text};
 
 /// Mechanical damage, no schema: deep equality, per kind.
 pub(super) fn mechanical(args: &Args) -> Result<(), String> {
@@ -11,7 +11,7 @@ pub(super) fn mechanical(args: &Args) -> Result<(), String> {
         let kind = text(&row, "kind");
         let read = read(text(&row, "input"), Level::Lenient);
         let value = read.as_ref().ok().map(|reading| &reading.candidates()[0].value);
-        let right = value.is_some_and(|value| same(value, &row["expected"]));
+        let right = value.is_some_and(|value| is_same(value, &row["expected"]));
         scores.add(kind, right);
         if !right && args.prints(kind) {
             println!(
@@ -42,7 +42,7 @@ pub(super) fn suites(args: &Args) -> Result<(), String> {
         let read = read(text(&row, "input"), Level::Lenient);
         let value = read.as_ref().ok().map(|reading| &reading.candidates()[0].value);
         let right = match text(&row, "expect") {
-            "value" => value.is_some_and(|value| same(value, &row["expected"])),
+            "value" => value.is_some_and(|value| is_same(value, &row["expected"])),
             _ => value.is_none(),
         };
         wrong += usize::from(!right && value.is_some());

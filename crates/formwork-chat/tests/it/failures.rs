@@ -58,9 +58,10 @@ fn the_contracts_own_words_are_no_answer() {
         copied
     };
     let example = "XML is a text format for documents. Its elements stand between tags.";
-    for (by_schema, copied) in [false, true]
-        .into_iter()
-        .flat_map(|by_schema| [(by_schema, with("string", "string")), (by_schema, with(example, "learn"))])
+    let more = format!("{example} Its elements stand between tags.");
+    let copies = [with("string", "string"), with(example, "learn"), with(&more, "learn")];
+    for (by_schema, copied) in
+        [false, true].iter().flat_map(|by_schema| copies.iter().map(move |copied| (*by_schema, copied)))
     {
         let model = model([Reply::text(copied.to_string()), Reply::text(good().to_string())]);
         let builder = client(&model);

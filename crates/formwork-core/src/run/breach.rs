@@ -3,10 +3,10 @@
 //! Not a validator: of the keywords it looks only at those of structure, which every engine that decodes by a schema
 //! keeps to, and where it cannot tell it says nothing. A false alarm would take a server's best mode away.
 
-use formwork_json::{JsonPath, Segment};
+use formwork_json::{JsonPath, Segment, is_same};
 use serde_json::Value;
 
-use crate::accepts::{is_type, same};
+use crate::accepts::is_type;
 use crate::{Lift, LiftOp, Loss, LossKind, Lowered};
 
 /// A keyword of the sent schema, and where in the answer, as it was written, it is broken.
@@ -110,8 +110,8 @@ impl<'a> Search<'a> {
         };
         let broken = [
             ("type", !is_typed),
-            ("const", node.get("const").is_some_and(|constant| !same(constant, value))),
-            ("enum", node["enum"].as_array().is_some_and(|list| !list.iter().any(|one| same(one, value)))),
+            ("const", node.get("const").is_some_and(|constant| !is_same(constant, value))),
+            ("enum", node["enum"].as_array().is_some_and(|list| !list.iter().any(|one| is_same(one, value)))),
         ];
         broken
             .into_iter()

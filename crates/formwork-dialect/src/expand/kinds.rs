@@ -1,9 +1,10 @@
 //! Kinds of values, and listed values.
 
+use formwork_json::{compare, is_same};
 use serde_json::Value;
 
 use super::flat::At;
-use super::scalars::{compare, number_of};
+use super::scalars::number_of;
 
 /// Kinds of JSON values. `number` stands for all numbers; `integer` for integral ones alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,7 +147,7 @@ pub(super) fn literals(members: &[At<'_>], kinds: Kinds) -> Option<Vec<Value>> {
             common = Some(match common {
                 None => listed.iter().collect(),
                 Some(values) => {
-                    let both = |value: &&Value| listed.iter().any(|listed| same(listed, value));
+                    let both = |value: &&Value| listed.iter().any(|listed| is_same(listed, value));
                     values.into_iter().filter(both).collect()
                 }
             });
@@ -158,26 +159,11 @@ pub(super) fn literals(members: &[At<'_>], kinds: Kinds) -> Option<Vec<Value>> {
     // Comparing all of a long list with each other is not worth the few that stand twice.
     let is_long = values.len() > 1024;
     for value in values {
-        if is_long || !seen.iter().any(|known| same(known, value)) {
+        if is_long || !seen.iter().any(|known| is_same(known, value)) {
             seen.push(value.clone());
         }
     }
     Some(seen)
-}
-
-/// Whether two values are the same to JSON Schema: numbers by their value, so that `1` is `1.0`.
-pub(crate) fn same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => compare(one, other).is_eq(),
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
-        }
-        (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len()
-                && one.iter().all(|(name, one)| other.get(name).is_some_and(|other| same(one, other)))
-        }
-        _ => one == other,
-    }
 }
 
 /// Whether a value passes what a schema says about plain values.
@@ -186,9 +172,9 @@ fn admits(node: &Value, value: &Value) -> bool {
         let only =
             |keyword: &str| not.as_object().is_some_and(|not| not.len() == 1 && not.contains_key(keyword));
         let lists = |values: &Value| {
-            values.as_array().is_some_and(|values| values.iter().any(|one| same(one, value)))
+            values.as_array().is_some_and(|values| values.iter().any(|one| is_same(one, value)))
         };
-        (only("const") && same(&not["const"], value)) || (only("enum") && lists(&not["enum"]))
+        (only("const") && is_same(&not["const"], value)) || (only("enum") && lists(&not["enum"]))
     });
     let fits = match value {
         Value::Number(number) => {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use formwork_core::LossKind;
+use formwork_json::is_same;
 
-use super::kinds::same;
 use super::{Losses, union};
 use crate::form::{Alternative, ArrayForm, Form, FormId, Forms, Literals, ObjectForm, Shape};
 
@@ -196,5 +196,5 @@ fn is_small(form: &Form) -> bool {
 
 /// Whether a listed value is among others.
 pub(super) fn contains(literals: &Literals, value: &serde_json::Value) -> bool {
-    literals.values.iter().any(|known| same(&known.value, value))
+    literals.values.iter().any(|known| is_same(&known.value, value))
 }

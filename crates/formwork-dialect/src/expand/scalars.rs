@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use formwork_core::LossKind;
+use formwork_json::compare;
 use serde_json::{Number, Value};
 
 use super::Expander;
@@ -22,15 +23,6 @@ pub(crate) fn count(value: &Value) -> Option<u64> {
 /// The number of a keyword.
 pub(super) fn number_of<'a>(node: &'a Value, keyword: &str) -> Option<&'a Number> {
     node.get(keyword).and_then(Value::as_number)
-}
-
-/// Compares two numbers: integers exactly, others as floats.
-pub(crate) fn compare(one: &Number, other: &Number) -> Ordering {
-    if let (Some(one), Some(other)) = (one.as_i128(), other.as_i128()) {
-        return one.cmp(&other);
-    }
-    let float = |number: &Number| number.as_f64().unwrap_or_default();
-    float(one).total_cmp(&(float(other) + 0.0))
 }
 
 /// The largest of a lower bound in several schemas.
@@ -175,15 +167,6 @@ mod tests {
 
     fn number(value: Value) -> Number {
         value.as_number().cloned().unwrap_or_else(|| Number::from(0))
-    }
-
-    #[test]
-    fn numbers_are_compared_exactly_where_they_are_integers() {
-        let big = 9_007_199_254_740_993_u64;
-        assert_eq!(compare(&number(json!(big)), &number(json!(big - 1))), Ordering::Greater);
-        assert_eq!(compare(&number(json!(u64::MAX)), &number(json!(-1))), Ordering::Greater);
-        assert_eq!(compare(&number(json!(1)), &number(json!(1.0))), Ordering::Equal);
-        assert_eq!(compare(&number(json!(0)), &number(json!(-0.0))), Ordering::Equal);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Alternatives: whether they exclude each other, and how equal ones are put together.
 
+use formwork_json::is_same;
 use serde_json::Value;
 
 use super::flat::{At, Definitions, Flat};
@@ -74,7 +75,7 @@ impl<'a> Look<'a> {
 
     fn excludes(&self, other: &Self) -> bool {
         let apart = |one: &[Value], two: &[Value]| {
-            !one.iter().any(|value| two.iter().any(|other| kinds::same(value, other)))
+            !one.iter().any(|value| two.iter().any(|other| is_same(value, other)))
         };
         let both = self.kinds.and(other.kinds);
         if both.is_none() {

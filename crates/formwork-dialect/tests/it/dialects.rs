@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use formwork_core::{Lift, LossKind, Lower, LowerRequest, Lowered, Tighten, lift};
 use formwork_dialect::{Native, lint, lower_value};
+use formwork_json::is_same;
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-use crate::laws::{ALL, same};
+use crate::laws::ALL;
 use crate::model::{allows, sample};
 use crate::probes::{Probe, probes};
 
@@ -53,7 +54,7 @@ fn every_probe_keeps_every_valid_answer_and_says_what_it_lets_through() {
                     Err(error) => wrong.push(format!("{dialect:?} {name}: {error} in {sent}")),
                 }
                 let (back, problems) = lift(answer.clone(), &lowered);
-                if !same(&back, document) || !problems.is_empty() {
+                if !is_same(&back, document) || !problems.is_empty() {
                     wrong.push(format!(
                         "{dialect:?} {name}: {document} as {answer} comes back as {back} {problems:?}"
                     ));
@@ -61,7 +62,7 @@ fn every_probe_keeps_every_valid_answer_and_says_what_it_lets_through() {
             }
             for document in &invalid {
                 let is_allowed = lower_value(document, &lowered).is_some_and(|answer| {
-                    allows(sent, &answer) == Ok(true) && same(&lift(answer, &lowered).0, document)
+                    allows(sent, &answer) == Ok(true) && is_same(&lift(answer, &lowered).0, document)
                 });
                 if is_allowed && !is_looser(&lowered) {
                     wrong.push(format!(

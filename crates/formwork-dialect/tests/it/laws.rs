@@ -2,6 +2,7 @@
 
 use formwork_core::{Lift, LossKind, Lower as _, LowerRequest, Lowered, Tighten, lift};
 use formwork_dialect::{Native, lint, lower_value};
+use formwork_json::is_same;
 use formwork_testkit::{any_schema, instance, schema};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
@@ -39,20 +40,6 @@ fn is_looser(lowered: &Lowered) -> bool {
     lowered.losses.iter().any(|loss| loss.kind != LossKind::Tightened)
 }
 
-/// Deep equality of JSON values: `1` is `1.0`.
-pub(crate) fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => {
-            a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64()
-        }
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same(a, b)))
-        }
-        (a, b) => a == b,
-    }
-}
-
 /// Whether `part` is `whole` without some members of objects.
 fn is_part(part: &Value, whole: &Value) -> bool {
     match (part, whole) {
@@ -62,7 +49,7 @@ fn is_part(part: &Value, whole: &Value) -> bool {
         (Value::Object(a), Value::Object(b)) => {
             a.iter().all(|(name, a)| b.get(name).is_some_and(|b| is_part(a, b)))
         }
-        (a, b) => same(a, b),
+        (a, b) => is_same(a, b),
     }
 }
 
@@ -90,11 +77,11 @@ proptest! {
                     let (back, problems) = lift(answer.clone(), &lowered);
                     prop_assert!(problems.is_empty(), "{problems:?}");
                     if tighten == Tighten::None {
-                        prop_assert!(same(&back, &document), "{dialect:?}: {document} as {answer} comes back as {back} for {schema}");
+                        prop_assert!(is_same(&back, &document), "{dialect:?}: {document} as {answer} comes back as {back} for {schema}");
                     } else {
                         prop_assert!(is_part(&back, &document), "{dialect:?}: {document} as {answer} comes back as {back} for {schema}");
                         let was_closed = lowered.losses.iter().any(|loss| loss.kind == LossKind::Tightened);
-                        prop_assert!(was_closed || same(&back, &document), "{dialect:?}: {back} of {document}, and no loss says so");
+                        prop_assert!(was_closed || is_same(&back, &document), "{dialect:?}: {back} of {document}, and no loss says so");
                         let mut acts = lowered.losses.iter().filter(|loss| loss.kind == LossKind::Tightened);
                         let only_closed = acts.all(|loss| loss.keyword == "additionalProperties");
                         prop_assert!(only_closed, "{dialect:?}: {:?}", lowered.losses);
