@@ -1,4 +1,4 @@
-//! What a model answers: the contract's types.
+//! The types of an answer that keeps to the contract.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
@@ -24,7 +24,7 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StructuredAnswerLite {
-    /// What was asked.
+    /// The task that was asked for.
     pub task: Task,
     /// The answer.
     pub answer: TextAnswer,
@@ -38,7 +38,7 @@ pub struct StructuredAnswerLite {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StructuredAnswer<T> {
-    /// What was asked.
+    /// The task that was asked for.
     pub task: Task,
     /// The answer.
     pub answer: DataAnswer<T>,
@@ -48,7 +48,7 @@ pub struct StructuredAnswer<T> {
     pub debug: Source<V1_1>,
 }
 
-/// What was asked.
+/// The task that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
@@ -56,7 +56,7 @@ pub struct Task {
     /// The kind of task.
     #[serde(rename = "type")]
     pub kind: TaskKind,
-    /// What the user wants, in the model's words.
+    /// The user's wish, in the model's words.
     pub user_intent: String,
 }
 
@@ -124,9 +124,9 @@ pub struct Quality {
     /// How sure the model is, from 0.0 to 1.0.
     #[schemars(schema_with = "confidence")]
     pub confidence: f64,
-    /// What it took for granted.
+    /// The assumptions that it made.
     pub assumptions: Vec<String>,
-    /// What may be wrong with it.
+    /// The ways in which it may be wrong.
     pub risks: Vec<String>,
 }
 

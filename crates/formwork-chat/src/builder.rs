@@ -65,7 +65,8 @@ impl<A: AnswerContract> ChatBuilder<A> {
         }
     }
 
-    /// And asks this provider. The first one is asked first; the next ones where that one cannot be reached.
+    /// Adds a provider (default: none; one is needed). The first one is asked first; the next ones where that one cannot be
+    /// reached.
     ///
     /// Whatever else it can do, a provider with a JSON mode is asked in JSON mode, `{"type": "json_object"}`; the prompt
     /// alone comes after that. One without, as a model in this process, is asked in its own ways.
@@ -86,37 +87,38 @@ impl<A: AnswerContract> ChatBuilder<A> {
         self
     }
 
-    /// With another policy in all respects: attempts, course of the temperature, waits, the words of the correction.
+    /// Sets the policy in all respects (default: [`Policy::chat`]): attempts, course of the temperature, waits, the words
+    /// of the correction.
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// With this temperature; the client sends none of its own.
+    /// Sets the temperature (default: none is sent).
     pub fn with_temperature(mut self, temperature: f64) -> Self {
         self.policy = self.policy.with_temperature(Temperature::Steps(vec![temperature]));
         self
     }
 
-    /// With these waits after calls that failed; 2, 4 and 8 seconds otherwise, and never less than the server asks for.
+    /// Sets the waits after calls that failed (default: 2, 4 and 8 seconds), never less than the server asks for.
     pub fn with_backoff(mut self, backoff: Backoff) -> Self {
         self.policy = self.policy.with_backoff(backoff);
         self
     }
 
-    /// And says this in the system message, below the contract. The contract itself cannot be replaced.
+    /// Adds a text to the system message, below the contract (default: none). The contract itself cannot be replaced.
     pub fn with_system(mut self, addition: impl Into<String>) -> Self {
         self.additions.push(addition.into());
         self
     }
 
-    /// And offers this tool.
+    /// Adds a tool (default: none).
     pub fn with_tool(mut self, tool: ChatTool) -> Self {
         self.tools.push(tool);
         self
     }
 
-    /// With so many calls of tools for one question at most; 8 otherwise.
+    /// Limits the calls of tools for one question (default: 8).
     pub const fn with_max_tool_calls(mut self, calls: u32) -> Self {
         self.max_tool_calls = calls;
         self
@@ -129,56 +131,56 @@ impl<A: AnswerContract> ChatBuilder<A> {
         self
     }
 
-    /// With or without lines on standard error about attempts, failures and convergence. They change nothing.
+    /// Sets whether lines on standard error tell of attempts, failures and convergence (default: `false`). They change nothing.
     pub fn with_debug(self, debug: bool) -> Self {
         // Whoever reads standard error may be gone, and a debug line is no reason to panic.
         let log = |line: &str| _ = writeln!(io::stderr().lock(), "{line}");
         if debug { self.with_debug_log(log) } else { Self { debug: None, ..self } }
     }
 
-    /// With the same lines, given to this function.
+    /// Sets a function that is given the same lines (default: none).
     pub fn with_debug_log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.debug = Some(Arc::new(log));
         self
     }
 
-    /// With a limit on the time of each question, corrections, waits and tools included.
+    /// Limits the time of each question, corrections, waits and tools included (default: no limit).
     pub const fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// With at most so many calls within this time, over all questions and targets; further ones wait for their turn.
+    /// Limits the calls within this time, over all questions and targets (default: no limit); further ones wait for their turn.
     pub fn with_rate_limit(mut self, calls: usize, per: Duration) -> Self {
         self.rate = Some(Rate::new(calls, per));
         self
     }
 
-    /// With a limit on the tokens of each answer.
+    /// Limits the tokens of each answer (default: the target's own limit).
     pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
         self.max_tokens = Some(max_tokens);
         self
     }
 
-    /// With a seed, for providers that take one.
+    /// Sets a seed, for providers that take one (default: none).
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// With a limit on what each question may cost; with tools, each turn.
+    /// Limits what each question may cost, with tools each turn (default: no limit).
     pub const fn with_budget(mut self, budget: Cost) -> Self {
         self.budget = Some(budget);
         self
     }
 
-    /// With another clock; [`TokioClock`] otherwise.
+    /// Sets the clock (default: [`TokioClock`]).
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// And tells this observer about every turn.
+    /// Adds an observer that is told about every turn (default: none).
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self

@@ -51,7 +51,7 @@ pub(crate) struct Shared<A> {
     pub(crate) debug: Option<Arc<Debug>>,
 }
 
-/// With tools a turn may be a call of one.
+/// The kinds of extractors; one for tools also answers with calls.
 pub(crate) enum Asker<A> {
     Plain(Extractor<A>),
     Tools(Extractor<Turn<A>>, Toolbox),

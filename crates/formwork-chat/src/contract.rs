@@ -73,7 +73,7 @@ pub trait AnswerContract: sealed::Sealed + DeserializeOwned + JsonSchema + Send 
     /// Its version.
     const VERSION: &'static str;
 
-    /// What the model is told about it.
+    /// Returns the contract as the model is told it.
     fn told() -> String;
 
     /// An answer that keeps to it, and the question, if there is one for every payload. Without one, very small models copy

@@ -46,7 +46,7 @@ impl<A: AnswerContract> Conversation<A> {
         result
     }
 
-    /// What is remembered: questions and answers in turns.
+    /// Returns the questions and answers in turns that are remembered.
     pub fn history(&self) -> impl Iterator<Item = &Message> {
         self.turns.iter().flatten()
     }

@@ -1,4 +1,4 @@
-//! What asking comes to: data, whatever happens.
+//! The result of asking: data, whatever happens.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a question came to: an answer that keeps to the contract, or a structured failure. Never an exception.
+/// The result of a question: an answer that keeps to the contract, or a structured failure. Never an exception.
 ///
 /// In JSON it is `{"status": "answered", "answer": {…}, …}` or `{"status": "failed", "code": "INVALID_JSON", …}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,7 +30,7 @@ pub struct Reply<A> {
     pub tools: Vec<ToolUse>,
     /// Every call, in order; the last one's text is the answer as the model wrote it.
     pub calls: Vec<Attempt>,
-    /// What all calls together used up.
+    /// The tokens that all calls together used up.
     pub usage: Usage,
 }
 
@@ -41,7 +41,7 @@ pub struct ToolUse {
     pub name: String,
     /// The arguments, as the contract of the tool accepted them.
     pub arguments: Value,
-    /// What it gave back.
+    /// The result of the tool.
     pub result: Value,
 }
 
@@ -60,7 +60,7 @@ pub struct ChatFailure {
     pub tools: Vec<ToolUse>,
     /// Every call, in order.
     pub calls: Vec<Attempt>,
-    /// What all calls together used up.
+    /// The tokens that all calls together used up.
     pub usage: Usage,
 }
 
@@ -170,7 +170,7 @@ impl fmt::Display for ToolUse {
     }
 }
 
-/// What happened before a result, over all steps of a dialogue with tools.
+/// The calls before a result, over all steps of a dialogue with tools.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     pub(crate) calls: Vec<Attempt>,
@@ -248,7 +248,7 @@ fn code(error: &Error) -> ChatCode {
     }
 }
 
-/// What was wrong with the last answer that there was.
+/// Returns what was wrong with the last answer, if there was one.
 fn last_content(calls: &[Attempt]) -> Option<&Failure> {
     calls
         .iter()

@@ -92,7 +92,7 @@ impl ChatTool {
         &self.name
     }
 
-    /// What it does, in words for the model.
+    /// Returns its purpose, in words for the model.
     pub fn description(&self) -> &str {
         &self.description
     }

@@ -1,4 +1,4 @@
-//! What a model says when it has tools: its answer, or which tool it wants called.
+//! A turn of a model that has tools: its answer, or which tool it wants called.
 
 use std::sync::Arc;
 
@@ -136,7 +136,7 @@ fn rename(node: &mut Value, prefix: &str) {
     }
 }
 
-/// What the model is told of its tools, below the contract.
+/// Returns the model's instructions about its tools, below the contract.
 pub(crate) fn told(tools: &[ChatTool]) -> String {
     let mut words = "Before you answer you may call tools, one at a time. To call one, return in the place of the contract only \
                      {\"tool\": {\"name\": \"...\", \"arguments\": {...}}}; its result comes back, and then you go on. The tools:"

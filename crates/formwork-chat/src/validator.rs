@@ -18,11 +18,11 @@ pub(crate) struct Envelope {
     data: Data,
 }
 
-/// What stands in `answer.data`.
+/// The schema of `answer.data`.
 pub(crate) enum Data {
     /// Nothing may.
     None,
-    /// What this schema says.
+    /// The compiled schema that it keeps to.
     Compiled(Arc<Compiled>),
 }
 

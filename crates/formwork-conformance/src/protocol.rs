@@ -7,7 +7,7 @@ use crate::Reply;
 
 /// How servers of one kind talk, for a suite that plays the server.
 pub trait Protocol: Send + Sync + 'static {
-    /// What its trials are called, where a provider has several protocols; `wire` by default.
+    /// Returns the name of its trials, where a provider has several protocols; `wire` by default.
     fn name(&self) -> &'static str {
         "wire"
     }
@@ -28,20 +28,20 @@ pub trait Protocol: Send + Sync + 'static {
     /// How servers complain of a schema: statuses and words.
     fn schema_complaints(&self) -> Vec<(u16, &'static str)>;
 
-    /// What a request asks for.
+    /// Returns what a request asks for.
     fn asked(&self, request: &Request<Bytes>) -> Asked;
 }
 
-/// What a server says.
+/// The words of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
     /// The text of the answer; the words of a refusal.
     pub text: String,
-    /// What the model thought.
+    /// The model's thoughts.
     pub reasoning: String,
     /// Why it stopped.
     pub finish: Finish,
-    /// What it used up.
+    /// The tokens that it used up.
     pub usage: Usage,
 }
 
@@ -52,7 +52,7 @@ impl Said {
     }
 }
 
-/// What a request asks for, in no protocol's words.
+/// The contents of a request, in no protocol's words.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Asked {
     /// The schema that is to be enforced while decoding.

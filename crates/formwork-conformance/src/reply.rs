@@ -17,7 +17,7 @@ impl Reply {
         Self { status, headers, body: body.into().into(), chunk: usize::MAX }
     }
 
-    /// And another header.
+    /// Adds a header (default: none).
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));

@@ -11,7 +11,7 @@ use http::{Request, Response};
 
 use crate::Reply;
 
-/// What stands for a key; the transport takes it out of whatever it is asked to.
+/// The text in place of a key; the transport takes it out of whatever it is asked to.
 pub(crate) const KEY: &str = "sk-conformance-0123456789";
 
 /// A transport that gives one reply after another and keeps what it was asked.

@@ -18,7 +18,7 @@ impl Suite {
         Self::default()
     }
 
-    /// With the trials of a provider that speaks HTTP, against a server that this crate plays.
+    /// Adds the trials of a provider that speaks HTTP, against a server that this crate plays (default: none).
     #[must_use]
     pub fn protocol(mut self, protocol: impl Protocol) -> Self {
         let protocol: Arc<dyn Protocol> = Arc::new(protocol);
@@ -29,7 +29,7 @@ impl Suite {
         self
     }
 
-    /// With the trials of a provider by what it answers: always, or if `FORMWORK_LIVE` names it.
+    /// Adds the trials of a provider by its answers (default: none): always, or if `FORMWORK_LIVE` names it.
     #[must_use]
     pub fn live(mut self, live: Live) -> Self {
         if !live.is_wanted() {

@@ -57,8 +57,8 @@ impl Call {
     }
 
     /// Returns the most tokens that its prompt can come to, with the schema: a token has at least one byte. A picture counts
-    /// 6,000 tokens, which is more than the vendors' tables come to for the largest pictures that they take; a message counts 16
-    /// more for what stands around it.
+    /// 6,000 tokens, which is more than the vendors' tables come to for the largest pictures that they take; a message
+    /// counts 16 more for what stands around it.
     pub fn most_input_tokens(&self) -> u64 {
         const PICTURE: usize = 6_000;
         const AROUND: usize = 16;
@@ -115,7 +115,7 @@ pub enum Finish {
     Stopped,
 }
 
-/// What a call used up.
+/// The tokens that a call used up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Tokens of the prompt.
@@ -163,12 +163,12 @@ impl Usage {
 pub struct Completion {
     /// The text: in tool mode the arguments of the tool that carries the answer.
     pub text: String,
-    /// What the model thought, where the provider tells it apart.
+    /// The model's reasoning, where the provider tells it apart; empty otherwise.
     #[serde(default)]
     pub reasoning: String,
     /// Why it stopped.
     pub finish: Finish,
-    /// What it used up.
+    /// The tokens that it used up.
     pub usage: Usage,
     /// The byte of `text` from which on the provider closed the document without the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -196,14 +196,14 @@ impl Completion {
         }
     }
 
-    /// With another reason to stop.
+    /// Sets why the model stopped (default: [`Finish::Stop`]).
     #[must_use]
     pub const fn with_finish(mut self, finish: Finish) -> Self {
         self.finish = finish;
         self
     }
 
-    /// With what it used up.
+    /// Sets the tokens that it used up (default: none).
     #[must_use]
     pub const fn with_usage(mut self, usage: Usage) -> Self {
         self.usage = usage;
@@ -223,7 +223,7 @@ pub enum Delta {
     End {
         /// Why the model stopped.
         finish: Finish,
-        /// What it used up.
+        /// The tokens that it used up.
         usage: Usage,
         /// The byte of the answer's text from which on the provider closed the document without the model.
         closed_at: Option<usize>,

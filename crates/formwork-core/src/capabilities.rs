@@ -18,7 +18,7 @@ pub enum Enforcement {
     Schema,
 }
 
-/// What a provider promises. The conformance suite checks each promise on the wire.
+/// The promises of a provider. The conformance suite checks each of them on the wire.
 ///
 /// The default promises nothing; `with_*` adds promises, so that a new one does not break who implements providers.
 ///
@@ -61,61 +61,61 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// What enforces so much and promises nothing else.
+    /// Returns the capabilities of a provider that enforces so much and promises nothing else.
     pub fn new(enforcement: Enforcement) -> Self {
         Self { enforcement, ..Self::default() }
     }
 
-    /// And takes schemas in this dialect, after those that were named before.
+    /// Adds a dialect in which schemas are taken, after those that were named before (default: none).
     #[must_use]
     pub fn with_dialect(mut self, name: impl Into<String>) -> Self {
         self.dialects.push(name.into());
         self
     }
 
-    /// And takes a temperature.
+    /// Promises that a temperature is taken (default: it is left out of calls).
     #[must_use]
     pub const fn with_temperature(mut self) -> Self {
         self.temperature = true;
         self
     }
 
-    /// And takes top-p.
+    /// Promises that top-p is taken (default: it is left out of calls).
     #[must_use]
     pub const fn with_top_p(mut self) -> Self {
         self.top_p = true;
         self
     }
 
-    /// And takes a seed.
+    /// Promises that a seed is taken (default: it is left out of calls).
     #[must_use]
     pub const fn with_seed(mut self) -> Self {
         self.seed = true;
         self
     }
 
-    /// And takes system messages anywhere.
+    /// Promises that system messages may stand anywhere (default: only at the beginning).
     #[must_use]
     pub const fn with_late_system(mut self) -> Self {
         self.late_system = true;
         self
     }
 
-    /// And keeps to rules while decoding.
+    /// Promises that rules are kept while decoding (default: they are only checked afterwards).
     #[must_use]
     pub const fn with_rules(mut self) -> Self {
         self.rules = true;
         self
     }
 
-    /// And has a context of so many tokens.
+    /// Sets the size of the context in tokens (default: unknown).
     #[must_use]
     pub const fn with_context_tokens(mut self, tokens: u32) -> Self {
         self.context_tokens = Some(tokens);
         self
     }
 
-    /// And answers with at most so many tokens.
+    /// Sets the most tokens that an answer can have (default: unknown).
     #[must_use]
     pub const fn with_output_tokens(mut self, tokens: u32) -> Self {
         self.output_tokens = Some(tokens);

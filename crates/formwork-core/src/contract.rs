@@ -11,7 +11,7 @@ use crate::{
     Stage, Structure, Validator, Violation, root,
 };
 
-/// What an answer must satisfy: a JSON Schema, then the Rust type, then the checks.
+/// The conditions on an answer: a JSON Schema, then the Rust type, then the checks.
 ///
 /// The schema's own validator is given from outside (`formwork_schema::compile`), because the core has none.
 /// Each stage reports everything it finds; a check runs where nothing of what it reads is wrong already.
@@ -83,7 +83,7 @@ impl Contract {
         Self { schema, structure, decode: None, checks: Vec::new() }
     }
 
-    /// And the answer must deserialise as `T`. Integral numbers (`612.0`) deserialise as integers.
+    /// Requires that the answer deserialises as `T` (default: no type). Integral numbers (`612.0`) deserialise as integers.
     #[must_use]
     pub fn with_type<T: DeserializeOwned + Send + 'static>(mut self) -> Self {
         self.decode = Some(Arc::new(|value| {
@@ -93,19 +93,19 @@ impl Contract {
         self
     }
 
-    /// And keeps to a rule.
+    /// Adds a rule that the answer keeps to (default: none).
     #[must_use]
     pub fn with_rule(self, rule: Rule) -> Self {
         self.with(Kind::Rule(rule), Severity::Error)
     }
 
-    /// And passes a validator: a type of your own, or a closure `|value, cx, out|`.
+    /// Adds a validator that the answer passes: a type of your own, or a closure `|value, cx, out|` (default: none).
     #[must_use]
     pub fn with_check(self, check: impl Validator + 'static) -> Self {
         self.with(Kind::Custom(Arc::new(check)), Severity::Error)
     }
 
-    /// And passes a check of the decoded value. `path` is what the check is about; an `Err` says what was expected.
+    /// Adds a check of the decoded value (default: none). `path` is what the check is about; an `Err` says what was expected.
     ///
     /// It runs only on a contract [`with_type`](Self::with_type) of the same `T`.
     #[must_use]
@@ -257,7 +257,7 @@ impl fmt::Debug for Contract {
     }
 }
 
-/// What judging a value came to.
+/// The result of judging a value.
 pub struct Judgement {
     /// Everything that rejects the value, in the order of the stages.
     pub violations: Vec<Violation>,

@@ -12,7 +12,7 @@ use crate::{Attempt, LessonKind, Usage, Verdict, Violation, is_answered};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// What was asked for cannot be done as it is configured.
+    /// The configuration does not allow what was asked for.
     Config,
     /// The schema cannot be used.
     Schema,
@@ -85,7 +85,7 @@ impl Error {
         self.0.kind
     }
 
-    /// What happened, in one line, without the class.
+    /// Returns what happened, in one line, without the class.
     pub fn message(&self) -> &str {
         &self.0.message
     }
@@ -95,7 +95,7 @@ impl Error {
         &self.0.attempts
     }
 
-    /// What all calls together used up.
+    /// Returns the tokens that all calls together used up.
     pub fn usage(&self) -> Usage {
         self.0.attempts.iter().fold(Usage::default(), |sum, attempt| sum.plus(attempt.usage))
     }

@@ -26,7 +26,7 @@ pub enum FaultKind {
     SchemaRefused,
     /// The model or a feature does not exist there.
     Unsupported,
-    /// What came back is not the protocol.
+    /// The response is not the protocol.
     BadWire,
 }
 
@@ -90,21 +90,21 @@ impl Fault {
         Self { kind, message: message.into(), status: None, retry_after: None, request_id: None }
     }
 
-    /// With the HTTP status.
+    /// Sets the HTTP status (default: none).
     #[must_use]
     pub const fn with_status(mut self, status: u16) -> Self {
         self.status = Some(status);
         self
     }
 
-    /// With how long the server asked to wait.
+    /// Sets how long the server asked to wait (default: it did not).
     #[must_use]
     pub const fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;
         self
     }
 
-    /// With the server's identifier of the request.
+    /// Sets the server's identifier of the request (default: none).
     #[must_use]
     pub fn with_request_id(mut self, id: Option<String>) -> Self {
         self.request_id = id;

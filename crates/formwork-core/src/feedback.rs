@@ -14,7 +14,7 @@ use crate::{Message, Role, Violation};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feedback {
-    /// Who says it.
+    /// The role that says it.
     pub role: Role,
     /// Whether the answer itself is shown before, as the assistant's. Only ever the last one.
     pub keep_previous: bool,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Enforcement, Fault, Finish, Lesson, Sampling, Time, Usage, Violation};
 
-/// What something costs, or may cost.
+/// The cost of something, or the most that it may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// Tokens, of prompt and answer together. As a limit `u64::MAX` does not limit.
@@ -43,7 +43,7 @@ impl Cost {
     }
 }
 
-/// What a million tokens cost. In files it is US dollars (`0.15`), kept to the millionth.
+/// The price of a million tokens. In files it is US dollars (`0.15`), kept to the millionth.
 ///
 /// ```
 /// use formwork_core::Price;
@@ -91,7 +91,7 @@ mod dollars {
 }
 
 impl Price {
-    /// What so much use costs, rounded up.
+    /// Returns the cost of so much use, rounded up.
     pub fn of(self, usage: Usage) -> Cost {
         let micro = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
         let millionths = micro(usage.input_tokens, self.input) + micro(usage.output_tokens, self.output);
@@ -103,7 +103,7 @@ impl Price {
 }
 
 impl Usage {
-    /// What it costs where nobody knows the price: the tokens alone.
+    /// Returns the cost where nobody knows the price: the tokens alone.
     pub const fn unpriced(self) -> Cost {
         Cost { tokens: self.input_tokens.saturating_add(self.output_tokens), micro_usd: None }
     }
@@ -116,7 +116,7 @@ impl Usage {
 pub enum Failure {
     /// The text could not be read as JSON.
     NotJson {
-        /// What was wrong, as one violation of the rule `json`.
+        /// The error, as one violation of the rule `json`.
         violations: Vec<Violation>,
     },
     /// The document breaks the contract.
@@ -136,7 +136,7 @@ pub enum Failure {
     },
     /// The model declined, or a filter removed the answer.
     Refused {
-        /// What it said, capped.
+        /// The model's words, capped.
         reason: String,
     },
     /// The call brought no answer.
@@ -144,7 +144,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// What can be said about the content; empty for refusals and faults.
+    /// Returns the violations that can be named of the content; none for refusals and faults.
     pub fn violations(&self) -> &[Violation] {
         match self {
             Self::NotJson { violations }
@@ -208,7 +208,7 @@ pub struct Attempt {
     pub patched: Vec<JsonPath>,
     /// How tokens were to be chosen: what was sent.
     pub sampling: Sampling,
-    /// What the policy wanted to send and the target does not take.
+    /// The parameters that the policy wanted to send and the target does not take.
     pub skipped: Vec<String>,
     /// When it began.
     pub started: Time,
@@ -218,7 +218,7 @@ pub struct Attempt {
     pub text: String,
     /// Why the model stopped, if it answered.
     pub finish: Option<Finish>,
-    /// What was changed to read the text.
+    /// The changes that were made to read the text.
     pub edits: Vec<Edit>,
     /// The values of the document that are incomplete, because the limit of tokens ended the answer and the document was
     /// closed without the model; see [`Source::Closed`].
@@ -228,13 +228,13 @@ pub struct Attempt {
     /// [`Completion::restrained`](crate::Completion::restrained).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restrained: bool,
-    /// What it used up.
+    /// The tokens that it used up.
     pub usage: Usage,
-    /// What that cost.
+    /// The cost of those.
     pub cost: Cost,
     /// How it ended.
     pub verdict: Verdict,
-    /// What it taught about the target, if it did: that it refuses the schema, or ignores it. Seldom, therefore boxed.
+    /// The lesson about the target, if there was one: that it refuses the schema, or ignores it. Seldom, therefore boxed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lesson: Option<Box<Lesson>>,
 }
@@ -312,13 +312,13 @@ pub struct Outcome<T> {
     pub origin: Origin,
     /// How its parts came to be; the first entry is the whole document.
     pub provenance: Vec<Provenance>,
-    /// What soft checks found.
+    /// The findings of soft checks.
     pub warnings: Vec<Violation>,
     /// Every call, in order.
     pub attempts: Vec<Attempt>,
-    /// What all calls together used up.
+    /// The tokens that all calls together used up.
     pub usage: Usage,
-    /// What that cost.
+    /// The cost of those.
     pub cost: Cost,
 }
 

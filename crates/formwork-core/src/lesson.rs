@@ -3,7 +3,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a run learnt of a target: whether a way of asking it works.
+/// An observation that a run made of a target: whether a way of asking it works.
 ///
 /// It stands in the [`Attempt`](crate::Attempt) that taught it. Whoever keeps lessons gives the next run the rungs to
 /// start from; see [`Run::with_start_rungs`](crate::Run::with_start_rungs).
@@ -11,21 +11,21 @@ use serde::{Deserialize, Serialize};
 pub struct Lesson {
     /// Which of the plan's targets.
     pub target: usize,
-    /// That target's name.
+    /// The name of that target.
     pub name: String,
     /// The digest of the contract's schema; see [`Plan::schema_digest`](crate::Plan::schema_digest).
     pub schema: String,
     /// On which of the target's rungs it was asked, from 0.
     pub rung: usize,
-    /// That rung's dialect.
+    /// The dialect of that output mode.
     pub dialect: String,
-    /// What came of it.
+    /// The observation.
     pub kind: LessonKind,
     /// How that showed, capped and without values of the answer.
     pub reason: String,
 }
 
-/// What came of asking a target in one way.
+/// The outcome of asking a target in one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

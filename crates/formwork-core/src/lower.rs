@@ -9,7 +9,7 @@ use crate::{Enforcement, LiftOp};
 
 /// Writes a schema in the dialect that one kind of provider takes.
 ///
-/// What comes out is *sound*: some answer that the provider may give satisfies the original, and every answer it may
+/// The result is *sound*: some answer that the provider may give satisfies the original, and every answer it may
 /// give is mapped back by the lift operations to one that the original validator can judge. What got lost is said.
 pub trait Lower: Send + Sync + fmt::Debug {
     /// The dialect's name: `llguidance`, `openai`, `prompt`.
@@ -25,7 +25,7 @@ pub trait Lower: Send + Sync + fmt::Debug {
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused>;
 }
 
-/// What [`Lower::lower`] is asked.
+/// The question that [`Lower::lower`] answers.
 #[derive(Debug, Clone, Copy)]
 pub struct LowerRequest<'a> {
     /// The schema.
@@ -67,27 +67,27 @@ pub enum Tighten {
 /// A value that must be generated after others, because a rule computes what it may be from them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dependency {
-    /// What comes first.
+    /// The members that come first.
     pub first: Vec<JsonPath>,
-    /// What comes after all of that.
+    /// The member that comes after all of them.
     pub then: JsonPath,
 }
 
 /// A schema in a provider's dialect, with the way back and the receipt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lowered {
-    /// What is sent to be enforced; `None` if nothing is.
+    /// The schema that is sent to be enforced; `None` if nothing is.
     pub schema: Option<Value>,
     /// How the provider is asked to enforce it.
     pub enforcement: Enforcement,
-    /// What is written into the prompt; `None` where the provider shows the schema to the model itself.
+    /// The schema as it is written into the prompt; `None` where the provider shows the schema to the model itself.
     pub shown: Option<Shown>,
     /// How an answer is mapped back; see [`lift`](crate::lift). Data, so that a stored run can go on.
     pub lift: Vec<LiftOp>,
     /// The bounds that [`Tighten::Bounded`] added. A value that is full at one of them is not complete.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<AddedBound>,
-    /// What the dialect cannot say; the validator still checks it.
+    /// The keywords that the dialect cannot say; the validator still checks them.
     pub losses: Vec<Loss>,
 }
 
@@ -117,11 +117,11 @@ pub struct Loss {
     pub pointer: String,
     /// The keyword that is not enforced as it stands.
     pub keyword: String,
-    /// What happens to it.
+    /// The fate of that keyword.
     pub kind: LossKind,
 }
 
-/// What happens to a keyword that a dialect cannot say.
+/// The fate of a keyword that a dialect cannot say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LossKind {

@@ -2,7 +2,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Who speaks in a [`Message`].
+/// The speaker of a [`Message`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -42,14 +42,14 @@ pub enum Part {
         /// Its arguments.
         arguments: Value,
     },
-    /// What a tool returned.
+    /// The result of a tool.
     ToolResult {
         /// The identifier of the call it answers.
         id: String,
         /// The result as text.
         text: String,
     },
-    /// What the model thought before it answered; not part of the answer.
+    /// The model's thoughts before it answered; not part of the answer.
     Reasoning {
         /// The text.
         text: String,
@@ -66,9 +66,9 @@ pub enum Part {
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
+    /// The speaker.
     pub role: Role,
-    /// What is said, in order.
+    /// The parts of what is said, in order.
     pub parts: Vec<Part>,
 }
 
@@ -132,7 +132,7 @@ impl From<String> for Message {
 pub struct Tool {
     /// Its name: `[A-Za-z0-9_-]{1,64}` is safe with every provider.
     pub name: String,
-    /// What it does, for the model.
+    /// The purpose of the tool, for the model.
     pub description: String,
     /// The JSON Schema of its arguments.
     pub parameters: Value,

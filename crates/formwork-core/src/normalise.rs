@@ -85,7 +85,7 @@ struct Normaliser<'a> {
     old: bool,
     /// The name of the definition that stands for each pointer.
     names: BTreeMap<String, String>,
-    /// Those names, and for each name that was wanted the number to try next.
+    /// The names that are taken, and for each name that was wanted the number to try next.
     taken: HashMap<String, usize>,
     queue: Vec<(String, String)>,
 }

@@ -13,9 +13,8 @@ use crate::{
 /// Everything that a [`Run`](crate::Run) does not change: the contract, the policy, the targets and the limits.
 ///
 /// ```no_run
-/// # fn doc(contract: formwork_core::Contract, lower: std::sync::Arc<dyn formwork_core::Lower>) -> Result<(), formwork_core::Error> {
-/// use formwork_core::{Capabilities, Plan, Policy, Target};
-/// use std::time::Duration;
+/// # fn doc(contract: formwork_core::Contract, lower: std::sync::Arc<dyn formwork_core::Lower>) -> Result<(),
+/// formwork_core::Error> { use formwork_core::{Capabilities, Plan, Policy, Target}; use std::time::Duration;
 ///
 /// let target = Target::new("local", Capabilities::default()).with_rung(lower);
 /// let plan = Plan::new(contract, vec![target])
@@ -77,8 +76,8 @@ impl Target {
         }
     }
 
-    /// And a dialect to ask it in. The first one is used until the target refuses the schema, then the next; one that
-    /// proves to ignore the schema is asked in the next one that promises less.
+    /// Adds a dialect to ask it in (default: none). The first one is used until the target refuses the schema, then the
+    /// next; one that proves to ignore the schema is asked in the next one that promises less.
     #[must_use]
     pub fn with_rung(mut self, lower: Arc<dyn Lower>) -> Self {
         self.lowers.push(lower);
@@ -247,7 +246,7 @@ impl Plan {
 }
 
 impl PlanBuilder {
-    /// With another policy.
+    /// Sets the policy (default: [`Policy::default`](crate::Policy)).
     #[must_use]
     pub fn with_policy(mut self, policy: impl RetryPolicy + 'static) -> Self {
         self.plan.policy = Arc::new(policy);
@@ -261,21 +260,21 @@ impl PlanBuilder {
         self
     }
 
-    /// With other words around the schema.
+    /// Sets the words around the schema (default: [`Instruction::default`]).
     #[must_use]
     pub fn with_instruction(mut self, instruction: Instruction) -> Self {
         self.plan.instruction = instruction;
         self
     }
 
-    /// With a limit on the time from the first step to the end, waits included.
+    /// Limits the time from the first step to the end, waits included (default: no limit).
     #[must_use]
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {
         self.plan.deadline = Some(deadline);
         self
     }
 
-    /// With a limit on what all calls together may cost. The worst case of each call is reserved before it is made.
+    /// Limits what all calls together may cost (default: no limit). The worst case of each call is reserved before it is made.
     #[must_use]
     pub const fn with_budget(mut self, budget: Cost) -> Self {
         self.plan.budget = Some(budget);
@@ -290,7 +289,7 @@ impl PlanBuilder {
         self
     }
 
-    /// With a limit on the tokens of each answer.
+    /// Limits the tokens of each answer (default: the target's own limit).
     #[must_use]
     pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
         self.plan.max_tokens = Some(max_tokens);

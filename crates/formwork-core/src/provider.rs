@@ -31,10 +31,10 @@ use crate::{Answer, Call, Capabilities, Fault, Time};
 /// ```
 #[async_trait]
 pub trait Provider: Send + Sync + fmt::Debug {
-    /// What it is called in messages, traces and the ledger.
+    /// Returns its name in messages, traces and the ledger.
     fn name(&self) -> &str;
 
-    /// What it promises.
+    /// Returns its promises.
     fn capabilities(&self) -> &Capabilities;
 
     /// Makes one call.
@@ -57,16 +57,16 @@ pub type SharedProvider = Arc<dyn Provider>;
 
 /// Something that wraps every call of a provider and would make sense for any call: a time-out, a trace, a permit.
 ///
-/// What needs the schema, the dialogue or the budget belongs to the [`Run`](crate::Run) instead.
+/// A change that needs the schema, the dialogue or the budget belongs to the [`Run`](crate::Run) instead.
 pub trait Layer: Send + Sync + fmt::Debug {
     /// The same provider with this around it.
     fn wrap(&self, inner: SharedProvider) -> SharedProvider;
 }
 
-/// What a driver takes the time from. The core itself never asks.
+/// The source of a driver's time. The core itself never asks.
 #[async_trait]
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// What time it is.
+    /// Returns the present time.
     fn now(&self) -> Time;
 
     /// Waits until a moment, or returns at once if that has passed.

@@ -47,7 +47,7 @@ impl Report {
         }
     }
 
-    /// What was found, in the order in which it was found.
+    /// Returns the findings, in the order in which they were found.
     pub fn violations(&self) -> &[Violation] {
         &self.violations
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::Report;
 
-/// What a validator may look at beside the value.
+/// The data beside the value that a validator may look at.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     /// The text that the answer is about; empty if there is none.

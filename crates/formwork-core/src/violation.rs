@@ -56,9 +56,9 @@ pub struct Violation {
     pub path: JsonPath,
     /// The JSON Schema keyword, or the name of the check.
     pub rule: String,
-    /// What the contract asks for, in words: `string`, `at most 1000`.
+    /// The contract's demand, in words: `string`, `at most 1000`.
     pub expected: String,
-    /// What is there instead, capped: `number`, `1001`.
+    /// The value that is there instead, capped: `number`, `1001`.
     pub found: String,
     /// Which examination found it.
     pub stage: Stage,
@@ -75,14 +75,14 @@ impl Violation {
         Self { path, rule: rule.into(), expected, found, stage, severity: Severity::Error, span: None }
     }
 
-    /// With what the contract asks for.
+    /// Sets the contract's demand, in words (default: empty).
     #[must_use]
     pub fn with_expected(mut self, expected: impl Into<String>) -> Self {
         self.expected = expected.into();
         self
     }
 
-    /// With what is there instead. Long values are cut at [`MAX_FOUND`] characters.
+    /// Sets what is there instead (default: empty). Long values are cut at [`MAX_FOUND`] characters.
     #[must_use]
     pub fn with_found(mut self, found: impl Into<String>) -> Self {
         self.found = found.into();
@@ -92,7 +92,7 @@ impl Violation {
         self
     }
 
-    /// With the bytes of the answer that it is about.
+    /// Sets the bytes of the answer that it is about (default: none).
     #[must_use]
     pub fn with_span(mut self, span: Option<Span>) -> Self {
         self.span = span;
@@ -106,7 +106,7 @@ impl Violation {
         self
     }
 
-    /// What is wrong, without saying where: `expected string, found number`.
+    /// Returns what is wrong, without the place: `expected string, found number`.
     pub fn detail(&self) -> String {
         let (expected, found) = (cut(&self.expected, MAX_EXPECTED), cut(&self.found, MAX_FOUND));
         match (self.rule.as_str(), &*expected, &*found) {
@@ -131,7 +131,7 @@ impl Violation {
         self.sentence("")
     }
 
-    /// What is wrong, where, what was expected, and what was found.
+    /// Returns what is wrong, where, what was expected, and what was found.
     fn sentence(&self, found: &str) -> String {
         let (rule, expected) = (cut(&self.rule, MAX_NAME), cut(&self.expected, MAX_EXPECTED));
         let found = cut(found, MAX_FOUND);
@@ -221,7 +221,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What kind of fault breaking a rule is, in words.
+/// Returns the name of the fault of breaking a rule.
 fn title(rule: &str) -> &str {
     match rule {
         "type" => "Type mismatch",
@@ -269,10 +269,10 @@ struct Wire {
     pointer: String,
     /// The JSON Schema keyword, or the name of the check.
     rule: String,
-    /// What the contract asks for, in words.
+    /// The contract's demand, in words.
     #[serde(default)]
     expected: String,
-    /// What is there instead, capped.
+    /// The value that is there instead, capped.
     #[serde(default)]
     found: String,
     /// Which examination found it.

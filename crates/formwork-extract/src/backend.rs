@@ -53,7 +53,7 @@ impl Backend {
         self
     }
 
-    /// And a dialect to ask it in, instead of the default ones. The first one is used until the provider refuses the
+    /// Adds a dialect to ask it in, instead of the default ones. The first one is used until the provider refuses the
     /// schema, then the next; one that proves to ignore the schema is asked in the next one that promises less.
     #[must_use]
     pub fn with_rung(mut self, lower: Arc<dyn Lower>) -> Self {
@@ -61,15 +61,15 @@ impl Backend {
         self
     }
 
-    /// And these dialects instead of all others, the strictest first: for who decides how a model is asked, whatever
-    /// it would take. Without any, the default ones are used.
+    /// Sets the dialects, the strictest first, in place of all others (default: those that its capabilities name): for callers
+    /// who decide how a model is asked, whatever it would take.
     #[must_use]
     pub fn with_rungs(mut self, rungs: impl IntoIterator<Item = Arc<dyn Lower>>) -> Self {
         self.rungs = rungs.into_iter().collect();
         self
     }
 
-    /// With its provider wrapped in this layer.
+    /// Wraps its provider in this layer (default: none).
     #[must_use]
     pub fn with_layer(mut self, layer: &dyn Layer) -> Self {
         self.provider = layer.wrap(self.provider);
@@ -90,7 +90,7 @@ impl Backend {
         }
     }
 
-    /// And what its tokens cost.
+    /// Sets the price of its tokens (default: unknown, which excludes limits on money).
     #[must_use]
     pub const fn with_price(mut self, price: Price) -> Self {
         self.price = Some(price);
@@ -102,7 +102,7 @@ impl Backend {
         self.name.as_deref().unwrap_or(self.provider.name())
     }
 
-    /// What its provider promises.
+    /// Returns the promises of its provider.
     pub fn capabilities(&self) -> &Capabilities {
         self.provider.capabilities()
     }

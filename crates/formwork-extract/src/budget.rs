@@ -65,12 +65,12 @@ impl Budget {
         self.0.limit
     }
 
-    /// What was spent and is settled.
+    /// Returns what was spent and is settled.
     pub fn spent(&self) -> Cost {
         self.state().spent
     }
 
-    /// What may still be reserved.
+    /// Returns what may still be reserved.
     pub fn remaining(&self) -> Cost {
         let State { spent, reserved } = *self.state();
         let gone = spent.plus(reserved);

@@ -70,62 +70,63 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         }
     }
 
-    /// And asks this provider. The first one is asked first; the next ones when the policy goes on to them.
+    /// Adds a provider (default: none; one is needed). The first one is asked first; the next ones when the policy goes on
+    /// to them.
     pub fn with_target(mut self, backend: impl Into<Backend>) -> Self {
         self.backends.push(backend.into());
         self
     }
 
-    /// With another of the ready policies; [`Policy::default`] otherwise.
+    /// Sets one of the ready policies (default: [`Policy::default`]).
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// With a policy of your own. [`with_max_attempts`](Self::with_max_attempts) and
+    /// Sets a policy of your own (default: none). [`with_max_attempts`](Self::with_max_attempts) and
     /// [`with_temperature`](Self::with_temperature) are parts of the ready one and cannot be combined with it.
     pub fn with_retry_policy(mut self, policy: impl RetryPolicy + 'static) -> Self {
         self.custom = Some(Arc::new(policy));
         self
     }
 
-    /// With so many attempts over all targets, instead of the policy's number; at least 1.
+    /// Sets how many attempts there are over all targets, at least 1 (default: the policy's number).
     pub const fn with_max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = Some(attempts);
         self
     }
 
-    /// With this temperature in every attempt, instead of the policy's course.
+    /// Sets the temperature of every attempt (default: the policy's course).
     pub const fn with_temperature(mut self, temperature: f64) -> Self {
         self.temperature = Some(temperature);
         self
     }
 
-    /// With this seed for inputs that bring none.
+    /// Sets a seed for inputs that bring none (default: none, the provider chooses).
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// With a limit on the tokens of each answer.
+    /// Limits the tokens of each answer (default: the target's own limit).
     pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
         self.max_tokens = Some(max_tokens);
         self
     }
 
-    /// With a limit on the time of each extraction, waits included.
+    /// Limits the time of each extraction, waits included (default: no limit).
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
-    /// With a limit on what each extraction may cost.
+    /// Limits what each extraction may cost (default: no limit).
     pub const fn with_budget(mut self, budget: Cost) -> Self {
         self.budget = Some(budget);
         self
     }
 
-    /// With a budget that all extractions, and whoever else has a clone of it, share.
+    /// Sets a budget that all extractions, and every other holder of a clone, share (default: none).
     pub fn with_shared_budget(mut self, budget: Budget) -> Self {
         self.shared_budget = Some(budget);
         self
@@ -144,32 +145,32 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self
     }
 
-    /// With other words around the schema, for models that have to see it.
+    /// Sets the words around the schema, for models that have to see it (default: [`Instruction::default`]).
     pub fn with_instruction(mut self, instruction: Instruction) -> Self {
         self.instruction = Some(instruction);
         self
     }
 
-    /// With a system prompt: what is to be extracted, and how.
+    /// Sets the system prompt: what is to be extracted, and how (default: none).
     pub fn with_system(mut self, text: impl Into<String>) -> Self {
         self.system = Some(text.into());
         self
     }
 
-    /// And an example: a text, and the right answer to it, as the type itself or as JSON. It is shown to the model
-    /// before the input, and has to satisfy the contract itself.
+    /// Adds an example (default: none): a text, and the right answer to it, as the type itself or as JSON. It is shown to
+    /// the model before the input, and has to satisfy the contract itself.
     pub fn with_example(mut self, input: impl Into<String>, output: impl Serialize) -> Self {
         self.examples.push((input.into(), serde_json::to_value(output)));
         self
     }
 
-    /// With the caller's data, for checks of inputs that bring none.
+    /// Sets the caller's data, for checks of inputs that bring none (default: `null`).
     pub fn with_data(mut self, data: Value) -> Self {
         self.data = data;
         self
     }
 
-    /// And the answer keeps to a rule.
+    /// Adds a rule that the answer keeps to (default: none).
     pub fn with_rule(self, rule: Rule) -> Self {
         self.contract(|contract| Ok(contract.with_rule(rule)))
     }
@@ -179,14 +180,14 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         rules.into_iter().fold(self, Self::with_rule)
     }
 
-    /// And the answer passes a validator: a type of your own, or a closure
+    /// Adds a validator that the answer passes (default: none): a type of your own, or a closure
     /// `|value: &Value, cx: &Context<'_>, out: &mut Report|`.
     pub fn with_check(self, check: impl Validator + 'static) -> Self {
         self.contract(|contract| Ok(contract.with_check(check)))
     }
 
-    /// And the decoded answer passes a check called `name`. `path` is what it is about (`$.age`); an `Err` says what was
-    /// expected.
+    /// Adds a check called `name` that the decoded answer passes (default: none). `path` is what it is about (`$.age`); an
+    /// `Err` says what was expected.
     pub fn check(
         self,
         path: &str,
@@ -205,19 +206,19 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self.contract(|contract| Ok(contract.soft()))
     }
 
-    /// And the answer passes a validator that waits for something.
+    /// Adds a validator that waits for something (default: none).
     pub fn with_async_validator(mut self, validator: impl AsyncValidator + 'static) -> Self {
         self.validators.push(Arc::new(validator));
         self
     }
 
-    /// With a fallback, used when no model gave an acceptable answer.
+    /// Sets a fallback, used when no model gave an acceptable answer (default: none).
     pub fn with_fallback(mut self, fallback: impl Fallback + 'static) -> Self {
         self.fallback = Some(Arc::new(fallback));
         self
     }
 
-    /// With a fallback that does not wait.
+    /// Sets a fallback that does not wait (default: none).
     ///
     /// ```
     /// # #[derive(schemars::JsonSchema, serde::Deserialize)]
@@ -232,13 +233,13 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self.with_fallback(FallbackFn(fallback))
     }
 
-    /// And tells this observer about every extraction.
+    /// Adds an observer that is told about every extraction (default: none).
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
     }
 
-    /// With another clock; [`TokioClock`](crate::TokioClock) otherwise.
+    /// Sets the clock (default: [`TokioClock`](crate::TokioClock)).
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self

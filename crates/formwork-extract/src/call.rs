@@ -10,7 +10,7 @@ use futures_core::Stream;
 use crate::interrupt::{Interrupt, Interruption};
 use crate::observer::Audience;
 
-/// What came of one call.
+/// The outcome of one call.
 pub(crate) struct Heard {
     pub(crate) completion: Completion,
     /// Why it was stopped before its end, if it was and the document was not whole by then.

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// It is asked only about values that satisfy the contract otherwise. What it finds is treated like any other
 /// violation: the model is told and asked again. All of a run's validators are asked, in order, each time.
 ///
-/// What to do when the lookup itself fails is for the validator to decide: accept the value, or report a violation that
+/// The validator decides what happens when the lookup itself fails: it accepts the value, or reports a violation that
 /// says so. One that does not come back is given up at the run's deadline.
 ///
 /// ```
@@ -38,12 +38,12 @@ pub trait AsyncValidator: Send + Sync {
     async fn validate(&self, value: &Value, cx: &Context<'_>) -> Findings;
 }
 
-/// What an [`AsyncValidator`] found, and what asking has cost.
+/// The findings of an [`AsyncValidator`], and what asking has cost.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Findings {
     /// All that is wrong.
     pub violations: Vec<Violation>,
-    /// What asking has cost; it counts as spent by the run and by its budgets.
+    /// The cost of asking; it counts as spent by the run and by its budgets.
     pub spent: Cost,
 }
 
@@ -53,7 +53,7 @@ impl Findings {
         Self::default()
     }
 
-    /// With what asking has cost.
+    /// Sets the cost of asking (default: nothing).
     #[must_use]
     pub const fn with_spent(mut self, spent: Cost) -> Self {
         self.spent = spent;
@@ -88,11 +88,11 @@ pub trait Fallback: Send + Sync {
     async fn value(&self, situation: &Situation<'_>) -> Option<Value>;
 }
 
-/// What a [`Fallback`] may look at.
+/// The state that a [`Fallback`] may look at.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Situation<'a> {
-    /// What the run started from: the dialogue, the source text, the caller's data.
+    /// The start of the run: the dialogue, the source text, the caller's data.
     pub input: &'a Input,
     /// The last document that a model gave; `null` if there was none.
     pub draft: &'a Value,

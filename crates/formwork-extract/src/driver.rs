@@ -19,8 +19,8 @@ use crate::{Budget, CancellationToken, Memory, TokioClock, blocking, trace};
 
 /// Carries out the steps of [`Run`]s: makes the calls, waits, asks validators and the fallback.
 ///
-/// It decides nothing; the run does. What a run learns of a target it keeps in its [`Memory`] for the next. So [`drive`](Self::drive), [`drive_blocking`](Self::drive_blocking) and
-/// [`stream`](Self::stream) come to the same result.
+/// It decides nothing; the run does. What a run learns of a target it keeps in its [`Memory`] for the next. So
+/// [`drive`](Self::drive), [`drive_blocking`](Self::drive_blocking) and [`stream`](Self::stream) come to the same result.
 ///
 /// ```
 /// use formwork_core::{Inline, Plan, Provider, Run, Target};
@@ -66,42 +66,42 @@ impl Driver {
         }
     }
 
-    /// With another clock.
+    /// Sets the clock (default: [`TokioClock`](crate::TokioClock)).
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// And tells this observer what happens.
+    /// Adds an observer that is told what happens (default: none).
     #[must_use]
     pub fn with_observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observers.push(observer);
         self
     }
 
-    /// And asks this validator, where the plan [has consults](formwork_core::PlanBuilder::with_consults).
+    /// Adds a validator (default: none), where the plan [has consults](formwork_core::PlanBuilder::with_consults).
     #[must_use]
     pub fn with_validator(mut self, validator: Arc<dyn AsyncValidator>) -> Self {
         self.validators.push(validator);
         self
     }
 
-    /// With this fallback, where the plan [has one](formwork_core::PlanBuilder::with_fallback).
+    /// Sets the fallback (default: none), where the plan [has one](formwork_core::PlanBuilder::with_fallback).
     #[must_use]
     pub fn with_fallback(mut self, fallback: Arc<dyn Fallback>) -> Self {
         self.fallback = Some(fallback);
         self
     }
 
-    /// With a budget that other runs share.
+    /// Sets a budget that other runs share (default: none).
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budget = Some(budget);
         self
     }
 
-    /// With a memory that other drivers share, instead of one of its own.
+    /// Sets a memory that other drivers share (default: one of its own).
     #[must_use]
     pub fn with_memory(mut self, memory: Memory) -> Self {
         self.memory = memory;
@@ -111,8 +111,8 @@ impl Driver {
     /// Drives a run to its end. Dropping the future drops the open call at once.
     ///
     /// # Errors
-    /// What the run ends with; [`ErrorKind::Config`] if there are fewer providers than targets, or the run was started
-    /// with another plan.
+    /// The error that the run ends with; [`ErrorKind::Config`] if there are fewer providers than targets, or the run was
+    /// started with another plan.
     pub async fn drive(
         &self,
         plan: &Plan,

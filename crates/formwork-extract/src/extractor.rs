@@ -93,7 +93,7 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
         Self { shared: Arc::new(Shared { plan, driver, system, examples, data, seed }), of: PhantomData }
     }
 
-    /// What is asked, of whom, and how often.
+    /// Returns the plan: what is asked, of which targets, and how often.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.shared.plan
     }
@@ -206,13 +206,13 @@ pub struct Extraction<T> {
 }
 
 impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
-    /// With a handle that ends it from outside.
+    /// Sets a handle that ends it from outside (default: none).
     pub fn with_cancel(mut self, token: CancellationToken) -> Self {
         self.cancel = token;
         self
     }
 
-    /// And tells this observer what happens.
+    /// Adds an observer that is told what happens (default: none).
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
         self.driver = self.driver.with_observer(Arc::new(observer));
         self

@@ -116,13 +116,13 @@ pub struct Started<'a> {
     pub attempt: u32,
     /// The target's name.
     pub target: &'a str,
-    /// What is asked for.
+    /// The part of the document that is asked for.
     pub ask: &'a Ask,
     /// The call.
     pub call: &'a Call,
 }
 
-/// What is asked after an answer that was not accepted, or a call that failed.
+/// The next question after an answer that was not accepted, or a call that failed.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Next<'a> {
@@ -130,7 +130,7 @@ pub struct Next<'a> {
     pub attempt: u32,
     /// The target's name.
     pub target: &'a str,
-    /// What is asked for.
+    /// The part of the document that is asked for.
     pub ask: &'a Ask,
     /// How long the run waits before.
     pub wait: Duration,

@@ -21,7 +21,7 @@ pub(crate) fn span(plan: &Plan) -> Span {
     )
 }
 
-/// What came of the run. A run whose future is dropped leaves a span without it.
+/// Writes the outcome of the run. A run whose future is dropped leaves a span without it.
 pub(crate) fn record(span: &Span, result: &Result<Outcome<Value>, Error>) {
     if span.is_disabled() {
         return;

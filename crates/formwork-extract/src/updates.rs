@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::observer::{Next, Observer, RunId, Started};
 use crate::partials::Partials;
 
-/// What happens in a run, as a stream tells it.
+/// An event of a run, as a stream tells it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 #[expect(clippy::large_enum_variant, reason = "one at a time is under way")]
@@ -24,7 +24,7 @@ pub enum Update<T> {
         attempt: u32,
         /// The target's name.
         target: String,
-        /// What is asked for.
+        /// The part of the document that is asked for.
         ask: Ask,
     },
     /// More text of the open call's answer: the model's own, before it is read.
@@ -43,7 +43,7 @@ pub enum Update<T> {
         attempt: u32,
         /// The target's name.
         target: String,
-        /// What is asked for.
+        /// The part of the document that is asked for.
         ask: Ask,
         /// How long the run waits before.
         wait: Duration,
@@ -52,9 +52,9 @@ pub enum Update<T> {
     Consulting(Consult),
     /// They have answered.
     Consulted {
-        /// Who.
+        /// The validators or the fallback.
         who: Consult,
-        /// What the validators found.
+        /// The violations that the validators found.
         violations: Vec<Violation>,
     },
     /// An answer was accepted. The last update.
@@ -95,7 +95,7 @@ impl<T: Send> Updates<T> {
     /// Reads to the end and gives what came of it.
     ///
     /// # Errors
-    /// What the run ends with; [`ErrorKind::Cancelled`] if the last update was read before.
+    /// The error that the run ends with; [`ErrorKind::Cancelled`] if the last update was read before.
     pub async fn outcome(mut self) -> Result<Outcome<T>, Error> {
         while let Some(update) = self.next().await {
             if let Update::Done(outcome) = update? {

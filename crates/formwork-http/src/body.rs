@@ -64,7 +64,7 @@ impl Incoming {
         Fault::new(FaultKind::Timeout, message)
     }
 
-    /// What a chunk, or the end of them, means.
+    /// Returns the meaning of a chunk, or of the end of them.
     fn take(&mut self, chunk: Option<reqwest::Result<Bytes>>) -> Option<Result<Bytes, Fault>> {
         let chunk = match chunk? {
             Ok(chunk) => chunk,

@@ -97,7 +97,7 @@ impl HttpTransport {
         Err(Fault::new(FaultKind::BadWire, message))
     }
 
-    /// What a status that is no success means.
+    /// Returns the fault that a status means which is no success.
     async fn refused(&self, mut response: reqwest::Response, from: Arc<str>) -> Fault {
         let (mut head, ()) = http::Response::new(()).into_parts();
         (head.status, head.headers) = (response.status(), std::mem::take(response.headers_mut()));

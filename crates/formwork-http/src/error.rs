@@ -1,4 +1,4 @@
-/// What is wrong with the configuration of a transport. No message holds a key or a password.
+/// An error in the configuration of a transport. No message holds a key or a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -8,7 +8,7 @@ pub enum ConfigError {
          #fragment, such as http://localhost:11434 or https://api.openai.com/v1"
     )]
     BaseUrl {
-        /// What was given, in quotation marks; what may hold a password is left out.
+        /// The value that was given, in quotation marks, without what may hold a password.
         shown: String,
     },
     /// The variable that has to hold a key is not there.
@@ -22,7 +22,7 @@ pub enum ConfigError {
     BadKey {
         /// Where it came from: ``the environment variable `OPENAI_API_KEY` ``.
         source_name: String,
-        /// What is wrong with it.
+        /// The reason.
         problem: &'static str,
     },
     /// Not a header (RFC 9110, section 5).
@@ -30,7 +30,7 @@ pub enum ConfigError {
     Header {
         /// Its name.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         problem: &'static str,
     },
     /// Not a certificate.

@@ -1,4 +1,4 @@
-//! What prevented a response, in words that say where to look.
+//! The reasons why there was no response, in words that say where to look.
 
 use std::error::Error;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use formwork_core::{Fault, FaultKind};
 use rustls::{CertificateError, Error as Tls};
 
-/// What prevented the head of a response from `host`, which is `host:port`.
+/// Returns the reason why there is no head of a response from `host`, which is `host:port`.
 pub(crate) fn before_head(error: &reqwest::Error, host: &str) -> Fault {
     let why = leaf(error);
     if let Some(tls) = find::<Tls>(error) {
@@ -48,8 +48,8 @@ pub(crate) fn before_head(error: &reqwest::Error, host: &str) -> Fault {
     formwork_wire::closed_early(&format!("{host}: {why}"))
 }
 
-/// What broke off a body after so many bytes. A connection that ends too early may hold the next time; bytes that are
-/// wrong will be wrong again.
+/// Returns the reason why a body broke off after so many bytes. A connection that ends too early may hold the next time;
+/// bytes that are wrong will be wrong again.
 pub(crate) fn within_body(error: &reqwest::Error, host: &str, seen: usize) -> Fault {
     let why = leaf(error);
     let invalid =
@@ -62,7 +62,7 @@ pub(crate) fn within_body(error: &reqwest::Error, host: &str, seen: usize) -> Fa
     Fault::new(FaultKind::Unreachable, message)
 }
 
-/// What TLS says of the server. A connection that merely ends is no error of TLS.
+/// Returns the error of TLS about the server. A connection that merely ends is none.
 ///
 /// Not [`FaultKind::Unreachable`], although there is no connection: waiting does not make a certificate valid.
 fn no_tls(error: &Tls, host: &str) -> Fault {

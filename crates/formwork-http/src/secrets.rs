@@ -1,6 +1,6 @@
 use secrecy::{ExposeSecret, SecretString};
 
-/// What stands where a secret was.
+/// The text in the place of a secret.
 const REDACTED: &str = "[redacted]";
 
 /// The least part of a secret that is recognised, in bytes: less would find itself in ordinary words.

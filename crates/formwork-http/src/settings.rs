@@ -7,11 +7,11 @@ use rustls::pki_types::CertificateDer;
 use crate::base::Base;
 use crate::secrets::Secrets;
 
-/// What a transport was told.
+/// The settings of a transport.
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) base: Base,
-    /// Those that only this transport knows, the key's among them.
+    /// The headers that only this transport knows, the key's among them.
     pub(crate) headers: HeaderMap<HeaderValue>,
     pub(crate) secrets: Secrets,
     pub(crate) connect: Duration,

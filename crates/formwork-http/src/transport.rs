@@ -44,7 +44,7 @@ impl HttpTransport {
         Ok(Self { settings: Arc::new(Settings::new(Base::new(base_url)?)), clients: Arc::default() })
     }
 
-    /// With a key, which is sent with every request and shown nowhere.
+    /// Sets the key (default: none), which is sent with every request and shown nowhere.
     ///
     /// # Errors
     /// [`ConfigError::Header`], if `auth` names no header.
@@ -52,7 +52,7 @@ impl HttpTransport {
         self.with_secret(auth.header, &format!("{}{}", auth.prefix, key.expose()), &key)
     }
 
-    /// With a header that is sent with every request, in place of one that the protocol sends.
+    /// Adds a header that is sent with every request, in place of one that the protocol sends (default: none).
     ///
     /// # Errors
     /// [`ConfigError::Header`], if name or value are not of a header (RFC 9110, section 5).
@@ -78,7 +78,7 @@ impl HttpTransport {
         }))
     }
 
-    /// With so long for a connection, TLS and looking up the name included. 10 seconds by default.
+    /// Limits the time for a connection, TLS and looking up the name included (default: 10 seconds).
     #[must_use]
     pub fn with_connect_timeout(self, timeout: Duration) -> Self {
         self.set_up(|settings| settings.connect = timeout)
@@ -99,7 +99,7 @@ impl HttpTransport {
         self.set(|settings| settings.idle = Some(timeout))
     }
 
-    /// With bodies of at most so many bytes, counted after unpacking. 64 MiB by default.
+    /// Limits the bytes of a body, counted after unpacking (default: 64 MiB).
     #[must_use]
     pub fn with_max_body_bytes(self, most: usize) -> Self {
         self.set(|settings| settings.most = most)
@@ -244,7 +244,7 @@ impl fmt::Debug for HttpTransport {
     }
 }
 
-/// What sends, made for the first request: reading the system's certificates takes milliseconds.
+/// The clients, made for the first request: reading the system's certificates takes milliseconds.
 #[derive(Default)]
 struct Clients {
     /// For servers on this machine that are spoken to without TLS.

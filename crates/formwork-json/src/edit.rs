@@ -11,11 +11,11 @@ use crate::Span;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Edit {
-    /// What was wrong.
+    /// The kind of difference.
     pub kind: EditKind,
     /// The bytes of the original text that were replaced; empty where something was only added.
     pub span: Span,
-    /// What was read in their place.
+    /// The text that was read in their place.
     #[serde(default)]
     pub with: String,
 }
@@ -51,7 +51,7 @@ macro_rules! edit_kinds {
                 match self { $(Self::$name => Level::$level,)* }
             }
 
-            /// What was found, in words.
+            /// Returns its name in words.
             const fn words(self) -> &'static str {
                 match self { $(Self::$name => $word,)* }
             }

@@ -14,7 +14,7 @@ pub(crate) struct Found {
     pub(crate) fenced: bool,
 }
 
-/// What a whole text holds.
+/// The contents of a whole text.
 pub(crate) struct Findings {
     pub(crate) found: Vec<Found>,
     /// Parts that are no JSON and no prose: fences, reasoning, byte order mark.
@@ -25,7 +25,7 @@ pub(crate) struct Findings {
     pub(crate) unfinished_reasoning: bool,
 }
 
-/// What opens a reasoning block and what closes it, as models write them.
+/// The marks that open a reasoning block and that close it, as models write them.
 pub(crate) const REASONING: &[(&str, &str)] = &[
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -83,7 +83,7 @@ struct Scan<'t> {
 
 /// A fence that is open.
 struct Fence {
-    /// What closes it.
+    /// The mark that closes it.
     marker: &'static str,
     /// Where the next marker stands, the end of the text if there is none; looked for only when it is needed.
     end: Option<usize>,

@@ -64,7 +64,7 @@ pub(crate) fn duplicate_keys(text: &str) -> Vec<(Span, String)> {
     visitor.found
 }
 
-/// What [`walk`] meets on its way, outermost first.
+/// A visitor of the values that [`walk`] meets on its way, outermost first.
 trait Walker {
     fn key(&mut self, _span: Span, _name: &str) {}
     fn index(&mut self, _index: usize) {}

@@ -119,7 +119,7 @@ impl JsonPath {
     /// Writes what [`Display`](fmt::Display) writes, without the way through a formatter.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn write_to(&self, out: &mut impl fmt::Write) -> fmt::Result {
         out.write_char('$')?;
         self.0.iter().try_for_each(|segment| write_segment(segment, out))

@@ -19,12 +19,12 @@ pub struct Candidate {
     pub span: Span,
     /// Every difference between these bytes and the value, in the order of the text; empty if they are JSON.
     pub edits: Vec<Edit>,
-    /// What the text holds outside of documents, and the documents, in the order of the text. All candidates share it.
+    /// The edits outside of documents, and the documents, in the order of the text. All candidates share them.
     outside: Arc<[Edit]>,
 }
 
 impl Candidate {
-    /// What was skipped around the value: prose, fences, reasoning, and the other documents of the text.
+    /// Returns what was skipped around the value: prose, fences, reasoning, and the other documents of the text.
     pub fn around(&self) -> impl Iterator<Item = &Edit> {
         self.outside.iter().filter(|edit| !self.span.contains(edit.span))
     }
@@ -101,7 +101,7 @@ pub enum ReadError {
     Syntax {
         /// Byte offset.
         at: usize,
-        /// What was expected there.
+        /// The document's part that was expected there.
         message: String,
     },
     /// Arrays and objects are nested deeper than the limit.
@@ -341,7 +341,7 @@ mod tests {
 
     const LEVELS: [Level; 2] = [Level::Clean, Level::Lenient];
 
-    /// What came of a text, and the bytes that were looked at for it.
+    /// Returns the reading of a text, and the bytes that were looked at for it.
     fn counted(text: &str, level: Level) -> (Result<Reading, ReadError>, usize) {
         let work = Work::for_len(text.len());
         (tolerant_with(text, level, &work), work.looked())

@@ -1,4 +1,4 @@
-//! What wraps every call of a provider, and would make sense for any call.
+//! Layers around every call of a provider, which would make sense for any call.
 //!
 //! Retries, waits between them, budgets and fallbacks are not here: they need the schema, the dialogue or the deadline,
 //! and belong to the [`Run`](formwork_core::Run).

@@ -93,7 +93,7 @@ impl Provider for Timed {
     }
 }
 
-/// What is waited for: the limit that comes first, and what it is about.
+/// Returns the limit that comes first, and what it is about.
 fn sooner(
     total: Option<Instant>,
     other: Option<Instant>,

@@ -12,7 +12,7 @@ use crate::timing::Timer;
 use crate::vocabulary::Vocabulary;
 use crate::{LocalError, Restraint};
 
-/// What is kept of a prompt between calls are whole blocks of so many tokens.
+/// The number of tokens in a block; whole blocks of a prompt are kept between calls.
 ///
 /// Kernels for one row and for several may round differently. A block is always read as several rows, by itself or among
 /// others, so that what is kept is exactly what would be computed again, and an answer does not depend on the calls before it.
@@ -36,7 +36,7 @@ pub(crate) struct Engine {
     timer: Timer,
 }
 
-/// Who hears an answer.
+/// The listener to an answer.
 pub(crate) trait Listener {
     /// Takes text.
     fn text(&mut self, text: String);
@@ -88,7 +88,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// What the model calls itself.
+    /// Returns the name that the model gives itself.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -98,7 +98,7 @@ impl Engine {
         self.cache.capacity()
     }
 
-    /// What tells where the time goes.
+    /// Returns the timer that tells where the time goes.
     pub(crate) fn timer(&self) -> Timer {
         self.timer.clone()
     }

@@ -9,7 +9,7 @@ pub enum LocalError {
     Model {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// There are no weights and no way to get them.
@@ -17,7 +17,7 @@ pub enum LocalError {
     Weights {
         /// The model that was asked for.
         model: String,
-        /// What was tried, and the command that helps.
+        /// The sources that were tried, and the command that helps.
         reason: String,
     },
     /// A file or folder could not be read or written.
@@ -25,7 +25,7 @@ pub enum LocalError {
     File {
         /// The file or folder.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's words.
         reason: String,
     },
     /// The thread that runs the model could not be started, or died.
@@ -65,7 +65,7 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
-/// What a panic said, as far as it was text.
+/// Returns the words of a panic, as far as it was text.
 pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));

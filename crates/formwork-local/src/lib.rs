@@ -10,7 +10,7 @@
 //! To embed it alone, depend on this crate and on `formwork-core`, and see `examples/embed-local.rs`: one call to
 //! [`Local::open`], one [`Call`](formwork_core::Call), one answer.
 //!
-//! What an answer may be is enforced token by token (with `llguidance`), and there is always a way left to complete the
+//! The schema is enforced token by token (with `llguidance`), and there is always a way left to complete the
 //! document in the tokens that remain, so that no answer to a schema is ever cut off.
 //!
 //! All that it brings is Rust, most of it through candle; docs/ARCHITECTURE.md says how many crates that is.

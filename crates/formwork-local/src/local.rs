@@ -77,7 +77,7 @@ impl Local {
         Ok(Self { jobs, facts, capabilities })
     }
 
-    /// What the model calls itself.
+    /// Returns the name that the model gives itself.
     pub fn model(&self) -> &str {
         &self.facts.model
     }

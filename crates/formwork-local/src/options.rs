@@ -46,7 +46,7 @@ impl Restraint {
     }
 }
 
-/// What to open and how.
+/// The choice of a model, and how it is opened.
 ///
 /// ```
 /// use formwork_local::LocalOptions;

@@ -8,7 +8,7 @@ use crate::error::one_line;
 use crate::model::Gguf;
 use crate::vocabulary::{Vocabulary, Written};
 
-/// What ChatML models of a time before templates in files are trained on.
+/// The template that ChatML models of a time before templates in files are trained on.
 const CHATML: &str = "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
 /// Private-use characters that stand for the text of a message while the template runs.
@@ -69,7 +69,7 @@ impl Template {
     /// The tokens of a dialogue, up to where the model's answer begins.
     ///
     /// # Errors
-    /// What is wrong with the messages, for people.
+    /// The reason why the messages cannot be written, for people.
     pub(crate) fn encode(&self, messages: &[Message], vocabulary: &Vocabulary) -> Result<Vec<u32>, String> {
         let contents = messages.iter().map(content).collect::<Result<Vec<_>, _>>()?;
         let mut tokens = Vec::new();
@@ -131,7 +131,7 @@ impl Template {
 #[derive(Debug, PartialEq, Eq)]
 enum Piece {
     Template(String),
-    /// What this message says.
+    /// The contents of this message.
     Content(usize),
 }
 
@@ -164,7 +164,7 @@ const fn role(role: Role) -> &'static str {
     }
 }
 
-/// What a message says, if that is all text.
+/// Returns the contents of a message, if that is all text.
 fn content(message: &Message) -> Result<String, String> {
     if message.role == Role::Tool {
         return Err("a local model takes no tool messages".to_owned());

@@ -21,7 +21,7 @@ pub struct Timing {
     pub choosing: Duration,
 }
 
-/// What one look of the model cost, and what was done with it.
+/// The time of one look of the model, and of what was done with it.
 ///
 /// A call that is made again takes the same steps, so the medians of each step over some calls say what it costs on a
 /// machine that is busy, where sums do not.
@@ -30,7 +30,7 @@ pub struct Timing {
 pub struct Step {
     /// Looking at the tokens of the step before; zero for the first look, which also reads the end of the prompt.
     pub decode: Duration,
-    /// What followed it: see [`Timing::choosing`].
+    /// The time of what followed it: see [`Timing::choosing`].
     pub choosing: Duration,
 }
 

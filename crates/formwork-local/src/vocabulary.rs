@@ -198,7 +198,7 @@ fn words(texts: &[String], kinds: &[Kind]) -> Vec<Vec<u8>> {
     texts.iter().zip(kinds).map(word).collect()
 }
 
-/// What bounds the number of tokens from below.
+/// The lengths that bound the number of tokens from below.
 struct Lengths {
     /// The bytes of the longest token.
     longest: usize,

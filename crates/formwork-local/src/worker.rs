@@ -19,7 +19,7 @@ pub(crate) struct Job {
     pub(crate) sink: Sink,
 }
 
-/// What is known of a model that has been loaded.
+/// The facts of a model that has been loaded.
 #[derive(Debug, Clone)]
 pub(crate) struct Facts {
     pub(crate) model: String,

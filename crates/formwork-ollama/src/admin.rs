@@ -34,7 +34,7 @@ pub struct Model {
     pub modified_at: String,
 }
 
-/// What a server knows of a model.
+/// A server's facts about a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct ModelDetails {
@@ -44,7 +44,7 @@ pub struct ModelDetails {
     pub template: String,
     /// Its default options, one a line.
     pub parameters: String,
-    /// What it can do: `completion`, `tools`, `thinking`, `vision`, …
+    /// The model's abilities: `completion`, `tools`, `thinking`, `vision`, …
     pub capabilities: Vec<String>,
     /// Its architecture: `llama`.
     pub architecture: Option<String>,
@@ -56,7 +56,7 @@ pub struct ModelDetails {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct PullProgress {
-    /// What is being done: `pulling manifest`, `verifying sha256 digest`, `success`.
+    /// The step that is being done: `pulling manifest`, `verifying sha256 digest`, `success`.
     pub status: String,
     /// The layer's digest.
     #[serde(default)]

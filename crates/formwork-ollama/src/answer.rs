@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{fault, pattern};
 
-/// What has to be known of a call to read what comes back.
+/// The facts of a call that its answer is read by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) model: String,
@@ -44,7 +44,7 @@ impl Asked {
     }
 }
 
-/// What reads a successful response: lines, or one document where no stream was asked for.
+/// Returns the decoder of a successful response: lines, or one document where no stream was asked for.
 pub(crate) fn decoder(asked: Asked, stream: bool, head: &Parts) -> Box<dyn Decoder> {
     let lines = Lines::new(asked);
     let is_lines = media_type(head).is_some_and(|media| media.eq_ignore_ascii_case("application/x-ndjson"));
@@ -118,7 +118,7 @@ impl Lines {
         })
     }
 
-    /// What it cost: as counted, else estimated. Ollama leaves out a count of zero, and with a schema it counts only the
+    /// Returns the tokens: as counted, else estimated. Ollama leaves out a count of zero, and with a schema it counts only the
     /// second of two runs, the one that does not think.
     fn usage(&self, line: &Line) -> Usage {
         let count = |count: &Option<Value>| count.as_ref().and_then(Value::as_u64);

@@ -1,4 +1,4 @@
-//! What a configuration file says of an Ollama.
+//! The section of a configuration file about an Ollama.
 
 use std::collections::BTreeMap;
 

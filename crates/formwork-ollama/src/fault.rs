@@ -1,4 +1,4 @@
-//! What Ollama's errors mean.
+//! The meaning of Ollama's errors.
 
 use formwork_core::{Fault, FaultKind, Time};
 use formwork_wire::http::response::Parts;

@@ -37,7 +37,7 @@
 //! ```
 //!
 //! # What Ollama does, measured
-//! With 0.17.4 and SmolLM2-135M on 2026-11-21. It shapes what this crate does:
+//! 0.17.4 and SmolLM2-135M were tried on 2026-11-21. This shapes what the crate does:
 //! - A prompt that is longer than `num_ctx` is cut without a word. So `truncate: false` is always sent, which makes that
 //!   an error, and a `num_ctx` that holds prompt and answer; see [`Ollama::with_num_ctx`].
 //! - An answer that reaches the end of the context goes on without its beginning. So `shift: false` is always sent, which

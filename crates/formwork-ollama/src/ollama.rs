@@ -65,7 +65,7 @@ impl Ollama {
         self
     }
 
-    /// With a context of so many tokens, for prompt and answer together.
+    /// Sets the size of the context in tokens, for prompt and answer together (default: what each call needs).
     ///
     /// Without it each call asks for what it needs: an upper bound of the prompt's tokens plus those of the answer (2048
     /// where nothing bounds it), rounded up to a power of two from 4096 on. Ollama loads a model anew whenever this
@@ -95,7 +95,7 @@ impl Ollama {
     /// Nothing is sent without it, and then a model that can think does. Anything but `false` is refused with status 400
     /// for one that cannot.
     ///
-    /// With a schema the chat API runs a model that thinks twice: unconstrained until it begins to answer, then again
+    /// Where a schema is sent, the chat API runs a model that thinks twice: unconstrained until it begins to answer, then again
     /// with the schema. If it does not think after all, the unconstrained answer is taken. `false` avoids both where
     /// the chat template has a place for thoughts; but a model with a parser of its own in Ollama is then never
     /// constrained (read in the source of 0.17.4). No setting is right for all, so [`examine`](Self::examine) tries
@@ -106,7 +106,7 @@ impl Ollama {
         self
     }
 
-    /// With further options of the model: `top_k`, `repeat_penalty`, `stop`. What a call or
+    /// Sets further options of the model (default: none): `top_k`, `repeat_penalty`, `stop`. The members that a call or
     /// [`with_num_ctx`](Self::with_num_ctx) sets goes before them.
     #[must_use]
     pub fn with_options(mut self, options: Map<String, Value>) -> Self {
@@ -121,7 +121,7 @@ impl Ollama {
         self
     }
 
-    /// With what a probe found: its capabilities, and no thinking where that has schemas enforced from the start, unless
+    /// Takes over what a probe found: its capabilities, and no thinking where that has schemas enforced from the start, unless
     /// it is set already.
     #[must_use]
     pub fn with_probed(mut self, probed: &Probed) -> Self {

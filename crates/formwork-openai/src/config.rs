@@ -54,7 +54,7 @@ pub struct Config {
     /// The member of the body that limits the tokens of an answer; of OpenAI `max_completion_tokens`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens_field: Option<MaxTokensField>,
-    /// What the role of instructions is called; `system` by default.
+    /// The name of the role of instructions; `system` by default.
     #[serde(default)]
     pub system_role: SystemRole,
     /// The query `api-version` of Azure's dated addresses; none by default.
@@ -63,7 +63,7 @@ pub struct Config {
     /// More members of the body. They win over the preset's, and over those that are sent otherwise.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
-    /// What this model promises otherwise.
+    /// The promises of this model that differ.
     #[serde(default)]
     pub capabilities: Overrides,
 }

@@ -1,4 +1,4 @@
-//! What this protocol's errors mean, beyond what all servers agree on.
+//! The meaning of this protocol's errors, beyond what all servers agree on.
 //!
 //! Collected in 2026 from the documentation and the reports of OpenAI, Azure, Groq, OpenRouter, Mistral, DeepSeek, vLLM and
 //! llama.cpp.
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::OpenAi;
 use crate::encode::safe_name;
 
-/// What of a call its response is read by.
+/// The facts of a call that its response is read by.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) model: String,
@@ -41,7 +41,7 @@ impl Asked {
     }
 }
 
-/// What an error says of itself, in lower case.
+/// The words of an error, in lower case.
 #[derive(Default)]
 struct Said {
     message: String,
@@ -163,7 +163,7 @@ const SCHEMA_WORDS: &[&str] = &[
     "tool choice",
 ];
 
-/// What is told apart, and what people can do about it.
+/// Returns the kinds of errors that are told apart, and what people can do about them.
 fn special(asked: &Asked, status: u16, said: &Said) -> Option<(FaultKind, String)> {
     let is_refused = matches!(status, 400 | 422);
     if said.has_code(&["insufficient_quota"]) {
@@ -246,7 +246,7 @@ fn parameter_advice(name: &str) -> String {
     }
 }
 
-/// What the model said all the same, where a server tells of it as an error: Groq of an answer that does not fit the
+/// Returns the model's answer where a server tells of it as an error: Groq of an answer that does not fit the
 /// schema, Azure and OpenRouter of a prompt that a filter stopped.
 pub(crate) fn rescue(asked: &Asked, document: &Value) -> Option<Completion> {
     let error = document.get("error")?;

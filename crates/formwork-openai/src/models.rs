@@ -1,8 +1,8 @@
-//! What is known of OpenAI's own models by their names, as far as a request with it would be refused.
+//! Facts about OpenAI's own models by their names, as far as a request with them would be refused otherwise.
 
 use formwork_core::{Capabilities, Enforcement};
 
-/// What a model promises, as long as nobody says otherwise.
+/// Returns a model's promises, as long as nobody says otherwise.
 pub(crate) fn capabilities(model: &str) -> Capabilities {
     let capabilities = Capabilities::new(Enforcement::Schema).with_seed().with_late_system();
     if refuses_temperature(model) { capabilities } else { capabilities.with_temperature().with_top_p() }

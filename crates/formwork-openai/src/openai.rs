@@ -18,18 +18,18 @@ pub const AZURE: Auth = Auth { header: "api-key", prefix: "" };
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MaxTokensField {
-    /// What OpenAI takes since its models reason: the tokens of reasoning count.
+    /// The member that OpenAI takes since its models reason: the tokens of reasoning count.
     #[default]
     MaxCompletionTokens,
     /// The older one, which is all that most compatible servers take.
     MaxTokens,
 }
 
-/// What the role of instructions is called.
+/// The name of the role of instructions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SystemRole {
-    /// What every server takes.
+    /// The name that every server takes.
     #[default]
     System,
     /// The newer name, which only OpenAI takes.
@@ -95,7 +95,7 @@ impl OpenAi {
         self
     }
 
-    /// With other promises, the dialects included.
+    /// Sets its promises, the dialects included (default: those of the model's name).
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
@@ -138,14 +138,14 @@ impl OpenAi {
         self
     }
 
-    /// With more members of the body, such as OpenRouter's `provider`. They win over those that are sent otherwise.
+    /// Adds members to the body, such as OpenRouter's `provider` (default: none). They win over those that are sent otherwise.
     #[must_use]
     pub fn with_extra(mut self, extra: Map<String, Value>) -> Self {
         self.extra = extra;
         self
     }
 
-    /// With the query `api-version`, which Azure's dated API asks for.
+    /// Sets the query `api-version`, which Azure's dated API asks for (default: none).
     #[must_use]
     pub fn with_api_version(mut self, version: impl Into<String>) -> Self {
         self.api_version = Some(version.into());

@@ -28,13 +28,13 @@ impl KeyHeader {
     }
 }
 
-/// What a [`Preset`] rests on.
+/// The source of a [`Preset`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// A running server.
     Measured,
-    /// What the vendor documents, or code of its clients.
+    /// The vendor's documentation, or code of its clients.
     Documentation,
     /// Common knowledge alone.
     Unverified,
@@ -45,7 +45,7 @@ pub enum Source {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preset {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its address; `None` where every customer has an own one.
     pub base_url: Option<String>,
@@ -68,14 +68,14 @@ pub struct Preset {
     /// More members of the body.
     #[serde(default)]
     pub extra: Map<String, Value>,
-    /// What it promises otherwise than OpenAI.
+    /// The promises that differ from OpenAI's.
     #[serde(default)]
     pub capabilities: Overrides,
-    /// What this rests on.
+    /// The source of all this.
     pub source: Source,
     /// The day on which it was looked at last, as `YYYY-MM-DD`.
     pub checked: String,
-    /// What its users should know.
+    /// Notes for its users.
     #[serde(default)]
     pub notes: String,
 }
@@ -96,7 +96,7 @@ pub fn presets() -> &'static [Preset] {
     &PRESETS
 }
 
-/// The one of this name.
+/// Returns the preset of this name.
 ///
 /// ```
 /// let groq = formwork_openai::preset("groq").unwrap();

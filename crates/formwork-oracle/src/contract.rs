@@ -4,7 +4,7 @@ use formwork_core::{Contract, Error, ErrorKind, Inline, Schema};
 
 use crate::{AI_RESPONSE_SCHEMA, AiScore, CrossCheck, SCHEMA_NAME};
 
-/// What every answer has to satisfy, a model's, the fallback's and an example's: the schema, the type, the cross-check.
+/// The conditions on every answer, a model's, the fallback's and an example's: the schema, the type, the cross-check.
 ///
 /// ```
 /// use formwork_core::Context;

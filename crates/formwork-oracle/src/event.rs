@@ -1,4 +1,4 @@
-//! What a score leaves behind: for metrics, ledgers and reports.
+//! The events of scores: for metrics, ledgers and reports.
 
 use formwork_core::{Attempt, Cost, ErrorKind, Failure, JsonPath, Stage, Time, Usage, Verdict};
 use schemars::JsonSchema;
@@ -47,9 +47,9 @@ pub struct ScoreEvent {
     pub max_attempts: u32,
     /// Every call, in order. Several calls may belong to one attempt.
     pub attempts: Vec<Attempt>,
-    /// What all calls together used up.
+    /// The tokens that all calls together used up.
     pub usage: Usage,
-    /// What that cost.
+    /// The cost of those.
     pub cost: Cost,
 }
 
@@ -62,7 +62,7 @@ pub struct ScoreFailure {
     pub message: String,
 }
 
-/// What one call says of a model's content.
+/// The rejection of a model's content by one call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rejection<'e> {
     /// The call.
@@ -156,9 +156,9 @@ impl ScoreEvent {
 /// Answers that came as far as the cross-check.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CrossChecks {
-    /// Those that passed it.
+    /// The answers that passed it.
     pub passed: u64,
-    /// Those that did not.
+    /// The answers that did not.
     pub failed: u64,
 }
 

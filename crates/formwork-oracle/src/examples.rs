@@ -54,7 +54,7 @@ pub enum ExamplesError {
     File {
         /// The file, with line and column where they are known.
         place: String,
-        /// What is wrong.
+        /// The reason.
         message: String,
     },
     /// A wallet cannot be used.
@@ -64,7 +64,7 @@ pub enum ExamplesError {
         place: String,
         /// Which example, from 0.
         nth: usize,
-        /// What is wrong, with the path inside of the wallet.
+        /// The reason, with the path inside of the wallet.
         message: String,
     },
     /// An answer breaks the schema or the cross-check.
@@ -76,7 +76,7 @@ pub enum ExamplesError {
         path: JsonPath,
         /// The keyword, or the name of the check.
         rule: String,
-        /// What was expected and found.
+        /// The expectation, and the value that was found.
         detail: String,
     },
 }

@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::wallet::Features;
 use crate::{AiScore, CrossCheck, ScoreBreakdown};
 
-/// What the rule counts.
+/// The figures that the rule counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Transactions, the failed ones included.

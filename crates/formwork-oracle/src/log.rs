@@ -1,4 +1,4 @@
-//! What a score's run says while it goes on: to `tracing`, target `formwork_oracle`, without values of the answers.
+//! The log of a score's run: to `tracing`, target `formwork_oracle`, without values of the answers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +12,7 @@ use tracing::{info, warn};
 pub(crate) struct Log {
     request_id: Arc<str>,
     max_attempts: u32,
-    /// What the model that answered last calls itself.
+    /// The name that the last model to answer gives itself.
     model: Arc<Mutex<Option<String>>>,
 }
 
@@ -21,7 +21,7 @@ impl Log {
         Self { request_id: request_id.into(), max_attempts, model: Arc::default() }
     }
 
-    /// What the model that answered last calls itself, if it says.
+    /// Returns the name that the last model to answer gives itself, if it gives one.
     pub(crate) fn model(&self) -> Option<String> {
         self.model.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -72,7 +72,7 @@ impl Log {
     }
 }
 
-/// What is wrong, where, by which keyword, and what was expected; what was found is the user's data.
+/// Returns what is wrong, where, by which keyword, and what was expected; what was found is the user's data.
 fn in_log(violation: &Violation) -> String {
     let Violation { path, rule, expected, .. } = violation;
     if expected.is_empty() {

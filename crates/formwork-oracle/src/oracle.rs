@@ -146,31 +146,32 @@ impl Oracle {
 }
 
 impl OracleBuilder {
-    /// And asks this provider: the first one first, the next ones where the ones before have no answer.
+    /// Adds a provider (default: none; one is needed): the first one is asked first, the next ones where the ones before
+    /// have no answer.
     pub fn with_target(mut self, backend: impl Into<Backend>) -> Self {
         self.backends.push(backend.into());
         self
     }
 
-    /// With another version of the prompt.
+    /// Sets the version of the prompt (default: the newest).
     pub fn with_prompt(mut self, prompt: Prompt) -> Self {
         self.prompt = prompt;
         self
     }
 
-    /// With examples.
+    /// Sets the examples that the model is shown (default: none).
     pub fn with_examples(mut self, examples: Examples) -> Self {
         self.examples = examples;
         self
     }
 
-    /// With another cross-check.
+    /// Sets the cross-check (default: [`CrossCheck::default`]).
     pub const fn with_cross_check(mut self, check: CrossCheck) -> Self {
         self.check = check;
         self
     }
 
-    /// With so many questions about wrong values alone within each attempt, at its temperature; none by default. A score
+    /// Sets how often wrong values alone are asked for within each attempt, at its temperature (default: 0). A score
     /// that does not follow from its breakdown is then asked for again with the range that it must lie in.
     pub const fn with_patches(mut self, patches: u32) -> Self {
         self.patches = patches;
@@ -196,44 +197,44 @@ impl OracleBuilder {
         self
     }
 
-    /// With other waits between calls that fail; 2, 4 and 8 seconds by default.
+    /// Sets the waits between calls that fail (default: 2, 4 and 8 seconds).
     pub fn with_backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = Some(backoff);
         self
     }
 
-    /// With another limit on the time of a score, waits included; [`DEFAULT_DEADLINE`] otherwise. The fallback is used
+    /// Limits the time of a score, waits included (default: [`DEFAULT_DEADLINE`]). The fallback is used
     /// when it has passed.
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// With another limit on the tokens of an answer; [`DEFAULT_MAX_TOKENS`] otherwise.
+    /// Limits the tokens of an answer (default: [`DEFAULT_MAX_TOKENS`]).
     pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
         self.max_tokens = max_tokens;
         self
     }
 
-    /// With a limit on what each score may cost.
+    /// Limits what each score may cost (default: no limit).
     pub const fn with_budget(mut self, budget: Cost) -> Self {
         self.budget = Some(budget);
         self
     }
 
-    /// With a budget that all scores, and whoever else has a clone of it, share.
+    /// Sets a budget that all scores, and every other holder of a clone, share (default: none).
     pub fn with_shared_budget(mut self, budget: Budget) -> Self {
         self.shared_budget = Some(budget);
         self
     }
 
-    /// With a memory of what targets refuse that others share.
+    /// Sets a memory of what targets refuse, to share it (default: one of its own).
     pub fn with_memory(mut self, memory: Memory) -> Self {
         self.memory = Some(memory);
         self
     }
 
-    /// With another clock.
+    /// Sets the clock (default: [`TokioClock`]).
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
@@ -245,7 +246,7 @@ impl OracleBuilder {
         self
     }
 
-    /// And tells this observer about every score.
+    /// Adds an observer that is told about every score (default: none).
     pub fn with_observer(mut self, observer: impl ScoreObserver + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
@@ -355,13 +356,13 @@ impl ScoreRequest<'_> {
         self
     }
 
-    /// With a handle that ends it from outside.
+    /// Sets a handle that ends it from outside (default: none).
     pub fn with_cancel(mut self, token: CancellationToken) -> Self {
         self.cancel = Some(token);
         self
     }
 
-    /// And tells this observer what its run does, as it happens.
+    /// Adds an observer that is told about its run as it happens (default: none).
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self

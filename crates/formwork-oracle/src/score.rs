@@ -32,15 +32,15 @@ pub struct AiScore {
     /// [`CrossCheck`](crate::CrossCheck).
     #[schemars(range(min = 0, max = 1000))]
     pub score: u16,
-    /// What the score is made of.
+    /// The parts of the score.
     #[serde(rename = "scoreBreakdown")]
     pub breakdown: ScoreBreakdown,
     /// Why, in 10 to 500 characters.
     #[schemars(length(min = 10, max = 500))]
     pub reasoning: String,
-    /// What speaks against the wallet.
+    /// The facts that speak against the wallet.
     pub risk_factors: Vec<String>,
-    /// What speaks for the wallet.
+    /// The facts that speak for the wallet.
     pub strengths: Vec<String>,
 }
 

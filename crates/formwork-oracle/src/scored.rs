@@ -35,8 +35,8 @@ pub struct PromptId {
 
 /// A score with where it comes from: the same fields, whether a model gave it or the fallback.
 ///
-/// In JSON it is the answer's own fields, then `source`, `prompt`, `model`, `attempts`, `usage` and `cost`, and `closed` where the
-/// limit of tokens cut the answer. The same wallet, prompt and model in process give the same bytes.
+/// In JSON it is the answer's own fields, then `source`, `prompt`, `model`, `attempts`, `usage` and `cost`, and `closed`
+/// where the limit of tokens cut the answer. The same wallet, prompt and model in process give the same bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Scored {
     /// The score.
@@ -53,9 +53,9 @@ pub struct Scored {
     /// The values of the answer that the limit of tokens cut; empty, and absent in JSON, for a complete answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<JsonPath>,
-    /// What all calls together used up.
+    /// The tokens that all calls together used up.
     pub usage: Usage,
-    /// What that cost.
+    /// The cost of those.
     pub cost: Cost,
     /// The whole history; not part of the JSON form.
     #[serde(skip)]

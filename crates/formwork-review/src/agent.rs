@@ -46,7 +46,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// What schemas are called on the wire.
+    /// The name of schemas on the wire.
     pub const SCHEMA_NAME: &'static str = "output_schema";
 
     /// How long all that belongs together may take.
@@ -73,49 +73,49 @@ impl Agent {
         }
     }
 
-    /// With another policy.
+    /// Sets the policy (default: [`Policy::agent`] at [`Agent::TEMPERATURE`]).
     #[must_use]
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// With another limit on the time of everything that belongs together.
+    /// Limits the time of everything that belongs together (default: [`Agent::TIME_LIMIT`]).
     #[must_use]
     pub const fn with_time_limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// With a limit on the tokens of each answer.
+    /// Limits the tokens of each answer (default: the target's own limit).
     #[must_use]
     pub const fn with_max_tokens(mut self, tokens: u32) -> Self {
         self.max_tokens = Some(tokens);
         self
     }
 
-    /// With a seed for inputs that bring none.
+    /// Sets a seed for inputs that bring none (default: none, the provider chooses).
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// With another clock; [`TokioClock`] otherwise.
+    /// Sets the clock (default: [`TokioClock`]).
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// And tells this observer about every call.
+    /// Adds an observer that is told about every call (default: none).
     #[must_use]
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
     }
 
-    /// With a handle that ends everything from outside.
+    /// Sets a handle that ends everything from outside (default: none).
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
         self.cancel = cancel;
@@ -146,7 +146,7 @@ impl Agent {
         &self.policy
     }
 
-    /// What time it is for it.
+    /// Returns the present time of its clock.
     pub fn now(&self) -> Time {
         self.clock.now()
     }

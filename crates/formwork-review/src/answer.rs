@@ -1,4 +1,4 @@
-//! What a judge is asked about one criterion, and what it answers.
+//! The question to a judge about one criterion, and its answer.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const MAX_FIX: u32 = 200;
 /// The most tokens of an answer that has all of that.
 pub(crate) const MAX_TOKENS: u32 = 320;
 
-/// What a contradiction is called in violations.
+/// The name of a contradiction in violations.
 pub(crate) const CONTRADICTION: &str = "selfContradiction";
 
 const SYSTEM: &str = "You are a careful reviewer. You judge whether an output meets one criterion, and nothing else. \

@@ -15,9 +15,9 @@ use crate::{Agent, LlmReviewService, ReviewPrice, THRESHOLD};
 /// Two outputs for one task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pair {
-    /// What they were made for.
+    /// The task that they were made for.
     pub task: String,
-    /// The one.
+    /// The first output.
     pub a: String,
     /// The other.
     pub b: String,
@@ -27,7 +27,7 @@ pub struct Pair {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Preferred {
-    /// The one.
+    /// The first output.
     A,
     /// The other.
     B,
@@ -35,7 +35,7 @@ pub enum Preferred {
     Indeterminate,
 }
 
-/// What the judge said when it saw the two in one order.
+/// The judge's verdict on the two in one order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Preference {
     /// Which one it prefers; a tie and a confidence below 50 are indeterminate.
@@ -46,18 +46,18 @@ pub struct Preference {
     pub reasoning: String,
 }
 
-/// What the judge said in both orders.
+/// The judge's verdicts in both orders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// What it said both times; indeterminate where it said different things.
+    /// The output that was preferred both times; indeterminate where the verdicts differ.
     pub preferred: Preferred,
     /// Whether it said the same both times.
     pub consistent: bool,
-    /// With `a` shown first.
+    /// The verdict where `a` is shown first.
     pub forward: Preference,
-    /// With `b` shown first.
+    /// The verdict where `b` is shown first.
     pub swapped: Preference,
-    /// What it cost.
+    /// The cost of the comparison.
     pub price: ReviewPrice,
 }
 

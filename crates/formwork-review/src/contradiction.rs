@@ -11,7 +11,7 @@ pub(crate) fn conclusion(reasoning: &str) -> Option<bool> {
     sentences.filter_map(said).next_back()
 }
 
-/// What shows that a sentence is about the criterion being met.
+/// Phrases which show that a sentence is about the criterion being met.
 const MET: &[&str] = &[
     "meets the criterion",
     "meet the criterion",
@@ -35,7 +35,7 @@ const MET: &[&str] = &[
     "verdict should be pass",
 ];
 
-/// What shows that it is not.
+/// Phrases which show that it is not.
 const MISSED: &[&str] = &[
     "fails the criterion",
     "fail the criterion",
@@ -52,7 +52,7 @@ const MISSED: &[&str] = &[
     "verdict should be fail",
 ];
 
-/// What turns a statement around that follows it within a few words.
+/// Words that turn a statement around which follows them within a few words.
 const NEGATIONS: &[&str] = &["not", "never", "neither", "nor", "hardly", "cannot", "n't", "without", "no"];
 
 /// How many words before a statement a negation still counts.

@@ -12,7 +12,7 @@ use crate::{Criterion, CriterionResult, Indeterminate, Verdict};
 /// The most violations that a reasoning lists.
 const LISTED: usize = 5;
 
-/// What comes of a criterion without a model; `None` if one has to judge.
+/// Returns the result of a criterion that needs no model; `None` if one has to judge.
 pub(crate) fn decide(criterion: &Criterion, material: &Material) -> Option<CriterionResult> {
     if criterion.human {
         let why = Indeterminate::HumanJudgement.words().to_owned();

@@ -5,7 +5,7 @@ use crate::generation::Generate;
 use crate::review::Review;
 use crate::{Critique, GenerationInput, GenerationResult, Material, ReviewResult, ReviewRubric};
 
-/// What [`generate_with_review`] may do.
+/// The options of [`generate_with_review`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GenerateOptions {
     /// Whether an answer that fails its review is generated once more, with the critique. Not by default.

@@ -13,35 +13,35 @@ use tracing::info_span;
 use crate::quote::line;
 use crate::{Agent, ReviewPrice, ReviewResult};
 
-/// What is generated from.
+/// The input of a generation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GenerationInput {
-    /// What is asked for.
+    /// The question.
     pub prompt: String,
-    /// What the model is told before; nothing by default.
+    /// The instructions before it; nothing by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     /// Data for the review of what comes out, by name; the generator does not see it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub data: Map<String, Value>,
-    /// What a reviewer said of an earlier answer.
+    /// A reviewer's critique of an earlier answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub critique: Option<Critique>,
-    /// What all random choices are derived from.
+    /// The number that all random choices are derived from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
 
-/// What a reviewer said of an answer.
+/// A reviewer's critique of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Critique {
-    /// What is wrong with it.
+    /// The issues.
     pub issues: Vec<String>,
-    /// What to change.
+    /// The suggestions of what to change.
     pub suggestions: Vec<String>,
 }
 
-/// What came of a generation.
+/// The result of a generation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GenerationResult<T = Value> {
     /// Whether there is data.
@@ -63,9 +63,9 @@ pub struct GenerationResult<T = Value> {
     pub retried: bool,
     /// Every call of the generation, in order.
     pub attempts: Vec<Attempt>,
-    /// What these used up; a review states its own price.
+    /// The tokens that these used up; a review states its own price.
     pub usage: Usage,
-    /// What that cost.
+    /// The cost of those.
     pub cost: Cost,
 }
 
@@ -76,7 +76,7 @@ pub struct GenerationError {
     pub kind: ErrorKind,
     /// In one line.
     pub message: String,
-    /// What was wrong with the last answer, if there was one.
+    /// The violations of the last answer, if there was one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<Violation>,
     /// Whether a model completed an answer before; see [`Error::is_answered`].
@@ -90,21 +90,21 @@ impl GenerationInput {
         Self { prompt: prompt.into(), ..Self::default() }
     }
 
-    /// With what the model is told before.
+    /// Sets the instructions before the question (default: none).
     #[must_use]
     pub fn with_system(mut self, system: impl Into<String>) -> Self {
         self.system = Some(system.into());
         self
     }
 
-    /// With what a reviewer said.
+    /// Sets a reviewer's critique (default: none).
     #[must_use]
     pub fn with_critique(mut self, critique: Critique) -> Self {
         self.critique = Some(critique);
         self
     }
 
-    /// With a seed.
+    /// Sets the seed (default: the agent's).
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::GenerationError;
 
-/// What a review came to.
+/// The result of a review.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReviewResult {
     /// Whether the review was carried out and no criterion failed. Indeterminate criteria alone fail nothing; see
@@ -12,7 +12,7 @@ pub struct ReviewResult {
     pub pass: bool,
     /// The criteria that failed, and why: `id: description (reasoning)`.
     pub issues: Vec<String>,
-    /// What to change, one for each failed criterion at least.
+    /// The suggestions of what to change, one for each failed criterion at least.
     pub suggested_fixes: Vec<String>,
     /// The criteria that could not be evaluated, and why: `id: description (reason)`.
     pub indeterminate: Vec<String>,
@@ -23,7 +23,7 @@ pub struct ReviewResult {
     /// usable answer about a criterion. `pass` is `false` then. Absent if every criterion was judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<GenerationError>,
-    /// What the review cost.
+    /// The cost of the review.
     #[serde(default)]
     pub price: ReviewPrice,
 }
@@ -54,7 +54,7 @@ impl ReviewResult {
 pub struct CriterionResult {
     /// Its id in the rubric.
     pub criterion_id: String,
-    /// What came of it.
+    /// The verdict.
     pub verdict: Verdict,
     /// Why, in the judge's words; a model's are cut at 400 characters.
     pub reasoning: String,
@@ -64,7 +64,7 @@ pub struct CriterionResult {
     /// Why it is indeterminate, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Indeterminate>,
-    /// What to change, if it failed.
+    /// The suggestion of what to change, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggested_fix: Option<String>,
     /// How many votes of a model it rests on; 0 where none was asked.
@@ -72,7 +72,7 @@ pub struct CriterionResult {
     pub votes: u32,
 }
 
-/// What came of a criterion.
+/// The verdict on a criterion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -120,7 +120,7 @@ impl Indeterminate {
     }
 }
 
-/// What a review cost.
+/// The cost of a review.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReviewPrice {
     /// All calls of models, the extra ones and repeated ones included.

@@ -14,12 +14,12 @@ use crate::{
     ReviewRubric,
 };
 
-/// What is reviewed.
+/// The output under review, with the data that criteria read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Material {
     /// The output.
     pub output: Value,
-    /// What it was made for; empty if nobody says.
+    /// The task that it was made for; empty if nobody says.
     pub task: String,
     /// Data that criteria may need, by name.
     pub data: Map<String, Value>,
@@ -31,14 +31,14 @@ impl Material {
         Self { output: output.into(), ..Self::default() }
     }
 
-    /// With what it was made for.
+    /// Sets the task that it was made for (default: empty).
     #[must_use]
     pub fn with_task(mut self, task: impl Into<String>) -> Self {
         self.task = task.into();
         self
     }
 
-    /// And data of this name; null is as good as none.
+    /// Adds data of this name (default: none); null is as good as none.
     #[must_use]
     pub fn with_data(mut self, name: impl Into<String>, data: Value) -> Self {
         self.data.insert(name.into(), data);
@@ -77,7 +77,7 @@ impl LlmReviewService {
         Self { agent, temperature: 0.2, concurrency: 4, most: MOST }
     }
 
-    /// With another temperature of first votes.
+    /// Sets the temperature of first votes (default: 0.2).
     #[must_use]
     pub const fn with_temperature(mut self, temperature: f64) -> Self {
         self.temperature = temperature;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::document::{Document, DocumentError, Finding, Format};
 
-/// What an output is reviewed against.
+/// The criteria that an output is reviewed against.
 ///
 /// ```
 /// use formwork_review::ReviewRubric;
@@ -27,13 +27,13 @@ use crate::document::{Document, DocumentError, Finding, Format};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReviewRubric {
-    /// What it is called.
+    /// The rubric's name.
     #[schemars(length(min = 1, max = 100))]
     pub name: String,
-    /// What it is for, for people.
+    /// The purpose, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// What must hold, each judged alone.
+    /// The criteria, each judged alone.
     #[schemars(length(min = 1, max = 100))]
     pub criteria: Vec<Criterion>,
     /// When a model is asked more than once; never by default.
@@ -47,13 +47,13 @@ pub struct ReviewRubric {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Criterion {
-    /// What results call it; stands once in a rubric.
+    /// The criterion's name in results; stands once in a rubric.
     #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"))]
     pub id: String,
-    /// What must hold, as a statement that is true or false.
+    /// The criterion, as a statement that is true or false.
     #[schemars(length(min = 1, max = 2000))]
     pub description: String,
-    /// What to change if it does not hold, where the model has no better idea.
+    /// The suggestion of what to change if it does not hold, where the model has no better idea.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
     /// The names of data that it cannot be judged without. Where one is not given, it is indeterminate.
@@ -121,14 +121,14 @@ impl ReviewRubric {
         Self { name, description, criteria: Vec::new(), votes: Votes::default() }
     }
 
-    /// And this criterion.
+    /// Adds a criterion (default: none; one is needed).
     #[must_use]
     pub fn with_criterion(mut self, criterion: Criterion) -> Self {
         self.criteria.push(criterion);
         self
     }
 
-    /// With further votes where the first one is close.
+    /// Sets further votes where the first one is close (default: none).
     #[must_use]
     pub const fn with_votes(mut self, votes: Votes) -> Self {
         self.votes = votes;
@@ -155,7 +155,7 @@ impl ReviewRubric {
         Ok(rubric)
     }
 
-    /// What its type cannot say: every problem, at its place in the document that has the rubric at `at`.
+    /// Checks what its type cannot say: every problem, at its place in the document that has the rubric at `at`.
     ///
     /// # Errors
     /// [`DocumentError`], if there is one.
@@ -220,7 +220,7 @@ impl Criterion {
         }
     }
 
-    /// With what to change if it does not hold.
+    /// Sets the suggestion of what to change if it does not hold (default: the model's).
     #[must_use]
     pub fn with_fix(mut self, fix: impl Into<String>) -> Self {
         self.fix = Some(fix.into());

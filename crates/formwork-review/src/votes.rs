@@ -1,11 +1,11 @@
-//! What one or more votes of a model on a criterion come to. Pure.
+//! Counts one or more votes of a model on a criterion. Pure.
 
 use crate::{Indeterminate, Verdict};
 
 /// The confidence from which on a verdict counts; 50 does, 49 does not.
 pub const THRESHOLD: u8 = 50;
 
-/// What a model said of a criterion.
+/// A model's vote on a criterion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Vote {
     pub(crate) pass: bool,
@@ -14,7 +14,7 @@ pub(crate) struct Vote {
     pub(crate) fix: String,
 }
 
-/// What the votes say together.
+/// The result of all votes together.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Count<'v> {
     pub(crate) verdict: Verdict,

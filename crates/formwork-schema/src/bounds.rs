@@ -35,7 +35,7 @@ const MAX_WAYS: u64 = 10_000;
 /// Definitions that a schema refers to: jsonschema takes time with their square (2.5 s for these, in a dev build).
 const MAX_DEFINITIONS: usize = 10_000;
 
-/// What was found of a schema that is within all bounds.
+/// The facts of a schema that is within all bounds.
 #[derive(Debug)]
 pub(crate) struct Bounded {
     pub(crate) normal: Value,

@@ -38,7 +38,7 @@ pub enum Formats {
 pub struct SchemaError {
     /// RFC 6901 JSON Pointer into the schema.
     pub pointer: String,
-    /// What is wrong there, and what to do.
+    /// The reason, and what to do.
     pub message: String,
 }
 
@@ -52,7 +52,7 @@ pub struct SchemaError {
 /// way through the schema's unions has no end in sight, is not valid, and the violation says so.
 pub struct Compiled {
     validator: jsonschema::Validator,
-    /// That of the schema with its variants guarded, where one value can be more work than it is large.
+    /// The validator of the schema with its variants guarded, where one value can be more work than it is large.
     entangled: Option<jsonschema::Validator>,
     normal: Value,
     formats: Formats,
@@ -181,7 +181,7 @@ impl Compiled {
         &self.normal
     }
 
-    /// What is said of a value that cannot be validated, because that has no bound.
+    /// Returns the violation of a value that cannot be validated, because that has no bound.
     fn unasked(&self, value: &Value) -> Option<Violation> {
         if let Some(deepest) = self.deepest.asked
             && is_deeper(value, deepest)
@@ -193,7 +193,7 @@ impl Compiled {
         is_endless.then(|| vague(JsonPath::root(), value))
     }
 
-    /// What says fastest whether a value is valid.
+    /// Returns the validator that says fastest whether a value is valid.
     fn asked(&self) -> &jsonschema::Validator {
         self.entangled.as_ref().unwrap_or(&self.validator)
     }

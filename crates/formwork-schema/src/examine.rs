@@ -117,10 +117,10 @@ fn is_cheap(schema: &Value) -> bool {
         && cost.multiples.iter().all(is_plain)
 }
 
-/// What the canonical form of a schema costs.
+/// The cost of the canonical form of a schema.
 struct Cost<'g> {
     graph: &'g Graph<'g>,
-    /// Those of each unit.
+    /// The alternatives of each unit.
     alternatives: Vec<u64>,
     products: u64,
     pairs: u64,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// What a part of a schema is asked about.
+/// The place of a value that a part of a schema is asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// The value that the schema itself is asked about.

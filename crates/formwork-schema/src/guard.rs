@@ -74,7 +74,7 @@ fn inside(normal: &Value, keyword: &str, value: &Value) -> Value {
     }
 }
 
-/// What a variant says of a value at first sight: each of it must hold for the variant to fit.
+/// Returns the marks of a variant that a value shows at first sight: each of them must hold for the variant to fit.
 fn tags(normal: &Value, variant: &Value) -> Map<String, Value> {
     let mut tags = Map::new();
     let plain = plain(normal, variant);

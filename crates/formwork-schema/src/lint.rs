@@ -18,7 +18,7 @@ pub struct Finding {
     pub pointer: String,
     /// An error makes the schema useless, a warning is most likely a mistake.
     pub severity: Severity,
-    /// What is wrong, and what to write instead.
+    /// The reason, and what to write instead.
     pub message: String,
 }
 
@@ -233,7 +233,7 @@ impl<'s> Spelling<'s> {
         }
     }
 
-    /// The one of these words that is at most two letters away, a third of the word at most.
+    /// Returns the one of these words that is at most two letters away, a third of the word at most.
     fn nearest<'w>(&mut self, word: &str, among: impl Iterator<Item = &'w str>) -> Option<&'w str> {
         let letters = word.chars().take(MAX_LETTERS + 1).count();
         let most = (letters / 3).min(2);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::graph::{Graph, Place, groups, is_cycle, parts};
 
-/// What bounds the time and the stack that validation takes.
+/// The bounds of the time and the stack that validation takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Measure {
     /// For the root and each definition, what one value takes at most.
@@ -23,7 +23,7 @@ pub(crate) struct Measure {
     pub(crate) parts: u64,
 }
 
-/// What one value takes that a part of a schema is asked about.
+/// The cost of one value that a part of a schema is asked about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Reach {
     /// The parts that it is compared with, each as often as there are ways to it.
@@ -32,7 +32,7 @@ pub(crate) struct Reach {
     pub(crate) levels: usize,
 }
 
-/// What jsonschema compiles inside of each other before it sets references aside, and the root.
+/// The number of schemas that jsonschema compiles inside of each other before it sets references aside, and the root.
 const COMPILED_AT_ONCE: usize = 9;
 
 impl Measure {
@@ -77,7 +77,7 @@ pub(crate) fn size(schema: &Value) -> u64 {
     1 + parts(schema).map(|(_, _, part)| size(part)).sum::<u64>()
 }
 
-/// What one value takes, for each unit.
+/// The cost of one value, for each unit.
 struct Work<'g> {
     graph: &'g Graph<'g>,
     reach: Vec<Reach>,
@@ -107,7 +107,7 @@ impl<'g> Work<'g> {
         }
     }
 
-    /// What a schema takes; tells `found` that of all that is written in it as well.
+    /// Returns the cost of a schema; tells `found` that of all that is written in it as well.
     fn every(&self, schema: &Value, found: &mut impl FnMut(Reach)) -> Reach {
         let mut reach = self.graph.target(schema).map(|unit| self.reach[unit]).unwrap_or_default();
         // What was evaluated is found out by asking everything again.

@@ -38,7 +38,7 @@ enum Inside<'s> {
 /// One step from some parts of a schema.
 struct Walk<'s> {
     root: &'s Value,
-    /// What was found of each part; `None` while it is looked at. Parts that many references lead to are looked at once.
+    /// The findings about each part; `None` while it is looked at. Parts that many references lead to are looked at once.
     known: HashMap<*const Value, Option<Inside<'s>>>,
 }
 
@@ -52,7 +52,7 @@ impl<'s> Walk<'s> {
         either(parts.iter().map(|part| self.step(part, step)).collect())
     }
 
-    /// What a schema says about a step, together with all that it includes.
+    /// Returns a schema's words about a step, together with all that it includes.
     fn step(&mut self, part: &'s Value, step: &PatternStep) -> Inside<'s> {
         let key = std::ptr::from_ref(part);
         if let Some(known) = self.known.get(&key) {
@@ -132,7 +132,7 @@ fn distinct(mut parts: Vec<&Value>) -> Vec<&Value> {
     parts
 }
 
-/// What the keywords of one schema say about a step, without those that include other schemas.
+/// Returns the words of one schema's keywords about a step, without those that include other schemas.
 fn own<'s>(part: &'s Value, step: &PatternStep) -> Inside<'s> {
     match part {
         Value::Bool(false) => return Inside::Nothing,
@@ -185,7 +185,7 @@ fn member<'s>(schema: &'s Value, name: &str) -> Inside<'s> {
     rest(schema)
 }
 
-/// What a schema says about members that it does not name.
+/// Returns a schema's words about members that it does not name.
 fn rest(schema: &Value) -> Inside<'_> {
     let others =
         ["additionalProperties", "unevaluatedProperties"].iter().find_map(|keyword| schema.get(*keyword));

@@ -119,7 +119,7 @@ fn is_closed(error: &ValidationError<'_>) -> bool {
     matches!(last, Some(LocationSegment::Property(name)) if matches!(&*name, "additionalProperties" | "unevaluatedProperties"))
 }
 
-/// What a keyword asks for, and what the value is instead.
+/// Returns the keyword's demand, and what the value is instead.
 fn words(kind: &Kind, value: &Value) -> (String, String) {
     let characters = || count("", value.as_str().map_or(0, |text| text.chars().count()) as u64, "character");
     let items = || count("", value.as_array().map_or(0, Vec::len) as u64, "item");

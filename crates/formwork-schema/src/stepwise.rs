@@ -53,7 +53,7 @@ pub(crate) fn stepwise(
     out.extend(search.found);
 }
 
-/// That a value does not fit, where nothing says why.
+/// Returns the violation of a value that does not fit, where nothing says why.
 pub(crate) fn vague(path: JsonPath, value: &Value) -> Violation {
     Violation::new(path, "anyOf", Stage::Schema)
         .with_expected("one of the variants that the schema describes")
@@ -145,7 +145,7 @@ fn all_parts(schema: &Value) -> u64 {
     units.map(|(_, unit)| size(unit)).fold(size(schema), u64::saturating_add)
 }
 
-/// What a schema says about a value itself: each keyword of it holds for whatever the rest asks for.
+/// Returns a schema's words about a value itself: each keyword of it holds for whatever the rest asks for.
 fn own(schema: &Value) -> Value {
     let Value::Object(members) = schema else { return schema.clone() };
     let names = |schemas: &Map<String, Value>| -> Value {

@@ -114,7 +114,7 @@ fn fits(root: &Value, variant: &Value, value: Option<&Value>, depth: usize) -> b
     typed && tagged && allows(variant, value)
 }
 
-/// What a schema says about one member or item.
+/// Returns a schema's words about one member or item.
 fn step<'s>(schema: &'s Value, segment: &Segment) -> Vec<&'s Value> {
     match segment {
         Segment::Key(name) => {

@@ -42,7 +42,7 @@ fn is_ruled_out(errors: &[ValidationError<'_>], at: &JsonPath, document: &Value)
     })
 }
 
-/// What the variants ask for, in words: their types, or the tags that tell them apart.
+/// Returns the variants' demands, in words: their types, or the tags that tell them apart.
 pub(crate) fn expected_variants(
     variants: &[Vec<ValidationError<'_>>],
     at: &JsonPath,

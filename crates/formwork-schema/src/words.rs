@@ -1,4 +1,4 @@
-//! What was expected and what was found, in words.
+//! Words for what was expected and what was found.
 
 use std::borrow::Borrow;
 use std::fmt::{Display, Write as _};

@@ -79,7 +79,7 @@ impl<'s> Work<'s> {
         Open { pair, inner, total: 1 }
     }
 
-    /// What else is asked to answer a pair.
+    /// Returns the questions that a pair depends on.
     fn inner<'v>(&self, (schema, value): Pair<'s, 'v>) -> Vec<Pair<'s, 'v>> {
         let mut inner = Vec::new();
         let referred = target(schema).and_then(|name| self.normal.get("$defs")?.get(name));

@@ -26,7 +26,7 @@ pub struct ShapeError {
     pub column: usize,
     /// The bytes of the text that are at fault; none at its end.
     pub span: Span,
-    /// What is wrong, what was expected, and the nearest right name.
+    /// The reason, what was expected, and the nearest right name.
     pub message: String,
     /// The part of the line that is shown, and the character in it from which on it is marked, and how many.
     excerpt: (String, usize, usize),

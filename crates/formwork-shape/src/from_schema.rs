@@ -19,7 +19,7 @@ pub struct Unsaid {
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
-    /// What the shape says instead.
+    /// The shape's words in its place.
     pub instead: String,
 }
 
@@ -36,7 +36,7 @@ const MAX_NODES: usize = 20_000;
 /// How many schemas may lead to one another before they are given up.
 const MAX_LEVEL: usize = 200;
 
-/// What says nothing about values.
+/// Keywords that say nothing about values.
 const NOTES: &[&str] = &[
     "$schema",
     "$id",
@@ -146,7 +146,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// What a schema says with the keywords that end up in `said`.
+    /// Returns the kind that a schema means with the keywords that end up in `said`.
     fn kind(
         &mut self,
         keywords: &'s Map<String, Value>,

@@ -13,7 +13,7 @@ use crate::{Kind, Node, Shape};
 pub struct LintFinding {
     /// The place in values of the shape; an array's item is `[0]`.
     pub path: JsonPath,
-    /// What the place says, and how to write the other meaning.
+    /// The meaning of the place as it stands, and how to write the other one.
     pub message: String,
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn named(word: &str) -> Option<Kind> {
     })
 }
 
-/// What to write instead of a word that is no type.
+/// Returns what to write instead of a word that is no type.
 pub(crate) fn advice(word: &str) -> String {
     let lower = word.to_lowercase();
     let other = match lower.as_str() {

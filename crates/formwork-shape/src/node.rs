@@ -4,7 +4,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Node {
-    /// What may stand there.
+    /// The kind of value that may stand there.
     pub kind: Kind,
     /// `null` may stand there too. Never set for [`Kind::Any`] and [`Kind::OneOf`], which say it themselves.
     pub nullable: bool,
@@ -12,7 +12,7 @@ pub struct Node {
     pub description: Option<String>,
 }
 
-/// What may stand in one place.
+/// The kind of value that may stand in one place.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// `any`: any JSON.
@@ -53,7 +53,7 @@ impl Node {
         Self { kind, nullable: false, description: None }
     }
 
-    /// And for `null`.
+    /// Allows `null` as well (default: not).
     #[must_use]
     pub fn or_null(mut self) -> Self {
         match &mut self.kind {
@@ -65,7 +65,7 @@ impl Node {
         self
     }
 
-    /// With a comment; its white space becomes single spaces, and an empty one is none.
+    /// Sets the comment (default: none); its white space becomes single spaces, and an empty one is none.
     #[must_use]
     pub fn with_description(mut self, text: &str) -> Self {
         let words: Vec<&str> = text.split_whitespace().collect();

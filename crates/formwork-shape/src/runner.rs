@@ -93,7 +93,8 @@ impl<T: DeserializeOwned + Send + 'static> ShapeRunner<T> {
 }
 
 impl<T: DeserializeOwned + Send + 'static> ShapeRunnerBuilder<T> {
-    /// And asks this provider. The first one is asked first; the next ones where that one cannot be reached.
+    /// Adds a provider (default: none; one is needed). The first one is asked first; the next ones where that one cannot be
+    /// reached.
     pub fn with_target(self, backend: impl Into<Backend>) -> Self {
         let backend: Backend = backend.into();
         // The prompt shows the shape itself: no dialect has to show it once more.
@@ -102,29 +103,29 @@ impl<T: DeserializeOwned + Send + 'static> ShapeRunnerBuilder<T> {
         self.settings(|extractor| extractor.with_target(backend.with_rungs(rungs)))
     }
 
-    /// With what is to be done with the input, before it; nothing is said otherwise.
+    /// Sets what is to be done with the input (default: nothing is said). It stands before the input.
     pub fn with_task(mut self, task: impl Into<String>) -> Self {
         self.task = Some(task.into());
         self
     }
 
-    /// With a limit on the time of each run, waits included.
+    /// Limits the time of each run, waits included (default: no limit).
     pub fn with_deadline(self, deadline: Duration) -> Self {
         self.settings(|extractor| extractor.with_deadline(deadline))
     }
 
-    /// With a limit on the tokens of each answer.
+    /// Limits the tokens of each answer (default: the target's own limit).
     pub fn with_max_tokens(self, max_tokens: u32) -> Self {
         self.settings(|extractor| extractor.with_max_tokens(max_tokens))
     }
 
-    /// And tells this observer about every run.
+    /// Adds an observer that is told about every run (default: none).
     pub fn with_observer(self, observer: impl Observer + 'static) -> Self {
         self.settings(|extractor| extractor.with_observer(observer))
     }
 
-    /// With any other setting of the extractor below: a seed, a clock, a budget, a check. Targets belong into
-    /// [`with_target`](Self::with_target), and the policy is the document's as long as nobody changes it here.
+    /// Changes any other setting of the extractor below (default: no change): a seed, a clock, a budget, a check. Targets
+    /// belong into [`with_target`](Self::with_target), and the policy is the document's as long as nobody changes it here.
     pub fn settings(mut self, change: impl FnOnce(ExtractorBuilder<T>) -> ExtractorBuilder<T>) -> Self {
         self.extractor = self.extractor.map(change);
         self

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{Field, Kind, Node, ShapeError, Unsaid, from_schema, parse, to_schema, write};
 
-/// What JSON is to look like, as people write it down: a [`Schema`] that reads like its own values.
+/// The form that JSON is to have, as people write it down: a [`Schema`] that reads like its own values.
 ///
 /// The [grammar](crate#grammar) is in the crate's documentation. `Display` writes it with one field a line, which is what
 /// models are shown; parsing that gives the same shape again.
@@ -86,12 +86,12 @@ impl Shape {
         Ok((Self::new(root), unsaid))
     }
 
-    /// What may stand at its root.
+    /// Returns the node at its root.
     pub const fn root(&self) -> &Node {
         &self.root
     }
 
-    /// What an answer of this shape satisfies.
+    /// Returns the contract that an answer of this shape satisfies.
     ///
     /// # Errors
     /// [`SchemaError`] for a shape that was put together by hand and breaks the promises of its kinds.

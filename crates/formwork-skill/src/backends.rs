@@ -6,7 +6,8 @@ use formwork_review::document::nearest;
 
 /// Where skills get their models from.
 pub trait Backends: Send + Sync {
-    /// Those of the provider of this name, in the order in which they are asked; without a name whoever is asked anyway.
+    /// Returns the backends of the provider of this name, in the order in which they are asked; without a name those that
+    /// are asked anyway.
     ///
     /// # Errors
     /// One line that says what there is, if there is no such provider.
@@ -36,7 +37,7 @@ impl NamedBackends {
         Self { default: default.into_iter().collect(), named: BTreeMap::new() }
     }
 
-    /// And these, for skills that name this one.
+    /// Adds backends for skills that name this provider (default: none).
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, backends: impl IntoIterator<Item = Backend>) -> Self {
         self.named.insert(name.into(), backends.into_iter().collect());

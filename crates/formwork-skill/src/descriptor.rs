@@ -7,38 +7,38 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What a skill's file says.
+/// The contents of a skill's file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SkillDescriptor {
-    /// What it is called: small letters, digits and hyphens.
+    /// The skill's name: small letters, digits and hyphens.
     #[schemars(regex(pattern = r"^[a-z0-9][a-z0-9-]{0,63}$"))]
     pub name: String,
-    /// What it does, in one line.
+    /// The purpose, in one line.
     #[schemars(length(min = 1, max = 300))]
     pub description: String,
-    /// Who does the work; without it the handler.
+    /// The template that does the work; the handler does it if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_type: Option<TemplateType>,
     /// The registered handler, where there is no `template_type`; the skill's name by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handler: Option<String>,
-    /// What it is given, by name.
+    /// The inputs, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, InputSpec>,
-    /// What the model is told before: a Jinja template of the inputs.
+    /// The instructions before the question: a Jinja template of the inputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// What is asked for, or, of a review, what the output was made for: a Jinja template of the inputs.
+    /// The question, or, of a review, what the output was made for: a Jinja template of the inputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// What comes out.
+    /// The output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputSpec>,
     /// The input that `LLM_REVIEW` reviews; the only one by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// What the output is reviewed against.
+    /// The rubric that the output is reviewed against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rubric: Option<ReviewRubric>,
     /// The same out of another file, below the folder of this one.
@@ -58,7 +58,7 @@ pub struct SkillDescriptor {
     pub examples: Vec<Map<String, Value>>,
 }
 
-/// Who does the work.
+/// The kind of work that a template does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum TemplateType {
@@ -82,16 +82,16 @@ impl TemplateType {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InputSpec {
-    /// What kind of value it is.
+    /// The kind of value.
     #[serde(rename = "type")]
     pub kind: InputType,
-    /// What it is, for people.
+    /// The meaning, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// Whether it may be left out; templates see null then. No by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
-    /// What it is if it is left out.
+    /// The value if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
     /// The only values that it may have.
@@ -100,7 +100,7 @@ pub struct InputSpec {
     /// The most characters of a string; 100 000 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u32>,
-    /// What else it has to satisfy: a JSON Schema.
+    /// The other conditions on it: a JSON Schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
 }
@@ -137,7 +137,7 @@ impl InputType {
     }
 }
 
-/// What comes out of a skill: exactly one of these.
+/// The output of a skill: exactly one of these.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutputSpec {

@@ -22,9 +22,9 @@ pub enum SkillError {
     /// There is no such skill.
     #[error("there is no skill `{name}`{}", advice(.meant.as_deref(), .there))]
     Unknown {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// The one that was most likely meant.
+        /// The name that was most likely meant.
         meant: Option<String>,
         /// All that there are.
         there: Vec<String>,
@@ -34,7 +34,7 @@ pub enum SkillError {
     Inputs {
         /// Of which skill.
         skill: String,
-        /// What is wrong, in words.
+        /// The problems, in words.
         problems: Vec<String>,
         /// The same as data, for those that a schema found.
         violations: Vec<Violation>,
@@ -56,7 +56,7 @@ pub enum SkillError {
         skill: String,
         /// Its name.
         handler: String,
-        /// The one that was most likely meant.
+        /// The name that was most likely meant.
         meant: Option<String>,
         /// All that there are.
         there: Vec<String>,
@@ -80,7 +80,7 @@ pub enum SkillError {
     /// A skill came to run itself.
     #[error("a skill must not run itself: {}", .chain.join(" -> "))]
     Recursion {
-        /// Who ran whom, the same name first and last.
+        /// The skills that ran each other, the same name first and last.
         chain: Vec<String>,
     },
     /// Skills ran skills too deeply.
@@ -88,7 +88,7 @@ pub enum SkillError {
     Deep {
         /// The limit.
         limit: usize,
-        /// Who ran whom.
+        /// The skills that ran each other.
         chain: Vec<String>,
     },
     /// The provider that the skill names is not there.
@@ -96,7 +96,7 @@ pub enum SkillError {
     Provider {
         /// Where the skill names it.
         place: String,
-        /// What is wrong.
+        /// The reason.
         message: String,
     },
     /// Nothing was generated.
@@ -104,7 +104,7 @@ pub enum SkillError {
     Generation {
         /// Which skill.
         skill: String,
-        /// What happened, with every attempt.
+        /// The result, with every attempt.
         result: Box<GenerationResult>,
     },
     /// Nothing could be reviewed.

@@ -34,14 +34,14 @@ pub trait SkillHandler: Send + Sync {
     async fn handle(&self, cx: &SkillContext<'_>) -> Result<Value, SkillError>;
 }
 
-/// What a handler works with: everything is resolved and checked.
+/// The context that a handler works with: everything is resolved and checked.
 pub struct SkillContext<'a> {
     pub(crate) runner: &'a SkillRunnerService,
     pub(crate) skill: &'a Skill,
     pub(crate) inputs: &'a Map<String, Value>,
     pub(crate) generation: LlmGenerationService,
     pub(crate) review: LlmReviewService,
-    /// Who ran whom, this skill last.
+    /// The skills that ran each other, this one last.
     pub(crate) chain: &'a [String],
 }
 

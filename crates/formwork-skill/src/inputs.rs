@@ -18,7 +18,7 @@ pub(crate) struct Inputs {
     compiled: Arc<Compiled>,
 }
 
-/// What is wrong with inputs: where, in words, and as a violation where a schema found it.
+/// A problem with inputs: where, in words, and as a violation where a schema found it.
 pub(crate) type Problem = (JsonPath, String, Option<Violation>);
 
 impl Inputs {

@@ -37,7 +37,7 @@ pub struct Tally {
     unreviewed: usize,
 }
 
-/// What was measured.
+/// The measurements of skills.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SkillReport {
     /// The document's five, in its order.
@@ -55,13 +55,13 @@ pub struct SkillReport {
 /// One of the document's targets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
-    /// What the document calls it.
+    /// The metric's name in the document.
     pub metric: String,
-    /// What it asks for, in its words.
+    /// The document's demand, in its words.
     pub target: String,
-    /// What it means here.
+    /// The meaning of the metric here.
     pub measurement: String,
-    /// What was measured, in `unit`; null where nothing was.
+    /// The measured value, in `unit`; null where nothing was measured.
     pub measured: Option<f64>,
     /// `%`, `ms` or `s`.
     pub unit: String,
@@ -114,7 +114,7 @@ impl Tally {
         }
     }
 
-    /// What it comes to.
+    /// Returns the report.
     pub fn report(&self) -> SkillReport {
         let share = |part: usize, of: usize| (of > 0).then(|| 100.0 * part as f64 / of as f64);
         let (same, votes) = self.consistency();

@@ -58,14 +58,14 @@ pub struct SkillRunnerService {
     defaults: PolicySpec,
 }
 
-/// What a skill brought.
+/// The outcome of a skill.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SkillOutcome {
     /// The skill.
     pub skill: String,
-    /// Who did the work; null is the handler.
+    /// The template that did the work; null is the handler.
     pub template_type: Option<TemplateType>,
-    /// What came out: generated data, a review, or what the handler gave.
+    /// The output: generated data, a review, or what the handler gave.
     pub output: Value,
     /// How it was generated, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,21 +100,21 @@ impl SkillRunnerService {
         }
     }
 
-    /// And this skill, in place of another one of its name.
+    /// Adds a skill, in place of another one of its name (default: none).
     #[must_use]
     pub fn with_skill(mut self, skill: Skill) -> Self {
         self.skills.insert(skill.name().to_owned(), skill);
         self
     }
 
-    /// And this handler, in place of another one of its name.
+    /// Adds a handler, in place of another one of its name (default: none).
     #[must_use]
     pub fn with_handler(mut self, name: impl Into<String>, handler: impl SkillHandler + 'static) -> Self {
         self.handlers.insert(name.into(), Arc::new(handler));
         self
     }
 
-    /// With a change to how every skill asks: a clock, a seed, an observer, a way to cancel.
+    /// Sets a change to how every skill asks (default: none): a clock, a seed, an observer, a way to cancel.
     #[must_use]
     pub fn with_agent(mut self, change: impl Fn(Agent) -> Agent + Send + Sync + 'static) -> Self {
         self.change = Arc::new(change);

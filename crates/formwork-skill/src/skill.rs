@@ -93,7 +93,7 @@ impl Skill {
         }
     }
 
-    /// What it is called.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.0.descriptor.name
     }
@@ -103,7 +103,7 @@ impl Skill {
         self.0.document.file()
     }
 
-    /// What the file says.
+    /// Returns the contents of the file.
     pub fn descriptor(&self) -> &SkillDescriptor {
         &self.0.descriptor
     }
@@ -122,7 +122,7 @@ impl Skill {
         self.0.output.as_ref().map(|(_, compiled)| compiled.as_ref())
     }
 
-    /// What its output is reviewed against, if it is.
+    /// Returns the rubric that its output is reviewed against, if there is one.
     pub fn rubric(&self) -> Option<&ReviewRubric> {
         self.0.rubric.as_ref()
     }
@@ -193,7 +193,7 @@ impl Parts {
     }
 }
 
-/// What a descriptor's type cannot say, checked; problems are gathered.
+/// Checks what a descriptor's type cannot say; problems are gathered.
 struct Reading<'a> {
     document: &'a Document,
     folder: Option<&'a Path>,
@@ -398,7 +398,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What has to be there together, and what has not.
+    /// Checks the members that have to be there together, or must not.
     fn together(&mut self, descriptor: &SkillDescriptor) {
         let root = JsonPath::root();
         let has_rubric = descriptor.rubric.is_some() || descriptor.rubric_file.is_some();

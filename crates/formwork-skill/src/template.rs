@@ -10,7 +10,7 @@ const MOST: usize = 400_000;
 
 /// A prompt with places for inputs.
 ///
-/// What is filled in is data: it is not read as a template again.
+/// A template. Data that is filled in is not read as a template again.
 #[derive(Debug, Clone)]
 pub(crate) struct Template {
     environment: Environment<'static>,
@@ -45,7 +45,7 @@ impl Template {
     }
 }
 
-/// What is wrong, and in which line of the template.
+/// Returns what is wrong, and in which line of the template.
 fn words(error: &Error) -> String {
     let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
     let line = error.line().map(|line| format!(" in its line {line}")).unwrap_or_default();

@@ -104,7 +104,7 @@ impl Walk<'_> {
     }
 }
 
-/// What would be just wrong instead of this value, one for each keyword.
+/// Returns values that are just wrong in place of this one, one for each keyword.
 fn wrong_values(schema: &Value, value: &Value) -> Vec<(&'static str, Value)> {
     let mut wrong = Vec::new();
     let number = |keyword: &str| schema[keyword].as_f64();

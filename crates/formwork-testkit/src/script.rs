@@ -9,7 +9,7 @@ use formwork_core::{
 };
 use futures_core::Stream;
 
-/// What a [`Scripted`] model does in one call.
+/// The act of a [`Scripted`] model in one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     deltas: Vec<Result<Delta, Fault>>,
@@ -135,7 +135,7 @@ impl Scripted {
         self
     }
 
-    /// With other promises.
+    /// Sets its promises (default: everything).
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;

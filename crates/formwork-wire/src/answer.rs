@@ -22,7 +22,7 @@ pub(crate) struct Decoding {
     end: Option<(Delta, usize)>,
     decoder: Box<dyn Decoder>,
     ready: Deltas,
-    /// What broke it off; it comes after what was read before it, which is paid for.
+    /// The fault that broke it off; it comes after what was read before it, which is paid for.
     fault: Option<Fault>,
     transport: SharedTransport,
     status: u16,

@@ -48,7 +48,7 @@ impl Collected {
         Self { first: Bytes::new(), more: Vec::new() }
     }
 
-    /// And these bytes.
+    /// Reads these bytes as well.
     pub fn push(&mut self, chunk: &[u8]) {
         if self.more.is_empty() {
             self.more.extend_from_slice(&std::mem::take(&mut self.first));
@@ -56,7 +56,7 @@ impl Collected {
         self.more.extend_from_slice(chunk);
     }
 
-    /// And these bytes, which are kept if they are the first.
+    /// Reads these bytes as well, which are kept if they are the first.
     pub fn push_bytes(&mut self, chunk: Bytes) {
         if self.as_slice().is_empty() {
             self.first = chunk;
@@ -78,7 +78,7 @@ pub struct Whole<F> {
 }
 
 impl<F: FnMut(&[u8]) -> Result<Completion, Fault> + Send> Whole<F> {
-    /// What reads the document.
+    /// Returns a decoder that gives the document to this function.
     pub const fn new(read: F) -> Self {
         Self { body: Collected::new(), read }
     }

@@ -1,4 +1,4 @@
-//! What error responses mean, as far as all servers agree.
+//! The meaning of error responses, as far as all servers agree.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// How much of a server's words is shown, in characters.
 const QUOTED: usize = 500;
 
-/// What servers say of a schema that they do not take, with 400, 422, 500 or 502 (measured and collected in 2026: OpenAI,
+/// Words of servers about a schema that they do not take, with 400, 422, 500 or 502 (measured and collected in 2026: OpenAI,
 /// llama.cpp, Ollama, vLLM, Anthropic, Gemini).
 const SCHEMA_WORDS: &[&str] = &[
     "invalid schema for",
@@ -31,7 +31,7 @@ const SCHEMA_WORDS: &[&str] = &[
     "invalid format:",
 ];
 
-/// What servers say of an account without credit, mostly with 429.
+/// Words of servers about an account without credit, mostly with 429.
 const CREDIT_WORDS: &[&str] =
     &["insufficient_quota", "exceeded your current quota", "credit balance", "billing"];
 

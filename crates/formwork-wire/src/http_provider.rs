@@ -31,7 +31,7 @@ impl<W: Wire> Http<W> {
         self
     }
 
-    /// With other promises than the protocol's: those that a probe found.
+    /// Sets its promises (default: the protocol's): those that a probe found.
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;

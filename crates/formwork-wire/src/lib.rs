@@ -1,4 +1,4 @@
-//! What providers that speak HTTP share, without any IO of its own.
+//! The common part of providers that speak HTTP, without any IO of its own.
 //!
 //! A provider is a [`Wire`], a pure codec: calls into requests, bytes into pieces of an answer, errors into faults. What
 //! sends requests is a [`Transport`]. [`Http`] puts both together to a [`Provider`](formwork_core::Provider).

@@ -29,7 +29,7 @@ pub trait Transport: Send + Sync + fmt::Debug {
         text.to_owned()
     }
 
-    /// What time it is.
+    /// Returns the present time.
     fn now(&self) -> Time;
 }
 

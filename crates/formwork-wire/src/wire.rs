@@ -13,7 +13,7 @@ use crate::{Decoder, Transport, fault_of};
 pub struct Auth {
     /// The header, in lower case: `authorization`, `x-api-key`.
     pub header: &'static str,
-    /// What stands before the key in it: `Bearer ` with its space, or nothing.
+    /// The text before the key in it: `Bearer ` with its space, or nothing.
     pub prefix: &'static str,
 }
 
@@ -28,10 +28,10 @@ impl Auth {
 /// knows.
 #[async_trait]
 pub trait Wire: Send + Sync + fmt::Debug + 'static {
-    /// What it is called in messages, traces and the ledger.
+    /// Returns its name in messages, traces and the ledger.
     fn name(&self) -> &str;
 
-    /// What it promises.
+    /// Returns its promises.
     fn capabilities(&self) -> &Capabilities;
 
     /// The request for a call; its URI is a path alone, such as `/chat/completions`.
@@ -41,10 +41,10 @@ pub trait Wire: Send + Sync + fmt::Debug + 'static {
     /// [`FaultKind::Unsupported`](formwork_core::FaultKind), if the protocol cannot say it.
     fn encode(&self, call: &Call) -> Result<Request<Bytes>, Fault>;
 
-    /// What reads the body of a successful response.
+    /// Returns the decoder of a successful response's body.
     fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder>;
 
-    /// What a response with an error status means. `body` is the beginning of the body; `now` is for dates.
+    /// Returns the fault that a response with an error status means. `body` is the beginning of the body; `now` is for dates.
     fn fault(&self, call: &Call, head: &Parts, body: &[u8], now: Time) -> Fault {
         fault_of(head, body, call.schema().is_some(), now)
     }
@@ -55,7 +55,7 @@ pub trait Wire: Send + Sync + fmt::Debug + 'static {
         None
     }
 
-    /// What it means that there was no response at all; by default what the transport says. A server that a request
+    /// Returns the fault that no response at all means; by default what the transport says. A server that a request
     /// brings down answers with a closed connection, see [`is_closed_early`](crate::is_closed_early).
     fn transport_fault(&self, _call: &Call, fault: Fault) -> Fault {
         fault

@@ -1,4 +1,4 @@
-//! What a provider answers, whatever stands behind it. Models differ in what they know; nothing here depends on that.
+//! Trials of a provider's answers, whatever stands behind it. Models differ in what they know; nothing here depends on that.
 
 mod trials;
 
@@ -35,7 +35,7 @@ impl Live {
         Self { name: name.into(), always: false, help: help.into(), open }
     }
 
-    /// And is tested whatever the environment says.
+    /// Runs the trials whatever the environment says (default: only if it is named there).
     #[must_use]
     pub fn always(mut self) -> Self {
         self.always = true;
@@ -55,7 +55,7 @@ impl Live {
         (self.open)().await.map_err(|why| self.blame(&why))
     }
 
-    /// What went wrong, and what helps if it is the server.
+    /// Returns what went wrong, and what helps if it is the server.
     pub(crate) fn blame(&self, why: &str) -> String {
         format!("{why}\n(if {} is not running: {})", self.name, self.help)
     }

@@ -77,7 +77,7 @@ async fn schema(provider: &SharedProvider) -> Result<(), String> {
     expect(keys == ["name", "age", "city"] && types, || format!("the schema was not kept to: {value}"))
 }
 
-/// What no model says of itself, it says only because it must.
+/// Asks for words that no model says of itself: it says them only because it must.
 async fn canary(provider: &SharedProvider) -> Result<(), String> {
     if !enforces(provider) {
         return Ok(());

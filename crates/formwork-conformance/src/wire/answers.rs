@@ -91,7 +91,7 @@ pub(super) async fn usage(protocol: Shared) -> Result<(), String> {
     Ok(())
 }
 
-/// What is not asked for is not read: who reads slowly slows the server down instead of filling memory.
+/// Checks that nothing is read which is not asked for: who reads slowly slows the server down instead of filling memory.
 pub(super) async fn back_pressure(protocol: Shared) -> Result<(), String> {
     for reply in protocol.say(&Said::new("x ".repeat(50_000))) {
         let script = Script::new([reply.in_chunks(64)]);

@@ -1,4 +1,4 @@
-//! What is said and asked on the wire, with this crate in the part of the server.
+//! Trials on the wire, with this crate in the part of the server.
 
 mod answers;
 mod faults;
@@ -64,7 +64,7 @@ fn call(enforcement: Enforcement) -> Call {
     }
 }
 
-/// What comes of one call that is answered so.
+/// Returns the completion of one call that is answered so.
 async fn ask(protocol: &Shared, call: &Call, reply: Reply) -> Result<Completion, Fault> {
     protocol.provider(Script::new([reply])).call(call).await?.collect().await
 }

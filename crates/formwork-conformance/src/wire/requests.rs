@@ -1,4 +1,4 @@
-//! What was promised is asked for, and nothing else.
+//! Checks that what was promised is asked for, and nothing else.
 
 use formwork_core::{Call, Enforcement, Message, Role, Sampling};
 
@@ -6,7 +6,7 @@ use super::{Shared, call, equal, schema};
 use crate::script::Script;
 use crate::{Asked, Said};
 
-/// What the provider asks for this call, and the bytes of it.
+/// Returns what the provider asks for this call, and the bytes of it.
 async fn asked(protocol: &Shared, call: &Call) -> Result<(Asked, String), String> {
     let script = Script::new(protocol.say(&Said::new("{}")));
     let answer = protocol.provider(script.clone()).call(call).await;

@@ -1,4 +1,5 @@
-//! Retry policies: they decide what is asked after an answer that was not accepted. The trait, and the policy that is ready to use.
+//! Retry policies: they decide what is asked after an answer that was not accepted. The trait, and the policy that is ready
+//! to use.
 
 mod ready;
 
@@ -12,7 +13,7 @@ use crate::{Capabilities, Failure, Feedback, JsonPath, Sampling};
 
 pub use ready::{Backoff, Patching, Policy, Temperature};
 
-/// What is asked of the model in one call.
+/// The part of the document that a call asks the model for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
@@ -22,7 +23,7 @@ pub enum Ask {
     Patch(Vec<JsonPath>),
 }
 
-/// What to do after a call that did not bring an acceptable answer.
+/// The next step after a call that did not bring an acceptable answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// Make the same call again: it failed, its content was not at fault.
@@ -34,7 +35,7 @@ pub enum Decision {
     },
     /// Ask again, because of the content.
     Ask {
-        /// What to ask for.
+        /// The part of the document to ask for.
         ask: Ask,
         /// Whether the answer counts as a further attempt; a patch within an attempt does not.
         counts: bool,
@@ -52,12 +53,12 @@ pub enum Decision {
     GiveUp,
 }
 
-/// What a policy may look at.
+/// The state of the run that a policy may look at.
 #[derive(Debug)]
 pub struct Seen<'a> {
-    /// What went wrong.
+    /// The failure.
     pub failure: &'a Failure,
-    /// What had been asked.
+    /// The part of the document that was asked for.
     pub asked: &'a Ask,
     /// How it had been asked.
     pub sampling: Sampling,
@@ -82,9 +83,9 @@ pub struct Seen<'a> {
     pub repeated: bool,
     /// The last answer was a patch that mended nothing.
     pub stalled: bool,
-    /// What the target in use promises.
+    /// The promises of the target in use.
     pub capabilities: &'a Capabilities,
-    /// What the next target promises, if there is one: of those that are left, the one that is in service first.
+    /// The promises of the next target, if there is one: of those that are left, the one that is in service first.
     pub next: Option<&'a Capabilities>,
     /// How long it is until the next target is in service, if there is one; zero if it is.
     pub next_in: Option<Duration>,
@@ -101,7 +102,7 @@ pub trait RetryPolicy: Send + Sync + fmt::Debug {
     /// How the first answer is asked for.
     fn first(&self, capabilities: &Capabilities) -> Sampling;
 
-    /// What is done after a failure.
+    /// Decides what is done after a failure.
     fn decide(&self, seen: &Seen<'_>) -> Decision;
 
     /// Whether it may ask for a patch. Where it never does, nobody has to find out what one could mend, and

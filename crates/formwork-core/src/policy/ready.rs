@@ -163,35 +163,35 @@ impl Policy {
             .with_stop_on_repeat(false)
     }
 
-    /// With so many attempts of each target.
+    /// Sets how many attempts each target gets (default: an equal share, rounded up).
     #[must_use]
     pub const fn with_attempts_per_target(mut self, attempts: u32) -> Self {
         self.attempts_per_target = Some(attempts);
         self
     }
 
-    /// With this course of the temperature.
+    /// Sets the course of the temperature (default: [`Temperature::Own`]).
     #[must_use]
     pub fn with_temperature(mut self, temperature: Temperature) -> Self {
         self.temperature = temperature;
         self
     }
 
-    /// With patches or without.
+    /// Sets when only the wrong values are asked for (default: [`Patching::Attempt`]).
     #[must_use]
     pub const fn with_patching(mut self, patching: Patching) -> Self {
         self.patching = patching;
         self
     }
 
-    /// With these waits.
+    /// Sets the waits between calls that fail (default: 2, 4 and 8 seconds).
     #[must_use]
     pub fn with_backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
         self
     }
 
-    /// With this way of saying what was wrong.
+    /// Sets how the model is told what was wrong (default: [`Feedback::standard`]).
     #[must_use]
     pub fn with_feedback(mut self, feedback: Feedback) -> Self {
         self.feedback = feedback;

@@ -48,7 +48,7 @@ pub enum Rule {
     WeightedSum {
         /// The number.
         target: PathPattern,
-        /// What it is the sum of.
+        /// The terms that it is the sum of.
         terms: Vec<Term>,
         /// The most that it may differ from the unrounded sum.
         tolerance: f64,
@@ -80,7 +80,7 @@ pub enum Rule {
 pub struct Term {
     /// A number; with a wildcard, all numbers that it matches. Null and missing members of items count as 0.
     pub path: PathPattern,
-    /// What it is multiplied with.
+    /// The factor of the term.
     pub weight: f64,
 }
 

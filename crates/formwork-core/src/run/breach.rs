@@ -1,4 +1,4 @@
-//! What of a sent schema a value certainly breaks.
+//! Finds what a value certainly breaks of the schema that was sent.
 //!
 //! Not a validator: of the keywords it looks only at those of structure, which every engine that decodes by a schema
 //! keeps to, and where it cannot tell it says nothing. A false alarm would take a server's best mode away.
@@ -52,7 +52,7 @@ const MAX_STEPS: usize = 10_000;
 
 struct Search<'a> {
     schema: &'a Value,
-    /// Those that leave something to be broken.
+    /// The losses that leave something to be broken.
     losses: Vec<&'a Loss>,
     /// Whether a value stands where the original schema has it, so that places of losses can be compared.
     same_places: bool,

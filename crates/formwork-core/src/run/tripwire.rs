@@ -59,7 +59,7 @@ pub(super) fn read(
 
 /// Says so if a text neither begins with a JSON document nor could be the beginning of one.
 ///
-/// What comes after a document is let be: servers are known to leave their own end marks there. A text that begins with
+/// Text after a document is let be: servers are known to leave their own end marks there. A text that begins with
 /// an angle bracket is a mark of another kind, or a web page.
 fn not_json(text: &str) -> Option<String> {
     let text = text.trim_start_matches('\u{FEFF}').trim_start();

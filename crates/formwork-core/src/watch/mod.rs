@@ -49,7 +49,7 @@ pub struct Watch {
     has_document: bool,
 }
 
-/// What the next byte is part of.
+/// The part of the document that the next byte belongs to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Place {
     /// Text outside of documents.

@@ -1,4 +1,4 @@
-//! What is remembered between processes: which targets run away with which schemas.
+//! The observations that are kept between processes: which targets run away with which schemas.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};

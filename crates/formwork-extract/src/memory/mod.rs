@@ -19,7 +19,7 @@ const LASTS: Duration = Duration::from_secs(60 * 60);
 /// How many things are remembered at most; the oldest is forgotten first.
 const MAX_KNOWN: usize = 256;
 
-/// What earlier runs learnt of their targets, so that later ones do not pay for it again.
+/// The lessons of earlier runs about their targets, so that later ones do not pay for them again.
 ///
 /// A target that refused a schema in a dialect is not asked for it in that dialect; one that ignored a schema is asked
 /// without promises of any schema. Both for an hour, by the driver's clock. A target that ran away with a schema is sent
@@ -171,8 +171,8 @@ impl Memory {
     /// Returns the targets of a plan that are out of service, each with the time until which it is left out, for
     /// [`Run::with_out_of_service`](formwork_core::Run::with_out_of_service). A driver does this by itself.
     ///
-    /// A target that cannot be reached is left out for 30 s, then for twice as long each further time, up to 10 min; one that is
-    /// too busy for the time that it says, or 5 s.
+    /// A target that cannot be reached is left out for 30 s, then for twice as long each further time, up to 10 min; one
+    /// that is too busy for the time that it says, or 5 s.
     pub fn out_of_service(&self, plan: &Plan, now: Time) -> Vec<(usize, Time)> {
         let service = self.service();
         if service.is_empty() {

@@ -34,7 +34,7 @@ impl Stop {
 
 type Parsed<T> = Result<T, Stop>;
 
-/// What a parse that succeeded leaves behind.
+/// The result of a parse that succeeded.
 pub(crate) struct Tolerated {
     pub(crate) value: Value,
     /// The bytes of the value in the text.
@@ -71,7 +71,7 @@ enum Place {
     Item,
 }
 
-/// What had to be written at the end of the text, and from which byte on the text was given up.
+/// The marks that had to be written at the end of the text, and from which byte on the text was given up.
 struct Closers {
     from: usize,
     with: String,

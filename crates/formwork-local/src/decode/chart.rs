@@ -30,7 +30,7 @@ struct Item {
     origin: usize,
 }
 
-/// What may stand between two lexemes.
+/// The symbols that may stand between two lexemes.
 struct Row {
     items: Vec<Item>,
     /// The symbols that may come next, sorted.

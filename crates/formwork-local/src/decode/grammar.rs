@@ -10,7 +10,7 @@ use super::chart::Chart;
 use super::restraint::Table;
 use crate::error::{one_line, panic_text};
 
-/// What turns schemas into constraints on one model's tokens.
+/// The compiler of schemas into constraints on one model's tokens.
 pub(crate) struct Grammar {
     factory: ParserFactory,
     environment: TokEnv,
@@ -19,7 +19,7 @@ pub(crate) struct Grammar {
 
 impl Grammar {
     /// # Errors
-    /// What llguidance has against the vocabulary.
+    /// The reason why llguidance refuses the vocabulary.
     pub(crate) fn new(environment: &TokEnv) -> Result<Self, String> {
         let capabilities = InferenceCapabilities { ff_tokens: true, ..InferenceCapabilities::default() };
         let slices = SlicedBiasComputer::general_slices();

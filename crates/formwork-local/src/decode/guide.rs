@@ -27,7 +27,7 @@ pub(crate) struct Guide<'g> {
     cursor: Cursor,
     number: Number,
     restrained: Option<Restrained>,
-    /// What rules make of the schema on the way.
+    /// The tighter schema that rules make on the way.
     narrowing: Option<Narrowing>,
     /// The tokens so far, where a rule may yet ask for them.
     taken: Vec<TokenId>,
@@ -44,7 +44,7 @@ pub(crate) enum Unguided {
     Short(usize),
 }
 
-/// What became of a token.
+/// The effect of a token.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// It was taken, with those that it forces.

@@ -35,7 +35,7 @@ pub(crate) enum Halt {
     Fault(Fault),
 }
 
-/// What an answer goes through on its way.
+/// The host that an answer goes through on its way.
 pub(crate) trait Host {
     /// Looks at more tokens and says how much each token is expected to come next.
     fn next(&mut self, tokens: &[TokenId]) -> Result<Vec<f32>, Halt>;
@@ -132,7 +132,7 @@ impl Decoder<'_> {
     }
 }
 
-/// What there is of the answer.
+/// The answer so far.
 struct Answer<'a> {
     trie: &'a TokTrie,
     text: Utf8,

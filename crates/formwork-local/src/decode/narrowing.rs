@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::utf8::Utf8;
 
-/// What rules make of a schema once the values that they compute from are written: a tighter schema for the rest of the
+/// The schema that rules make once the values that they compute from are written: a tighter schema for the rest of the
 /// document.
 #[derive(Debug)]
 pub(crate) struct Narrowing {

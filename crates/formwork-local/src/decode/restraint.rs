@@ -51,7 +51,7 @@ impl Table {
     }
 }
 
-/// What a share of the tokens that are left is asked for.
+/// The part of the document that is asked for its share of the tokens that are left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// A string that has become long.
@@ -77,7 +77,7 @@ pub(crate) struct Restrained {
     detours: u32,
     /// So many tokens a string may have before it has to share what is left.
     free: usize,
-    /// What the string may have, if it had to share.
+    /// The most tokens that the string may have, if it had to share.
     string_limit: Option<usize>,
     /// The tokens of the document, and how many an array may leave it with, by the depth of the array.
     tokens: usize,
@@ -186,7 +186,7 @@ impl Restrained {
         self.array_limits.retain(|(depth, _)| *depth <= self.depth);
     }
 
-    /// What has to share what is left from here on, and does not yet know with how much.
+    /// Returns the part that has to share what is left from here on, and does not yet know with how much.
     pub(crate) fn wanted(&self) -> Option<Wanted> {
         let shares = self.array_limits.last().is_some_and(|(depth, _)| *depth == self.depth);
         if self.string >= self.free && self.string_limit.is_none() {

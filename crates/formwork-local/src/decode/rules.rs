@@ -44,7 +44,7 @@ enum Shortest {
     /// There is none, or it is empty.
     Nothing,
     Text(Vec<u8>),
-    /// That of the rule that begins here.
+    /// The place of the rule that begins here.
     Rule(usize),
 }
 

@@ -25,7 +25,7 @@ impl Sampler {
     /// Temperature 0 (always the most probable token) and [`DEFAULT_TOP_P`] where nothing else is asked.
     ///
     /// # Errors
-    /// What is out of range, for people.
+    /// The value that is out of range, for people.
     pub(crate) fn new(sampling: &Sampling) -> Result<Self, String> {
         let temperature = sampling.temperature.unwrap_or(0.0);
         let top_p = sampling.top_p.unwrap_or(DEFAULT_TOP_P);

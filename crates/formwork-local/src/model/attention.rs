@@ -1,4 +1,4 @@
-//! What each token takes from the tokens before it and from itself.
+//! The attention of each token to the tokens before it and to itself.
 
 use std::ops::Range;
 use std::sync::OnceLock;

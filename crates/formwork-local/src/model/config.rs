@@ -23,7 +23,7 @@ pub(crate) struct Config {
     /// How many of a head's numbers are rotated.
     pub(crate) rope_dim: usize,
     pub(crate) rope_base: f32,
-    /// What RMS norms add to the mean square.
+    /// The number that RMS norms add to the mean square.
     pub(crate) epsilon: f32,
     /// The most tokens that the model was made for.
     pub(crate) context: usize,

@@ -14,7 +14,7 @@ pub(crate) struct Matrix {
     weight: QTensor,
     rows: usize,
     columns: usize,
-    /// With the zeros.
+    /// The stored size, zeros included.
     stored: (usize, usize),
 }
 

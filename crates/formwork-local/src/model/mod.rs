@@ -86,7 +86,7 @@ impl Model {
     /// Looks at more tokens without asking what comes next, which is a fifth of the work for a small model.
     ///
     /// # Errors
-    /// Those of [`Self::forward`].
+    /// As for [`Self::forward`].
     pub(crate) fn read(&self, cache: &mut Cache, tokens: &[u32]) -> Result<()> {
         self.hidden(cache, tokens).map(drop)
     }

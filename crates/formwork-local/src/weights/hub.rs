@@ -50,7 +50,7 @@ impl fmt::Debug for dyn Hub {
     }
 }
 
-/// What every name of a file on a hub begins with.
+/// The beginning of every name of a file on a hub.
 const SCHEME: &str = "hf:";
 
 const FORM: &str = "a file of a hub is named hf:OWNER/REPOSITORY[@REVISION]/FILE.gguf[#SHA256]";

@@ -4,7 +4,7 @@
 pub struct Known {
     /// Its name.
     pub name: &'static str,
-    /// What it is and what it is good for, for people.
+    /// The model's kind and what it is good for, for people.
     pub description: &'static str,
     /// Its licence (SPDX).
     pub licence: &'static str,

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use super::{Scratch, Store, hash};
 use crate::LocalError;
 
-/// What a file was found to be.
+/// The state of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// It is not there.
@@ -83,7 +83,7 @@ fn write(store: &Store, file: &Path, stamp: &str) -> Result<(), LocalError> {
     scratch.finish(&unfinished, &beside(file))
 }
 
-/// What the file system says of a file, after its hash.
+/// Returns the file system's facts of a file, after its hash.
 fn text(metadata: &Metadata, sha256: &str) -> String {
     let nanos = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
     let modified = metadata.modified().map(nanos).unwrap_or_default();

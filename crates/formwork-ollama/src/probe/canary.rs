@@ -16,13 +16,13 @@ pub(super) const TOKENS: u32 = 16;
 /// not stop.
 pub(super) const THOUGHTFUL_TOKENS: u32 = 512;
 
-/// What a constrained model says to anything, white space aside.
+/// The answer of a constrained model to anything, white space aside.
 const SAID: &str = r#"{"fw":"q7"}"#;
 
 /// How much of it has to be there, in bytes, if the answer is cut: white space may take up the tokens.
 const BEGUN: usize = r#"{"fw":"#.len();
 
-/// What an answer shows.
+/// The proof that an answer gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It was constrained.

@@ -1,4 +1,4 @@
-//! What a server is and what it enforces, asked rather than believed.
+//! The state of a server and what it enforces, asked rather than believed.
 
 mod canary;
 mod show;
@@ -22,7 +22,7 @@ const SHOW_BYTES: usize = 8 * 1024 * 1024;
 /// The most that is read of other answers to a probe, in bytes: a few hundred tokens, each in a line of its own.
 const ANSWER_BYTES: usize = 512 * 1024;
 
-/// What a server is and what it enforces, as found by [`Ollama::examine`]. What is `None` the server does not say.
+/// The state of a server and what it enforces, as found by [`Ollama::examine`]. The server does not say what is `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Probed {
@@ -44,13 +44,13 @@ pub struct Probed {
     pub better_without_thinking: bool,
     /// It knows tools.
     pub tools: bool,
-    /// What was found to be enforced.
+    /// The mode that was found to be enforced.
     pub enforced: Enforcement,
-    /// What people should know: what is not as it was promised, and what could not be told.
+    /// Notes for people: what is not as it was promised, and what could not be told.
     pub notes: Vec<String>,
-    /// What the probe's own calls cost.
+    /// The tokens of the probe's own calls.
     pub usage: Usage,
-    /// What is promised from now on.
+    /// The promises from now on.
     pub capabilities: Capabilities,
 }
 
@@ -86,7 +86,7 @@ pub(crate) async fn examine(wire: &Ollama, transport: &dyn Transport) -> Result<
     })
 }
 
-/// What the calls have shown so far.
+/// The findings of the calls so far.
 struct Found {
     enforced: Enforcement,
     better_without_thinking: bool,
@@ -153,7 +153,7 @@ async fn enforced(
     Ok(())
 }
 
-/// What tells one server and model from another: what was found of them holds as long as this is the same.
+/// The facts that tell one server and model from another: what was found of them holds as long as these are the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Identity {
     /// The server's version: `0.17.4`.
@@ -192,7 +192,7 @@ async fn version(wire: &Ollama, transport: &dyn Transport) -> Result<Option<Stri
     Ok(document.get("version").and_then(Value::as_str).map(str::to_owned))
 }
 
-/// What the server says of the model; nothing, if it does not know the question.
+/// Asks the server for its facts about the model; nothing, if it does not know the question.
 async fn model(wire: &Ollama, transport: &dyn Transport) -> Result<Shown, Fault> {
     let request = request::send("/api/show", &json!({"model": wire.model}))?;
     match fetched(wire, transport, request, SHOW_BYTES).await? {

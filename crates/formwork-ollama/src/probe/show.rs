@@ -1,4 +1,4 @@
-//! What `/api/show` says of a model.
+//! The answer of `/api/show` about a model.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -25,7 +25,7 @@ pub(super) struct Details {
 }
 
 impl Shown {
-    /// What can be read of it; a `null` is as good as nothing.
+    /// Returns what can be read of it; a `null` is as good as nothing.
     pub(super) fn of(document: Value) -> Self {
         let Value::Object(mut members) = document else { return Self::default() };
         let mut take = |name: &str| members.remove(name).unwrap_or_default();

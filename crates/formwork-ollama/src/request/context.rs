@@ -9,16 +9,16 @@ const LEAST: u64 = 4096;
 /// The greatest, in tokens. No model has that many.
 const MOST: u64 = 1 << 30;
 
-/// What an answer may have where nothing bounds it, in tokens.
+/// The tokens of an answer where nothing bounds it.
 const ANSWER: u64 = 2048;
 
-/// What a template puts around a message, in tokens.
+/// The tokens that a template puts around a message.
 const AROUND: u64 = 16;
 
-/// What a template says by itself, in tokens: a date, a default system message.
+/// The tokens of a template by itself: a date, a default system message.
 const TEMPLATE: u64 = 64;
 
-/// What an image takes, in tokens; models differ widely.
+/// The tokens of an image; models differ widely.
 const IMAGE: u64 = 2048;
 
 /// The context for these messages and an answer of so many tokens: a power of two, so that calls of about the same length

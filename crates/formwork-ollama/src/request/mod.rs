@@ -17,7 +17,7 @@ use crate::{Api, KeepAlive, Ollama, Think, pattern};
 /// it, of which the greatest value asks for a random seed.
 const MAX_SEED: u64 = i32::MAX as u64;
 
-/// What both APIs take. The names and the meaning are Ollama's (`api/types.go`).
+/// The members that both APIs take. The names and the meaning are Ollama's (`api/types.go`).
 #[derive(Debug, Serialize)]
 struct Body<'a, Prompt> {
     model: &'a str,
@@ -33,8 +33,8 @@ struct Body<'a, Prompt> {
     options: Map<String, Value>,
     /// Without it a prompt that is too long is cut silently.
     truncate: bool,
-    /// With it the beginning of the dialogue is dropped once an answer reaches the end of the context, and the answer goes
-    /// on without the instructions; without it the answer ends there with `length` (0.17.4).
+    /// If it is set, the beginning of the dialogue is dropped once an answer reaches the end of the context, and the answer
+    /// goes on without the instructions; without it the answer ends there with `length` (0.17.4).
     shift: bool,
 }
 

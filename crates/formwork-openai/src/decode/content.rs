@@ -1,4 +1,4 @@
-//! What stands in a message, in all the shapes that servers give it.
+//! The content of a message, in all the shapes that servers give it.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ fn thought(part: &Value) -> String {
     text_of(inner.cloned(), &mut String::new(), &mut String::new())
 }
 
-/// What a model thinks. Servers that give both members repeat themselves.
+/// Takes a model's thoughts out of a message. Servers that give both members repeat themselves.
 pub(super) fn reasoning(message: &mut Message) -> String {
     let members = [message.reasoning_content.take(), message.reasoning.take()];
     members.into_iter().flatten().find_map(words).unwrap_or_default()

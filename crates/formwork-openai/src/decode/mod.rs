@@ -17,8 +17,9 @@ use document::Document;
 use events::Events;
 use reader::Reader;
 
-/// What reads a response: a stream or a document by its media type, unless the first bytes say otherwise. Servers do answer
-/// with an error in a document that they call a stream, and call streams `application/json` or `text/plain`.
+/// Returns the decoder of a response: of a stream or a document by its media type, unless the first bytes say otherwise.
+/// Servers do answer with an error in a document that they call a stream, and call streams `application/json` or
+/// `text/plain`.
 pub(crate) fn decoder(asked: Asked, head: &Parts) -> Box<dyn Decoder> {
     let declared = match media_type(head) {
         Some(name) if name.eq_ignore_ascii_case("text/event-stream") => Kind::Stream,
@@ -42,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// What a body is that begins so; `None` if more of it is needed.
+    /// Returns the kind of a body that begins so; `None` if more of it is needed.
     fn of(beginning: &[u8], declared: Self) -> Option<Self> {
         let bytes = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning).trim_ascii_start();
         let is = |field: &&[u8]| bytes.starts_with(field);

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// What is read of an object, or of an array.
+/// A visitor of an object, or of an array.
 pub(super) trait Read: Default {
     /// It is an array.
     const IS_ARRAY: bool = false;
@@ -32,7 +32,7 @@ pub(super) trait Read: Default {
     }
 }
 
-/// What is read; `None` in place of a value of another kind. In a box: it is handed on by every level above it.
+/// The value that was read; `None` in place of a value of another kind. In a box: it is handed on by every level above it.
 pub(super) struct Maybe<T>(pub(super) Option<Box<T>>);
 
 impl<T> Default for Maybe<T> {

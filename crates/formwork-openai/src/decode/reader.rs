@@ -8,7 +8,7 @@ use super::shape::{Choice, Message, Shape};
 use super::usage::usage_in;
 use crate::fault::{Asked, fault_within, rescue};
 
-/// What a document is part of.
+/// The part of an answer that a document belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said {
     /// A stream: there are more.
@@ -27,7 +27,7 @@ pub(super) struct Reader {
     refused: bool,
     /// The call of the tool that carries the answer, by its index.
     carrier: Option<u64>,
-    /// What a model says that should call the tool: the answer, if it never does.
+    /// The text of a model that should call the tool: the answer, if it never does.
     aside: String,
     /// Bytes of text and reasoning so far.
     answered: usize,

@@ -1,4 +1,4 @@
-//! What is read of a document of the protocol. Leaves are of any kind, because servers differ in them.
+//! The members of the protocol's documents that are read. Leaves are of any kind, because servers differ in them.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess};
 use serde_json::Value;
@@ -93,7 +93,7 @@ impl Read for Choice {
 #[derive(Default)]
 pub(super) struct Message {
     pub(super) content: Option<Value>,
-    /// What completions call the content, and some servers did not rename.
+    /// The content, as completions call it and some servers still do.
     pub(super) text: Option<Value>,
     pub(super) refusal: Option<Value>,
     pub(super) reasoning_content: Option<Value>,
@@ -161,7 +161,7 @@ impl Read for Counts {
     }
 }
 
-/// What kinds of tokens were among those of the prompt, or of the answer.
+/// The kinds of tokens among those of the prompt, or of the answer.
 #[derive(Default)]
 pub(super) struct Details {
     pub(super) cached: Count,

@@ -12,7 +12,7 @@ use crate::OpenAi;
 
 /// The members of the body that say what the answer must look like.
 ///
-/// What holds a schema is our own: in the types of `async-openai` it would be a copy, made for every call.
+/// The response format. It is our own type: in the types of `async-openai` the schema would be a copy, made for every call.
 #[derive(Default)]
 pub(super) struct Format<'a> {
     pub(super) response_format: Option<ResponseFormat<'a>>,

@@ -32,7 +32,7 @@ pub struct Entries<R> {
 pub struct Damaged {
     /// The line, from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The reason why it cannot be used.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! What is counted of scores: [`Metrics`] for Prometheus to fetch, [`Tally`] for whoever has events to count.
+//! Counts of scores: [`Metrics`] for Prometheus to fetch, [`Tally`] for programs that have events to count.
 //!
 //! Names and units:
 //!
@@ -14,7 +14,8 @@
 //! | `formwork_oracle_attempts` | | histogram: attempts of a score |
 //! | `formwork_oracle_duration_seconds` | `source` | histogram: a score, waits between calls included |
 //! | `formwork_oracle_cost_usd_total` | | what all calls cost |
-//! | `formwork_oracle_{schema_compliance,retry,fallback,cross_check_pass}_ratio` | | the same as shares of 1, once there are any |
+//! | `formwork_oracle_{schema_compliance,retry,fallback,cross_check_pass}_ratio` | | the same as shares of 1, once there
+//! are any |
 //! | `gen_ai_client_operation_duration_seconds` | OpenTelemetry's | histogram: a call |
 //! | `gen_ai_client_token_usage` | OpenTelemetry's | histogram: tokens of a call, by `gen_ai_token_type` |
 //! | `http_server_request_duration_seconds` | OpenTelemetry's | histogram: a request to the service |

@@ -10,13 +10,13 @@ use crate::{CrossChecks, ScoreEvent, ScoreSource};
 pub struct Tally {
     /// All scores, those that failed included.
     pub scores: u64,
-    /// Those that a model gave.
+    /// The scores that a model gave.
     pub ai: u64,
-    /// Those that the fallback gave.
+    /// The scores that the fallback gave.
     pub fallback: u64,
-    /// Those whose first answer was valid as it stood, without any edit.
+    /// The scores whose first answer was valid as it stood, without any edit.
     pub compliant: u64,
-    /// Those whose model had to be asked again for its content.
+    /// The scores whose model had to be asked again for its content.
     pub retried: u64,
     /// Answers that were not accepted.
     pub validation_failures: u64,
@@ -26,7 +26,7 @@ pub struct Tally {
     pub faults: BTreeMap<String, u64>,
     /// Answers that came as far as the cross-check.
     pub cross_checks: CrossChecks,
-    /// What those scores cost whose price is known, in millionths of a US dollar.
+    /// The cost of the scores whose price is known, in millionths of a US dollar.
     pub micro_usd: u64,
     /// How many scores have calls of an unknown price.
     pub unpriced: u64,

@@ -1,4 +1,4 @@
-//! What a ledger amounts to: the oracle's document's success metrics with what was measured, and plots of it.
+//! The report on a ledger: the success metrics of the oracle's document with what was measured, and plots of it.
 
 mod fit;
 mod html;
@@ -57,9 +57,9 @@ pub struct Report {
     pub input_tokens: u64,
     /// Tokens of all answers.
     pub output_tokens: u64,
-    /// What it all cost, in millionths of a US dollar; `null` if the price of a call is not known.
+    /// The cost of everything, in millionths of a US dollar; `null` if the price of a call is not known.
     pub micro_usd: Option<u64>,
-    /// What the plots are made of.
+    /// The points of the plots.
     #[serde(skip)]
     points: Points,
 }
@@ -67,11 +67,11 @@ pub struct Report {
 /// One of the document's success metrics.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Target {
-    /// What is measured.
+    /// The name of the metric.
     pub metric: String,
-    /// What the document asks for, in words.
+    /// The document's demand, in words.
     pub target: String,
-    /// What was measured, a share of 1 or seconds; `None` of nothing.
+    /// The measured value, a share of 1 or seconds; `None` of nothing.
     pub measured: Option<f64>,
     /// The same in words.
     pub shown: String,
@@ -107,7 +107,7 @@ pub struct Reason {
     pub count: u64,
 }
 
-/// What plots are made of.
+/// The points of plots.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Points {
     latencies_ms: Vec<u64>,

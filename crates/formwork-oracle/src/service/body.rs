@@ -1,4 +1,4 @@
-//! What a request brings: within limits, as a wallet.
+//! The body of a request: within limits, as a wallet.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::wallet::{Reader, Wallet};
 /// Bodies above this are read on a thread of their own: they take longer than others should wait.
 const LONG: usize = 128 << 10;
 
-/// What a body is written in.
+/// The notation of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Media {
     Json,

@@ -45,7 +45,7 @@ pub use auth::{ApiKey, ApiKeyError};
 use crate::Oracle;
 use crate::metrics::Metrics;
 
-/// What the service puts up with.
+/// The limits of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -111,7 +111,7 @@ impl Service {
         Self { oracle, metrics, limits: Limits::default(), key: None }
     }
 
-    /// With other limits.
+    /// Sets the limits (default: [`Limits::default`]).
     #[must_use]
     pub const fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::request_id::RequestId;
 use crate::wallet::WalletError;
 
-/// What went wrong with a request.
+/// The problem with a request (RFC 9457).
 #[derive(Debug)]
 pub(super) struct Problem(Box<Document>);
 
@@ -17,7 +17,7 @@ struct Document {
     /// The kind in words: for people.
     title: &'static str,
     status: u16,
-    /// What is wrong with this request, and what would be right.
+    /// The reason of this problem, and what would be right.
     detail: String,
     /// The request's name in logs and ledgers.
     request_id: String,
@@ -100,7 +100,7 @@ impl Problem {
         }))
     }
 
-    /// What is wrong with a wallet: no JSON at all, or not that of one.
+    /// Returns the problem with a wallet: no JSON at all, or not that of one.
     pub(super) fn wallet(id: &RequestId, error: &WalletError, is_json: bool) -> Self {
         let kind = if is_json && error.path().is_none() { Kind::InvalidJson } else { Kind::InvalidWallet };
         let mut problem = Self::new(kind, id, error.message());

@@ -10,7 +10,7 @@ pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-i
 /// The most characters of a name that is taken over.
 const MAX: usize = 128;
 
-/// What a request is called.
+/// The identifier of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestId(Arc<str>);
 

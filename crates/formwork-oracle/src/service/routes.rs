@@ -32,7 +32,7 @@ const SCORE: &str = "/v1/score";
 const HEALTH: &str = "/health";
 const METRICS: &str = "/metrics";
 
-/// What answers requests.
+/// The state that answers requests.
 #[derive(Clone)]
 pub(super) struct Routes {
     shared: Arc<Shared>,

@@ -31,7 +31,7 @@ impl WalletError {
         Self { line: Some((line, column)), ..self }
     }
 
-    /// What was read, as whoever read it calls it.
+    /// Returns the name of what was read, as its reader called it.
     pub fn file(&self) -> Option<&str> {
         self.file.as_deref()
     }
@@ -46,7 +46,7 @@ impl WalletError {
         self.path.as_deref()
     }
 
-    /// What is wrong, and the fix.
+    /// Returns the reason, and the fix.
     pub fn message(&self) -> &str {
         &self.message
     }

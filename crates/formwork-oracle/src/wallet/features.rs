@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Answer, Category, Experience, RiskFlag, RiskTolerance, Summary, Survey, Timestamp, Usd, Wallet};
 
-/// What is computed of a wallet: all that a model is shown of it, and the same on every machine.
+/// The features of a wallet: all that a model is shown of it, and the same on every machine.
 ///
 /// `Display` is the text that the model sees: a line for each fact, English names, nothing of the address. The owner's
 /// own words come last, each as a JSON string of at most [`MAX_SHOWN_ANSWER`](super::MAX_SHOWN_ANSWER) characters, under
@@ -47,7 +47,7 @@ pub struct Features {
     pub transactions_per_active_day: f64,
     /// How many different addresses were dealt with.
     pub counterparties: u64,
-    /// What transactions did, the most frequent first.
+    /// The kinds of transactions, the most frequent first.
     pub categories: Vec<Share<Category>>,
     /// As if so many categories were used equally often: one over the sum of squared shares.
     pub effective_categories: f64,
@@ -55,28 +55,28 @@ pub struct Features {
     pub protocols: u64,
     /// The five that were used most, the most used first.
     pub top_protocols: Vec<Share<String>>,
-    /// What all transactions moved together.
+    /// The amount that all transactions moved together.
     pub volume_usd: Usd,
-    /// What one moved on average.
+    /// The amount that one moved on average.
     pub average_usd: Usd,
-    /// What the largest moved.
+    /// The amount that the largest moved.
     pub largest_usd: Usd,
     /// How much of the volume was the largest, in percent.
     pub largest_percent: f64,
-    /// What the wallet holds now, if that is known.
+    /// The present balance, if that is known.
     pub balance_usd: Option<Usd>,
     /// Transactions that are a risk, the most frequent reason first.
     pub risk_flags: Vec<RiskCount>,
     /// How many of a hundred are a risk for the most frequent reason; 0 if there is none.
     pub flagged_percent: f64,
-    /// What the survey claims, beside the history; `None` if there is no survey.
+    /// The survey's claims, beside the history; `None` if there is no survey.
     pub survey: Option<SurveyMatch>,
 }
 
 /// How often something was done.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Share<T> {
-    /// What.
+    /// The subject of the share.
     pub name: T,
     /// How many transactions.
     pub transactions: u64,
@@ -90,7 +90,7 @@ pub type RiskCount = Share<RiskFlag>;
 /// How well what the owner says fits what was done.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SurveyMatch {
-    /// What was claimed and can be checked.
+    /// The claims that can be checked.
     pub claims: Vec<Claim>,
     /// How well all claims fit, 0 to 100: their average. `None` if there are none.
     pub percent: Option<u8>,
@@ -101,11 +101,11 @@ pub struct SurveyMatch {
 /// One claim of a survey.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Claim {
-    /// What it is about: a field of the survey.
+    /// The field of the survey that it is about.
     pub about: &'static str,
-    /// What the owner says.
+    /// The owner's words.
     pub said: Cow<'static, str>,
-    /// What the history says.
+    /// The history's answer.
     pub found: Cow<'static, str>,
     /// How well that fits: 100, 50 or 0; for `uses` any percentage.
     pub percent: u8,
@@ -262,7 +262,7 @@ fn shares<T: Ord>(counts: impl Iterator<Item = (T, u64)>, total: u64) -> Vec<Sha
     shares
 }
 
-/// With one digit after the point; 0 of nothing.
+/// Returns a share in per cent with one digit after the point; 0 of nothing.
 fn percent(part: u64, whole: u64) -> f64 {
     tenths(part.saturating_mul(100), whole)
 }

@@ -52,7 +52,7 @@ impl Persona {
         Self(&VETERAN),
     ];
 
-    /// What it is called: `whale`, `newcomer` …
+    /// Returns its name: `whale`, `newcomer` …
     pub const fn name(self) -> &'static str {
         self.0.name
     }
@@ -83,7 +83,7 @@ struct Habits {
     failed_permille: (u64, u64),
     /// How many of a hundred transactions are with somebody new.
     new_percent: (u64, u64),
-    /// What they do, with weights.
+    /// The kinds of transactions, with weights.
     does: &'static [(Category, u64)],
     protocols: (u64, u64),
     /// Dollars that a transaction moves on average.
@@ -92,7 +92,7 @@ struct Habits {
     survey: Says,
 }
 
-/// What is said in a survey.
+/// The claims of a survey.
 #[derive(Debug, PartialEq, Eq)]
 enum Says {
     Nothing,

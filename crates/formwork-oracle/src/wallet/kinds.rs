@@ -44,7 +44,7 @@ macro_rules! names {
 }
 
 names! {
-    /// What a transaction does.
+    /// The purpose of a transaction.
     Category {
         /// Sends or receives coins.
         Transfer = "transfer",

@@ -78,12 +78,12 @@ pub struct Wallet {
     /// The moment that the figures are of: what counts as now. The last transaction's by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Timestamp>,
-    /// What it has done.
+    /// The history.
     pub summary: Summary,
-    /// What its owner says.
+    /// The owner's answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub survey: Option<Survey>,
-    /// What a person would score it: for evaluation alone. The model is not shown it, and the hash is without it.
+    /// The score that a person would give: for evaluation alone. The model is not shown it, and the hash is without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Band>,
 }
@@ -125,12 +125,12 @@ impl Wallet {
     /// Reads a JSON document. [`Reader`] has more to say.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// [`WalletError`] with the reason and the place.
     pub fn from_json(json: &[u8]) -> Result<Self, WalletError> {
         Reader::new().slice(json)
     }
 
-    /// What a model is shown of it, and what is counted where there is no model.
+    /// Returns what a model is shown of it, and what is counted where there is no model.
     pub fn features(&self) -> Features {
         Features::of(self)
     }
@@ -196,7 +196,7 @@ impl Wallet {
     }
 }
 
-/// What makes a wallet that wallet.
+/// The members that make a wallet that wallet.
 #[derive(Serialize)]
 struct Canonical<'w> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -233,17 +233,17 @@ struct Document {
     /// The moment that the figures are of; the last transaction's by default.
     #[serde(default)]
     as_of: Option<Timestamp>,
-    /// What it has done, in figures; in place of `transactions`.
+    /// The history in figures; in place of `transactions`.
     #[serde(default)]
     summary: Option<Summary>,
-    /// What it has done, one by one, the oldest first; in place of `summary`.
+    /// The transactions one by one, the oldest first; in place of `summary`.
     #[serde(default)]
     #[schemars(with = "Option<Vec<Transaction>>")]
     transactions: Option<Fold>,
-    /// What its owner says.
+    /// The owner's answers.
     #[serde(default)]
     survey: Option<Survey>,
-    /// What a person would score it, for evaluation. The model is not shown it.
+    /// The score that a person would give, for evaluation. The model is not shown it.
     #[serde(default)]
     expected: Option<Band>,
 }

@@ -104,7 +104,7 @@ impl Reader {
     /// Reads a file: a list of transactions if its name ends in `.csv`, a JSON document otherwise.
     ///
     /// # Errors
-    /// What is wrong with the file or its content, and where.
+    /// [`WalletError`] with the reason and the place, in the file or in its content.
     pub fn file(&self, path: &Path) -> Result<Wallet, WalletError> {
         let name = path.display().to_string();
         let file =
@@ -119,7 +119,7 @@ impl Reader {
     /// Reads a JSON document. `name` is what errors call it.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// [`WalletError`] with the reason and the place.
     pub fn json(&self, mut reader: impl Read, name: &str) -> Result<Wallet, WalletError> {
         // Whole if it is short: places are exact then, where a stream is always one character ahead.
         let mut head = Vec::new();
@@ -140,7 +140,7 @@ impl Reader {
     /// Reads a JSON document that is in memory and has no name.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// [`WalletError`] with the reason and the place.
     pub fn slice(&self, json: &[u8]) -> Result<Wallet, WalletError> {
         if is_txlist(json) {
             return self.history(typed::<Txlist>(de::SliceRead::new(json), "$")?.history()?);
@@ -155,7 +155,7 @@ impl Reader {
     /// Reads a list of transactions as CSV. `name` is what errors call it.
     ///
     /// # Errors
-    /// What is wrong with it, and on which line.
+    /// [`WalletError`] with the reason and the line.
     pub fn csv(&self, reader: impl Read, name: &str) -> Result<Wallet, WalletError> {
         self.rows(reader).and_then(|wallet| self.finish(wallet)).map_err(|error| error.in_file(name))
     }
@@ -163,7 +163,7 @@ impl Reader {
     /// Reads the survey of a wallet, a JSON document of its own beside a list as CSV.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// [`WalletError`] with the reason and the place.
     pub fn survey(json: &[u8], name: &str) -> Result<Survey, WalletError> {
         let survey: Survey =
             typed(de::SliceRead::new(json), "$.survey").map_err(|error| error.in_file(name))?;
@@ -224,7 +224,7 @@ impl Reader {
         self.notice(&message);
     }
 
-    /// What this reader adds, and whether it fits.
+    /// Adds what this reader was told, and checks that it fits.
     fn finish(&self, mut wallet: Wallet) -> Result<Wallet, WalletError> {
         let is_complete = (self.address.is_none() || wallet.address.is_some())
             && (self.survey.is_none() || wallet.survey.is_some());
@@ -299,7 +299,7 @@ fn each(
     Ok(())
 }
 
-/// What the csv crate cannot read.
+/// Returns the error of a file that the csv crate cannot read.
 fn broken(error: csv::Error) -> WalletError {
     let line = error.position().map_or(0, csv::Position::line);
     let message = match error.kind() {

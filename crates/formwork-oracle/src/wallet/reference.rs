@@ -3,7 +3,7 @@ use serde::Serialize;
 
 use super::{Band, Features, RiskFlag, Wallet};
 
-/// What the rubric gives by the letter: no model asked, nothing weighed. It is what generated wallets are expected to
+/// The rubric's scores by the letter: no model asked, nothing weighed. It is what generated wallets are expected to
 /// score, and what a report is held against; it is neither the fallback nor a second opinion.
 ///
 /// | part | rises with | is held down by |
@@ -31,7 +31,7 @@ pub struct Reference {
 const WIDTH: u16 = 75;
 
 impl Reference {
-    /// What these features are given.
+    /// Scores these features.
     pub fn of(features: &Features) -> Self {
         let survey = features.survey.as_ref().and_then(|survey| survey.percent);
         Self {
@@ -59,7 +59,7 @@ impl Reference {
 }
 
 impl Wallet {
-    /// With the band around its reference as what is expected.
+    /// Sets the band around its reference as the expected score (default: no expectation).
     #[must_use]
     pub fn with_expected_by_reference(mut self) -> Self {
         self.expected = Some(Reference::of(&self.features()).band());

@@ -12,7 +12,7 @@ pub const MAX_PROTOCOLS: usize = 1_000;
 /// The most characters of a protocol's name.
 pub const MAX_NAME: usize = 64;
 
-/// What a wallet has done, in figures: given as they are, or folded out of its transactions.
+/// The history of a wallet in figures: given as they are, or folded out of its transactions.
 ///
 /// All zeros is a wallet that never did anything, and valid.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,7 +33,7 @@ pub struct Summary {
     /// On how many different days, in UTC.
     #[serde(deserialize_with = "count")]
     pub active_days: u64,
-    /// With how many different addresses.
+    /// The number of different addresses on the other side.
     #[serde(default, deserialize_with = "count")]
     pub counterparties: u64,
     /// How many of them did what; those that are left out did none of it.
@@ -45,13 +45,13 @@ pub struct Summary {
     /// How many of them are a risk, and why. One can be for several reasons.
     #[serde(default, deserialize_with = "counts", skip_serializing_if = "BTreeMap::is_empty")]
     pub risk_flags: BTreeMap<RiskFlag, u64>,
-    /// What all of them moved together, in US dollars.
+    /// The amount that all of them moved together, in US dollars.
     #[serde(default)]
     pub volume_usd: Usd,
-    /// What the largest of them moved.
+    /// The amount that the largest of them moved.
     #[serde(default)]
     pub largest_usd: Usd,
-    /// What the wallet holds now, if that is known.
+    /// The present balance, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance_usd: Option<Usd>,
 }

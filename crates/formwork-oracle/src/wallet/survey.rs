@@ -12,7 +12,7 @@ pub const MAX_QUESTION: usize = 500;
 /// The most characters of a free answer. A model is shown far fewer of them.
 pub const MAX_ANSWER: usize = 10_000;
 
-/// What the owner says about themselves: claims that are checked against the history, and free answers.
+/// The owner's statements: claims that are checked against the history, and free answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Survey {
@@ -22,7 +22,7 @@ pub struct Survey {
     /// Since when they use this wallet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_since: Option<Timestamp>,
-    /// What they use it for.
+    /// The purposes that they use it for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<Category>,
     /// How much risk they take.
@@ -47,7 +47,7 @@ impl Survey {
     /// Whether it is within the limits.
     ///
     /// # Errors
-    /// What is not, by its JSON path in a wallet.
+    /// [`WalletError`] with the first member that is out of its range, by its JSON path in a wallet.
     pub fn check(&self) -> Result<(), WalletError> {
         let wrong = |path: String, message: String| Err(WalletError::at(format!("$.survey.{path}"), message));
         if let Some((place, one)) =

@@ -32,7 +32,7 @@ pub(super) fn push_quoted(out: &mut String, text: &str, most: usize) {
     out.push('"');
 }
 
-/// What ends a string, a line or a dialogue's turn, or cannot be seen.
+/// Returns whether a letter ends a string, a line or a dialogue's turn, or cannot be seen.
 fn stands_out(letter: char) -> bool {
     match letter {
         '"' | '\\' | '<' | '>' | '[' | ']' => true,

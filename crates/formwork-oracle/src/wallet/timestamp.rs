@@ -35,7 +35,7 @@ impl Timestamp {
     /// So many seconds after the Unix epoch.
     ///
     /// # Errors
-    /// What is wrong with the number, if it is no moment between 2009 and 2199.
+    /// The reason, if the number is no moment between 2009 and 2199.
     pub fn from_seconds(seconds: u64) -> Result<Self, String> {
         match seconds {
             FIRST..END => Ok(Self(seconds)),
@@ -181,7 +181,7 @@ fn rfc3339(text: &str) -> Result<i64, String> {
     Ok(date + hour * 3600 + minute * 60 + second - offset)
 }
 
-/// What is left of a text that is being read.
+/// The rest of a text that is being read.
 struct Rest<'t>(&'t str);
 
 impl Rest<'_> {

@@ -21,7 +21,7 @@ pub const MAX_ADDRESS: usize = 128;
 pub struct Transaction {
     /// When it was. A list is in this order, the oldest first.
     pub time: Timestamp,
-    /// What it did; an unnamed call of a contract by default.
+    /// The purpose; an unnamed call of a contract by default.
     #[serde(default = "contract")]
     pub category: Category,
     /// The protocol that it used.
@@ -30,7 +30,7 @@ pub struct Transaction {
     /// The other side's address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterparty: Option<String>,
-    /// What it moved, in US dollars, whichever way.
+    /// The amount that it moved, in US dollars, whichever way.
     #[serde(default)]
     pub value_usd: Usd,
     /// Whether it failed. No by default.
@@ -88,7 +88,7 @@ impl Fold {
     /// Counts one more.
     ///
     /// # Errors
-    /// What is wrong with it, or with its place in the list.
+    /// The reason, if something is wrong with it or with its place in the list.
     pub fn push(&mut self, transaction: &Transaction) -> Result<(), String> {
         let Transaction { time, category, protocol, counterparty, value_usd, failed, risk_flags } =
             transaction;

@@ -19,7 +19,7 @@ pub struct Finding {
     pub line: usize,
     /// The column, from 1, in characters.
     pub column: usize,
-    /// What is wrong and what was expected, in one line.
+    /// The reason and what was expected, in one line.
     pub message: String,
     /// The line of the text, cut if it is long, and the mark below it.
     pub excerpt: String,

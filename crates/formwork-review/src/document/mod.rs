@@ -93,7 +93,7 @@ impl Document {
         Ok(Self { file: file.to_owned(), text: text.to_owned(), value, places })
     }
 
-    /// What messages call it.
+    /// Returns its name in messages.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -154,7 +154,7 @@ impl Document {
     }
 }
 
-/// What a parser gives: the value and the places, or where it failed and why.
+/// The result of a parser: the value and the places, or where it failed and why.
 type Parsed = Result<(Value, Vec<Place>), (usize, String)>;
 
 #[cfg(test)]

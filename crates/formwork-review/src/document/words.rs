@@ -1,4 +1,4 @@
-//! What a schema finds wrong, as a person is told who writes the file.
+//! Findings of a schema, in the words for a person who writes the file.
 
 use formwork_core::{JsonPath, Segment, Structure as _, Violation};
 use formwork_schema::{Compiled, nearest};

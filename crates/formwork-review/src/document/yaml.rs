@@ -18,7 +18,7 @@ pub(super) fn parse(text: &str) -> Parsed {
     Ok((value, places))
 }
 
-/// What a person writes stays far below all of these; what unfolds without end is above one of them soon.
+/// Returns limits that nothing written by a person comes near; a document that unfolds without end is above one of them soon.
 fn options() -> Options {
     let mut budget = Budget::default();
     budget.max_events = 60_000;

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// What a [`Server`](super::Server) does with one request.
+/// The act of a [`Server`](super::Server) for one request.
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub(super) head: Head,
@@ -16,7 +16,7 @@ pub struct Reply {
     pub(super) cut: Option<(usize, End)>,
 }
 
-/// What comes before a body.
+/// The bytes before a body.
 #[derive(Debug, Clone)]
 pub(super) enum Head {
     /// A status line and headers.
@@ -101,41 +101,41 @@ impl Reply {
         Self::raw([]).cut_at(0, End::Stall)
     }
 
-    /// With another status.
+    /// Sets the status (default: 200).
     #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {
         self.head = Head::Http(status);
         self
     }
 
-    /// With a further header. `content-length` and `transfer-encoding` come from the framing.
+    /// Adds a header (default: none). `content-length` and `transfer-encoding` come from the framing.
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// With this body, in one piece and with its length.
+    /// Sets the body, in one piece and with its length (default: empty).
     #[must_use]
     pub fn with_body(self, body: impl Into<Vec<u8>>) -> Self {
         self.with_piece(body).with_framing(Framing::Length)
     }
 
-    /// With this body, chunked.
+    /// Sets the body, chunked (default: empty).
     #[must_use]
     pub fn with_pieces(mut self, pieces: impl IntoIterator<Item = impl Into<Vec<u8>>>) -> Self {
         self.pieces = pieces.into_iter().map(Into::into).collect();
         self.with_framing(Framing::Chunked)
     }
 
-    /// With another way to say where the body ends.
+    /// Sets another way to say where the body ends (default: its length).
     #[must_use]
     pub const fn with_framing(mut self, framing: Framing) -> Self {
         self.framing = framing;
         self
     }
 
-    /// With a wait before each piece of the body, in real time.
+    /// Sets a wait before each piece of the body, in real time (default: none).
     #[must_use]
     pub const fn with_pause(mut self, pause: Duration) -> Self {
         self.pause = pause;

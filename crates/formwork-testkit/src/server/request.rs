@@ -10,7 +10,7 @@ const MOST: u64 = 64 * 1024 * 1024;
 pub struct Received {
     /// `POST`.
     pub method: String,
-    /// With its query: `/api/chat?x=1`.
+    /// The path and its query: `/api/chat?x=1`.
     pub path: String,
     /// In order; the names in lower case.
     pub headers: Vec<(String, String)>,

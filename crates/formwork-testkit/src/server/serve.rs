@@ -11,7 +11,7 @@ use super::reply::{Head, Reply};
 use super::request::{Received, read};
 use super::{End, Framing};
 
-/// What is to be answered, and what was asked.
+/// The replies that are left, and the requests so far.
 #[derive(Debug)]
 pub(super) struct Script {
     replies: VecDeque<Reply>,

@@ -20,7 +20,7 @@ pub use request::Recorded;
 /// The version of the format that this build writes and reads.
 const VERSION: u32 = 1;
 
-/// What was said on the wire, in order: JSON for a file that is read, compared and committed.
+/// The exchanges on the wire, in order: JSON for a file that is read, compared and committed.
 ///
 /// It holds no key: it is recorded above the [`Transport`](crate::Transport) that adds one, and of the headers of
 /// responses only those are kept that a codec reads.
@@ -74,7 +74,7 @@ impl Cassette {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exchange {
-    /// What was asked.
+    /// The request.
     pub request: Recorded,
     /// The head of what came back; `None` if nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,7 +82,7 @@ pub struct Exchange {
     /// The body as it came in: where chunks ended is part of the truth.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chunks: Vec<Chunk>,
-    /// What broke it off.
+    /// The fault that broke it off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
     /// The server has not seen the schema: a request is the same with another schema, or without one.

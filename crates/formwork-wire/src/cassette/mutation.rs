@@ -1,6 +1,6 @@
 use super::{Chunk, Exchange};
 
-/// What may be changed of a recorded exchange, to see what becomes of it.
+/// A change of a recorded exchange, to see what becomes of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mutation {

@@ -29,7 +29,7 @@ impl Recorder {
         Self { inner, tape: Tape::default() }
     }
 
-    /// What was recorded so far; a body that has not been read to its end is there as far as it was read.
+    /// Returns what was recorded so far; a body that has not been read to its end is there as far as it was read.
     pub fn cassette(&self) -> Cassette {
         self.tape.lock().clone()
     }

@@ -14,9 +14,9 @@ pub(super) enum Ends {
 pub(super) struct Lines {
     ends: Ends,
     bytes: Vec<u8>,
-    /// What was cut off already.
+    /// The bytes that were cut off already.
     start: usize,
-    /// What was searched already.
+    /// The bytes that were searched already.
     searched: usize,
     /// The last line ended with a carriage return: a line feed that comes next belongs to it.
     after_return: bool,
@@ -60,7 +60,7 @@ impl Lines {
         Some(text(&self.bytes[start..end]))
     }
 
-    /// What is there of a line that has no end.
+    /// Returns the line that has no end, if there is one.
     pub(super) fn rest(&mut self) -> Option<Result<&str, Fault>> {
         let start = std::mem::replace(&mut self.start, self.bytes.len());
         self.searched = self.start;

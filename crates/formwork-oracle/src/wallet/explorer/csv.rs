@@ -13,7 +13,7 @@ pub(in super::super) struct Columns {
     value: Option<usize>,
     value_in: Option<usize>,
     value_out: Option<usize>,
-    /// What the value is worth, in US dollars.
+    /// The column with the value in US dollars.
     usd: Option<usize>,
     /// The price of the coin at the time, in US dollars.
     price: Option<usize>,

@@ -23,7 +23,7 @@ pub(in super::super) fn is_txlist(head: &[u8]) -> bool {
     }
 }
 
-/// What an explorer answers to `module=account&action=txlist`, or the list in it.
+/// An explorer's answer to `module=account&action=txlist`, or the list in it.
 #[derive(Debug)]
 pub(in super::super) struct Txlist {
     /// `NOTOK` where it is an error.

@@ -26,9 +26,9 @@ struct Row {
     to: String,
     /// The name of the method that was called, as the explorer writes it; empty for a plain transfer.
     method: String,
-    /// What it moved, in the chain's coin.
+    /// The amount that it moved, in the chain's coin.
     coins: f64,
-    /// What that was worth, where the export says.
+    /// The worth of that in US dollars, where the export has it.
     usd: Option<f64>,
     failed: bool,
 }
@@ -37,7 +37,7 @@ struct Row {
 #[derive(Debug, Default)]
 pub(super) struct History(Vec<Row>);
 
-/// What the reader was told beyond the export.
+/// The facts that the reader was told beyond the export.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Given<'g> {
     /// The owner's address.

@@ -1,4 +1,4 @@
-//! What names of methods and addresses of contracts mean.
+//! Meanings of names of methods and addresses of contracts.
 
 use super::super::{Category, RiskFlag};
 
