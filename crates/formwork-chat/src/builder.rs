@@ -124,7 +124,7 @@ impl<A: AnswerContract> ChatBuilder<A> {
         self
     }
 
-    /// Judging answers by their compiled JSON Schema, in the place of the validator that is written by hand. Both come to
+    /// Judges answers by their compiled JSON Schema (default: by the validator that is written by hand). Both come to
     /// the same verdicts.
     pub const fn with_schema_validation(mut self) -> Self {
         self.by_schema = true;

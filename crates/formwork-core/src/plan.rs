@@ -253,7 +253,7 @@ impl PlanBuilder {
         self
     }
 
-    /// Reading answers more strictly or more tolerantly; [`Level::Clean`] otherwise.
+    /// Sets how strictly answers are read (default: [`Level::Clean`]).
     #[must_use]
     pub const fn with_level(mut self, level: Level) -> Self {
         self.plan.level = level;
@@ -296,14 +296,14 @@ impl PlanBuilder {
         self
     }
 
-    /// The driver has validators that wait for something: ask for them before accepting.
+    /// Asks the driver's validators that wait for something before accepting (default: there are none).
     #[must_use]
     pub const fn with_consults(mut self) -> Self {
         self.plan.consults = true;
         self
     }
 
-    /// The driver has a fallback: ask for it before giving up.
+    /// Asks the driver's fallback before giving up (default: there is none).
     #[must_use]
     pub const fn with_fallback(mut self) -> Self {
         self.plan.fallback = true;

@@ -46,7 +46,7 @@ impl Backend {
         }
     }
 
-    /// Under another name in the ledger: for two backends on one provider.
+    /// Sets its name in the ledger (default: the provider's), for two backends on one provider.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());

@@ -139,7 +139,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self
     }
 
-    /// Reading answers more strictly or more tolerantly; [`Level::Clean`] otherwise.
+    /// Sets how strictly answers are read (default: [`Level::Clean`]).
     pub const fn with_level(mut self, level: Level) -> Self {
         self.level = Some(level);
         self
@@ -175,7 +175,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self.contract(|contract| Ok(contract.with_rule(rule)))
     }
 
-    /// Adds rules that the answer keeps to, for example those of a file.
+    /// Adds rules that the answer keeps to (default: none), for example those of a file.
     pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
         rules.into_iter().fold(self, Self::with_rule)
     }

@@ -61,7 +61,7 @@ impl HttpTransport {
         Ok(self.set(|settings| _ = settings.headers.insert(name, value)))
     }
 
-    /// As [`with_header`](Self::with_header), with a value that is shown nowhere.
+    /// Adds a header as [`with_header`](Self::with_header) does (default: none), with a value that is shown nowhere.
     ///
     /// # Errors
     /// [`ConfigError::Header`], if the name is not of a header.
@@ -105,7 +105,7 @@ impl HttpTransport {
         self.set(|settings| settings.most = most)
     }
 
-    /// Through this proxy, whatever the environment says; also if the server is on this machine. A user name and a
+    /// Sets the proxy (default: what the environment says), also if the server is on this machine. A user name and a
     /// password may be in the address, and are shown nowhere.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl HttpTransport {
         }))
     }
 
-    /// Trusting these certificates too: one or more in PEM (RFC 7468), such as those of a company.
+    /// Trusts these certificates too (default: the system's): one or more in PEM (RFC 7468), such as those of a company.
     ///
     /// # Errors
     /// [`ConfigError::Certificate`], if there is none in it, or one that is not valid.

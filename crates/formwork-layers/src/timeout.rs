@@ -25,21 +25,21 @@ impl Timeout {
         Self::default()
     }
 
-    /// Until the first piece of the answer.
+    /// Limits the time until the first piece of the answer (default: no limit).
     #[must_use]
     pub const fn with_first(mut self, limit: Duration) -> Self {
         self.first = Some(limit);
         self
     }
 
-    /// Between two pieces.
+    /// Limits the time between two pieces (default: no limit).
     #[must_use]
     pub const fn with_idle(mut self, limit: Duration) -> Self {
         self.idle = Some(limit);
         self
     }
 
-    /// Until the end of the answer.
+    /// Limits the time until the end of the answer (default: no limit).
     #[must_use]
     pub const fn with_total(mut self, limit: Duration) -> Self {
         self.total = Some(limit);

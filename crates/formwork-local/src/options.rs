@@ -80,14 +80,15 @@ impl LocalOptions {
         }
     }
 
-    /// Another model: a name of [`KNOWN`](crate::KNOWN), a [`HubFile`](crate::HubFile), or the path of a `.gguf` file.
+    /// Sets the model (default: the first of [`KNOWN`](crate::KNOWN)): a name of it, a [`HubFile`](crate::HubFile), or the
+    /// path of a `.gguf` file.
     #[must_use]
     pub fn with_model(mut self, model: impl Into<String>) -> Self {
         self.model = model.into();
         self
     }
 
-    /// Another bound on prompt and answer together, in tokens. The model's own bound holds as well.
+    /// Limits prompt and answer together, in tokens (default: the model's own bound, which holds as well).
     ///
     /// Each token in use takes memory: 46 kB with SmolLM2-135M.
     #[must_use]
@@ -104,28 +105,28 @@ impl LocalOptions {
         self
     }
 
-    /// Another cache folder; see [`Store`].
+    /// Sets the cache folder (default: that of [`Store`]).
     #[must_use]
     pub fn with_cache(mut self, folder: impl Into<PathBuf>) -> Self {
         self.cache = Some(folder.into());
         self
     }
 
-    /// Never downloads, or may whatever the environment says.
+    /// Sets whether nothing may be downloaded (default: what `FORMWORK_OFFLINE` says, else `false`).
     #[must_use]
     pub const fn with_offline(mut self, offline: bool) -> Self {
         self.offline = Some(offline);
         self
     }
 
-    /// Says how far long steps are.
+    /// Sets a listener that is told how far long steps are (default: none).
     #[must_use]
     pub fn with_progress(mut self, progress: impl Progress + 'static) -> Self {
         self.progress = Some(Arc::new(progress));
         self
     }
 
-    /// Gets files from this hub; without one, models of a hub (`hf:…`) have to be in the cache.
+    /// Sets the hub that files come from (default: none); without one, models of a hub (`hf:…`) have to be in the cache.
     #[must_use]
     pub fn with_hub(mut self, hub: Arc<dyn Hub>) -> Self {
         self.hub = Some(hub);

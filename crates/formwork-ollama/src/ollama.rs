@@ -53,7 +53,7 @@ impl Ollama {
         }
     }
 
-    /// Over `/api/generate`, for models without a chat template.
+    /// Uses `/api/generate` (default: `/api/chat`), for models without a chat template.
     ///
     /// System messages at the beginning become `system`. A single user message is the prompt as it stands; a longer
     /// dialogue is written out, each turn after `User:`, `Assistant:` or `System:`. What users say could look like such
@@ -90,7 +90,7 @@ impl Ollama {
         self
     }
 
-    /// Has the model think, or not, or how much (`"low"`).
+    /// Sets whether the model thinks, or how much (`"low"`) (default: nothing is sent).
     ///
     /// Nothing is sent without it, and then a model that can think does. Anything but `false` is refused with status 400
     /// for one that cannot.
@@ -121,8 +121,8 @@ impl Ollama {
         self
     }
 
-    /// Takes over what a probe found: its capabilities, and no thinking where that has schemas enforced from the start, unless
-    /// it is set already.
+    /// Takes over what a probe found (default: the promises of its version): its capabilities, and no thinking where that
+    /// has schemas enforced from the start, unless it is set already.
     #[must_use]
     pub fn with_probed(mut self, probed: &Probed) -> Self {
         self.capabilities = probed.capabilities.clone();

@@ -102,14 +102,14 @@ impl OpenAi {
         self
     }
 
-    /// Limits the tokens of an answer by this member of the body.
+    /// Sets the member of the body that limits the tokens of an answer (default: that of the model's name).
     #[must_use]
     pub const fn with_max_tokens_field(mut self, field: MaxTokensField) -> Self {
         self.max_tokens_field = field;
         self
     }
 
-    /// Calls the role of instructions so.
+    /// Sets the name of the role of instructions (default: that of the model's name).
     #[must_use]
     pub const fn with_system_role(mut self, role: SystemRole) -> Self {
         self.system_role = role;

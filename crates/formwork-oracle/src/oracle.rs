@@ -350,7 +350,7 @@ pub struct ScoreRequest<'o> {
 }
 
 impl ScoreRequest<'_> {
-    /// Under this name in logs and ledgers; else one is made up.
+    /// Sets its name in logs and ledgers (default: one is made up).
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self

@@ -241,21 +241,21 @@ impl Criterion {
         self
     }
 
-    /// Decided by a rule.
+    /// Decides it by a rule (default: a model does).
     #[must_use]
     pub fn with_rule(mut self, rule: Rule) -> Self {
         self.rule = Some(rule);
         self
     }
 
-    /// Decided by a JSON Schema.
+    /// Decides it by a JSON Schema (default: a model does).
     #[must_use]
     pub fn with_schema(mut self, schema: Value) -> Self {
         self.schema = Some(schema);
         self
     }
 
-    /// Decided by a pattern.
+    /// Decides it by a pattern (default: a model does).
     #[must_use]
     pub fn with_pattern(mut self, pattern: Pattern) -> Self {
         self.pattern = Some(pattern);

@@ -58,7 +58,7 @@ impl Shape {
         Self { name: "shape".to_owned(), root, document: OnceLock::new() }
     }
 
-    /// Under a name of letters, digits, `_` and `-`; `shape` otherwise.
+    /// Sets its name of letters, digits, `_` and `-` (default: `shape`).
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();

@@ -128,7 +128,7 @@ impl Scripted {
         }
     }
 
-    /// Under another name.
+    /// Sets its name (default: `scripted`).
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();

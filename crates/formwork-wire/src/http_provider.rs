@@ -24,7 +24,7 @@ impl<W: Wire> Http<W> {
         Self { wire, transport, name: None, capabilities }
     }
 
-    /// Under another name in messages, traces and the ledger.
+    /// Sets its name in messages, traces and the ledger (default: the protocol's).
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());

@@ -6,6 +6,7 @@ mod documents;
 mod files;
 mod imports;
 mod layers;
+mod sentences;
 
 use std::fs;
 
@@ -47,6 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         problems.extend(files::check(name, &bytes));
         if let (true, Ok(text)) = (name.ends_with(".rs"), std::str::from_utf8(&bytes)) {
             problems.extend(attributes::check(name, text));
+            problems.extend(sentences::check(name, text));
         }
     }
     match problems.len() {

@@ -198,7 +198,7 @@ impl Policy {
         self
     }
 
-    /// Stopping, or not, at a target that gave the same wrong answer twice.
+    /// Sets whether a target is left that gave the same wrong answer twice (default: `true`).
     #[must_use]
     pub const fn with_stop_on_repeat(mut self, stop: bool) -> Self {
         self.stop_on_repeat = stop;

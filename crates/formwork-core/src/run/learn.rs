@@ -29,7 +29,7 @@ pub(super) enum Bounding {
 const MAX_REASON: usize = 300;
 
 impl Run {
-    /// Starts each target, in the plan's order, on this rung of its own instead of the strictest: what earlier runs
+    /// Starts each target, in the plan's order, on this rung of its own (default: the strictest): what earlier runs
     /// learnt spares this one the calls that taught it.
     ///
     /// A target that is not named starts on rung 0, a rung that is not there stands for the last. Of what was said
@@ -43,8 +43,8 @@ impl Run {
         self
     }
 
-    /// Sends these targets, by their places in the plan, a [bounded](Tighten::Bounded) schema from the first call on: earlier
-    /// runs saw that they run away with this one.
+    /// Sends these targets, by their places in the plan, a [bounded](Tighten::Bounded) schema from the first call on
+    /// (default: none): earlier runs saw that they run away with this one.
     ///
     /// A target whose schema is never bounded stays as it is. Without effect once the run has made its first step.
     #[must_use]
@@ -55,8 +55,8 @@ impl Run {
         self
     }
 
-    /// Leaves these targets, by their places in the plan, out until the time beside each, as long as there is another one:
-    /// earlier runs found them out of service. Without effect once the run has made its first step.
+    /// Leaves these targets (default: none), by their places in the plan, out until the time beside each, as long as there
+    /// is another one: earlier runs found them out of service. Without effect once the run has made its first step.
     #[must_use]
     pub fn with_out_of_service(mut self, targets: impl IntoIterator<Item = (usize, Time)>) -> Self {
         if self.started.is_none() {

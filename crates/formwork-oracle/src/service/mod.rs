@@ -118,7 +118,7 @@ impl Service {
         self
     }
 
-    /// Asks for this key.
+    /// Sets the key that it asks for (default: none is asked for).
     #[must_use]
     pub fn with_api_key(mut self, key: ApiKey) -> Self {
         self.key = Some(Arc::new(key));

@@ -71,7 +71,7 @@ impl Reader {
         self
     }
 
-    /// Gives this address to wallets that say none themselves. In the export of an explorer it is the owner's.
+    /// Sets the address of wallets that say none themselves (default: none). In the export of an explorer it is the owner's.
     #[must_use]
     pub fn with_address(mut self, address: impl Into<String>) -> Self {
         self.address = Some(address.into());
@@ -94,7 +94,7 @@ impl Reader {
         self
     }
 
-    /// Gives this survey to wallets that bring none themselves.
+    /// Sets the survey of wallets that bring none themselves (default: none).
     #[must_use]
     pub fn with_survey(mut self, survey: Survey) -> Self {
         self.survey = Some(survey);

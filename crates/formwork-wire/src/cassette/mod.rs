@@ -60,7 +60,7 @@ impl Cassette {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// The same cassette with one exchange changed; unchanged if there is none at this index.
+    /// Returns the same cassette with one exchange changed (default: as recorded); unchanged if there is none at this index.
     #[must_use]
     pub fn with_mutation(mut self, index: usize, mutation: &Mutation) -> Self {
         if let Some(exchange) = self.exchanges.get_mut(index) {

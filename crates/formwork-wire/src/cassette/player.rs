@@ -30,7 +30,7 @@ impl Player {
         Self { exchanges: Mutex::new(exchanges), clock: None }
     }
 
-    /// Plays it as slowly as it was recorded, by this clock.
+    /// Plays it as slowly as it was recorded, by this clock (default: without waits).
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
