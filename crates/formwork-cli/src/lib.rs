@@ -26,7 +26,8 @@ mod targets;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use formwork::providers::Providers;
 
 use crate::color::Color;
 
@@ -79,23 +80,52 @@ enum Command {
 
 /// Runs the command that the process was called with.
 pub fn run() -> ExitCode {
+    run_with(Providers::builtin())
+}
+
+/// Runs the command that the process was called with, where configurations and the command line may also name providers and
+/// dialects of your own. It is the whole `main` of a binary with a provider that this crate does not know:
+///
+/// ```no_run
+/// use std::process::ExitCode;
+/// use std::sync::Arc;
+///
+/// use formwork::dialect::Native;
+/// use formwork::dialect::profile::{LLAMA_CPP, Profile};
+/// use formwork::providers::{Kind, Made, Providers};
+/// use serde_json::json;
+///
+/// const ACME: Profile = Profile { name: "acme", about: "Acme's own API", ..LLAMA_CPP };
+///
+/// fn main() -> ExitCode {
+///     let kind = Kind::new("acme", "Acme's own API", json!({}), |section| {
+///         let provider = Arc::new(formwork_testkit::Scripted::new(["{}"]));
+///         Ok(Made { provider, system: "acme".into(), model: "a-1".into(), address: None, probe: None })
+///     });
+///     formwork_cli::run_with(Providers::builtin().with(kind).with_dialect(Arc::new(Native::new(&ACME))))
+/// }
+/// ```
+pub fn run_with(providers: Providers) -> ExitCode {
     #[cfg(feature = "local")]
     formwork_local::settle_threads();
-    let Args { color, command } = Args::parse();
+    let lower_help = commands::lower::after_help(providers.dialects());
+    let matches = Args::command().mut_subcommand("lower", |lower| lower.after_help(lower_help)).get_matches();
+    let Args { color, command } = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     color.choose();
+    let providers = &providers;
     let done = match command {
-        Command::Extract(args) => commands::extract::run(&args),
+        Command::Extract(args) => commands::extract::run(&args, providers),
         Command::Check(args) => commands::check::run(&args),
-        Command::Chat(args) => commands::chat::run(&args),
-        Command::Shape(command) => commands::shape::run(&command),
+        Command::Chat(args) => commands::chat::run(&args, providers),
+        Command::Shape(command) => commands::shape::run(&command, providers),
         Command::Read(args) => commands::read::run(&args),
-        Command::Doctor(args) => commands::doctor::run(&args),
-        Command::Lower(args) => commands::lower::run(&args),
-        Command::Review(args) => commands::review::run(&args),
-        Command::Skill(args) => commands::skill::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args, providers),
+        Command::Lower(args) => commands::lower::run(&args, providers),
+        Command::Review(args) => commands::review::run(&args, providers),
+        Command::Skill(args) => commands::skill::run(&args, providers),
         #[cfg(feature = "local")]
-        Command::Models(args) => commands::models::run(&args),
-        Command::Oracle(args) => commands::oracle::run(&args),
+        Command::Models(args) => commands::models::run(&args, providers),
+        Command::Oracle(args) => commands::oracle::run(&args, providers),
     };
     exit::code(done)
 }
@@ -104,5 +134,5 @@ pub fn run() -> ExitCode {
 pub fn run_shapes() -> ExitCode {
     #[cfg(feature = "local")]
     formwork_local::settle_threads();
-    exit::code(commands::shape::runner())
+    exit::code(commands::shape::runner(&Providers::builtin()))
 }

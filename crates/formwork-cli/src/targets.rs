@@ -64,29 +64,30 @@ impl Targets {
     }
 
     /// Makes the providers, and asks their servers what they can do. If `verbose`, it says where the choice comes from.
-    pub(crate) async fn open(&self, verbose: bool) -> Result<Opened, Failed> {
-        self.open_as(verbose, |section| section).await
+    pub(crate) async fn open(&self, providers: &Providers, verbose: bool) -> Result<Opened, Failed> {
+        self.open_as(providers, verbose, |section| section).await
     }
 
     /// The same, where an application has a say in how providers are asked.
     pub(crate) async fn open_as(
         &self,
+        providers: &Providers,
         verbose: bool,
         adapt: impl Fn(Section) -> Section,
     ) -> Result<Opened, Failed> {
-        let chosen = self.choose()?;
+        let chosen = self.choose(providers)?;
         if verbose {
             chosen.tell();
         }
         let default_model = chosen.sections.first().and_then(model::default_of);
         let mut backends = Vec::new();
         for section in chosen.sections.into_iter().map(adapt) {
-            let mut made = make(&section).await?;
+            let mut made = make(&section, providers).await?;
             // A server that cannot be asked is found out when it is called.
             if let Ok(Some(weaker)) = made.ask_server(false).await {
                 say!("{}: {weaker}", section.name);
             }
-            backends.push(made.backend(&section).map_err(Failed::usage)?);
+            backends.push(made.backend(&section, providers.dialects()).map_err(Failed::usage)?);
         }
         Ok(Opened { backends, defaults: chosen.defaults, default_model })
     }
@@ -101,12 +102,13 @@ impl Targets {
     }
 
     /// Every provider of the configuration, those that are asked first, unless the command line names one.
-    pub(crate) fn choose_all(&self) -> Result<Chosen, Failed> {
-        let mut chosen = self.choose()?;
+    pub(crate) fn choose_all(&self, providers: &Providers) -> Result<Chosen, Failed> {
+        let mut chosen = self.choose(providers)?;
         let is_in_process = self.config.is_none() && self.model.is_some();
         if self.provider.is_none()
             && !is_in_process
-            && let Some(config) = Config::find(self.config.as_deref()).map_err(Failed::usage)?
+            && let Some(config) =
+                Config::find_with(self.config.as_deref(), providers.dialects()).map_err(Failed::usage)?
         {
             let known: Vec<String> = chosen.sections.iter().map(|section| section.name.clone()).collect();
             let others = config.sections().iter().filter(|section| !known.contains(&section.name));
@@ -116,13 +118,13 @@ impl Targets {
     }
 
     /// The providers to ask, in order.
-    pub(crate) fn choose(&self) -> Result<Chosen, Failed> {
+    pub(crate) fn choose(&self, providers: &Providers) -> Result<Chosen, Failed> {
         let Self { config, provider, model } = self;
         // A model that is named alone is the one in this process, wherever the command is run.
         let is_in_process = config.is_none() && provider.is_none() && model.is_some();
         let config = match is_in_process {
             true => None,
-            false => Config::find(config.as_deref()).map_err(Failed::usage)?,
+            false => Config::find_with(config.as_deref(), providers.dialects()).map_err(Failed::usage)?,
         };
         let mut notes = vec![match &config {
             Some(config) => format!("configuration: {}", config.file()),
@@ -140,12 +142,12 @@ impl Targets {
             (Some(config), Some(name)) if config.sections().iter().any(|section| section.name == *name) => {
                 vec![config.section(name).map_err(Failed::usage)?.clone()]
             }
-            (config, Some(kind)) => vec![of_kind(kind, config.as_ref())?],
+            (config, Some(kind)) => vec![of_kind(kind, config.as_ref(), providers)?],
             (Some(config), None) => {
                 let targets = config.targets().iter().map(|name| config.section(name).cloned());
                 targets.collect::<Result<Vec<_>, _>>().map_err(Failed::usage)?
             }
-            (None, None) => vec![of_kind("local", None)?],
+            (None, None) => vec![of_kind("local", None, providers)?],
         };
         let of_environment = std::env::var(MODEL).ok().filter(|model| !model.trim().is_empty());
         match (model, of_environment, sections.as_mut_slice()) {
@@ -164,8 +166,8 @@ impl Targets {
 }
 
 /// A provider of this kind that no configuration says more of.
-fn of_kind(kind: &str, config: Option<&Config>) -> Result<Section, Failed> {
-    if let Err(message) = providers().kind(kind).map(|_| ()) {
+fn of_kind(kind: &str, config: Option<&Config>, providers: &Providers) -> Result<Section, Failed> {
+    if let Err(message) = providers.kind(kind).map(|_| ()) {
         // Where there is a configuration, the name was most likely to be one of its.
         let named = config.and_then(|config| config.section(kind).err());
         return Err(Failed::usage(named.map_or(message, |error| error.to_string())));
@@ -175,17 +177,12 @@ fn of_kind(kind: &str, config: Option<&Config>) -> Result<Section, Failed> {
     config.section(kind).cloned().map_err(Failed::usage)
 }
 
-/// Every kind of provider of this command.
-pub(crate) fn providers() -> Providers {
-    Providers::builtin()
-}
-
 /// Makes the provider of a section.
-pub(crate) async fn make(section: &Section) -> Result<Made, Failed> {
+pub(crate) async fn make(section: &Section, providers: &Providers) -> Result<Made, Failed> {
     if section.common.kind == "local" {
         return local(section).await;
     }
-    providers().make(section).map_err(Failed::usage)
+    providers.make(section).map_err(Failed::usage)
 }
 
 /// A model in this process; loading it shows how far it is, and can be interrupted.

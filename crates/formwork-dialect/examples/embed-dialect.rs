@@ -14,7 +14,7 @@ fn main() -> Result<(), Refused> {
         },
         "required": ["reasoning"],
     });
-    for dialect in formwork_dialect::DIALECTS.iter().filter_map(|name| formwork_dialect::dialect(name)) {
+    for dialect in formwork_dialect::Dialects::builtin().iter() {
         let lowered = dialect.lower(&LowerRequest::new(&schema))?;
         println!("{}:\n  sent {:?}\n  shown {:?}", dialect.name(), lowered.schema, lowered.shown);
         lowered.losses.iter().for_each(|loss| println!("  {loss}"));

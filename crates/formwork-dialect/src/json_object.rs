@@ -3,6 +3,7 @@ use formwork_core::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::Dialect;
 use crate::expand::expand;
 use crate::form::Shape;
 
@@ -26,6 +27,12 @@ pub struct JsonObject;
 
 /// The name that a root that is no object gets.
 const VALUE: &str = "value";
+
+impl Dialect for JsonObject {
+    fn about(&self) -> &str {
+        "what enforces some JSON object; the schema stands in the prompt"
+    }
+}
 
 impl Lower for JsonObject {
     fn name(&self) -> &str {

@@ -11,6 +11,8 @@
 //! - [`rungs`] picks the dialects of a provider by what it declares.
 //! - [`registry`] says what is known of a model by its name.
 //! - [`lint`] says what a dialect would make of a schema as it stands.
+//! - [`Dialects`] is the table of all dialects by name; a dialect of your own is one file, as data ([`profile`]) or as a
+//!   type ([`Dialect`]), and one line, [`Dialects::with`].
 //!
 //! Lowering is *sound*: some answer that the lowered schema allows satisfies the original. That is not a matter of
 //! course; schemas that ordinary Rust types make (`#[serde(flatten)]`, tagged enums) come out of the usual converters as
@@ -19,6 +21,7 @@
 //! To embed it alone see `examples/embed-dialect.rs`.
 
 mod depth;
+mod dialects;
 mod expand;
 mod form;
 mod json_object;
@@ -31,7 +34,7 @@ mod outline;
 mod pattern;
 mod place;
 mod plain;
-mod profile;
+pub mod profile;
 mod prompt;
 pub mod registry;
 mod reshape;
@@ -40,10 +43,11 @@ mod silent;
 mod tighten;
 mod write;
 
+pub use dialects::{Dialect, Dialects};
 pub use json_object::JsonObject;
 pub use lint::{Finding, Verdict, lint};
 pub use lower_value::lower_value;
 pub use native::Native;
 pub use prompt::Prompt;
-pub use rungs::{DIALECTS, dialect, rungs};
+pub use rungs::{dialect, rungs};
 pub use silent::Silent;

@@ -1,15 +1,18 @@
 use std::fmt;
 
 use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, Shown, Tighten};
+use serde_json::Value;
 
 use crate::expand::{Expanded, expand, reported};
 use crate::limits::Size;
+use crate::lint::findings;
 use crate::order::Order;
 use crate::outline::outline;
 use crate::profile::{LLAMA_CPP, LLGUIDANCE, Limits, OLLAMA, OPENAI, Profile};
 use crate::reshape::reshape;
 use crate::tighten::{bound, close};
 use crate::write::{Written, write};
+use crate::{Dialect, Finding};
 
 /// The dialect of a provider that keeps a model to a schema.
 ///
@@ -61,6 +64,21 @@ impl Native {
     /// [dependency](formwork_core::Dependency) would be broken by that, and only there, the names of the object's members
     /// get a letter in front (`a_parts`, `b_score`), which is taken off again. It costs nothing where keys are not sorted.
     pub const OLLAMA: Self = Self { profile: &OLLAMA };
+
+    /// Returns the dialect that a row of data describes; see [`profile`](crate::profile) for an example.
+    pub const fn new(profile: &'static Profile) -> Self {
+        Self { profile }
+    }
+}
+
+impl Dialect for Native {
+    fn about(&self) -> &str {
+        self.profile.about
+    }
+
+    fn lint(&self, schema: &Value) -> Vec<Finding> {
+        findings(self.profile, schema)
+    }
 }
 
 impl fmt::Debug for Native {

@@ -1,45 +1,110 @@
 //! The dialects that enforce a schema, as data: one row each.
 //!
+//! A dialect of your own is a row as well: the row of the nearest dialect with the fields that differ. Its name then works
+//! wherever a dialect is named, once it is in the table of [`Dialects`](crate::Dialects):
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use formwork_dialect::profile::{LLGUIDANCE, Profile};
+//! use formwork_dialect::{Dialects, Native};
+//! use serde_json::json;
+//!
+//! /// Enforced by Acme's grammar engine, which knows dates and no other format.
+//! const ACME: Profile =
+//!     Profile { name: "acme", about: "Acme's own API", formats: &["date"], multiple_of: false, ..LLGUIDANCE };
+//!
+//! let dialects = Dialects::builtin().with(Arc::new(Native::new(&ACME)));
+//! let findings = dialects.get("acme")?.lint(&json!({"type": "string", "format": "time"}));
+//! assert_eq!(findings[0].to_string(), "#: `format` rejected: not one of the formats that are supported");
+//! # Ok::<(), String>(())
+//! ```
+//!
 //! Sources: the providers' documentation, and probes that were run on the engines themselves (llguidance 1.9,
 //! llama.cpp b11434, Ollama 0.17.4 and later; 2026-11). What a row cannot say is written in another shape and mapped back,
 //! or left to the validator with a loss.
 
-use crate::tighten::Room;
+use serde_json::Value;
 
-/// What a dialect can say.
-#[derive(Debug)]
-pub(crate) struct Profile {
-    pub(crate) name: &'static str,
+use crate::Verdict;
+pub use crate::tighten::Room;
+
+/// What a dialect can say, and what its server does with the rest.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    /// The name in configurations and on the command line.
+    pub name: &'static str,
+    /// One line for people: which servers take the dialect.
+    pub about: &'static str,
+    /// The engine behind the server: it decides which keywords the [lint](crate::lint) reports.
+    pub engine: Engine,
+    /// Further rules of the lint, beside those of the engine.
+    pub rules: &'static [LintRule],
     /// Whether the model has to be shown the schema: a grammar tells it nothing.
-    pub(crate) shown: bool,
+    pub shown: bool,
     /// The member that wraps a root that is no object; `None` if any root is taken.
-    pub(crate) wrap: Option<&'static str>,
+    pub wrap: Option<&'static str>,
     /// Whether `{"$ref": "#"}` is taken.
-    pub(crate) refers_to_root: bool,
-    pub(crate) optional: Optional,
-    pub(crate) maps: Maps,
-    pub(crate) any: Any,
-    pub(crate) tuples: Tuples,
-    pub(crate) lengths: Lengths,
-    pub(crate) patterns: Patterns,
+    pub refers_to_root: bool,
+    /// How members are written that an object may leave out.
+    pub optional: Optional,
+    /// How members are written whose names the schema does not list.
+    pub maps: Maps,
+    /// How the schema is written that allows every value.
+    pub any: Any,
+    /// How arrays are written whose items have schemas by position.
+    pub tuples: Tuples,
+    /// Which lengths of strings and arrays are enforced.
+    pub lengths: Lengths,
+    /// Which patterns of strings are enforced.
+    pub patterns: Patterns,
     /// The formats that it keeps to.
-    pub(crate) formats: &'static [&'static str],
+    pub formats: &'static [&'static str],
     /// Whether numbers that are no integers keep to bounds; integers do everywhere.
-    pub(crate) number_bounds: bool,
+    pub number_bounds: bool,
     /// Whether bounds beyond 2^53 are read as they stand.
-    pub(crate) large_bounds: bool,
-    pub(crate) multiple_of: bool,
+    pub large_bounds: bool,
+    /// Whether `multipleOf` is enforced.
+    pub multiple_of: bool,
     /// Whether listed values stand beside their type, scalars only, and `const` is an `enum` of one.
-    pub(crate) typed_literals: bool,
+    pub typed_literals: bool,
     /// Whether keys may come out in the order of the alphabet.
-    pub(crate) sorts_keys: bool,
+    pub sorts_keys: bool,
     /// The bounds of the policy [`Tighten::Bounded`](formwork_core::Tighten).
-    pub(crate) room: Room,
-    pub(crate) limits: Option<Limits>,
+    pub room: Room,
+    /// How large a schema may be (default in the rows here: no limit).
+    pub limits: Option<Limits>,
 }
 
+/// The engine that reads the schemas of a dialect. The lint has a column of verdicts for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Optional {
+pub enum Engine {
+    /// OpenAI's strict mode.
+    OpenAi,
+    /// The converter from JSON Schema to grammars of llama.cpp.
+    LlamaCpp,
+    /// The `llguidance` crate.
+    Llguidance,
+    /// Another one: the lint reports what the dialect's own [rules](Profile::rules) and [limits](Profile::limits) say.
+    Other,
+}
+
+/// A rule of the lint that holds for one dialect.
+#[derive(Debug, Clone, Copy)]
+pub struct LintRule {
+    /// The keyword that a finding names.
+    pub keyword: &'static str,
+    /// Returns whether the rule applies to a schema. It is called for each schema within a document.
+    pub when: fn(schema: &Value) -> bool,
+    /// What the server does with the keyword.
+    pub verdict: Verdict,
+    /// Why, for people.
+    pub words: &'static str,
+}
+
+/// How members are written that an object may leave out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Optional {
     /// Members may be left out, and all stand in the order of `properties`.
     Native,
     /// As before, but those that are required come first.
@@ -48,8 +113,9 @@ pub(crate) enum Optional {
     Nullable,
 }
 
+/// How members are written whose names the schema does not list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Maps {
+pub enum Maps {
     /// `patternProperties`, `additionalProperties`, and bounds on the number of members where no named one is optional.
     Native,
     /// `additionalProperties` for any name. Patterns of names, and bounds on their number, only in an array of
@@ -59,16 +125,18 @@ pub(crate) enum Maps {
     Pairs,
 }
 
+/// How the schema is written that allows every value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Any {
+pub enum Any {
     /// `{}`.
     Native,
     /// Each kind of value by itself, in a definition that refers to itself.
     Spelled,
 }
 
+/// How arrays are written whose items have schemas by position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tuples {
+pub enum Tuples {
     /// `prefixItems`, `items` and any length.
     Native,
     /// `prefixItems` alone, all of them.
@@ -77,8 +145,10 @@ pub(crate) enum Tuples {
     Object,
 }
 
+/// Which lengths of strings and arrays are enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lengths {
+pub enum Lengths {
+    /// All of them.
     Any,
     /// Up to this many characters and items.
     UpTo(u64),
@@ -86,33 +156,38 @@ pub(crate) enum Lengths {
     ListsOnly,
 }
 
+/// Which patterns of strings are enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Patterns {
+pub enum Patterns {
     /// All that `regex-syntax` takes, several of them, with lengths.
     All,
     /// One without look-around, in the schema's own words.
     One,
-    /// One in [plain](crate::plain) form, alone: no length or format beside it is enforced.
+    /// One in plain form (characters, `[…]`, `(…)`, `|` and counts between `^` and `$`), alone: no length or format beside it is enforced.
     Plain,
 }
 
 /// How large a schema may be.
-#[derive(Debug)]
-pub(crate) struct Limits {
+#[derive(Debug, Clone)]
+pub struct Limits {
     /// Named members, all together.
-    pub(crate) properties: usize,
+    pub properties: usize,
     /// Objects and arrays inside each other.
-    pub(crate) depth: usize,
+    pub depth: usize,
     /// Listed values, all together.
-    pub(crate) values: usize,
+    pub values: usize,
     /// Characters of names and listed values, all together.
-    pub(crate) characters: usize,
-    /// Characters of one list of more than [`LONG_LIST`](crate::limits::LONG_LIST) values.
-    pub(crate) list_characters: usize,
+    pub characters: usize,
+    /// Characters of one list of more than 250 values.
+    pub list_characters: usize,
 }
 
-pub(crate) const LLGUIDANCE: Profile = Profile {
+/// The `llguidance` crate.
+pub const LLGUIDANCE: Profile = Profile {
     name: "llguidance",
+    about: "the model in this process, vLLM, SGLang",
+    engine: Engine::Llguidance,
+    rules: &[],
     shown: true,
     wrap: None,
     refers_to_root: false,
@@ -132,8 +207,12 @@ pub(crate) const LLGUIDANCE: Profile = Profile {
     limits: None,
 };
 
-pub(crate) const OPENAI: Profile = Profile {
+/// The strict mode of OpenAI and Azure.
+pub const OPENAI: Profile = Profile {
     name: "openai",
+    about: "strict mode of OpenAI and Azure",
+    engine: Engine::OpenAi,
+    rules: &[],
     shown: false,
     wrap: Some("value"),
     refers_to_root: true,
@@ -159,8 +238,12 @@ pub(crate) const OPENAI: Profile = Profile {
     }),
 };
 
-pub(crate) const LLAMA_CPP: Profile = Profile {
+/// The server of llama.cpp.
+pub const LLAMA_CPP: Profile = Profile {
     name: "llama-cpp",
+    about: "llama.cpp's server",
+    engine: Engine::LlamaCpp,
+    rules: &[],
     shown: true,
     wrap: None,
     refers_to_root: false,
@@ -182,4 +265,20 @@ pub(crate) const LLAMA_CPP: Profile = Profile {
 };
 
 /// Ollama hands schemas to llama.cpp, for some models after sorting their keys.
-pub(crate) const OLLAMA: Profile = Profile { name: "ollama", sorts_keys: true, ..LLAMA_CPP };
+pub const OLLAMA: Profile = Profile {
+    name: "ollama",
+    about: "Ollama, which is llama.cpp",
+    rules: &[LintRule {
+        keyword: "pattern",
+        when: |schema| schema["pattern"].as_str().is_some_and(looks_around),
+        verdict: Verdict::Rejected,
+        words: "the whole server has died of look-around (0.17.4)",
+    }],
+    sorts_keys: true,
+    ..LLAMA_CPP
+};
+
+/// Returns whether a pattern asserts something about the text around it.
+pub(crate) fn looks_around(pattern: &str) -> bool {
+    ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|sign| pattern.contains(sign))
+}

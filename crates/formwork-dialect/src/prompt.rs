@@ -1,6 +1,7 @@
 use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, Shown, spaced};
 use serde_json::Value;
 
+use crate::Dialect;
 use crate::expand::{Expanded, expand};
 use crate::outline::outline;
 use crate::tighten::close;
@@ -32,6 +33,16 @@ impl Prompt {
     /// Shows an outline, which is shorter and which small models follow better.
     pub const fn outline() -> Self {
         Self { outline: true }
+    }
+}
+
+impl Dialect for Prompt {
+    fn about(&self) -> &str {
+        if self.outline {
+            "the same, as an outline"
+        } else {
+            "what enforces nothing; the schema stands in the prompt"
+        }
     }
 }
 

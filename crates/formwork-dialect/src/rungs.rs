@@ -2,33 +2,21 @@ use std::sync::Arc;
 
 use formwork_core::{Capabilities, Lower};
 
-use crate::{JsonObject, Native, Prompt};
+use crate::Dialects;
 
-/// The names of all dialects, for messages and documentation.
-pub const DIALECTS: [&str; 7] =
-    ["openai", "llama-cpp", "ollama", "llguidance", "json-object", "prompt", "prompt-outline"];
-
-/// The dialect of this name.
+/// Returns the dialect of this crate with this name; [`Dialects`] also holds those of others.
 ///
 /// ```
 /// assert_eq!(formwork_dialect::dialect("llguidance").unwrap().name(), "llguidance");
 /// assert!(formwork_dialect::dialect("esperanto").is_none());
-/// assert!(formwork_dialect::DIALECTS.iter().all(|name| formwork_dialect::dialect(name).unwrap().name() == *name));
 /// ```
 pub fn dialect(name: &str) -> Option<Arc<dyn Lower>> {
-    Some(match name {
-        "openai" => Arc::new(Native::OPENAI),
-        "llama-cpp" => Arc::new(Native::LLAMA_CPP),
-        "ollama" => Arc::new(Native::OLLAMA),
-        "llguidance" => Arc::new(Native::LLGUIDANCE),
-        "json-object" => Arc::new(JsonObject),
-        "prompt" => Arc::new(Prompt::new()),
-        "prompt-outline" => Arc::new(Prompt::outline()),
-        _ => return None,
-    })
+    let found = Dialects::builtin().get(name).ok()?;
+    Some(found)
 }
 
-/// The ways of asking a provider, the strictest first: the dialects that it says it takes, then the prompt alone.
+/// Returns the ways of asking a provider, the strictest first: the dialects of this crate that it says it takes, then the
+/// prompt alone. [`Dialects::rungs`] is the same with dialects of others.
 ///
 /// ```
 /// use formwork_core::{Capabilities, Enforcement};
@@ -38,10 +26,5 @@ pub fn dialect(name: &str) -> Option<Arc<dyn Lower>> {
 /// assert_eq!(names, ["llguidance", "prompt"]);
 /// ```
 pub fn rungs(capabilities: &Capabilities) -> Vec<Arc<dyn Lower>> {
-    let mut rungs: Vec<Arc<dyn Lower>> =
-        capabilities.dialects.iter().filter_map(|name| dialect(name)).collect();
-    if !rungs.iter().any(|rung| rung.name().starts_with("prompt")) {
-        rungs.push(Arc::new(Prompt::new()));
-    }
-    rungs
+    Dialects::builtin().rungs(capabilities)
 }

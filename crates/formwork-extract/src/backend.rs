@@ -2,6 +2,8 @@ use std::sync::Arc;
 
 use formwork_core::{Capabilities, Layer, Lower, Price, Provider, SharedProvider, Target, Tighten};
 
+use formwork_dialect::Dialects;
+
 use crate::Memory;
 
 /// A provider as an extractor asks it: in which dialects, and at what price.
@@ -24,6 +26,7 @@ pub struct Backend {
     pub(crate) provider: SharedProvider,
     name: Option<String>,
     rungs: Vec<Arc<dyn Lower>>,
+    dialects: Dialects,
     price: Option<Price>,
     tighten: Tighten,
     default_max_tokens: Option<u32>,
@@ -38,6 +41,7 @@ impl Backend {
             provider,
             name: None,
             rungs: Vec::new(),
+            dialects: Dialects::builtin(),
             price: None,
             tighten: Tighten::default(),
             default_max_tokens: None,
@@ -69,6 +73,14 @@ impl Backend {
         self
     }
 
+    /// Sets the table that the names of dialects in the provider's capabilities are looked up in (default: the dialects of
+    /// `formwork-dialect`).
+    #[must_use]
+    pub fn with_dialects(mut self, dialects: Dialects) -> Self {
+        self.dialects = dialects;
+        self
+    }
+
     /// Wraps its provider in this layer (default: none).
     #[must_use]
     pub fn with_layer(mut self, layer: &dyn Layer) -> Self {
@@ -84,7 +96,7 @@ impl Backend {
     /// The dialects that it is asked in, the strictest first.
     pub fn rungs(&self) -> Vec<Arc<dyn Lower>> {
         if self.rungs.is_empty() {
-            formwork_dialect::rungs(self.provider.capabilities())
+            self.dialects.rungs(self.provider.capabilities())
         } else {
             self.rungs.clone()
         }

@@ -49,7 +49,24 @@ pub fn is_closed_early(fault: &Fault) -> bool {
     fault.kind == FaultKind::Unreachable && fault.message.starts_with(CLOSED_EARLY)
 }
 
-/// The fault that a response with an error status is. `has_schema` says whether the request asked for a schema to be
+/// Returns the fault that a response with an error status is, with its kind, delay and request id. A [`Wire`](crate::Wire)
+/// whose server says some of this in words of its own changes the fault afterwards.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use formwork_core::{FaultKind, Time};
+/// use formwork_wire::fault_of;
+/// use formwork_wire::http::Response;
+///
+/// let response = Response::builder().status(429).header("retry-after", "7").body(())?;
+/// let (head, ()) = response.into_parts();
+/// let fault = fault_of(&head, br#"{"error": {"message": "slow down"}}"#, false, Time(0));
+/// assert_eq!((fault.kind, fault.retry_after), (FaultKind::RateLimited, Some(Duration::from_secs(7))));
+/// # Ok::<(), formwork_wire::http::Error>(())
+/// ```
+///
+/// `has_schema` says whether the request asked for a schema to be
 /// enforced; `now` is what dates are compared with where the response has none itself.
 pub fn fault_of(head: &Parts, body: &[u8], has_schema: bool, now: Time) -> Fault {
     let said = words(body);

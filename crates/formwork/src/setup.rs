@@ -34,16 +34,23 @@ impl Setup {
     /// # Errors
     /// [`ErrorKind::Config`], if the configuration cannot be used, or there is none and no model in this build.
     pub async fn find(file: Option<&Path>) -> Result<Self, Error> {
-        let providers = Providers::builtin();
-        if let Some(config) = Config::find(file)? {
-            return Self::open(&config, &providers).await;
+        Self::find_with(file, &Providers::builtin()).await
+    }
+
+    /// Does the same as [`find`](Self::find), where the configuration may also name kinds and dialects of your own.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub async fn find_with(file: Option<&Path>, providers: &Providers) -> Result<Self, Error> {
+        if let Some(config) = Config::find_with(file, providers.dialects())? {
+            return Self::open(&config, providers).await;
         }
         if !cfg!(feature = "local") {
             let message = "no formwork.toml was found in this project or in the user's folder for configuration, and this \
                            build has no model in it (feature `local`)";
             return Err(Error::new(ErrorKind::Config, message));
         }
-        Self::open(&Config::in_process()?, &providers).await
+        Self::open(&Config::in_process()?, providers).await
     }
 
     /// Opens what a configuration names, and asks servers what they can do where their kind says so.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork::config::Section;
+use formwork::providers::Providers;
 use formwork_core::{Call, Enforcement, Fault, FaultKind, Lower, LowerRequest, Message, Sampling};
 use formwork_extract::{Backend, CancellationToken};
 use serde_json::{Value, json};
@@ -46,17 +47,17 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
-    interrupt::run(&CancellationToken::new(), examine(args))
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+    interrupt::run(&CancellationToken::new(), examine(args, providers))
 }
 
-async fn examine(args: &Args) -> Result<Done, Failed> {
-    let chosen = args.targets.choose_all()?;
+async fn examine(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+    let chosen = args.targets.choose_all(providers)?;
     // Which file was read is half of what is to be found out.
     chosen.tell();
     let mut worst = None;
     for section in &chosen.sections {
-        let found = examined(section).await;
+        let found = examined(section, providers).await;
         if args.json {
             output::row(&found)?;
         } else {
@@ -72,9 +73,9 @@ async fn examine(args: &Args) -> Result<Done, Failed> {
 }
 
 /// Examines a provider as calls use it: with what its section wraps around it, in the dialect that it is asked in first.
-async fn examined(section: &Section) -> DoctorOutput {
+async fn examined(section: &Section, providers: &Providers) -> DoctorOutput {
     let mut found = DoctorOutput::new(&section.name, &section.common.kind);
-    let mut made = match targets::make(section).await {
+    let mut made = match targets::make(section, providers).await {
         Ok(made) => made,
         Err(failed) => {
             let state = if failed.is_usage() { DoctorState::Misconfigured } else { DoctorState::Unavailable };
@@ -87,7 +88,7 @@ async fn examined(section: &Section) -> DoctorOutput {
         Ok(Err(fault)) => return failed(found, &fault),
         Err(_) => return found.failed(DoctorState::Unavailable, "no answer in two minutes", SLOW),
     }
-    let backend = match made.backend(section) {
+    let backend = match made.backend(section, providers.dialects()) {
         Ok(backend) => backend,
         Err(error) => return found.failed(DoctorState::Misconfigured, &error.to_string(), ""),
     };

@@ -1,10 +1,11 @@
 //! `formwork lower`: a schema in a provider's dialect.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use clap::builder::PossibleValuesParser;
+use formwork::providers::Providers;
 use formwork_core::{LowerRequest, Lowered, Shown, Tighten, lift};
-use formwork_dialect::{DIALECTS, dialect, lint, lower_value};
+use formwork_dialect::{Dialect, Dialects, lower_value};
 use formwork_schema::compile;
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ use crate::output::say;
 use crate::rows::{LowerError, LowerInput, LowerOutput, RowError};
 use crate::{files, jsonl, output};
 
-const AFTER_HELP: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   formwork lower --dialect openai person.schema.json
   formwork lower --dialect ollama --explain person.schema.json
@@ -26,28 +27,28 @@ Examples:
                                           document as the provider would write it, and what that is mapped back to
 
 Dialects:
-  openai          strict mode of OpenAI and Azure
-  llama-cpp       llama.cpp's server
-  ollama          Ollama, which is llama.cpp
-  llguidance      the model in this process, vLLM, SGLang
-  json-object     what enforces some JSON object; the schema stands in the prompt
-  prompt          what enforces nothing; the schema stands in the prompt
-  prompt-outline  the same, as an outline
+";
 
+const EXIT_CODES: &str = "
 Where nothing is sent, what stands in the prompt is printed.
 
 Exit codes: 0 the schema was lowered (with --jsonl: all were), 1 --lint found something (with --jsonl: or a row failed,
 unless --allow-failures), 2 the schema cannot be used, or not in this dialect.";
 
+/// Returns the examples, the dialects of this binary and the exit codes, for the help.
+pub(crate) fn after_help(dialects: &Dialects) -> String {
+    let line = |dialect: &Arc<dyn Dialect>| format!("  {:14}  {}\n", dialect.name(), dialect.about());
+    format!("{EXAMPLES}{}{EXIT_CODES}", dialects.iter().map(line).collect::<String>())
+}
+
 /// Show what a provider is sent for a JSON Schema, and what gets lost
 #[derive(clap::Args)]
-#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The JSON Schema; `-` or nothing is standard input
     #[arg(default_value = "-")]
     schema: PathBuf,
-    /// For whom
-    #[arg(long, short, value_parser = PossibleValuesParser::new(DIALECTS))]
+    /// The dialect, see below
+    #[arg(long, short)]
     dialect: String,
     /// Which valid answers may be excluded
     #[arg(long, value_enum, default_value_t)]
@@ -94,19 +95,21 @@ impl From<TightenArg> for Tighten {
     }
 }
 
-pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+    let dialect = providers.dialects().get(&args.dialect).map_err(Failed::usage)?;
+    let dialect = dialect.as_ref();
     if args.jsonl {
         return jsonl::each_row(
             &args.schema,
             args.allow_failures,
             |LowerInput { id, schema, instances }| {
-                answer(args, id, &schema, instances.as_deref(), args.explain)
+                answer(args, dialect, id, &schema, instances.as_deref(), args.explain)
             },
             |id, error| LowerOutput::failed(id, error.into()),
         );
     }
     let name = files::name(&args.schema);
-    let answer = answer(args, Value::from(name.clone()), &files::json(&args.schema)?, None, true);
+    let answer = answer(args, dialect, Value::from(name.clone()), &files::json(&args.schema)?, None, true);
     if args.json {
         output::row(&answer)?;
     }
@@ -126,6 +129,7 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
 /// Lowers or lints one schema.
 fn answer(
     args: &Args,
+    dialect: &dyn Dialect,
     id: Value,
     schema: &Value,
     instances: Option<&[Value]>,
@@ -135,9 +139,11 @@ fn answer(
         return LowerOutput::failed(id, error.into());
     }
     if args.lint {
-        return LowerOutput::found(id, lint(&args.dialect, schema));
+        return LowerOutput::found(id, dialect.lint(schema));
     }
-    match lowered(args, schema) {
+    let (tighten, max_tokens) = (args.tighten.into(), args.max_tokens);
+    let request = LowerRequest { tighten, max_tokens, ..LowerRequest::new(schema) };
+    match dialect.lower(&request) {
         Ok(lowered) => {
             let (sent, lifted) = match instances {
                 Some(instances) => {
@@ -149,7 +155,7 @@ fn answer(
             };
             LowerOutput { lowered: sent, lifted, ..LowerOutput::new(id, lowered, explained) }
         }
-        Err(error) => LowerOutput::failed(id, error),
+        Err(error) => LowerOutput::failed(id, error.into()),
     }
 }
 
@@ -168,16 +174,6 @@ fn there_and_back(instance: &Value, lowered: &Lowered) -> (Value, Value) {
     let Some(answer) = answer.filter(is_allowed) else { return (Value::Null, Value::Null) };
     let (back, problems) = lift(answer.clone(), lowered);
     (answer, if problems.is_empty() { back } else { Value::Null })
-}
-
-fn lowered(args: &Args, schema: &Value) -> Result<Lowered, LowerError> {
-    let (tighten, max_tokens) = (args.tighten.into(), args.max_tokens);
-    let request = LowerRequest { tighten, max_tokens, ..LowerRequest::new(schema) };
-    match dialect(&args.dialect) {
-        Some(dialect) => Ok(dialect.lower(&request)?),
-        // The names that the command line takes are the dialects' own.
-        None => Err(LowerError::Row { message: format!("there is no dialect `{}`", args.dialect) }),
-    }
 }
 
 /// Prints for people: the schema, or the prompt where none is sent, or what was found.

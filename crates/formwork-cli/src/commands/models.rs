@@ -6,6 +6,7 @@ mod server;
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use formwork::providers::Providers;
 use formwork_local::{Cached, HubFile, KNOWN, Known, Store};
 
 use crate::exit::{Done, Failed};
@@ -101,7 +102,7 @@ enum Action {
     },
 }
 
-pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
     if args.matrix {
         if args.action.is_some() {
             return Err(Failed::usage("--matrix is no list of files: leave out the command after `models`"));
@@ -109,7 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
         return matrix::show(args.registry.as_deref(), args.json);
     }
     if let Some(provider) = &args.provider {
-        return server::run(args.config.as_deref(), provider, args);
+        return server::run(args.config.as_deref(), provider, args, providers);
     }
     let store = Store::open().map_err(Failed::unavailable)?;
     match &args.action {

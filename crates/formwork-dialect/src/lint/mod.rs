@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::place::Place;
-use self::table::{Dialect, ROWS};
+use self::table::ROWS;
+use crate::Dialects;
 use crate::limits::Size;
-use crate::profile::OPENAI;
+use crate::profile::Profile;
 
 /// Something in a schema that a dialect does not take as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,11 +57,12 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What a dialect would reject, ignore or misread in a schema as it stands, in the order of the document.
+/// Returns what a dialect of this crate would reject, ignore or misread in a schema as it stands, in the order of the document;
+/// [`Dialect::lint`](crate::Dialect::lint) is the same for any dialect.
 ///
-/// For `openai`, `llama-cpp`, `ollama` and `llguidance`; the dialects that enforce no schema find nothing, and so does a
-/// name that is none. Of what the dialect itself writes it finds nothing wrong. A keyword about which nothing is known for
-/// sure is not mentioned.
+/// For `openai`, `llama-cpp`, `ollama` and `llguidance`; the dialects that enforce no schema find nothing, and so does an
+/// unknown name. The lint reports nothing about schemas that the dialect itself wrote, and nothing about a keyword whose
+/// treatment is not known for sure.
 ///
 /// ```
 /// use formwork_dialect::{Verdict, lint};
@@ -72,11 +74,14 @@ impl fmt::Display for Finding {
 /// assert!(lint("llguidance", &schema).is_empty());
 /// ```
 pub fn lint(dialect: &str, schema: &Value) -> Vec<Finding> {
-    let Some(dialect) = Dialect::named(dialect) else { return Vec::new() };
+    Dialects::builtin().get(dialect).map(|dialect| dialect.lint(schema)).unwrap_or_default()
+}
+
+/// Returns what the server of a dialect would reject, ignore or misread, by the data of the dialect.
+pub(crate) fn findings(profile: &Profile, schema: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let root = Place { schema, root: schema, is_root: true };
-    visit(&root, String::new(), dialect, &mut findings);
-    if let (Dialect::OpenAi, Some(limits)) = (dialect, &OPENAI.limits)
+    visit(&Place { schema, is_root: true, profile }, String::new(), &mut findings);
+    if let Some(limits) = &profile.limits
         && let Some((what, size, most)) = Size::of(schema).over(limits)
     {
         findings.push(Finding {
@@ -89,18 +94,19 @@ pub fn lint(dialect: &str, schema: &Value) -> Vec<Finding> {
     findings
 }
 
-fn visit(place: &Place<'_>, pointer: String, dialect: Dialect, out: &mut Vec<Finding>) {
-    for row in &ROWS {
-        if let Some(verdict) = row.verdict(dialect).filter(|_| (row.when)(place, row.keyword)) {
-            out.push(Finding {
-                pointer: pointer.clone(),
-                keyword: row.keyword.to_owned(),
-                verdict,
-                words: row.words.to_owned(),
-            });
-        }
-    }
+fn visit(place: &Place<'_>, pointer: String, out: &mut Vec<Finding>) {
+    let Profile { engine, rules, .. } = place.profile;
+    let of_engine = ROWS.iter().filter(|row| (row.when)(place, row.keyword));
+    let of_engine = of_engine.filter_map(|row| Some((row.keyword, row.verdict(*engine)?, row.words)));
+    let own = rules.iter().filter(|rule| (rule.when)(place.schema));
+    let own = own.map(|rule| (rule.keyword, rule.verdict, rule.words));
+    out.extend(of_engine.chain(own).map(|(keyword, verdict, words)| Finding {
+        pointer: pointer.clone(),
+        keyword: keyword.to_owned(),
+        verdict,
+        words: words.to_owned(),
+    }));
     for (step, inner) in place.inside() {
-        visit(&inner, format!("{pointer}{step}"), dialect, out);
+        visit(&inner, format!("{pointer}{step}"), out);
     }
 }

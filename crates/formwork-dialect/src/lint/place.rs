@@ -1,10 +1,12 @@
 use serde_json::{Map, Value};
 
-/// A schema inside a document.
+use crate::profile::Profile;
+
+/// A schema inside a document, and the dialect that it is read in.
 pub(super) struct Place<'a> {
     pub(super) schema: &'a Value,
-    pub(super) root: &'a Value,
     pub(super) is_root: bool,
+    pub(super) profile: &'a Profile,
 }
 
 impl<'a> Place<'a> {
@@ -49,7 +51,7 @@ impl<'a> Place<'a> {
     /// The schemas directly inside, with the steps that lead there.
     pub(super) fn inside(&self) -> Vec<(String, Place<'a>)> {
         let mut found = Vec::new();
-        let place = |schema| Place { schema, root: self.root, is_root: false };
+        let place = |schema| Place { schema, is_root: false, ..*self };
         for (keyword, value) in self.schema.as_object().into_iter().flat_map(Map::iter) {
             match (keyword.as_str(), value) {
                 (

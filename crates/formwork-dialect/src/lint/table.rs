@@ -6,28 +6,7 @@ use super::Verdict::{self, Forbids as F, Ignored as I, Rejected as R};
 use super::place::Place;
 use crate::expand::{MAX_SAFE, count};
 use crate::plain::is_plain;
-use crate::profile::{LLAMA_CPP, LLGUIDANCE, OPENAI};
-
-/// A column of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
-    OpenAi,
-    LlamaCpp,
-    Ollama,
-    Llguidance,
-}
-
-impl Dialect {
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "openai" => Self::OpenAi,
-            "llama-cpp" => Self::LlamaCpp,
-            "ollama" => Self::Ollama,
-            "llguidance" => Self::Llguidance,
-            _ => return None,
-        })
-    }
-}
+use crate::profile::{self, Engine};
 
 /// One thing that a schema can have, and what becomes of it.
 pub(super) struct Row {
@@ -35,13 +14,14 @@ pub(super) struct Row {
     pub(super) keyword: &'static str,
     /// Whether a schema has it; called with the keyword.
     pub(super) when: fn(&Place<'_>, &str) -> bool,
-    verdicts: [Option<Verdict>; 4],
+    /// In the order of [`Engine`].
+    verdicts: [Option<Verdict>; 3],
     pub(super) words: &'static str,
 }
 
 impl Row {
-    pub(super) const fn verdict(&self, dialect: Dialect) -> Option<Verdict> {
-        self.verdicts[dialect as usize]
+    pub(super) fn verdict(&self, engine: Engine) -> Option<Verdict> {
+        self.verdicts.get(engine as usize).copied().flatten()
     }
 }
 
@@ -53,24 +33,13 @@ const fn row(
     llguidance: Option<Verdict>,
     words: &'static str,
 ) -> Row {
-    // Ollama hands its schemas to llama.cpp.
-    Row { keyword, when, verdicts: [openai, llama_cpp, llama_cpp, llguidance], words }
-}
-
-/// What Ollama alone does.
-const fn ollama(
-    keyword: &'static str,
-    when: fn(&Place<'_>, &str) -> bool,
-    verdict: Verdict,
-    words: &'static str,
-) -> Row {
-    Row { keyword, when, verdicts: [NO, NO, Some(verdict), NO], words }
+    Row { keyword, when, verdicts: [openai, llama_cpp, llguidance], words }
 }
 
 const NO: Option<Verdict> = None;
 
 #[rustfmt::skip]
-pub(super) const ROWS: [Row; 58] = [
+pub(super) const ROWS: [Row; 57] = [
     //  keyword                 when                openai   llama.cpp llguidance
     row("type",                 is_boolean,         Some(R), Some(R), NO,      "a schema has to be an object, not `true` or `false`"),
     row("type",                 says_no_type,       Some(R), NO,      NO,      "every schema needs a type"),
@@ -130,7 +99,6 @@ pub(super) const ROWS: [Row; 58] = [
     row("minLength",            has_stronger,       NO,      Some(I), NO,      "does not count beside a pattern or a format"),
     row("maxLength",            has_stronger,       NO,      Some(I), NO,      "does not count beside a pattern or a format"),
     row("pattern",              looks_around,       Some(R), Some(I), Some(R), "look-around is not supported"),
-    ollama("pattern",           looks_around,       R,       "the whole server has died of look-around (0.17.4)"),
     row("pattern",              is_misread,         NO,      Some(I), NO,      "only characters, `[…]`, `(…)`, `|` and counts between `^` and `$` are understood; other patterns mean any string, or a broken one"),
     row("format",               unknown_to_openai,  Some(R), NO,      NO,      "not one of the formats that are supported"),
     row("format",               unknown_to_llama,   NO,      Some(I), NO,      "only date, time, date-time and uuid are enforced, and only without a pattern"),
@@ -248,13 +216,12 @@ fn is_unsafe(place: &Place<'_>, keyword: &str) -> bool {
 }
 
 fn has_stronger(place: &Place<'_>, keyword: &str) -> bool {
-    let formatted = place.text("format").is_some_and(|format| LLAMA_CPP.formats.contains(&format));
+    let formatted = place.text("format").is_some_and(|format| place.profile.formats.contains(&format));
     place.has(keyword) && (place.has("pattern") || formatted)
 }
 
 fn looks_around(place: &Place<'_>, keyword: &str) -> bool {
-    let around = ["(?=", "(?!", "(?<=", "(?<!"];
-    place.text(keyword).is_some_and(|pattern| around.iter().any(|sign| pattern.contains(sign)))
+    place.text(keyword).is_some_and(profile::looks_around)
 }
 
 fn is_misread(place: &Place<'_>, keyword: &str) -> bool {
@@ -262,13 +229,13 @@ fn is_misread(place: &Place<'_>, keyword: &str) -> bool {
 }
 
 fn unknown_to_openai(place: &Place<'_>, keyword: &str) -> bool {
-    place.text(keyword).is_some_and(|format| !OPENAI.formats.contains(&format))
+    place.text(keyword).is_some_and(|format| !place.profile.formats.contains(&format))
 }
 
 fn unknown_to_llama(place: &Place<'_>, keyword: &str) -> bool {
-    place.text(keyword).is_some_and(|format| !LLAMA_CPP.formats.contains(&format) || place.has("pattern"))
+    place.text(keyword).is_some_and(|format| !place.profile.formats.contains(&format) || place.has("pattern"))
 }
 
 fn unknown_to_llg(place: &Place<'_>, keyword: &str) -> bool {
-    place.is("string") && place.text(keyword).is_some_and(|format| !LLGUIDANCE.formats.contains(&format))
+    place.is("string") && place.text(keyword).is_some_and(|format| !place.profile.formats.contains(&format))
 }

@@ -18,7 +18,7 @@
 mod date;
 mod entry;
 mod error;
-mod nearest;
+pub(crate) mod nearest;
 mod parse;
 mod pattern;
 mod patterns;
@@ -28,6 +28,8 @@ use std::sync::LazyLock;
 use formwork_core::{Capabilities, Enforcement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::Dialects;
 
 pub use date::Date;
 pub use entry::{Entry, Limits, NativeMode, Reasoning, Temperature};
@@ -65,7 +67,16 @@ impl Registry {
     /// With the place: the text is no TOML, a key is not known (and which one was meant), a value is not what the key
     /// takes, or there is no such dialect. That rows shadow each other is none.
     pub fn from_toml(text: &str) -> Result<Self, RegistryError> {
-        Ok(Self { entries: parse::parse(text)? })
+        Self::from_toml_with(text, &Dialects::builtin())
+    }
+
+    /// Returns the rows of a TOML file, whose `dialect` may be any of these dialects.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_toml`](Self::from_toml).
+    pub fn from_toml_with(text: &str, dialects: &Dialects) -> Result<Self, RegistryError> {
+        Ok(Self { entries: parse::parse(text, dialects)? })
     }
 
     /// The other one's rows, then these.

@@ -7,7 +7,7 @@ pub(super) fn nearest<'w>(word: &str, among: &[&'w str]) -> Option<&'w str> {
 }
 
 /// That the word is none of these, with the one that was most likely meant, or all of them.
-pub(super) fn none_of(what: &str, word: &str, among: &[&str]) -> String {
+pub(crate) fn none_of(what: &str, word: &str, among: &[&str]) -> String {
     match nearest(word, among) {
         Some(other) => format!("{what}: did you mean `{other}`?"),
         None => format!("{what}; there are {}", among.join(", ")),

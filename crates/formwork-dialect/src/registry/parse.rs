@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use super::nearest::none_of;
 use super::{Entry, NativeMode, RegistryError};
-use crate::DIALECTS;
+use crate::Dialects;
 
 /// The keys of a file.
 const FILE: &[&str] = &["model"];
@@ -51,7 +51,7 @@ const LIMITS: &[&str] =
 const PRICE: &[&str] = &["input", "output"];
 
 /// The rows of a file.
-pub(super) fn parse(text: &str) -> Result<Vec<Entry>, RegistryError> {
+pub(super) fn parse(text: &str, dialects: &Dialects) -> Result<Vec<Entry>, RegistryError> {
     let error = |at: usize, key: String, message: String| {
         let (line, column) = line_column(text, at);
         RegistryError { line, column, key, message }
@@ -77,7 +77,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Entry>, RegistryError> {
             let at = wrong.span().map_or(row.span().start, |span| span.start);
             error(at, within(&key_at(row.get_ref(), at)), one_line(wrong.message()))
         })?;
-        if let Some((key, message)) = contradiction(&entry) {
+        if let Some((key, message)) = contradiction(&entry, dialects) {
             let at = row.get_ref().get(key).map_or(row.span().start, |value| value.span().start);
             return Err(error(at, within(key), message));
         }
@@ -117,11 +117,10 @@ fn key_at(value: &DeValue<'_>, at: usize) -> String {
 }
 
 /// What no single key is to blame for: the key to change, and why.
-fn contradiction(entry: &Entry) -> Option<(&'static str, String)> {
+fn contradiction(entry: &Entry, dialects: &Dialects) -> Option<(&'static str, String)> {
     if let Some(dialect) = &entry.dialect {
-        if !DIALECTS.contains(&dialect.as_str()) {
-            let what = format!("there is no dialect `{dialect}`");
-            return Some(("dialect", none_of(&what, dialect, &DIALECTS)));
+        if let Err(message) = dialects.get(dialect) {
+            return Some(("dialect", message));
         }
         if entry.native != NativeMode::Schema {
             let native = entry.native.as_str();
@@ -150,7 +149,7 @@ mod tests {
     const GOOD: &str = "match = \"a\"\nfamily = \"A\"\nprovider = \"p\"\nnative = \"schema\"\nsource = \"s\"\nchecked = \"2026-11-21\"\n";
 
     fn wrong(text: &str) -> String {
-        parse(text).unwrap_err().to_string()
+        parse(text, &Dialects::builtin()).unwrap_err().to_string()
     }
 
     fn wrong_row(more: &str) -> String {
@@ -171,8 +170,8 @@ mod tests {
 
     #[test]
     fn a_row_needs_little() {
-        assert_eq!(parse("").unwrap(), []);
-        let rows = parse(&format!("[[model]]\n{GOOD}")).unwrap();
+        assert_eq!(parse("", &Dialects::builtin()).unwrap(), []);
+        let rows = parse(&format!("[[model]]\n{GOOD}"), &Dialects::builtin()).unwrap();
         assert!(rows.len() == 1 && !rows[0].strict && rows[0].price.is_none() && rows[0].limits.is_empty());
     }
 

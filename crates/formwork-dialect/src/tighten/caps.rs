@@ -18,9 +18,9 @@ const CHARACTERS_PER_TOKEN: f64 = 3.0;
 /// The longest name of a member that is not listed, in characters.
 const MAX_NAME: u64 = 32;
 
-/// How much room a document has.
-#[derive(Debug)]
-pub(crate) struct Room {
+/// How much room a document has: the bounds that [`Tighten::Bounded`](formwork_core::Tighten) picks from.
+#[derive(Debug, Clone)]
+pub struct Room {
     /// The tokens that an answer may have where nobody says.
     tokens: u32,
     /// From roomy to narrow: items of an array, characters of a string. Narrow lists hurt less than cut-off sentences.
@@ -31,13 +31,13 @@ pub(crate) struct Room {
 
 impl Room {
     /// For models that go on where they may.
-    pub(crate) const SMALL_MODEL: Self = Self {
+    pub const SMALL_MODEL: Self = Self {
         tokens: 512,
         ladder: &[(8, 200), (6, 160), (4, 120), (3, 80), (2, 64), (2, 40), (1, 40), (1, 24), (1, 16)],
         text: 2000,
     };
     /// For servers of models of any size: as long as what the tokens hold, at most what a grammar counts.
-    pub(crate) const SERVED: Self = Self {
+    pub const SERVED: Self = Self {
         tokens: 1024,
         ladder: &[
             (256, 200),
@@ -58,7 +58,7 @@ impl Room {
         text: 1000,
     };
     /// For models that stop by themselves. Their strings have no lengths, so these are the usual ones.
-    pub(crate) const HOSTED: Self = Self {
+    pub const HOSTED: Self = Self {
         tokens: 8192,
         ladder: &[(1000, 40), (500, 40), (250, 40), (100, 40), (50, 40), (25, 40), (16, 40), (8, 40)],
         text: 40,

@@ -7,7 +7,8 @@ use formwork_core::LossKind;
 use crate::expand::Losses;
 use crate::form::{Forms, Shape};
 
-pub(crate) use caps::{Room, bound};
+pub use caps::Room;
+pub(crate) use caps::bound;
 
 /// Closes the objects that name their members and leave open whether there are others.
 pub(crate) fn close(forms: &mut Forms, losses: &mut Losses) {

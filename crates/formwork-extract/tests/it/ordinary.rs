@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formwork_core::*;
-use formwork_dialect::{DIALECTS, dialect, lower_value};
+use formwork_dialect::{Dialects, lower_value};
 use formwork_extract::{Backend, Extractor};
 use formwork_testkit::{Reply, Scripted};
 use serde_json::{Value, json};
@@ -70,12 +70,12 @@ fn cases() -> Vec<(&'static str, Value, Value)> {
 
 #[tokio::test]
 async fn a_long_answer_arrives_whole_in_every_dialect_and_in_any_pieces() {
-    for name in DIALECTS.iter().copied() {
+    for lower in Dialects::builtin().iter() {
+        let name = lower.name();
         for (what, schema, expected) in cases() {
             if name == "json-object" && !expected.is_object() {
                 continue;
             }
-            let lower = dialect(name).unwrap();
             let lowered = lower.lower(&LowerRequest::new(&schema)).unwrap();
             let written = match lowered.schema {
                 Some(_) => lower_value(&expected, &lowered).unwrap_or_else(|| panic!("{name}: {what}")),
@@ -86,7 +86,7 @@ async fn a_long_answer_arrives_whole_in_every_dialect_and_in_any_pieces() {
             for size in [bytes.len(), 4] {
                 let pieces: Vec<String> = bytes.chunks(size).map(|piece| piece.iter().collect()).collect();
                 let model = Arc::new(Scripted::new([Reply::pieces(pieces)]));
-                let backend = Backend::from(Arc::clone(&model)).with_rung(dialect(name).unwrap());
+                let backend = Backend::from(Arc::clone(&model)).with_rung(lower.clone());
                 let extractor =
                     Extractor::for_document("answer", schema.clone()).with_target(backend).build().unwrap();
                 let outcome =

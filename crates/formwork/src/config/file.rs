@@ -3,6 +3,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use formwork_dialect::registry::Registry;
+use formwork_dialect::{Dialect, Dialects};
 use formwork_schema::nearest;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -57,6 +58,7 @@ pub struct Section {
     folder: PathBuf,
     span: Range<usize>,
     registry: Arc<Registry>,
+    dialects: Dialects,
 }
 
 /// What stands beside the providers.
@@ -88,8 +90,17 @@ impl Config {
     /// [`ConfigError`] if the file cannot be read or is no configuration, and on Unix if a file that was found and not
     /// named, or its folder, belongs to another user than this one and root or can be written by everyone.
     pub fn find(explicit: Option<&Path>) -> Result<Option<Self>, ConfigError> {
+        Self::find_with(explicit, &Dialects::builtin())
+    }
+
+    /// Does the same as [`find`](Self::find), where the file and its registry may also name dialects of your own. Pass those of
+    /// your [`Providers`](crate::providers::Providers::dialects).
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn find_with(explicit: Option<&Path>, dialects: &Dialects) -> Result<Option<Self>, ConfigError> {
         if let Some(path) = find::file(explicit)? {
-            return Self::load(&path).map(Some);
+            return Self::load_with(&path, dialects).map(Some);
         }
         let edits = overlay::environment();
         if edits.is_empty() {
@@ -97,7 +108,7 @@ impl Config {
         }
         let is_local = |edit: &Edit| edit.provider().is_none_or(|name| name == "local");
         let text = if edits.iter().all(is_local) { IN_PROCESS } else { "" };
-        Self::new(Document::new("the environment", text, edits), Path::new("")).map(Some)
+        Self::new(Document::new("the environment", text, edits), Path::new(""), dialects).map(Some)
     }
 
     /// Returns the configuration that holds where there is none: the model in this process.
@@ -114,11 +125,15 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], if it cannot be read or is no configuration.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        Self::load_with(path, &Dialects::builtin())
+    }
+
+    fn load_with(path: &Path, dialects: &Dialects) -> Result<Self, ConfigError> {
         let file = path.display().to_string();
         let text =
             std::fs::read_to_string(path).map_err(|error| ConfigError::new(&file, error.to_string()))?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-        Self::new(Document::new(&file, &text, overlay::environment()), &folder)
+        Self::new(Document::new(&file, &text, overlay::environment()), &folder, dialects)
     }
 
     /// Reads a text; paths are below the current folder, and the environment counts for nothing.
@@ -126,19 +141,25 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], if it is no configuration.
     pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
-        Self::new(Document::new("the configuration", text, Vec::new()), Path::new(""))
+        let document = Document::new("the configuration", text, Vec::new());
+        Self::new(document, Path::new(""), &Dialects::builtin())
     }
 
-    pub(super) fn new(document: Document, folder: &Path) -> Result<Self, ConfigError> {
+    pub(super) fn new(document: Document, folder: &Path, dialects: &Dialects) -> Result<Self, ConfigError> {
         let mut table = document.table()?;
         table.remove("providers");
         let Rest { targets, defaults, registry } =
             document.read(table, 0..document.text.len(), &["providers"])?;
-        let registry = Arc::new(known_models(&document, folder, registry.as_deref())?);
+        let registry = Arc::new(known_models(&document, folder, registry.as_deref(), dialects)?);
         let sections = document
             .providers()?
             .into_iter()
-            .map(|(name, span, table)| Section::new(&document, folder, &registry, name, span, table))
+            .map(|(name, span, table)| {
+                let common: Common = document.read(parted(table).0, span.clone(), &[])?;
+                let (document, folder) = (document.clone(), folder.to_owned());
+                let (registry, dialects) = (Arc::clone(&registry), dialects.clone());
+                Ok(Section { name, common, document, folder, span, registry, dialects })
+            })
             .collect::<Result<Vec<_>, _>>()?;
         if sections.is_empty() {
             return Err(document.error(None, "there is no provider: add one, such as [providers.primary]"));
@@ -191,25 +212,6 @@ impl Config {
 }
 
 impl Section {
-    fn new(
-        document: &Document,
-        folder: &Path,
-        registry: &Arc<Registry>,
-        name: String,
-        span: Range<usize>,
-        table: DeTable<'_>,
-    ) -> Result<Self, ConfigError> {
-        let common: Common = document.read(parted(table).0, span.clone(), &[])?;
-        Ok(Self {
-            name,
-            common,
-            document: document.clone(),
-            folder: folder.to_owned(),
-            span,
-            registry: Arc::clone(registry),
-        })
-    }
-
     /// What this kind of provider is told.
     ///
     /// # Errors
@@ -254,7 +256,25 @@ impl Section {
         &self.registry
     }
 
-    /// An error at the place of this section.
+    /// Returns the dialects that this section may name: those of the [`Providers`](crate::providers::Providers) that make its
+    /// provider.
+    pub const fn dialects(&self) -> &Dialects {
+        &self.dialects
+    }
+
+    /// Returns the dialect of this name.
+    ///
+    /// # Errors
+    /// [`ConfigError`] at the place of this section, with the nearest name.
+    pub fn dialect(&self, name: &str) -> Result<Arc<dyn Dialect>, ConfigError> {
+        self.dialects.get(name).map_err(|message| self.error(message))
+    }
+
+    pub(crate) fn with_dialects(self, dialects: Dialects) -> Self {
+        Self { dialects, ..self }
+    }
+
+    /// Returns an error at the place of this section.
     pub fn error(&self, message: impl AsRef<str>) -> ConfigError {
         let message = format!("provider `{}`: {}", self.name, message.as_ref());
         let span = Some(self.span.clone()).filter(|span| !span.is_empty());
@@ -296,7 +316,12 @@ fn below(folder: &Path, path: &Path) -> Result<PathBuf, String> {
     }
 }
 
-fn known_models(document: &Document, folder: &Path, file: Option<&Path>) -> Result<Registry, ConfigError> {
+fn known_models(
+    document: &Document,
+    folder: &Path,
+    file: Option<&Path>,
+    dialects: &Dialects,
+) -> Result<Registry, ConfigError> {
     let Some(file) = file else { return Ok(Registry::embedded().clone()) };
     let path = folder.join(file);
     let refused = |reason: String| {
@@ -304,7 +329,7 @@ fn known_models(document: &Document, folder: &Path, file: Option<&Path>) -> Resu
         document.error(span, &format!("the registry {}: {reason}", path.display()))
     };
     let text = std::fs::read_to_string(&path).map_err(|error| refused(error.to_string()))?;
-    let own = Registry::from_toml(&text).map_err(|error| refused(error.to_string()))?;
+    let own = Registry::from_toml_with(&text, dialects).map_err(|error| refused(error.to_string()))?;
     Ok(Registry::embedded().overlaid_with(own))
 }
 

@@ -12,15 +12,44 @@ use super::tape::Tape;
 use crate::config::{Common, ConfigError, Section};
 
 /// Where a server is, and how it is told the key.
-pub(super) struct Server<'s> {
-    pub(super) base_url: &'s str,
-    pub(super) auth: Auth,
-    pub(super) api_key_env: Option<&'s str>,
-    pub(super) headers: &'s BTreeMap<String, String>,
+#[derive(Debug, Clone)]
+pub struct Server<'s> {
+    /// The address that the paths of requests are put behind: `https://api.example.org/v1`.
+    pub base_url: &'s str,
+    /// The header that carries the key.
+    pub auth: Auth,
+    /// The environment variable with the key (default: none is sent). An empty name stands for none as well.
+    pub api_key_env: Option<&'s str>,
+    /// Headers that are sent with every request.
+    pub headers: &'s BTreeMap<String, String>,
 }
 
-/// The network, a cassette, or the network with a cassette that records it.
-pub(super) fn transport(section: &Section, server: &Server<'_>) -> Result<SharedTransport, ConfigError> {
+/// Returns the transport of a section, for the `make` function of a [`Kind`](super::Kind): the network, the cassette that
+/// `cassette` names, or the network with a cassette that `record` names. The section's time limits hold for it. The key is
+/// read from its environment variable here, and is known to the transport alone.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use formwork::config::Config;
+/// use formwork::providers::{Server, transport};
+/// use formwork::wire::{Auth, SharedTransport};
+///
+/// let config = Config::from_toml("[providers.mine]\nkind = \"acme\"\nconnect_timeout_seconds = 2")?;
+/// let server = Server {
+///     base_url: "https://api.acme.example",
+///     auth: Auth { header: "x-acme-key", prefix: "" },
+///     api_key_env: None,
+///     headers: &BTreeMap::new(),
+/// };
+/// let _: SharedTransport = transport(config.section("mine")?, &server)?;
+/// # Ok::<(), formwork::config::ConfigError>(())
+/// ```
+///
+/// # Errors
+/// [`ConfigError`] at the place of the section: the address or a header cannot be used, the variable with the key is not
+/// set, or the cassette cannot be read or must not be overwritten.
+pub fn transport(section: &Section, server: &Server<'_>) -> Result<SharedTransport, ConfigError> {
     if let Some(path) = &section.common.cassette {
         let path = section.path(path);
         let failed = |reason: String| section.error(format!("the cassette {}: {reason}", path.display()));

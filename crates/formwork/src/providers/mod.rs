@@ -1,7 +1,5 @@
 //! Providers by name: what a configuration's `kind` stands for.
 
-#[cfg(feature = "ollama")]
-mod found;
 #[cfg(feature = "http")]
 mod http;
 mod local;
@@ -9,6 +7,7 @@ mod local;
 mod ollama;
 #[cfg(feature = "openai")]
 mod openai;
+mod probe_cache;
 #[cfg(feature = "openai")]
 mod promises;
 #[cfg(feature = "http")]
@@ -21,6 +20,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use formwork_core::{Answer, Delta, Fault, Layer as _, Price, SharedProvider, Tighten, Usage};
+use formwork_dialect::{Dialect, Dialects};
 use formwork_extract::{Backend, Memory};
 use formwork_layers::{Concurrency, Timeout, Trace};
 use futures_util::StreamExt as _;
@@ -29,8 +29,11 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::{Common, Config, ConfigError, Section};
 
+#[cfg(feature = "http")]
+pub use http::{Server, transport};
 #[cfg(feature = "ollama")]
 pub use ollama::ollama_admin;
+pub use probe_cache::ProbeCache;
 
 /// A provider made from a section of a configuration, before anything is wrapped around it.
 #[derive(Debug, Clone)]
@@ -47,7 +50,22 @@ pub struct Made {
     pub probe: Option<Probe>,
 }
 
-/// Asks a server what it can do. The flag says that nothing that was found earlier counts.
+/// Asks a server what it can do, before it is used. [`ProbeCache`] keeps what was found.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use formwork::core::Usage;
+/// use formwork::providers::{Probe, Probed};
+/// use formwork_testkit::Scripted;
+///
+/// let probe = Probe::new(|fresh| async move {
+///     // Asks the server, or reads a `ProbeCache` unless `fresh` is set.
+///     let notes = if fresh { vec!["it ignores schemas".to_owned()] } else { Vec::new() };
+///     Ok(Probed { provider: Arc::new(Scripted::new(["{}"])), notes, usage: Usage::default() })
+/// });
+/// # let _ = probe;
+/// ```
 #[derive(Clone)]
 pub struct Probe(Arc<dyn Fn(bool) -> Probing + Send + Sync>);
 
@@ -65,7 +83,7 @@ pub struct Probed {
 }
 
 impl Probe {
-    /// A way to ask. `fresh` says that nothing that was found earlier counts.
+    /// Returns a probe that calls this function, with `fresh` where nothing that was found earlier may count.
     pub fn new<F>(probe: impl Fn(bool) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<Probed, Fault>> + Send + 'static,
@@ -92,7 +110,8 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// A kind of this name. `schema` is the JSON Schema of what it may be told, beside what every kind may be.
+    /// Returns a kind of this name. `schema` is the JSON Schema of the fields that its sections have beside those of every kind;
+    /// `make` reads a section and returns its provider, see [`transport`].
     pub fn new(
         name: impl Into<String>,
         about: impl Into<String>,
@@ -143,6 +162,7 @@ impl fmt::Debug for Kind {
 #[derive(Debug, Clone, Default)]
 pub struct Providers {
     kinds: Vec<Kind>,
+    dialects: Dialects,
 }
 
 impl Providers {
@@ -161,12 +181,43 @@ impl Providers {
         providers
     }
 
-    /// And this kind, in place of another one of its name.
+    /// Adds a kind, in place of another one of its name.
     #[must_use]
     pub fn with(mut self, kind: Kind) -> Self {
         self.kinds.retain(|other| other.name != kind.name);
         self.kinds.push(kind);
         self
+    }
+
+    /// Adds a dialect, in place of another one of its name. A kind of provider then promises it by its name
+    /// ([`Capabilities::with_dialect`](formwork_core::Capabilities::with_dialect)), and `rungs = [...]` and a row of a registry
+    /// may name it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use formwork::config::Config;
+    /// use formwork::dialect::Native;
+    /// use formwork::dialect::profile::{LLAMA_CPP, Profile};
+    /// use formwork::providers::Providers;
+    ///
+    /// const ACME: Profile = Profile { name: "acme", about: "Acme's own API", ..LLAMA_CPP };
+    ///
+    /// let providers = Providers::builtin().with_dialect(Arc::new(Native::new(&ACME)));
+    /// let text = "[providers.a]\nkind = \"ollama\"\nmodel = \"m\"\nrungs = [\"acme\", \"prompt\"]";
+    /// let backends = providers.backends(&Config::from_toml(text)?)?;
+    /// assert_eq!(backends[0].rungs()[0].name(), "acme");
+    /// # Ok::<(), formwork::config::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn with_dialect(mut self, dialect: Arc<dyn Dialect>) -> Self {
+        self.dialects = self.dialects.with(dialect);
+        self
+    }
+
+    /// Returns the dialects that a configuration may name (default: those of `formwork-dialect`).
+    pub const fn dialects(&self) -> &Dialects {
+        &self.dialects
     }
 
     /// All kinds.
@@ -194,7 +245,7 @@ impl Providers {
     /// [`ConfigError`], if the kind is unknown or the section is not as the kind needs it.
     pub fn make(&self, section: &Section) -> Result<Made, ConfigError> {
         let kind = self.kind(&section.common.kind).map_err(|message| section.error(message))?;
-        (kind.make)(section)
+        (kind.make)(&section.clone().with_dialects(self.dialects.clone()))
     }
 
     /// The providers that a configuration asks, in order, without asking their servers first.
@@ -210,7 +261,7 @@ impl Providers {
     /// # Errors
     /// As [`backends`](Self::backends).
     pub fn backend(&self, section: &Section) -> Result<Backend, ConfigError> {
-        self.make(section)?.backend(section)
+        self.make(section)?.backend(section, &self.dialects)
     }
 
     /// The providers that a configuration asks, each with what its server was found to enforce.
@@ -221,7 +272,7 @@ impl Providers {
         let mut backends = Vec::new();
         for name in config.targets() {
             let section = config.section(name)?;
-            backends.push(self.make(section)?.probed().await.backend(section)?);
+            backends.push(self.make(section)?.probed().await.backend(section, &self.dialects)?);
         }
         Ok(backends)
     }
@@ -271,8 +322,8 @@ impl Made {
     /// prompt alone, time-outs, a limit of calls at once, a trace.
     ///
     /// # Errors
-    /// [`ConfigError`], if `rungs` names a dialect that there is not.
-    pub fn backend(self, section: &Section) -> Result<Backend, ConfigError> {
+    /// [`ConfigError`], if `rungs` names a dialect that is not one of `dialects`.
+    pub fn backend(self, section: &Section, dialects: &Dialects) -> Result<Backend, ConfigError> {
         let Common { rungs, prompt_only, concurrency, price, tighten, .. } = &section.common;
         let known_price = self.known_price(section);
         let mut provider = self.provider;
@@ -289,6 +340,7 @@ impl Made {
         provider = Trace::new(&self.system, &self.model).wrap(provider);
         let mut backend =
             Backend::new(provider).with_name(&section.name).with_identity(identity).with_memory(memory());
+        backend = backend.with_dialects(dialects.clone());
         if is_tiny {
             backend = backend.with_tighten(Tighten::Bounded).with_default_max_tokens(TINY_MAX_TOKENS);
         }
@@ -299,10 +351,7 @@ impl Made {
             return Err(section.error("`rungs` is empty: name a dialect"));
         }
         for name in rungs.iter().flatten() {
-            backend = backend.with_rung(formwork_dialect::dialect(name).ok_or_else(|| {
-                let there_are = formwork_dialect::DIALECTS.join(", ");
-                section.error(format!("there is no dialect `{name}`; there are {there_are}"))
-            })?);
+            backend = backend.with_rung(dialects.get(name).map_err(|message| section.error(message))?);
         }
         if let Some(price) = price.or(known_price) {
             backend = backend.with_price(price);

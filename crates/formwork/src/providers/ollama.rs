@@ -6,9 +6,8 @@ use formwork_ollama::{Admin, Config, Ollama, base_url_of_host};
 use formwork_wire::{Auth, Http, SharedTransport};
 use schemars::SchemaGenerator;
 
-use super::found::Entry;
 use super::http::{Server, transport};
-use super::{Kind, Made, Probe, Probed};
+use super::{Kind, Made, Probe, ProbeCache, Probed};
 use crate::config::{ConfigError, Section};
 
 pub(super) fn kind() -> Kind {
@@ -50,8 +49,8 @@ impl Asked {
         let wire = self.config.wire();
         let identity = wire.identity(&*self.transport).await?;
         // What cannot be told from another version is not kept.
-        let entry = identity.and_then(|identity| Entry::of(&(self.distinguishing(), identity)));
-        let kept = entry.as_ref().filter(|_| !fresh).and_then(Entry::read::<formwork_ollama::Probed>);
+        let entry = identity.and_then(|identity| ProbeCache::of(&(self.distinguishing(), identity)));
+        let kept = entry.as_ref().filter(|_| !fresh).and_then(ProbeCache::read::<formwork_ollama::Probed>);
         let (found, usage) = match kept {
             Some(kept) => (kept, Usage::default()),
             None => {

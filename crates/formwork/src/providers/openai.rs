@@ -42,15 +42,11 @@ fn make(section: &Section, preset: &str) -> Result<Made, ConfigError> {
     let resolve = |config: &Config| config.resolve().map_err(|error| section.error(error.to_string()));
     let resolved = resolve(&config)?;
     let name = config.preset.as_deref().unwrap_or(preset);
-    let resolved = match promised(&config, name, &resolved, section.registry()) {
+    let resolved = match promised(&config, name, &resolved, &section) {
         Some(config) => resolve(&config)?,
         None => resolved,
     };
-    let unknown = |name: &&String| formwork_dialect::dialect(name).is_none();
-    if let Some(name) = config.dialects.iter().flatten().find(unknown) {
-        let there_are = formwork_dialect::DIALECTS.join(", ");
-        return Err(section.error(format!("there is no dialect `{name}`; there are {there_are}")));
-    }
+    config.dialects.iter().flatten().try_for_each(|name| section.dialect(name).map(|_| ()))?;
     let server = Server {
         base_url: &resolved.base_url,
         auth: resolved.auth,

@@ -1,8 +1,11 @@
 //! What a model promises of what its protocol could do: by its row in the registry.
 
 use formwork_core::Enforcement;
-use formwork_dialect::registry::{Entry, Registry};
+use formwork_dialect::Dialects;
+use formwork_dialect::registry::Entry;
 use formwork_openai::{Config, Resolved};
+
+use crate::config::Section;
 
 /// Servers that enforce schemas themselves, whatever the model: what its vendor does with it says nothing of them.
 const OWN_ENFORCEMENT: [&str; 5] = ["llama-server", "lm-studio", "ollama-v1", "sglang", "vllm"];
@@ -12,15 +15,17 @@ const OWN_ENFORCEMENT: [&str; 5] = ["llama-server", "lm-studio", "ollama-v1", "s
 ///
 /// A row is about the model at its own vendor. Behind another host it takes away what the model cannot do, and adds
 /// nothing.
-pub(super) fn promised(config: &Config, preset: &str, now: &Resolved, models: &Registry) -> Option<Config> {
-    let row = models.lookup(&format!("{preset}/{}", config.model))?;
+pub(super) fn promised(config: &Config, preset: &str, now: &Resolved, section: &Section) -> Option<Config> {
+    let row = section.registry().lookup(&format!("{preset}/{}", config.model))?;
     let is_own = row.provider == preset;
     let known = row.capabilities();
     let dialects = &formwork_wire::Wire::capabilities(&now.wire).dialects;
     let mut config = config.clone();
     let enforces_itself = !is_own && OWN_ENFORCEMENT.contains(&preset);
     if config.dialects.is_none() && !enforces_itself {
-        config.dialects = Some(dialects.iter().filter(|name| is_possible(name, row)).cloned().collect());
+        config.dialects = Some(
+            dialects.iter().filter(|name| is_possible(name, row, section.dialects())).cloned().collect(),
+        );
     }
     if is_own && row.native.enforcement() == Enforcement::Schema && row.dialect.as_deref() == Some("openai") {
         config.strict = config.strict.or(Some(row.strict));
@@ -38,8 +43,8 @@ pub(super) fn promised(config: &Config, preset: &str, now: &Resolved, models: &R
 }
 
 /// Whether a model can be asked in a dialect that its host takes.
-fn is_possible(dialect: &str, row: &Entry) -> bool {
-    let Some(lower) = formwork_dialect::dialect(dialect) else { return true };
+fn is_possible(dialect: &str, row: &Entry, dialects: &Dialects) -> bool {
+    let Ok(lower) = dialects.get(dialect) else { return true };
     match lower.enforcement() {
         Enforcement::None => true,
         Enforcement::JsonObject => row.json_object || row.native.enforcement() != Enforcement::None,

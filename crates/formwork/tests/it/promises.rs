@@ -70,9 +70,14 @@ fn rows_of_a_file_go_before_what_is_known() {
 }
 
 #[test]
-fn an_unknown_dialect_is_refused_with_those_that_there_are() {
-    let text = "[providers.it]\nkind = \"openai\"\nmodel = \"x\"\napi_key_env = \"\"\ndialects = [\"opnai\"]";
-    let config = Config::from_toml(text).unwrap();
-    let error = Providers::builtin().make(&config.sections()[0]).unwrap_err().to_string();
-    assert!(error.contains("no dialect `opnai`; there are openai,"), "{error}");
+fn an_unknown_dialect_is_refused_with_the_nearest_name_or_all_names() {
+    for (name, expected) in [
+        ("opnai", "no dialect `opnai`: did you mean `openai`?"),
+        ("esperanto", "no dialect `esperanto`; there are openai,"),
+    ] {
+        let section = "[providers.it]\nkind = \"openai\"\nmodel = \"x\"\napi_key_env = \"\"";
+        let config = Config::from_toml(&format!("{section}\ndialects = [\"{name}\"]")).unwrap();
+        let error = Providers::builtin().make(&config.sections()[0]).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
 }

@@ -4,6 +4,7 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use std::time::Duration;
 
 use formwork::config::Defaults;
+use formwork::providers::Providers;
 use formwork_chat::{
     ChatBuilder, ChatCode, ChatFailure, ChatResult, Conversation, JsonModeChatClient, StructuredAnswerLite,
 };
@@ -77,13 +78,13 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
     if args.question.as_ref().is_some_and(|question| question.trim().is_empty()) {
         return Err(Failed::usage("the question is empty"));
     }
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
-        let mut conversation = client(args).await?.conversation();
+        let mut conversation = client(args, providers).await?.conversation();
         match &args.question {
             Some(question) => ask(args, &mut conversation, question, &cancel).await,
             None => converse(args, &mut conversation, &cancel).await,
@@ -91,8 +92,8 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
     })
 }
 
-async fn client(args: &Args) -> Result<JsonModeChatClient, Failed> {
-    let opened = args.targets.open(args.debug).await?;
+async fn client(args: &Args, providers: &Providers) -> Result<JsonModeChatClient, Failed> {
+    let opened = args.targets.open(providers, args.debug).await?;
     let flags = Defaults {
         max_attempts: args.max_retries.map(|retries| retries + 1),
         temperature: args.temperature,

@@ -9,6 +9,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use formwork::config::Defaults;
+use formwork::providers::Providers;
 use formwork_core::{Error, ErrorKind, Input};
 use formwork_extract::{CancellationToken, Extractor, ExtractorBuilder};
 use serde_json::Value;
@@ -120,14 +121,18 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected seconds, from 0.001 to 86400".to_owned())
 }
 
-pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
-        if args.jsonl { rows::run(args, &cancel).await } else { one(args, &cancel).await }
+        if args.jsonl {
+            rows::run(args, providers, &cancel).await
+        } else {
+            one(args, providers, &cancel).await
+        }
     })
 }
 
-async fn one(args: &Args, cancel: &CancellationToken) -> Result<Done, Failed> {
+async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> Result<Done, Failed> {
     let Some(argument) = &args.schema else { return Err(Failed::usage("--schema is missing")) };
     let text_file = args.text.is_none().then(|| source(args));
     let inputs: Vec<&Path> =
@@ -140,7 +145,7 @@ async fn one(args: &Args, cancel: &CancellationToken) -> Result<Done, Failed> {
         let file = file.display();
         say!("note: {file} is a file, and the text is only its name: to read the file, write --file {file}");
     }
-    let asks = Asks::new(args).await?;
+    let asks = Asks::new(args, providers).await?;
     let extractor = asks.extractor(usable).map_err(|error| failed(&error, Some(&name)))?;
     let telling = one::Telling { verbose: args.verbose, json: args.json };
     one::run(extractor.extraction(Input::from(text)), cancel, telling, |error| failed(error, Some(&name)))
@@ -178,8 +183,8 @@ struct Asks<'a> {
 }
 
 impl<'a> Asks<'a> {
-    async fn new(args: &'a Args) -> Result<Self, Failed> {
-        Ok(Self { args, opened: args.targets.open(args.verbose).await? })
+    async fn new(args: &'a Args, providers: &Providers) -> Result<Self, Failed> {
+        Ok(Self { args, opened: args.targets.open(providers, args.verbose).await? })
     }
 
     fn extractor(&self, usable: schema::Usable) -> Result<Extractor<Value>, Error> {

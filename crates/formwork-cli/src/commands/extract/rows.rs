@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use formwork::providers::Providers;
 use formwork_core::{Error, ErrorKind, Input, Rule};
 use formwork_extract::{CancellationToken, Extraction, Extractor};
 use futures_util::{StreamExt as _, stream};
@@ -15,7 +16,11 @@ use crate::jsonl::BadRow;
 use crate::rows::{ExtractInput, ExtractOutput};
 use crate::{files, jsonl, output, rules};
 
-pub(super) async fn run(args: &Args, cancel: &CancellationToken) -> Result<Done, Failed> {
+pub(super) async fn run(
+    args: &Args,
+    providers: &Providers,
+    cancel: &CancellationToken,
+) -> Result<Done, Failed> {
     let schema = args.schema.as_deref().map(Path::new);
     let inputs = [source(args)].into_iter().chain(schema).chain(args.rules.as_deref());
     files::one_standard_input(&inputs.collect::<Vec<_>>())?;
@@ -25,7 +30,7 @@ pub(super) async fn run(args: &Args, cancel: &CancellationToken) -> Result<Done,
         None => None,
     };
     let mut rows = jsonl::incoming::<ExtractInput>(source(args))?;
-    let asks = Asks::new(args).await?;
+    let asks = Asks::new(args, providers).await?;
     let common = match common {
         Some(Given { name, usable }) => {
             Some(asks.extractor(usable).map_err(|error| super::failed(&error, Some(&name)))?)

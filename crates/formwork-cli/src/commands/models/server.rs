@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use formwork::ollama::{Admin, Model, ModelDetails, PullProgress};
-use formwork::providers::ollama_admin;
+use formwork::providers::{Providers, ollama_admin};
 use formwork_core::{Fault, FaultKind};
 use formwork_extract::CancellationToken;
 use formwork_local::Progress as _;
@@ -15,8 +15,13 @@ use crate::progress::Bytes;
 use crate::targets::Targets;
 use crate::{interrupt, output};
 
-pub(super) fn run(config: Option<&Path>, provider: &str, args: &Args) -> Result<Done, Failed> {
-    let admin = admin(config, provider)?;
+pub(super) fn run(
+    config: Option<&Path>,
+    provider: &str,
+    args: &Args,
+    providers: &Providers,
+) -> Result<Done, Failed> {
+    let admin = admin(config, provider, providers)?;
     let failed = |fault: Fault| match fault.kind {
         FaultKind::Unsupported => Failed::no_answer(format!("{provider}: {}", fault.message)),
         _ => Failed::unavailable(format!("{provider}: {}", fault.message)),
@@ -50,8 +55,8 @@ pub(super) fn run(config: Option<&Path>, provider: &str, args: &Args) -> Result<
 }
 
 /// What administers the server of a provider.
-fn admin(config: Option<&Path>, provider: &str) -> Result<Admin, Failed> {
-    let chosen = Targets::named(config, provider).choose()?;
+fn admin(config: Option<&Path>, provider: &str, providers: &Providers) -> Result<Admin, Failed> {
+    let chosen = Targets::named(config, provider).choose(providers)?;
     let Some(section) = chosen.sections.first() else {
         return Err(Failed::usage("there is no such provider"));
     };

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use formwork::config::Defaults;
+use formwork::providers::Providers;
 use formwork_core::{Error, ErrorKind};
 use formwork_oracle::ledger::Ledger;
 use formwork_oracle::{CrossCheck, Examples, Formula, Oracle, OracleBuilder, Prompt};
@@ -91,12 +92,13 @@ pub(super) struct Checked<'a> {
 
 impl Checked<'_> {
     /// Opens the models. An Ollama is asked over its generate API, unless the configuration says otherwise.
-    pub(super) async fn open(&self) -> Result<Opened, Failed> {
-        let opened =
-            self.asking.targets.open_as(self.asking.verbose, |section| match section.common.kind.as_str() {
+    pub(super) async fn open(&self, providers: &Providers) -> Result<Opened, Failed> {
+        let opened = self.asking.targets.open_as(providers, self.asking.verbose, |section| {
+            match section.common.kind.as_str() {
                 "ollama" => section.with_default("api", "generate"),
                 _ => section,
-            });
+            }
+        });
         let opened = opened.await?;
         if let Some(name) = opened.default_model {
             say!(

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use formwork::providers::Providers;
 use formwork_core::{Error, ErrorKind};
 use formwork_extract::CancellationToken;
 use formwork_oracle::{Oracle, Scored};
@@ -48,13 +49,13 @@ pub(super) struct Args {
     asking: Asking,
 }
 
-pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
     let (checked, prompt) = (args.asking.checked()?, args.version.find()?);
     let mut incoming = wallets::incoming(&args.wallets)?;
     log::start(args.asking.verbose);
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
-        let opened = checked.open().await?;
+        let opened = checked.open(providers).await?;
         let oracle = checked.oracle(&opened, prompt, |builder| builder)?;
         // No wallet is begun after a cancel.
         let named = stream::poll_fn(|cx| incoming.poll_recv(cx)).take_until(cancel.cancelled());

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use formwork::providers::Providers;
 use formwork_extract::CancellationToken;
 use formwork_oracle::wallet::{Band, Wallet};
 use formwork_oracle::{Oracle, Prompt, ScoreSource, Scored};
@@ -46,7 +47,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
     let checked = args.asking.checked()?;
     let find = |name: &str| Prompt::find(name).map_err(Failed::usage);
     let prompts = [find(&args.first)?, find(&args.second)?];
@@ -54,7 +55,7 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
     log::start(args.asking.verbose);
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
-        let opened = checked.open().await?;
+        let opened = checked.open(providers).await?;
         let [first, second] = prompts;
         let first = checked.oracle(&opened, first, |builder| builder)?;
         let second = checked.oracle(&opened, second, |builder| builder)?;

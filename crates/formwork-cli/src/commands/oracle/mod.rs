@@ -11,6 +11,7 @@ mod serve;
 mod wallets;
 
 use clap::Subcommand;
+use formwork::providers::Providers;
 
 use crate::exit::{Done, Failed};
 
@@ -45,13 +46,13 @@ enum Command {
     Serve(serve::Args),
 }
 
-pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
     match &args.command {
-        Command::Score(args) => score::run(args),
-        Command::Batch(args) => batch::run(args),
-        Command::Compare(args) => compare::run(args),
+        Command::Score(args) => score::run(args, providers),
+        Command::Batch(args) => batch::run(args, providers),
+        Command::Compare(args) => compare::run(args, providers),
         Command::Import(args) => import::run(args),
         Command::Report(args) => report::run(args),
-        Command::Serve(args) => serve::run(args),
+        Command::Serve(args) => serve::run(args, providers),
     }
 }

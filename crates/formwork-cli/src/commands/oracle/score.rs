@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use formwork::providers::Providers;
 use formwork_core::spaced;
 use formwork_extract::CancellationToken;
 
@@ -47,7 +48,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
     let survey = args.survey.as_deref();
     files::one_standard_input(&[args.wallet.as_path(), survey.unwrap_or(Path::new(""))])?;
     let wallet = wallets::one(&wallets::reader(&args.wallet, survey)?, &args.wallet)?;
@@ -55,7 +56,7 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
     log::start(args.asking.verbose);
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
-        let opened = checked.open().await?;
+        let opened = checked.open(providers).await?;
         let oracle = checked.oracle(&opened, prompt, |builder| builder)?;
         let scored = oracle.request(&wallet).with_cancel(cancel.clone()).run().await;
         let scored = scored.map_err(|error| failed(&error))?;

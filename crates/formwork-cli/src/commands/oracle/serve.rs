@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
+use formwork::providers::Providers;
 use formwork_oracle::metrics::Metrics;
 use formwork_oracle::service::{ApiKey, Limits, Service};
 
@@ -52,7 +53,7 @@ pub(super) struct Args {
     asking: Asking,
 }
 
-pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
     let (checked, prompt) = (args.asking.checked()?, args.version.find()?);
     let key = args.api_key_env.as_deref().map(ApiKey::from_env).transpose().map_err(Failed::usage)?;
     log::start(args.asking.verbose);
@@ -68,7 +69,7 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
         .build()
         .map_err(|error| Failed::usage(format!("the runtime cannot be started: {error}")))?;
     let served = runtime.block_on(async {
-        let opened = checked.open().await?;
+        let opened = checked.open(providers).await?;
         let metrics = Metrics::new();
         let oracle = checked.oracle(&opened, prompt, |builder| builder.with_observer(metrics.clone()))?;
         let mut limits = Limits::default();

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use formwork::config::Defaults;
+use formwork::providers::Providers;
 use formwork_extract::CancellationToken;
 use formwork_review::document::Format;
 use formwork_review::{
@@ -90,18 +91,23 @@ fn temperature(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a number from 0 to 2".to_owned())
 }
 
-pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
         match (&args.rubric, &args.against) {
-            (Some(path), _) => review(args, path, &cancel).await,
-            (None, Some(other)) => compare(args, other, &cancel).await,
+            (Some(path), _) => review(args, providers, path, &cancel).await,
+            (None, Some(other)) => compare(args, providers, other, &cancel).await,
             (None, None) => Err(Failed::usage("--rubric is missing")),
         }
     })
 }
 
-async fn review(args: &Args, path: &Path, cancel: &CancellationToken) -> Result<Done, Failed> {
+async fn review(
+    args: &Args,
+    providers: &Providers,
+    path: &Path,
+    cancel: &CancellationToken,
+) -> Result<Done, Failed> {
     let rubric = rubric(path)?;
     if args.check {
         output::line(format_args!("{}: {} criteria", files::name(path), rubric.criteria.len()))?;
@@ -117,7 +123,7 @@ async fn review(args: &Args, path: &Path, cancel: &CancellationToken) -> Result<
     }
     // Where rules decide everything, nobody has to wait for a model.
     let service = if rubric.asks_a_model() {
-        service(args, cancel).await?
+        service(args, providers, cancel).await?
     } else {
         LlmReviewService::new(Agent::new([]))
     };
@@ -133,11 +139,16 @@ async fn review(args: &Args, path: &Path, cancel: &CancellationToken) -> Result<
     }
 }
 
-async fn compare(args: &Args, other: &Path, cancel: &CancellationToken) -> Result<Done, Failed> {
+async fn compare(
+    args: &Args,
+    providers: &Providers,
+    other: &Path,
+    cancel: &CancellationToken,
+) -> Result<Done, Failed> {
     files::one_standard_input(&[&args.output, other])?;
     let task = args.task.as_ref().map(|task| agents::value(task)).transpose()?.unwrap_or_default();
     let pair = Pair { task, a: files::text(&args.output)?, b: files::text(other)? };
-    let service = service(args, cancel).await?;
+    let service = service(args, providers, cancel).await?;
     let comparison = service.compare(&pair).await.map_err(|error| agents::run(&error))?;
     if args.json {
         output::row(&comparison)?;
@@ -147,8 +158,12 @@ async fn compare(args: &Args, other: &Path, cancel: &CancellationToken) -> Resul
     Ok(if comparison.preferred == Preferred::Indeterminate { Done::No } else { Done::Fine })
 }
 
-async fn service(args: &Args, cancel: &CancellationToken) -> Result<LlmReviewService, Failed> {
-    let opened = args.targets.open(args.asking.is_verbose()).await?;
+async fn service(
+    args: &Args,
+    providers: &Providers,
+    cancel: &CancellationToken,
+) -> Result<LlmReviewService, Failed> {
+    let opened = args.targets.open(providers, args.asking.is_verbose()).await?;
     let agent = with_defaults(Agent::new(opened.backends), &opened.defaults);
     let agent = args.asking.apply(agent, cancel);
     let service = LlmReviewService::new(agent).with_concurrency(usize::from(args.concurrency));

@@ -8,6 +8,7 @@ mod run;
 use std::path::Path;
 
 use clap::Parser as _;
+use formwork::providers::Providers;
 use formwork_shape::Shape;
 
 use crate::color::Color;
@@ -38,10 +39,10 @@ pub(crate) enum Command {
     FromSchema(convert::FromSchema),
 }
 
-pub(crate) fn run(command: &Command) -> Result<Done, Failed> {
+pub(crate) fn run(command: &Command, providers: &Providers) -> Result<Done, Failed> {
     match command {
         Command::Run(args) => match &args.shape {
-            Some(path) => run::run(args, shape(path)?),
+            Some(path) => run::run(args, shape(path)?, providers),
             None => Err(Failed::usage("--shape is missing: name a file with the shape of the output")),
         },
         Command::Check(args) => check::run(args),
@@ -62,14 +63,14 @@ struct Runner {
 }
 
 /// `shape-runner-cli`: without `--shape` the output has the shape of its document.
-pub(crate) fn runner() -> Result<Done, Failed> {
+pub(crate) fn runner(providers: &Providers) -> Result<Done, Failed> {
     let Runner { color, args } = Runner::parse();
     color.choose();
     let shape = match &args.shape {
         Some(path) => shape(path)?,
         None => Shape::parse(FEATURE_DESIGN).map_err(|error| Failed::usage(error.pointed("built in")))?,
     };
-    run::run(&args, shape)
+    run::run(&args, shape, providers)
 }
 
 /// The shape of the document's example, a feature design. `examples/feature-design.shape` is the same as a file.

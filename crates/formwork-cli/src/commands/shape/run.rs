@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use formwork::config::Defaults;
+use formwork::providers::Providers;
 use formwork_core::{Error, Policy};
 use formwork_extract::CancellationToken;
 use formwork_json::{Level, read};
@@ -67,17 +68,23 @@ pub(crate) struct Args {
     verbose: bool,
 }
 
-pub(super) fn run(args: &Args, shape: Shape) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args, shape: Shape, providers: &Providers) -> Result<Done, Failed> {
     if let Some(path) = &args.shape {
         files::one_standard_input(&[path, &args.input])?;
     }
     let input = input(&args.input)?;
     let cancel = CancellationToken::new();
-    interrupt::run(&cancel, ask(args, shape, &input, &cancel))
+    interrupt::run(&cancel, ask(args, providers, shape, &input, &cancel))
 }
 
-async fn ask(args: &Args, shape: Shape, input: &Value, cancel: &CancellationToken) -> Result<Done, Failed> {
-    let opened = args.targets.open(args.verbose).await?;
+async fn ask(
+    args: &Args,
+    providers: &Providers,
+    shape: Shape,
+    input: &Value,
+    cancel: &CancellationToken,
+) -> Result<Done, Failed> {
+    let opened = args.targets.open(providers, args.verbose).await?;
     let own = Defaults {
         max_attempts: Some(Policy::shape().attempts),
         timeout_seconds: Some(300.0),

@@ -7,6 +7,7 @@ mod run;
 
 use std::path::{Path, PathBuf};
 
+use formwork::providers::Providers;
 use formwork_skill::Skill;
 
 use crate::agents;
@@ -49,13 +50,13 @@ enum Action {
     Report(report::Args),
 }
 
-pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
     match &args.action {
-        Action::Run(args) => run::run(args),
+        Action::Run(args) => run::run(args, providers),
         Action::Check(args) => check::run(args),
         Action::List(args) => check::list(args),
         Action::New(args) => new::run(args),
-        Action::Report(args) => report::run(args),
+        Action::Report(args) => report::run(args, providers),
     }
 }
 

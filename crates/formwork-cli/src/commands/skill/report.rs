@@ -1,5 +1,6 @@
 use std::time::Instant;
 
+use formwork::providers::Providers;
 use formwork_extract::CancellationToken;
 use formwork_skill::{Skill, SkillReport, Tally};
 use serde_json::Value;
@@ -31,7 +32,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
     let skills = match args.skills.as_slice() {
         [] => args.folder.all()?,
         names => names.iter().map(|name| args.folder.one(name)).collect::<Result<_, _>>()?,
@@ -43,7 +44,7 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
         return Err(Failed::usage("there is nothing to measure: no skill has `examples`"));
     }
     let cancel = CancellationToken::new();
-    let tally = interrupt::run(&cancel, measure(args, &skills, &cancel))?;
+    let tally = interrupt::run(&cancel, measure(args, providers, &skills, &cancel))?;
     let report = tally.report();
     if args.json {
         output::row(&report)?;
@@ -57,13 +58,18 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
     Ok(if missed { Done::No } else { Done::Fine })
 }
 
-async fn measure(args: &Args, skills: &[Skill], cancel: &CancellationToken) -> Result<Tally, Failed> {
+async fn measure(
+    args: &Args,
+    providers: &Providers,
+    skills: &[Skill],
+    cancel: &CancellationToken,
+) -> Result<Tally, Failed> {
     let mut tally = Tally::default();
     let first = args.asking.seed().unwrap_or(1);
     // One model for all of them: opening it once per skill would be what is measured. Seeds change with each run, so
     // each has a runner of its own, on the same backends.
     for skill in skills {
-        let models = opened(skill, &args.targets, args.asking.is_verbose()).await?;
+        let models = opened(skill, &args.targets, providers, args.asking.is_verbose()).await?;
         for seed in first..first + args.runs {
             let asking = args.asking.with_seed(seed);
             let runner = runner(skill, &models, &asking, cancel);

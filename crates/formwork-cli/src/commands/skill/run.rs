@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use formwork::config::Defaults;
+use formwork::providers::Providers;
 use formwork_core::spaced;
 use formwork_extract::CancellationToken;
 use formwork_skill::{NamedBackends, PolicySpec, Skill, SkillRunnerService, TemplateType};
@@ -39,14 +40,14 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
     let skill = args.folder.one(&args.skill)?;
     let inputs = inputs(args, &skill)?;
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
         // What is wrong with the inputs is told before a model is opened.
         skill.complete(inputs.clone()).map_err(|error| agents::skill(&error))?;
-        let opened = opened(&skill, &args.targets, args.asking.is_verbose()).await?;
+        let opened = opened(&skill, &args.targets, providers, args.asking.is_verbose()).await?;
         let runner = runner(&skill, &opened, &args.asking, &cancel);
         let result = runner.execute(skill.name(), inputs).await;
         if args.json {
@@ -81,9 +82,14 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
 }
 
 /// The models that a skill or the command line names.
-pub(super) async fn opened(skill: &Skill, targets: &Targets, verbose: bool) -> Result<Opened, Failed> {
+pub(super) async fn opened(
+    skill: &Skill,
+    targets: &Targets,
+    providers: &Providers,
+    verbose: bool,
+) -> Result<Opened, Failed> {
     let provider = skill.descriptor().provider.as_deref();
-    targets.or_provider(provider).open(verbose).await.map_err(|failed| match provider {
+    targets.or_provider(provider).open(providers, verbose).await.map_err(|failed| match provider {
         Some(_) if failed.is_usage() => agents::skill(&skill.at("provider", failed.to_string())),
         _ => failed,
     })

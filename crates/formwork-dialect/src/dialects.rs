@@ -1,0 +1,119 @@
+use std::sync::{Arc, LazyLock};
+
+use formwork_core::{Capabilities, Lower};
+use serde_json::Value;
+
+use crate::registry::nearest::none_of;
+use crate::{Finding, JsonObject, Native, Prompt};
+
+/// A dialect of JSON Schema: how schemas are written for a kind of server, and what the server makes of others.
+pub trait Dialect: Lower {
+    /// One line for people: which servers take the dialect.
+    fn about(&self) -> &str;
+
+    /// Returns what the server would reject, ignore or misread in a schema that was not lowered, in the order of the document
+    /// (default: nothing).
+    fn lint(&self, _schema: &Value) -> Vec<Finding> {
+        Vec::new()
+    }
+}
+
+/// The table of dialects: what the names in `rungs = [...]`, in the registry of models and in `--dialect` stand for.
+///
+/// A dialect is [data](crate::profile) for [`Native`], or a type of your own:
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use formwork_core::{Capabilities, Enforcement, Lower, LowerRequest, Lowered, Refused};
+/// use formwork_dialect::{Dialect, Dialects};
+///
+/// /// A server that takes any JSON Schema as it stands.
+/// #[derive(Debug)]
+/// struct Verbatim;
+///
+/// impl Lower for Verbatim {
+///     fn name(&self) -> &str {
+///         "verbatim"
+///     }
+///     fn enforcement(&self) -> Enforcement {
+///         Enforcement::Schema
+///     }
+///     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
+///         let schema = Some(request.schema.clone());
+///         Ok(Lowered { schema, enforcement: Enforcement::Schema, ..Lowered::default() })
+///     }
+/// }
+///
+/// impl Dialect for Verbatim {
+///     fn about(&self) -> &str {
+///         "servers that take any schema"
+///     }
+/// }
+///
+/// let dialects = Dialects::builtin().with(Arc::new(Verbatim));
+/// let promised = Capabilities::new(Enforcement::Schema).with_dialect("verbatim");
+/// let names: Vec<_> = dialects.rungs(&promised).iter().map(|rung| rung.name().to_owned()).collect();
+/// assert_eq!(names, ["verbatim", "prompt"]);
+/// assert!(dialects.get("verbatm").unwrap_err().contains("did you mean `verbatim`?"));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Dialects(Arc<[Arc<dyn Dialect>]>);
+
+impl Dialects {
+    /// Returns the dialects of this crate.
+    pub fn builtin() -> Self {
+        static BUILTIN: LazyLock<Dialects> = LazyLock::new(|| {
+            Dialects(Arc::new([
+                Arc::new(Native::OPENAI),
+                Arc::new(Native::LLAMA_CPP),
+                Arc::new(Native::OLLAMA),
+                Arc::new(Native::LLGUIDANCE),
+                Arc::new(JsonObject),
+                Arc::new(Prompt::new()),
+                Arc::new(Prompt::outline()),
+            ]))
+        });
+        BUILTIN.clone()
+    }
+
+    /// Adds a dialect, in place of another one of its name.
+    #[must_use]
+    pub fn with(self, dialect: Arc<dyn Dialect>) -> Self {
+        let others = self.0.iter().filter(|other| other.name() != dialect.name()).cloned();
+        Self(others.chain([dialect.clone()]).collect())
+    }
+
+    /// Returns all dialects, in the order in which they were added.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Dialect>> {
+        self.0.iter()
+    }
+
+    /// Returns the dialect of this name.
+    ///
+    /// # Errors
+    /// One line with the nearest name, or with all names where none is near.
+    pub fn get(&self, name: &str) -> Result<Arc<dyn Dialect>, String> {
+        self.iter().find(|dialect| dialect.name() == name).cloned().ok_or_else(|| {
+            let names: Vec<&str> = self.iter().map(|dialect| dialect.name()).collect();
+            none_of(&format!("there is no dialect `{name}`"), name, &names)
+        })
+    }
+
+    /// Returns the ways of asking a provider, the strictest first: the dialects that it says it takes, then the prompt alone.
+    /// A name that is not in the table is left out.
+    pub fn rungs(&self, capabilities: &Capabilities) -> Vec<Arc<dyn Lower>> {
+        let taken = capabilities.dialects.iter().filter_map(|name| self.get(name).ok());
+        let mut rungs: Vec<Arc<dyn Lower>> = taken.map(|dialect| dialect as Arc<dyn Lower>).collect();
+        if !rungs.iter().any(|rung| rung.name().starts_with("prompt")) {
+            rungs.push(Arc::new(Prompt::new()));
+        }
+        rungs
+    }
+}
+
+impl Default for Dialects {
+    fn default() -> Self {
+        Self::builtin()
+    }
+}

@@ -1,0 +1,29 @@
+use formwork::dialect::Verdict;
+use formwork::dialect::profile::{Engine, LLGUIDANCE, LintRule, Profile};
+
+/// The JSON Schema that Acme takes: what llguidance takes, with dates as the only format and without `multipleOf`.
+pub const ACME: Profile = Profile {
+    name: "acme",
+    about: "Acme's own API",
+    engine: Engine::Other,
+    rules: &[
+        LintRule {
+            keyword: "multipleOf",
+            when: |schema| schema.get("multipleOf").is_some(),
+            verdict: Verdict::Ignored,
+            words: "numbers of any step come back",
+        },
+        LintRule {
+            keyword: "format",
+            when: |schema| schema["format"].as_str().is_some_and(|format| !FORMATS.contains(&format)),
+            verdict: Verdict::Rejected,
+            words: "`date` is the only format",
+        },
+    ],
+    formats: FORMATS,
+    multiple_of: false,
+    ..LLGUIDANCE
+};
+
+/// The formats that Acme enforces.
+const FORMATS: &[&str] = &["date"];

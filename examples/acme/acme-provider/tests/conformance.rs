@@ -1,0 +1,78 @@
+//! Acme's protocol against the suite that every provider of Formwork runs.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use acme_provider::Acme;
+use formwork::core::{Finish, SharedProvider};
+use formwork::wire::http::Request;
+use formwork::wire::{Bytes, Http, SharedTransport};
+use formwork_conformance::{Asked, Protocol, Reply, Said, Suite};
+use serde_json::{Value, json};
+
+fn main() -> ExitCode {
+    Suite::new().protocol(Server).run()
+}
+
+/// The server's side of the protocol.
+struct Server;
+
+impl Protocol for Server {
+    fn provider(&self, transport: SharedTransport) -> SharedProvider {
+        Arc::new(Http::new(Acme::new("anvil-1"), transport))
+    }
+
+    fn say(&self, said: &Said) -> Vec<Reply> {
+        // The API has no place for what a model thinks.
+        if !said.reasoning.is_empty() {
+            return Vec::new();
+        }
+        let stopped = match said.finish {
+            Finish::Length => "limit",
+            Finish::Refused => "declined",
+            Finish::Filtered => "filtered",
+            _ => "end",
+        };
+        let tokens = json!({"read": said.usage.input_tokens, "written": said.usage.output_tokens});
+        let end = json!({"stopped": stopped, "tokens": tokens, "engine": "anvil-1"});
+        let mut document = end.clone();
+        document["reply"] = json!(said.text);
+        let characters: Vec<char> = said.text.chars().collect();
+        // Few characters a line, as models write; for long texts more, so that the suite ends.
+        let pieces = characters.chunks((characters.len() / 500).max(3));
+        let pieces = pieces.map(|piece| json!({"piece": piece.iter().collect::<String>()}));
+        let lines: String = pieces.chain([end]).map(|line| format!("{line}\n")).collect();
+        vec![
+            Reply::new(200, "application/json", document.to_string()),
+            Reply::new(200, "application/x-ndjson", lines),
+        ]
+    }
+
+    fn error(&self, status: u16, words: &str) -> Reply {
+        Reply::new(status, "application/json", json!({"problem": words}).to_string())
+    }
+
+    fn error_within(&self, said: &str, words: &str) -> Option<Reply> {
+        let lines = format!("{}\n{}\n", json!({"piece": said}), json!({"problem": words}));
+        Some(Reply::new(200, "application/x-ndjson", lines))
+    }
+
+    fn schema_complaints(&self) -> Vec<(u16, &'static str)> {
+        vec![(422, "shape not accepted: more than 40 members"), (400, "shape not accepted: unknown format")]
+    }
+
+    fn asked(&self, request: &Request<Bytes>) -> Asked {
+        let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let turns = body["turns"].as_array().into_iter().flatten();
+        Asked {
+            schema: body["shape"].get("schema").cloned(),
+            json_object: body["shape"] == "any object",
+            temperature: body["heat"].as_f64(),
+            seed: body["seed"].as_u64(),
+            max_tokens: body["limit"].as_u64(),
+            messages: turns.map(|turn| (text(&turn["speaker"]), text(&turn["says"]))).collect(),
+            ..Asked::default()
+        }
+    }
+}

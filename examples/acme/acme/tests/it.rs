@@ -1,0 +1,205 @@
+//! The binary `acme`: a provider and a dialect from outside of Formwork's repository work like those within.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use formwork::providers::Providers;
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
+
+/// Formwork's folder of examples.
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// A row about a model of Acme, as a company writes it for its own models.
+const MODELS: &str = r#"
+[[model]]
+match = "anvil-*"
+family = "Anvil"
+provider = "acme"
+native = "schema"
+dialect = "acme"
+price = { input = 0.5, output = 1.5 }
+source = "https://acme.example/models"
+checked = "2026-11-21"
+"#;
+
+/// A folder with a `formwork.toml` that asks a server of Acme.
+struct Project {
+    folder: PathBuf,
+    server: Server,
+}
+
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Project {
+    /// Starts a server that gives these replies, and writes the configuration with these further lines.
+    fn new(name: &str, replies: impl IntoIterator<Item = Reply>, lines: &str) -> Self {
+        let folder =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("acme-{name}-{}", std::process::id()));
+        let server = Server::start(replies).unwrap();
+        let url = server.url();
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("models.toml"), MODELS).unwrap();
+        let section =
+            format!("[providers.anvil]\nkind = \"acme\"\nmodel = \"anvil-1\"\nbase_url = \"{url}\"");
+        fs::write(folder.join("formwork.toml"), format!("registry = \"models.toml\"\n{section}\n{lines}\n"))
+            .unwrap();
+        Self { folder, server }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_acme"));
+        // The user's own configuration and keys count for nothing; the cache is the test's own.
+        command.env_clear().env("HOME", &self.folder).env("XDG_CACHE_HOME", self.folder.join("cache"));
+        let command = command.env("ACME_KEY", "sk-acme-1").current_dir(&self.folder);
+        let output = command.args(["--color", "never"]).args(arguments).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
+impl Drop for Project {
+    fn drop(&mut self) {
+        _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A document that Acme's server answers with.
+fn document(text: &str) -> Reply {
+    let tokens = json!({"read": 30, "written": 9});
+    Reply::json(json!({"reply": text, "stopped": "end", "tokens": tokens, "engine": "anvil-1"}).to_string())
+}
+
+/// A stream that Acme's server answers with.
+fn stream(pieces: &[&str]) -> Reply {
+    let end = json!({"stopped": "end", "tokens": {"read": 30, "written": 9}});
+    let lines = pieces.iter().map(|piece| json!({"piece": piece})).chain([end]);
+    let lines: Vec<String> = lines.map(|line| format!("{line}\n")).collect();
+    Reply::pieces(lines).with_header("content-type", "application/x-ndjson")
+}
+
+#[test]
+fn it_extracts_from_a_stream_and_from_a_document_in_the_dialect_of_its_own() {
+    let schema = format!("{EXAMPLES}/person.schema.json");
+    let pieces = ["{\"name\": \"Maria Lindqvist\", ", "\"age\": 34, \"city\": \"Lisbon\"}"];
+    for (name, reply) in [("stream", stream(&pieces)), ("document", document(&pieces.concat()))] {
+        let lines = "api_key_env = \"ACME_KEY\"\nrungs = [\"acme\", \"prompt\"]";
+        let project = Project::new(name, [reply], lines);
+        let text = "Maria Lindqvist, 34, moved to Lisbon last spring.";
+        let ran = project.run(&["extract", "--schema", &schema, text]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stdout.contains("Maria Lindqvist"), "{}", ran.stdout);
+        let received = project.server.received();
+        let body: Value = serde_json::from_slice(&received[0].body).unwrap();
+        assert_eq!(received[0].header("x-acme-key"), Some("sk-acme-1"));
+        assert_eq!(body["shape"]["schema"]["properties"]["name"]["type"], "string", "{body}");
+    }
+}
+
+#[test]
+fn every_command_that_asks_models_asks_acme() {
+    let example = |name: &str| format!("{EXAMPLES}/{name}");
+    let (schema, wallet) = (example("person.schema.json"), example("wallets/casual.json"));
+    let (shape, input) = (example("feature-design.shape"), example("feature-design-input.json"));
+    let (rubric, skills) = (example("skills/rubrics/reply.yaml"), example("skills"));
+    let commands: [&[&str]; 8] = [
+        &["extract", "--schema", &schema, "Maria, 34"],
+        &["chat", "What is JSON?"],
+        &["shape", "run", "--shape", &shape, "--input", &input],
+        &["review", "--rubric", &rubric, &schema],
+        &["skill", "run", "contact", "--dir", &skills, "--input", "text=Maria lives in Lisbon."],
+        &["skill", "report", "contact", "--dir", &skills],
+        &["oracle", "score", &wallet],
+        &["doctor"],
+    ];
+    for command in commands {
+        let project = Project::new("commands", [document("{}")], "");
+        let ran = project.run(command);
+        let received = project.server.received();
+        assert!(!received.is_empty(), "{command:?}: {}", ran.stderr);
+        assert!(received.iter().all(|request| request.path == "/v2/completions"), "{command:?}");
+    }
+}
+
+#[test]
+fn doctor_says_what_acme_enforces() {
+    for (word, code, expected) in [
+        ("serinus-7431", 0, "enforces schemas while decoding"),
+        ("banana", 3, "it ignores the schema that is sent"),
+    ] {
+        let project = Project::new(word, [document(&json!({"word": word}).to_string())], "");
+        let ran = project.run(&["doctor"]);
+        assert_eq!(ran.code, Some(code), "{}", ran.stderr);
+        assert!(ran.stdout.starts_with("anvil (acme, anvil-1)"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("is asked in acme, json-object, prompt"), "{}", ran.stdout);
+        assert!(ran.stdout.contains(expected), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn the_dialect_lowers_lints_and_is_in_the_help() {
+    let project = Project::new("lower", [], "");
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "day": {"type": "string", "format": "date"},
+            "time": {"type": "string", "format": "time"},
+            "price": {"type": "number", "multipleOf": 0.01},
+        },
+        "required": ["day", "time", "price"],
+    });
+    fs::write(project.folder.join("schema.json"), schema.to_string()).unwrap();
+    let ran = project.run(&["lower", "--dialect", "acme", "schema.json"]);
+    let sent: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(sent["properties"]["day"]["format"], "date");
+    assert_eq!(sent["properties"]["price"], json!({"type": "number"}));
+    assert_eq!(sent["properties"]["time"].get("format"), None);
+    let ran = project.run(&["lower", "--dialect", "acme", "--lint", "schema.json"]);
+    let found = "#/properties/time: `format` rejected: `date` is the only format\n\
+                 #/properties/price: `multipleOf` ignored: numbers of any step come back\n";
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), found));
+    let ran = project.run(&["lower", "--help"]);
+    assert!(ran.stdout.contains("  acme            Acme's own API\n"), "{}", ran.stdout);
+    let ran = project.run(&["lower", "--dialect", "acne", "schema.json"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("there is no dialect `acne`: did you mean `acme`?"), "{}", ran.stderr);
+}
+
+#[test]
+fn mistakes_in_its_section_are_shown_with_their_line() {
+    for (lines, expected) in [
+        ("base_urll = \"x\"", "formwork.toml:6:1: there is no `base_urll` here: did you mean `base_url`?"),
+        ("stream = 3", "formwork.toml:6:10: "),
+        (
+            "rungs = [\"acne\"]",
+            "formwork.toml:2:1: provider `anvil`: there is no dialect `acne`: did you mean `acme`?",
+        ),
+        ("api_key_env = \"ACME_NO_KEY\"", "the environment variable `ACME_NO_KEY` is not set"),
+    ] {
+        let project = Project::new("mistakes", [], lines);
+        let ran = project.run(&["chat", "What is JSON?"]);
+        assert_eq!(ran.code, Some(2), "{lines}: {}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{lines}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_schema_for_editors_has_the_section() {
+    let schema = formwork::config::schema(&acme_provider::add_to(Providers::builtin()));
+    let schema = formwork_schema::compile(&schema).unwrap();
+    let file = |more: Value| {
+        let mut section = json!({"kind": "acme", "model": "anvil-1", "rungs": ["acme", "prompt"]});
+        section.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"providers": {"anvil": section}})
+    };
+    assert!(schema.is_valid(&file(json!({"stream": false, "api_key_env": "ACME_KEY"}))));
+    assert!(
+        !schema.is_valid(&file(json!({"stream": "no"})))
+            && !schema.is_valid(&file(json!({"streams": false})))
+    );
+}
