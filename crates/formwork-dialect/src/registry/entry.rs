@@ -37,7 +37,7 @@ pub struct Entry {
     pub provider: String,
     /// How they are kept to a schema by their own means.
     pub native: NativeMode,
-    /// In which dialect that mode takes schemas, if one is written for it here; see [`DIALECTS`](crate::DIALECTS). Only
+    /// In which dialect that mode takes schemas, if one is written for it here; see [`Dialects`](crate::Dialects). Only
     /// where `native` is `schema`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<String>,

@@ -127,8 +127,10 @@ proptest! {
             }
             prop_assert!(sent.to_string().len() <= 12 * schema.to_string().len() + 2000, "{} from {}", sent, schema);
             if dialect.name() == "llguidance" {
-                let matcher = matcher(sent);
-                prop_assert!(matcher.is_ok(), "{:?} in {sent} for {schema}", matcher.err());
+                // Patterns may exclude each other, which only the engine finds out: no document is there then.
+                let is_empty = || documents(&schema, &[7; 32], 3).is_empty();
+                let refused = matcher(sent).err().filter(|error| !(error.contains("nsatisfiable") && is_empty()));
+                prop_assert!(refused.is_none(), "{refused:?} in {sent} for {schema}");
             }
             prop_assert_eq!(dialect.lower(&LowerRequest { tighten, ..LowerRequest::new(&schema) }), Ok(lowered));
         }
