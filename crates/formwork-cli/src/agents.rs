@@ -1,4 +1,4 @@
-//! What `review` and `skill` have in common: how models are asked, and how errors end the command.
+//! The common part of `review` and `skill`: how models are asked, and how errors end the command.
 
 use std::path::Path;
 use std::time::Duration;

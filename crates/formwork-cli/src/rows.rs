@@ -1,4 +1,4 @@
-//! What other programs read: the rows that `--jsonl` takes and gives, and the output of `--json`.
+//! Rows for other programs: what `--jsonl` takes and gives, and the output of `--json`.
 //!
 //! `schemas/` holds the JSON Schemas of all of them.
 
@@ -39,7 +39,7 @@ pub struct CheckOutput {
     /// Whether the document satisfies the schema; absent if that could not be found out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid: Option<bool>,
-    /// What is wrong with it: the first 64 violations, or all of them with `--all`.
+    /// The violations: the first 64, or all of them with `--all`.
     pub violations: Vec<Violation>,
     /// How many violations there are.
     pub total: usize,
@@ -80,7 +80,7 @@ pub struct ReadOutput {
     /// The document; the nearest one if none satisfies the schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// What was changed to read it, and what was left out: the other documents are edits of kind `other_document`.
+    /// The changes that were made to read it, and what was left out: the other documents are edits of kind `other_document`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edits: Option<Vec<Edit>>,
     /// The other documents of the text, in its order; absent if there are none.
@@ -120,7 +120,7 @@ pub struct ExtractOutput {
     /// How its parts came to be; the first entry is the whole document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Vec<Provenance>>,
-    /// What soft checks found.
+    /// The findings of soft checks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<Violation>>,
     /// Why there is none.
@@ -128,7 +128,7 @@ pub struct ExtractOutput {
     pub error: Option<ExtractError>,
     /// Every call, in order.
     pub attempts: Vec<Attempt>,
-    /// What all calls together used up.
+    /// The tokens that all calls together used up.
     pub usage: Usage,
 }
 
@@ -180,9 +180,9 @@ impl ExtractOutput {
 /// A line of `formwork models --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ModelOutput {
-    /// What `--model` takes.
+    /// The name that `--model` takes.
     pub name: String,
-    /// What it is and what it is good for.
+    /// The model's kind and what it is good for.
     pub description: String,
     /// Its licence (SPDX).
     pub licence: String,
@@ -217,11 +217,11 @@ pub struct DoctorOutput {
     /// Whether it was seen to keep to a schema; absent if that was not tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforced: Option<bool>,
-    /// What people should know beside; empty if there is nothing.
+    /// A note for people; empty if there is nothing.
     pub note: String,
-    /// What is wrong; empty if nothing is.
+    /// The error; empty if there is none.
     pub error: String,
-    /// What helps; empty if nothing is wrong, or nothing is known to help.
+    /// The fix; empty if nothing is wrong, or nothing is known to help.
     pub fix: String,
 }
 
@@ -348,16 +348,17 @@ pub struct LowerOutput {
     pub id: Value,
     /// Whether the schema can be lowered, or looked at with `--lint`.
     pub ok: bool,
-    /// What is sent to be enforced; absent if nothing is.
+    /// The schema that is sent to be enforced; absent if nothing is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// What the dialect cannot say.
+    /// The keywords that the dialect cannot say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub losses: Option<Vec<Loss>>,
     /// How the provider is asked to enforce it, with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforcement: Option<Enforcement>,
-    /// What is written into the prompt, with `--explain`; absent where the provider shows the schema to the model itself.
+    /// The schema as it is written into the prompt, with `--explain`; absent where the provider shows the schema to the
+    /// model itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown: Option<Shown>,
     /// How an answer is mapped back, with `--explain`.
@@ -373,7 +374,7 @@ pub struct LowerOutput {
     /// For each of the row's `instances`, the document that its answer is mapped back to; `null` where that is impossible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifted: Option<Vec<Value>>,
-    /// What the dialect would reject, ignore or misread in the schema as it stands, with `--lint`.
+    /// The parts of the schema as it stands that the dialect would reject, ignore or misread, with `--lint`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub findings: Option<Vec<Finding>>,
     /// Why there is none of this.
@@ -490,12 +491,12 @@ pub struct OracleError {
     pub message: String,
 }
 
-/// What `formwork oracle compare --json` prints.
+/// The output of `formwork oracle compare --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct OracleCompareOutput {
-    /// What the one version came to.
+    /// The results of the first version.
     pub first: OracleVersion,
-    /// What the other version came to.
+    /// The results of the second version.
     pub second: OracleVersion,
     /// How many points the scores of a wallet are apart, on average.
     pub mean_difference: f64,
@@ -503,7 +504,7 @@ pub struct OracleCompareOutput {
     pub wallets: Vec<OracleCompared>,
 }
 
-/// What one version of a prompt came to.
+/// The results of one version of a prompt.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct OracleVersion {
     /// The version.
@@ -533,12 +534,12 @@ pub struct OracleVersion {
 pub struct OracleCompared {
     /// The wallet's file, or its file and line.
     pub id: String,
-    /// What a person would score it.
+    /// The score that a person would give.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Band>,
-    /// With the one version.
+    /// The score by the first version.
     pub first: OracleVersionScore,
-    /// With the other version.
+    /// The score by the second version.
     pub second: OracleVersionScore,
 }
 
@@ -554,11 +555,11 @@ pub struct OracleVersionScore {
 /// A skill in `formwork skill list --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SkillRow {
-    /// What it is called.
+    /// The skill's name.
     pub name: String,
-    /// What it does.
+    /// The skill's purpose.
     pub description: String,
-    /// Who does the work; null is a handler.
+    /// The kind of template that does the work; null is a handler.
     pub template_type: Option<TemplateType>,
     /// Its file.
     pub file: String,
@@ -588,7 +589,7 @@ pub struct SkillRunOutput {
     pub skill: String,
     /// Whether it brought something.
     pub ok: bool,
-    /// What it brought.
+    /// The outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<SkillOutcome>,
     /// Why it did not.

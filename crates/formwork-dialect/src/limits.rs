@@ -9,7 +9,7 @@ use crate::profile::Limits;
 /// From so many values on a list has a limit of its own.
 pub(crate) const LONG_LIST: usize = 250;
 
-/// What is counted in a schema.
+/// The counts of a schema's parts.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) properties: usize,

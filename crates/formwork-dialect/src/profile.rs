@@ -29,7 +29,7 @@ use serde_json::Value;
 use crate::Verdict;
 pub use crate::tighten::Room;
 
-/// What a dialect can say, and what its server does with the rest.
+/// The abilities of a dialect, and its server's reaction to the rest.
 #[derive(Debug, Clone)]
 pub struct Profile {
     /// The name in configurations and on the command line.
@@ -96,7 +96,7 @@ pub struct LintRule {
     pub keyword: &'static str,
     /// Returns whether the rule applies to a schema. It is called for each schema within a document.
     pub when: fn(schema: &Value) -> bool,
-    /// What the server does with the keyword.
+    /// The server's reaction to the keyword.
     pub verdict: Verdict,
     /// Why, for people.
     pub words: &'static str,
@@ -163,7 +163,8 @@ pub enum Patterns {
     All,
     /// One without look-around, in the schema's own words.
     One,
-    /// One in plain form (characters, `[…]`, `(…)`, `|` and counts between `^` and `$`), alone: no length or format beside it is enforced.
+    /// One in plain form (characters, `[…]`, `(…)`, `|` and counts between `^` and `$`), alone: no length or format beside
+    /// it is enforced.
     Plain,
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Args {
     /// Read JSON Lines, an object with `id`, `data` and perhaps `schema` a line, and answer each at once with a line
     #[arg(long, conflicts_with = "json")]
     jsonl: bool,
-    /// With --jsonl: exit with 0 although rows failed or their documents are invalid
+    /// Exit with 0 although rows failed or their documents are invalid (takes --jsonl)
     #[arg(long, requires = "jsonl")]
     allow_failures: bool,
 }
@@ -93,13 +93,13 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
 /// How documents are examined.
 struct Examiner {
     formats: Formats,
-    /// Those of `--rules`, for every schema.
+    /// The rules of `--rules`, for every schema.
     rules: Vec<Rule>,
     source: Option<String>,
     all: bool,
 }
 
-/// What was found in a document.
+/// The findings about a document.
 struct Found {
     violations: Vec<Violation>,
     left_out: usize,

@@ -33,7 +33,7 @@ Exit codes:
 /// How long a server may take for one answer: it may have to load its model first.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What no model says unless it must.
+/// A word that no model says unless it must.
 const CANARY: &str = "serinus-7431";
 
 /// Try the configuration: keys, servers, and what each provider really enforces
@@ -141,7 +141,7 @@ const SLOW: &str = "try again when the server is less busy, or name a smaller mo
 /// The most tokens of the answer: room for a model that thinks a little, too little for one that does not stop.
 const MOST_TOKENS: u32 = 256;
 
-/// What a provider answers to a question whose schema allows a single answer, which is another than the question asks for.
+/// Returns a provider's answer to a question whose schema allows a single answer, which is another than the question asks for.
 async fn called(backend: &Backend, mode: &dyn Lower) -> Result<String, Fault> {
     let schema = json!({
         "type": "object",

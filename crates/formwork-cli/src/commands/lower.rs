@@ -68,7 +68,7 @@ pub(crate) struct Args {
     /// Read JSON Lines, an object with `id` and `schema` a line, and answer each at once with a line
     #[arg(long, conflicts_with = "json")]
     jsonl: bool,
-    /// With --jsonl: exit with 0 although rows failed
+    /// Exit with 0 although rows failed (takes --jsonl)
     #[arg(long, requires = "jsonl")]
     allow_failures: bool,
 }

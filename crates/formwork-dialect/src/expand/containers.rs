@@ -221,7 +221,7 @@ fn contained(members: &[At<'_>]) -> u64 {
     asks.map(|at| at.node.get("minContains").and_then(super::count).unwrap_or(1)).max().unwrap_or(0)
 }
 
-/// What schemas say about names by pattern.
+/// The words of schemas about names by pattern.
 struct Patterns<'a> {
     /// The keys of `patternProperties`, as written and, where they can be read, translated.
     keys: Vec<(&'a str, Option<Matcher>)>,

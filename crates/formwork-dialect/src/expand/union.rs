@@ -25,7 +25,7 @@ pub(super) fn are_disjoint<'a>(
     looks.iter().enumerate().all(|(index, one)| looks[index + 1..].iter().all(|other| one.excludes(other)))
 }
 
-/// What tells a branch from others.
+/// The marks that tell a branch from others.
 struct Look<'a> {
     kinds: Kinds,
     literals: Option<Vec<Value>>,

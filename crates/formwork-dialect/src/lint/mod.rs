@@ -1,4 +1,4 @@
-//! What a dialect would make of a schema that was not lowered.
+//! The linter: a dialect's verdict on a schema that was not lowered.
 
 mod place;
 mod table;
@@ -22,13 +22,13 @@ pub struct Finding {
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
-    /// What the provider does.
+    /// The provider's reaction.
     pub verdict: Verdict,
     /// Why, in words.
     pub words: String,
 }
 
-/// What a provider does with a keyword that it does not know, or knows otherwise.
+/// A provider's reaction to a keyword that it does not know, or knows otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

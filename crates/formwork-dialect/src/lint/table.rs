@@ -10,7 +10,7 @@ use crate::profile::{self, Engine};
 
 /// One thing that a schema can have, and what becomes of it.
 pub(super) struct Row {
-    /// What the finding names.
+    /// The name of the finding.
     pub(super) keyword: &'static str,
     /// Whether a schema has it; called with the keyword.
     pub(super) when: fn(&Place<'_>, &str) -> bool,

@@ -6,7 +6,7 @@ use super::{Date, Patterns};
 
 /// A row of a [`Registry`](super::Registry): what is known of some models.
 ///
-/// What a row leaves out it does not promise. Only `match`, `family`, `provider`, `native`, `source` and `checked` have to
+/// A row promises nothing that it leaves out. Only `match`, `family`, `provider`, `native`, `source` and `checked` have to
 /// be there.
 ///
 /// ```toml
@@ -31,7 +31,7 @@ pub struct Entry {
     /// The names that the row is about: a pattern, or a list of them.
     #[serde(rename = "match")]
     pub patterns: Patterns,
-    /// What people call these models.
+    /// The name that people have for these models.
     pub family: String,
     /// Whose interface they are reached by: `openai`, `ollama`.
     pub provider: String,
@@ -79,13 +79,13 @@ pub struct Entry {
     /// otherwise.
     #[serde(default)]
     pub tiny: bool,
-    /// What a schema may come to.
+    /// The most that a schema may come to.
     #[serde(default, skip_serializing_if = "Limits::is_empty")]
     pub limits: Limits,
-    /// What tokens cost, where it is certain and depends on nothing else.
+    /// The price of tokens, where it is certain and depends on nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// What they are recommended for.
+    /// The use that they are recommended for.
     #[serde(default, rename = "use", skip_serializing_if = "Option::is_none")]
     pub recommended_use: Option<String>,
     /// The day that is announced for their end. From the next one on they count as gone.
@@ -94,17 +94,17 @@ pub struct Entry {
     /// Whether they are gone.
     #[serde(default)]
     pub retired: bool,
-    /// What the row rests on.
+    /// The source of the row.
     pub source: String,
     /// The day on which it was looked at last.
     pub checked: Date,
-    /// What their users should know.
+    /// Notes for their users.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub notes: String,
 }
 
 impl Entry {
-    /// What the row promises of these models, as far as a provider can be asked for it.
+    /// Returns the row's promises of these models, as far as a provider can be asked for them.
     ///
     /// - The dialects go from the strictest to the plainest: the row's own, then `json-object` if there is such a mode,
     ///   then `prompt`. No dialect is written for tools as yet, so `native = "tool"` adds none.
@@ -154,7 +154,7 @@ impl Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NativeMode {
-    /// What it may say next is bounded by the schema.
+    /// The schema bounds each next token.
     Schema,
     /// The schema is that of a tool's arguments.
     Tool,
@@ -237,8 +237,8 @@ impl Reasoning {
     }
 }
 
-/// What a schema may come to before it is refused, as far as it is known. Where a request has several schemas, all of them
-/// together.
+/// The most that a schema may come to before it is refused, as far as it is known. Where a request has several schemas, all
+/// of them together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

@@ -43,7 +43,7 @@ const TEXT: &str = include_str!("../../registry/models.toml");
 /// The file is part of the program, and a test parses it: it cannot be wrong here.
 static EMBEDDED: LazyLock<Registry> = LazyLock::new(|| Registry::from_toml(TEXT).unwrap_or_default());
 
-/// What is known of models, in the order in which it is asked.
+/// The facts about models, in the order in which they are asked.
 ///
 /// The first row that matches a name is the one that counts, whatever stands behind it: what is special stands before
 /// what is general. That is what lets a few rows of a user's go before all others, which the longest match would not.
@@ -55,7 +55,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// What this version of the crate knows.
+    /// Returns the facts that this version of the crate has.
     pub fn embedded() -> &'static Self {
         &EMBEDDED
     }
@@ -64,8 +64,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// With the place: the text is no TOML, a key is not known (and which one was meant), a value is not what the key
-    /// takes, or there is no such dialect. That rows shadow each other is none.
+    /// [`RegistryError`] with the place: the text is no TOML, a key is not known (and which one was meant), a value is not
+    /// what the key takes, or there is no such dialect. That rows shadow each other is none.
     pub fn from_toml(text: &str) -> Result<Self, RegistryError> {
         Self::from_toml_with(text, &Dialects::builtin())
     }
@@ -114,12 +114,12 @@ impl Registry {
         self.entries.iter().any(|entry| entry.tiny && entry.patterns.matches(model))
     }
 
-    /// What is promised of a model: by its row, or else what can be of [any](Self::unknown).
+    /// Returns the promises of a model: by its row, or else those of [any](Self::unknown).
     pub fn capabilities(&self, model: &str) -> Capabilities {
         self.lookup(model).map_or_else(Self::unknown, Entry::capabilities)
     }
 
-    /// What is promised of a model that no row is about: that it can be asked in a prompt. Its answers are judged like any.
+    /// Returns the promises of a model that no row is about: it can be asked in a prompt. Its answers are judged like any.
     ///
     /// A parameter that is left out is refused by nobody, so there is neither temperature nor seed. A protocol that has a
     /// native mode may be tried with it first: put its dialect in front of `prompt`, and a schema that is refused costs

@@ -6,7 +6,7 @@ pub(super) fn nearest<'w>(word: &str, among: &[&'w str]) -> Option<&'w str> {
     away.filter(|(away, _)| *away <= most).min().map(|(_, other)| other)
 }
 
-/// That the word is none of these, with the one that was most likely meant, or all of them.
+/// Returns that the word is none of these, with the one that was most likely meant, or all of them.
 pub(crate) fn none_of(what: &str, word: &str, among: &[&str]) -> String {
     match nearest(word, among) {
         Some(other) => format!("{what}: did you mean `{other}`?"),

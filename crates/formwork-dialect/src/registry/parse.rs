@@ -116,7 +116,7 @@ fn key_at(value: &DeValue<'_>, at: usize) -> String {
     if deeper.is_empty() { key.get_ref().to_string() } else { format!("{}.{deeper}", key.get_ref()) }
 }
 
-/// What no single key is to blame for: the key to change, and why.
+/// Returns the contradiction that no single key is to blame for: the key to change, and why.
 fn contradiction(entry: &Entry, dialects: &Dialects) -> Option<(&'static str, String)> {
     if let Some(dialect) = &entry.dialect {
         if let Err(message) = dialects.get(dialect) {

@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// What every provider may be told, whatever its kind.
+/// The settings that every provider may have, whatever its kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Common {
-    /// What kind of provider it is: `ollama`, `openai`, `local`, or a vendor that speaks like OpenAI, such as `groq`.
+    /// The kind of provider: `ollama`, `openai`, `local`, or a vendor that speaks like OpenAI, such as `groq`.
     pub kind: String,
     /// The dialects of JSON Schema that it is asked in, the strictest first; those that its kind has by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub struct Common {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,
-    /// What a million tokens cost, in US dollars: `{ input = 0.15, output = 0.6 }`. By default what the registry says of the
+    /// The price of a million tokens, in US dollars: `{ input = 0.15, output = 0.6 }`. By default what the registry says of the
     /// model at its own vendor; where that says nothing the price is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
@@ -48,7 +48,7 @@ pub struct Common {
     /// Answers come from this cassette instead of the network. A path below the folder of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cassette: Option<PathBuf>,
-    /// What is said on the network is written to this cassette: a path below the folder of the configuration, where there
+    /// The cassette that everything on the network is written to: a path below the folder of the configuration, where there
     /// is no file yet or another cassette.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,

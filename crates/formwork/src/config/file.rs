@@ -14,7 +14,7 @@ use super::find;
 use super::overlay::{self, Edit};
 use super::{Common, ConfigError, Defaults};
 
-/// What holds where there is no configuration.
+/// The configuration that holds where there is none.
 const IN_PROCESS: &str = "[providers.local]\nkind = \"local\"\n";
 
 /// A configuration: providers by name, in which order they are asked, and how.
@@ -52,7 +52,7 @@ pub struct Config {
 pub struct Section {
     /// Its name in the configuration.
     pub name: String,
-    /// What every kind may be told.
+    /// The settings that every kind may have.
     pub common: Common,
     document: Document,
     folder: PathBuf,
@@ -61,7 +61,7 @@ pub struct Section {
     dialects: Dialects,
 }
 
-/// What stands beside the providers.
+/// The members beside the providers.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rest {
@@ -212,7 +212,7 @@ impl Config {
 }
 
 impl Section {
-    /// What this kind of provider is told.
+    /// Returns the settings of this kind of provider.
     ///
     /// # Errors
     /// [`ConfigError`] with line and column: an unknown name, a wrong type, something that is missing.
@@ -223,13 +223,14 @@ impl Section {
         self.document.read(own, self.span.clone(), Common::NAMES)
     }
 
-    /// The same section with this model.
+    /// Returns the same section with this model (default: the section's own).
     #[must_use]
     pub fn with_model(self, model: &str) -> Self {
         self.with_model_from("--model", model)
     }
 
-    /// The same section with this model; `source` names in errors what said so, such as an environment variable.
+    /// Returns the same section with this model (default: the section's own); `source` names in errors what said so, such
+    /// as an environment variable.
     #[must_use]
     pub fn with_model_from(mut self, source: &str, model: &str) -> Self {
         let path = ["providers", &self.name, "model"];
@@ -237,13 +238,13 @@ impl Section {
         self
     }
 
-    /// The same section with a text that it does not have yet.
+    /// Returns the same section with a default for a text that it does not have yet.
     #[must_use]
     pub fn with_default(self, name: &str, value: &str) -> Self {
         self.with_default_from("a default", name, value)
     }
 
-    /// The same section with a text that it does not have yet; `source` names in errors what said so.
+    /// Returns the same section with a default for a text that it does not have yet; `source` names in errors what said so.
     #[must_use]
     pub fn with_default_from(mut self, source: &str, name: &str, value: &str) -> Self {
         let path = ["providers", &self.name, name];
@@ -251,7 +252,7 @@ impl Section {
         self
     }
 
-    /// What is known of models by their names: the rows of the file that `registry` names, then those of this build.
+    /// Returns the facts about models by their names: the rows of the file that `registry` names, then those of this build.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
@@ -333,7 +334,7 @@ fn known_models(
     Ok(Registry::embedded().overlaid_with(own))
 }
 
-/// What every kind may be told, and what is the kind's own.
+/// Returns the settings that every kind may have, and the kind's own.
 fn parted(table: DeTable<'_>) -> (DeTable<'_>, DeTable<'_>) {
     table.into_iter().partition(|(key, _)| Common::NAMES.contains(&key.get_ref().as_ref()))
 }

@@ -1,11 +1,11 @@
-//! What is set in place of the file.
+//! Settings in place of those of the file.
 
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What the names of variables begin with. Two underscores stand between the parts of a path: one is part of names.
+/// The beginning of the names of variables. Two underscores stand between the parts of a path: one is part of names.
 const PREFIX: &str = "FORMWORK__";
 
 /// A value that is set in place of the file's.
@@ -22,7 +22,7 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    /// What an environment variable sets; `None` if it is not one of those.
+    /// Returns the setting of an environment variable; `None` if it is not one of those.
     pub(super) fn of_variable(name: &str, value: &str) -> Option<Self> {
         let path = name.get(..PREFIX.len()).filter(|prefix| prefix.eq_ignore_ascii_case(PREFIX));
         let path = path.map(|_| name[PREFIX.len()..].to_lowercase())?;
@@ -111,7 +111,7 @@ fn at<'d>(span: &Range<usize>, value: DeValue<'d>) -> Spanned<DeValue<'d>> {
     Spanned::new(span.clone(), value)
 }
 
-/// What the environment sets, in the order of its names.
+/// Returns the settings of the environment, in the order of its names.
 pub(super) fn environment() -> Vec<Edit> {
     let mut edits: Vec<Edit> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

@@ -40,11 +40,12 @@ pub use probe_cache::ProbeCache;
 pub struct Made {
     /// The provider.
     pub provider: SharedProvider,
-    /// What the conventions of OpenTelemetry call the provider: `openai`, `ollama`.
+    /// The provider's name in the conventions of OpenTelemetry: `openai`, `ollama`.
     pub system: String,
     /// The model that is asked.
     pub model: String,
-    /// The address of its server where that is not the usual one of its kind; a model's price at its vendor does not hold there.
+    /// The address of its server where that is not the usual one of its kind; a model's price at its vendor does not hold
+    /// there.
     pub address: Option<String>,
     /// How its server is asked what it can do before it is used; `None` if it is not asked.
     pub probe: Option<Probe>,
@@ -71,14 +72,14 @@ pub struct Probe(Arc<dyn Fn(bool) -> Probing + Send + Sync>);
 
 type Probing = Pin<Box<dyn Future<Output = Result<Probed, Fault>> + Send>>;
 
-/// What a server was found to do.
+/// The findings of a probe.
 #[derive(Debug, Clone)]
 pub struct Probed {
     /// The provider, with the promises and the settings that were verified.
     pub provider: SharedProvider,
-    /// What is not as it was promised, a line each.
+    /// The promises that were not kept, a line each.
     pub notes: Vec<String>,
-    /// What the calls of the probe used up; nothing if what was found earlier still counts.
+    /// The tokens that the calls of the probe used up; none if what was found earlier still counts.
     pub usage: Usage,
 }
 
@@ -110,7 +111,8 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// Returns a kind of this name. `schema` is the JSON Schema of the fields that its sections have beside those of every kind;
+    /// Returns a kind of this name. `schema` is the JSON Schema of the fields that its sections have beside those of every
+    /// kind;
     /// `make` reads a section and returns its provider, see [`transport`].
     pub fn new(
         name: impl Into<String>,
@@ -189,9 +191,9 @@ impl Providers {
         self
     }
 
-    /// Adds a dialect, in place of another one of its name. A kind of provider then promises it by its name
-    /// ([`Capabilities::with_dialect`](formwork_core::Capabilities::with_dialect)), and `rungs = [...]` and a row of a registry
-    /// may name it.
+    /// Adds a dialect, in place of another one of its name (default: those of `formwork-dialect`). A kind of provider then
+    /// promises it by its name ([`Capabilities::with_dialect`](formwork_core::Capabilities::with_dialect)), and `rungs =
+    /// [...]` and a row of a registry may name it.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -279,8 +281,8 @@ impl Providers {
 }
 
 impl Made {
-    /// Returns what the registry says that the model costs at its own vendor; nothing in this process. Elsewhere the price is not
-    /// known.
+    /// Returns what the registry says that the model costs at its own vendor; nothing in this process. Elsewhere the price
+    /// is not known.
     fn known_price(&self, section: &Section) -> Option<Price> {
         if self.system == LOCAL {
             return Some(Price::default());
@@ -366,8 +368,8 @@ const LOCAL: &str = "formwork-local";
 /// The limit of tokens for answers of tiny models, where no other one is set: they do not end texts by themselves.
 const TINY_MAX_TOKENS: u32 = 512;
 
-/// Returns what tells a target apart wherever it is configured: a digest, because it is written to disk and the query of an address
-/// may hold a key.
+/// Returns what tells a target apart wherever it is configured: a digest, because it is written to disk and the query of an
+/// address may hold a key.
 fn identity(system: &str, address: Option<&str>, model: &str, kind: &str) -> String {
     let parts = [kind, system, address.unwrap_or_default(), model].join("\n");
     Sha256::digest(parts).iter().take(16).map(|byte| format!("{byte:02x}")).collect()

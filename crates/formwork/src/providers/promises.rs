@@ -1,4 +1,4 @@
-//! What a model promises of what its protocol could do: by its row in the registry.
+//! The promises of a model within what its protocol could do: by its row in the registry.
 
 use formwork_core::Enforcement;
 use formwork_dialect::Dialects;

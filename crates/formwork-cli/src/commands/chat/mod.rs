@@ -48,7 +48,7 @@ pub(crate) struct Args {
     debug: bool,
     #[command(flatten)]
     targets: Targets,
-    /// What the model is told below the contract
+    /// Text for the model below the contract
     #[arg(long)]
     system: Option<String>,
     /// How often an answer is corrected [default: 1]

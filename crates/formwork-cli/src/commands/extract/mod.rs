@@ -54,7 +54,7 @@ Exit codes:
 pub(crate) struct Args {
     /// The text; without it and without --file it is read from standard input
     text: Option<String>,
-    /// What the answer satisfies: a file with JSON Schema (JSON or YAML) or a shape, the text of one, or a list of fields such
+    /// The schema of the answer: a file with JSON Schema (JSON or YAML) or a shape, the text of one, or a list of fields such
     /// as "name, age: int"
     #[arg(long, short, required_unless_present = "jsonl")]
     schema: Option<String>,
@@ -64,7 +64,7 @@ pub(crate) struct Args {
     /// A file with the text (with --jsonl: the rows); `-` is standard input
     #[arg(long, short, conflicts_with = "text")]
     file: Option<PathBuf>,
-    /// What the model is told before the text
+    /// Text for the model before the input
     #[arg(long)]
     system: Option<String>,
     #[command(flatten)]
@@ -94,7 +94,7 @@ pub(crate) struct Args {
     /// Read JSON Lines, an object with `id`, `input` and perhaps `schema` a line, and answer each with a line, in order
     #[arg(long, conflicts_with = "text")]
     jsonl: bool,
-    /// With --jsonl: exit with 0 although rows failed
+    /// Exit with 0 although rows failed (takes --jsonl)
     #[arg(long, requires = "jsonl", conflicts_with = "text")]
     allow_failures: bool,
     /// How many rows are asked for at a time
@@ -176,7 +176,7 @@ fn source(args: &Args) -> &Path {
 
 const EMPTY: &str = "the text is empty: there is nothing to extract from";
 
-/// What all inputs of a command have in common.
+/// The common part of all inputs of a command.
 struct Asks<'a> {
     args: &'a Args,
     opened: Opened,

@@ -1,4 +1,4 @@
-//! What a run does, for people, on standard error.
+//! The report of a run, for people, on standard error.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::Mutex;

@@ -94,7 +94,7 @@ fn prepare(
 struct Extractors<'a> {
     asks: Asks<'a>,
     common: Option<Extractor<Value>>,
-    /// Those of `--rules`, for every schema.
+    /// The rules of `--rules`, for every schema.
     rules: Vec<Rule>,
     known: HashMap<String, Extractor<Value>>,
 }

@@ -23,7 +23,7 @@ pub(super) struct Usable {
 
 /// A schema of the command line.
 pub(super) struct Given {
-    /// What messages call it.
+    /// Its name in messages.
     pub(super) name: String,
     pub(super) usable: Usable,
 }

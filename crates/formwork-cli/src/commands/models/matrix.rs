@@ -31,7 +31,7 @@ pub(super) fn show(file: Option<&Path>, json: bool) -> Result<Done, Failed> {
 const HEAD: [&str; 8] =
     ["match", "native", "strict", "temperature", "reasoning", "context", "retires", "recommended use"];
 
-/// What the numbers of tokens stand under.
+/// The column of the numbers of tokens.
 const CONTEXT: usize = 5;
 
 type Cells = [String; HEAD.len()];

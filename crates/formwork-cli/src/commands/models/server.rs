@@ -54,7 +54,7 @@ pub(super) fn run(
     })
 }
 
-/// What administers the server of a provider.
+/// Returns the administration of a provider's server.
 fn admin(config: Option<&Path>, provider: &str, providers: &Providers) -> Result<Admin, Failed> {
     let chosen = Targets::named(config, provider).choose(providers)?;
     let Some(section) = chosen.sections.first() else {

@@ -1,4 +1,4 @@
-//! What all commands of the oracle are told: who is asked, and how.
+//! The arguments of all commands of the oracle: who is asked, and how.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::exit::Failed;
 use crate::output::say;
 use crate::targets::{Opened, Targets};
 
-/// Who is asked for scores, and how.
+/// The models that are asked for scores, and how.
 #[derive(clap::Args)]
 pub(super) struct Asking {
     #[command(flatten)]
@@ -82,7 +82,7 @@ impl Asking {
     }
 }
 
-/// What can be asked once there are models.
+/// The question as it can be asked once there are models.
 pub(super) struct Checked<'a> {
     asking: &'a Asking,
     check: CrossCheck,

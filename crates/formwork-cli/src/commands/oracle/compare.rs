@@ -33,7 +33,7 @@ Exit codes:
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// The one version: `v1`, `v2`, or a text file
+    /// The first version: `v1`, `v2`, or a text file
     first: String,
     /// The other version
     second: String,
@@ -98,7 +98,7 @@ async fn score(oracle: &Oracle, wallet: &Wallet, cancel: &CancellationToken) -> 
     scored.map_err(|error| failed(&error))
 }
 
-/// What one version came to so far.
+/// The results of one version so far.
 struct Tally {
     version: OracleVersion,
     scores: u64,

@@ -6,7 +6,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// What goes wrong, and with `verbose` every call.
+/// Logs what goes wrong, and if `verbose` every call.
 pub(super) fn start(verbose: bool) {
     let level = if verbose { LevelFilter::INFO } else { LevelFilter::WARN };
     let lines = tracing_subscriber::fmt::layer()

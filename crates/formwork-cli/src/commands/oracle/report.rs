@@ -28,7 +28,7 @@ Exit codes:
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// What `--ledger` of the other commands has written; `-` is standard input
+    /// The file that `--ledger` of the other commands has written; `-` is standard input
     ledger: PathBuf,
     /// Write a page with plots, which needs nothing else
     #[arg(long, value_name = "FILE")]

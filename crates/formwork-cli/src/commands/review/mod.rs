@@ -57,7 +57,7 @@ pub(crate) struct Args {
     /// Say which of the two outputs is better instead, asking in both orders
     #[arg(long, value_name = "FILE", conflicts_with = "rubric")]
     against: Option<PathBuf>,
-    /// What the output was made for; `@FILE` is the text of a file
+    /// The task that the output was made for; `@FILE` is the text of a file
     #[arg(long)]
     task: Option<String>,
     /// Data that criteria need, JSON or text; `NAME=@FILE` is the content of a file

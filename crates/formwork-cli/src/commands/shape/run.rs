@@ -39,10 +39,10 @@ pub(crate) struct Args {
     /// The shape of the output
     #[arg(long, short)]
     pub(super) shape: Option<PathBuf>,
-    /// What the output is made from: a .json file is read as JSON, any other as text; `-` is standard input
+    /// The input that the output is made from: a .json file is read as JSON, any other as text; `-` is standard input
     #[arg(long, short)]
     input: PathBuf,
-    /// What to do with the input
+    /// The task: what to do with the input
     #[arg(long)]
     task: Option<String>,
     #[command(flatten)]

@@ -13,7 +13,7 @@ use crate::output;
 pub(super) struct Args {
     /// Its name: small letters, digits and hyphens
     name: String,
-    /// Who does the work: LLM_JSON_GENERATION, LLM_REVIEW, or handler
+    /// The kind of work: LLM_JSON_GENERATION, LLM_REVIEW, or handler
     #[arg(long = "type", default_value = "LLM_JSON_GENERATION", value_parser = kind)]
     kind: Kind,
     #[command(flatten)]
