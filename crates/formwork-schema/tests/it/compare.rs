@@ -20,6 +20,9 @@ fn with(mut schema: Value, keyword: &str, value: Value) -> Value {
     schema
 }
 
+/// The name of the case, both versions, the verdict, whether old values without other members stay valid, the changes.
+type Case = (&'static str, Value, Value, Verdict, bool, &'static [&'static str]);
+
 #[test]
 fn every_kind_of_change_has_its_verdict() {
     use Verdict::{Mixed, Narrowed, Unchanged, Widened};
@@ -30,9 +33,8 @@ fn every_kind_of_change_has_its_verdict() {
     let note_required = |schema: Value| with(schema, "required", json!(["id", "note"]));
     let member = |schema: Value| object(json!({"id": schema}));
     let tree = |value: Value| json!({"type": "object", "properties": {"value": value, "kids": {"type": "array", "items": {"$ref": "#"}}}});
-    // The name of the case, both versions, the verdict, whether old values without other members stay valid, the changes.
     #[rustfmt::skip]
-    let cases: Vec<(&str, Value, Value, Verdict, bool, &[&str])> = vec![
+    let cases: Vec<Case> = vec![
         ("optional member added, open", object(old.clone()), object(more.clone()), Narrowed, true, &["$.note: added, optional"]),
         ("optional member added, closed", closed(old.clone()), closed(more.clone()), Widened, true, &["$.note: added, optional"]),
         ("required member added, open", object(old.clone()), note_required(object(more.clone())), Narrowed, false, &["$.note: added, required"]),

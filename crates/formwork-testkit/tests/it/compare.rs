@@ -58,7 +58,7 @@ fn edited(schema: &Value, place: Index, edit: usize, number: i64) -> Value {
         }
         12 => {
             let whole = Value::Object(keywords.clone());
-            *keywords = json!({"anyOf": [whole, {"type": "null"}]}).as_object().unwrap().clone();
+            *keywords = [("anyOf".to_owned(), json!([whole, {"type": "null"}]))].into_iter().collect();
         }
         13 => {
             for keyword in [

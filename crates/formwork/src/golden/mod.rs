@@ -43,6 +43,7 @@ mod error;
 mod report;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -229,10 +230,14 @@ impl Folder {
     }
 
     fn insert(&mut self, file: String, content: File) {
-        if self.files.contains_key(&file) {
-            self.fail(Error::Duplicate { file });
-        } else {
-            self.files.insert(file, content);
+        match self.files.entry(file) {
+            Entry::Vacant(entry) => {
+                entry.insert(content);
+            }
+            Entry::Occupied(entry) => {
+                let file = entry.key().clone();
+                self.fail(Error::Duplicate { file });
+            }
         }
     }
 
