@@ -34,6 +34,7 @@ fn steps() -> Vec<Step> {
         "oracle",
         "review",
         "skill",
+        "golden",
         "local",
         "ollama,openai,oracle,skill,local",
     ];

@@ -90,7 +90,7 @@ fn part(cause: &canonical::Cause) -> String {
 }
 
 /// Whether a schema is so small and plain that it may be asked about.
-fn is_cheap(schema: &Value) -> bool {
+pub(crate) fn is_cheap(schema: &Value) -> bool {
     if schema.to_string().len() > MAX_BYTES {
         return false;
     }

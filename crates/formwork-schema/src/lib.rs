@@ -2,6 +2,7 @@
 //!
 //! - [`compile`] makes a [`Compiled`] schema out of a document, once for each document: it is cached by hash.
 //! - [`contract`] and [`contract_for`] are the short way to a [`Contract`](formwork_core::Contract).
+//! - [`compare`] compares two versions of a schema: which values that were valid are so no longer?
 //! - [`lint`] finds what is wrong with a schema although it compiles: misspelled keywords, parts that nothing satisfies.
 //!
 //! Nothing is ever fetched: a `$ref` to another document is an error. Patterns run in linear time; one that needs
@@ -31,6 +32,7 @@
 //! ```
 
 mod bounds;
+mod compare;
 mod compile;
 mod examine;
 mod graph;
@@ -46,6 +48,7 @@ mod variant;
 mod words;
 mod work;
 
+pub use compare::{Change, ChangeKind, Comparison, Verdict, compare};
 pub use compile::{Compiled, Formats, SchemaError, compile, compile_with, contract, contract_for};
 pub use lint::{Finding, lint};
 pub use nearest::nearest;

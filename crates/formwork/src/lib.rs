@@ -36,6 +36,7 @@
 //! - [`extract`]: extractors and drivers, async, blocking and streaming.
 //! - [`chat`]: a client whose every answer keeps to a contract. [`shape`]: JSON as people write it down.
 //! - `review`, `skill`, `oracle`, each with the feature of that name: rubrics, skills as files, scores of wallets.
+//! - `golden`, with the feature of that name: schema files of your own types, checked by your own CI.
 //! - [`core`]: contracts, violations, policies, providers, and the machine that decides.
 //! - [`dialect`]: schemas in the dialects of providers.
 //! - [`schema`]: JSON Schema; every violation in words, and a lint for the schema itself.
@@ -61,6 +62,8 @@
 
 mod cache;
 pub mod config;
+#[cfg(feature = "golden")]
+pub mod golden;
 pub mod providers;
 
 mod setup;

@@ -1,5 +1,8 @@
-//! Which types have a schema file. One line each: the file's name, and the side from which the type is described.
+//! Which types have a schema file. One line each: the file's name, and whether programs read or write the type.
 
+use std::path::Path;
+
+use formwork::golden::Folder;
 use formwork_chat::{ChatResult, StructuredAnswerLite};
 use formwork_cli::rows;
 use formwork_core::{
@@ -15,99 +18,91 @@ use formwork_schema::SchemaError;
 use formwork_skill::{SkillDescriptor, SkillOutcome, SkillReport};
 use serde_json::Value;
 
-use super::document::{plain, read, written};
 use super::oracle;
 
-/// Every schema: the name of its file without `.json`, and its text.
-pub(super) fn all() -> Vec<(&'static str, String)> {
-    vec![
+/// Every schema file of this folder.
+pub(super) fn all(folder: &Path) -> Folder {
+    oracle::add(Folder::new(folder))
         // formwork-json
-        ("edit", written::<Edit>()),
-        ("read-error", written::<ReadError>()),
+        .written::<Edit>("edit")
+        .written::<ReadError>("read-error")
         // formwork-core
-        ("attempt", written::<Attempt>()),
-        ("error-kind", written::<ErrorKind>()),
-        ("failure", written::<Failure>()),
-        ("fault", written::<Fault>()),
-        ("lift-op", written::<LiftOp>()),
-        ("loss", written::<Loss>()),
-        ("lowered", written::<Lowered>()),
-        ("outcome", written::<Outcome<Value>>()),
-        ("rule", read::<Rule>()),
-        ("rules", read::<Vec<Rule>>()),
-        ("violation", written::<Violation>()),
+        .written::<Attempt>("attempt")
+        .written::<ErrorKind>("error-kind")
+        .written::<Failure>("failure")
+        .written::<Fault>("fault")
+        .written::<LiftOp>("lift-op")
+        .written::<Loss>("loss")
+        .written::<Lowered>("lowered")
+        .written::<Outcome<Value>>("outcome")
+        .typed::<Rule>("rule")
+        .typed::<Vec<Rule>>("rules")
+        .written::<Violation>("violation")
         // formwork-dialect
-        ("registry", read::<Registry>()),
-        ("registry-entry", written::<Entry>()),
-        ("registry-error", written::<RegistryError>()),
+        .typed::<Registry>("registry")
+        .written::<Entry>("registry-entry")
+        .written::<RegistryError>("registry-error")
         // formwork-schema
-        ("schema-error", written::<SchemaError>()),
+        .written::<SchemaError>("schema-error")
         // formwork-chat
-        ("chat-result", written::<ChatResult<StructuredAnswerLite>>()),
-        ("structured-answer-lite.v1", written::<StructuredAnswerLite>()),
+        .written::<ChatResult<StructuredAnswerLite>>("chat-result")
+        .written::<StructuredAnswerLite>("structured-answer-lite.v1")
         // formwork-oracle
-        ("ai-score.v1", oracle::ai_score()),
-        ("ai-score.v1.llama-cpp", oracle::lowered("llama-cpp")),
-        ("ai-score.v1.llguidance", oracle::lowered("llguidance")),
-        ("ai-score.v1.ollama", oracle::lowered("ollama")),
-        ("ai-score.v1.openai", oracle::lowered("openai")),
-        ("score", written::<Scored>()),
-        ("score-event", written::<ScoreEvent>()),
-        ("wallet", read::<Wallet>()),
+        .written::<Scored>("score")
+        .written::<ScoreEvent>("score-event")
+        .typed::<Wallet>("wallet")
         // formwork-review
-        ("comparison", written::<Comparison>()),
-        ("generation-result", written::<GenerationResult>()),
-        ("review-result", written::<ReviewResult>()),
-        ("rubric", read::<ReviewRubric>()),
+        .written::<Comparison>("comparison")
+        .written::<GenerationResult>("generation-result")
+        .written::<ReviewResult>("review-result")
+        .typed::<ReviewRubric>("rubric")
         // formwork-skill
-        ("skill", read::<SkillDescriptor>()),
-        ("skill-outcome", written::<SkillOutcome>()),
-        ("skill-report", written::<SkillReport>()),
+        .typed::<SkillDescriptor>("skill")
+        .written::<SkillOutcome>("skill-outcome")
+        .written::<SkillReport>("skill-report")
         // formwork
-        ("formwork.toml", config()),
+        .document("formwork.toml", config())
         // formwork-cli
-        ("check-input", read::<rows::CheckInput>()),
-        ("check-output", written::<rows::CheckOutput>()),
-        ("doctor-output", written::<rows::DoctorOutput>()),
-        ("extract-input", read::<rows::ExtractInput>()),
-        ("extract-output", written::<rows::ExtractOutput>()),
-        ("lower-input", read::<rows::LowerInput>()),
-        ("lower-output", written::<rows::LowerOutput>()),
-        ("model-output", written::<rows::ModelOutput>()),
-        ("oracle-compare-output", written::<rows::OracleCompareOutput>()),
-        ("oracle-output", written::<rows::OracleOutput>()),
-        ("oracle-report", written::<Report>()),
-        ("read-input", read::<rows::ReadInput>()),
-        ("read-output", written::<rows::ReadOutput>()),
-        ("server-model-details", written::<rows::ServerModelDetails>()),
-        ("server-model-output", written::<rows::ServerModelOutput>()),
-        ("skill-run-output", written::<rows::SkillRunOutput>()),
-        ("skill-row", written::<rows::SkillRow>()),
-    ]
+        .typed::<rows::CheckInput>("check-input")
+        .written::<rows::CheckOutput>("check-output")
+        .written::<rows::DoctorOutput>("doctor-output")
+        .typed::<rows::ExtractInput>("extract-input")
+        .written::<rows::ExtractOutput>("extract-output")
+        .typed::<rows::LowerInput>("lower-input")
+        .written::<rows::LowerOutput>("lower-output")
+        .written::<rows::ModelOutput>("model-output")
+        .written::<rows::OracleCompareOutput>("oracle-compare-output")
+        .written::<rows::OracleOutput>("oracle-output")
+        .written::<Report>("oracle-report")
+        .typed::<rows::ReadInput>("read-input")
+        .written::<rows::ReadOutput>("read-output")
+        .written::<rows::ServerModelDetails>("server-model-details")
+        .written::<rows::ServerModelOutput>("server-model-output")
+        .written::<rows::SkillRunOutput>("skill-run-output")
+        .written::<rows::SkillRow>("skill-row")
+        .with_command("cargo xtask schema")
 }
 
 /// Of the configuration file, with every kind of provider that there is.
-fn config() -> String {
-    plain(formwork::config::schema(&formwork::providers::Providers::builtin()))
+fn config() -> Value {
+    formwork::config::schema(&formwork::providers::Providers::builtin())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::BTreeMap;
 
     use serde_json::json;
 
     use super::*;
 
-    #[test]
-    fn every_name_stands_once() {
-        let names: Vec<_> = all().into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    fn files() -> BTreeMap<String, String> {
+        all(Path::new("schemas")).files().unwrap()
     }
 
     #[test]
     fn every_schema_compiles_and_ends_with_a_newline() {
-        for (name, text) in all() {
+        for (name, text) in files() {
             assert!(text.ends_with("}\n"), "{name}");
             let document: Value = serde_json::from_str(&text).unwrap();
             assert_eq!(document["$schema"], "https://json-schema.org/draft/2020-12/schema", "{name}");
@@ -118,8 +113,8 @@ mod tests {
     #[test]
     fn what_serde_writes_satisfies_its_schema() {
         let schema = |wanted: &str| {
-            let (_, text) = all().into_iter().find(|(name, _)| *name == wanted).unwrap();
-            formwork_schema::compile(&serde_json::from_str(&text).unwrap()).unwrap()
+            let text = &files()[&format!("{wanted}.json")];
+            formwork_schema::compile(&serde_json::from_str(text).unwrap()).unwrap()
         };
         let violation = Violation::new("$.a[0]".parse().unwrap(), "type", formwork_core::Stage::Schema);
         let violation = violation.with_expected("string").with_found("number");

@@ -1,5 +1,7 @@
 //! The testkit is tested too: what is called valid is valid, what is called a near miss is one.
 
+mod compare;
+
 use std::collections::BTreeSet;
 
 use formwork_core::{Context, Report, Structure, Validator};

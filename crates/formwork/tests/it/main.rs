@@ -4,6 +4,8 @@
 mod bad_config;
 mod config;
 mod connections;
+#[cfg(feature = "golden")]
+mod golden;
 mod limits;
 mod promises;
 mod swap;

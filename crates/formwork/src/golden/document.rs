@@ -5,27 +5,37 @@ use schemars::transform::{RecursiveTransform, Transform as _};
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-/// The schema of what we write: a field that is always written is required.
-pub(super) fn written<T: JsonSchema>() -> String {
-    text::<T>(SchemaSettings::draft2020_12().for_serialize())
+/// The schema of the values that a program writes: a field that is always written is required.
+pub(super) fn written<T: JsonSchema>() -> Value {
+    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// The schema of what we read: a field with a default may be left out.
-pub(super) fn read<T: JsonSchema>() -> String {
-    text::<T>(SchemaSettings::draft2020_12().for_deserialize())
+/// The schema of the values that a program reads: a field with a default may be left out.
+pub(super) fn read<T: JsonSchema>() -> Value {
+    SchemaSettings::draft2020_12().for_deserialize().into_generator().into_root_schema_for::<T>().to_value()
 }
 
-fn text<T: JsonSchema>(settings: SchemaSettings) -> String {
-    let settings = settings.with_transform(RecursiveTransform(drop_foreign_format));
-    let schema = settings.into_generator().into_root_schema_for::<T>();
-    format!("{:#}\n", schema.to_value())
-}
-
-/// A schema that was put together elsewhere, in the same way.
-pub(super) fn plain(document: Value) -> String {
-    let mut schema = Schema::try_from(document).unwrap_or_default();
+/// Returns a schema in the form of its file.
+pub(super) fn for_file(document: &Value) -> Value {
+    let Ok(mut schema) = Schema::try_from(with_draft(document)) else { return document.clone() };
     RecursiveTransform(drop_foreign_format).transform(&mut schema);
-    format!("{:#}\n", schema.to_value())
+    schema.to_value()
+}
+
+/// Returns a schema that names the draft that it is written in; if it names none, draft 2020-12 as its first member.
+pub(super) fn with_draft(document: &Value) -> Value {
+    match document {
+        Value::Object(keywords) if !keywords.contains_key("$schema") => {
+            let draft = ("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into());
+            std::iter::once(draft).chain(keywords.clone()).collect()
+        }
+        document => document.clone(),
+    }
+}
+
+/// Returns the text of a schema file: indented by two spaces, with a newline at the end.
+pub(super) fn text(document: &Value) -> String {
+    format!("{document:#}\n")
 }
 
 /// Removes a `format` that JSON Schema does not define (`uint16`): strict validators refuse it, and the range that it
@@ -79,7 +89,7 @@ mod tests {
 
     #[test]
     fn foreign_formats_go_and_everything_else_stays() {
-        let document: Value = serde_json::from_str(&written::<Port>()).unwrap();
+        let document = for_file(&written::<Port>());
         assert_eq!(
             document["properties"]["number"],
             json!({"type": "integer", "minimum": 0, "maximum": 65535})
@@ -99,8 +109,7 @@ mod tests {
             #[serde(default)]
             id: String,
         }
-        let required = |text: String| serde_json::from_str::<Value>(&text).unwrap()["required"].clone();
-        assert_eq!(required(written::<Row>()), json!(["id"]));
-        assert_eq!(required(read::<Row>()), Value::Null);
+        assert_eq!(written::<Row>()["required"], json!(["id"]));
+        assert_eq!(read::<Row>().get("required"), None);
     }
 }
