@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{sample, structure};
 use crate::examine::is_cheap;
 
-/// What is known about a claim.
+/// The state of the proof of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {
     /// The claim is proved.

@@ -252,12 +252,9 @@ impl Folder {
     }
 }
 
-/// What a dialect makes of a request, or why it makes nothing.
+/// Returns what a dialect makes of a request, or why it makes nothing.
 fn lower(dialect: &str, request: &LowerRequest<'_>) -> Result<Value, String> {
-    let Some(lower) = formwork_dialect::dialect(dialect) else {
-        let known = formwork_dialect::DIALECTS.join("`, `");
-        return Err(format!("no dialect is called `{dialect}`; there are `{known}`"));
-    };
+    let lower = formwork_dialect::Dialects::builtin().get(dialect)?;
     let lowered = lower.lower(request).map_err(|refused| refused.to_string())?;
     lowered.schema.ok_or_else(|| format!("`{dialect}` sends no schema that is enforced: it has no file"))
 }

@@ -227,7 +227,7 @@ fn mistakes_in_the_list_are_errors_before_anything_is_written() {
     let ticket = || empty().typed::<Ticket>("ticket");
     for (folder, expected) in [
         (empty().lowered("openai"), "add a schema first"),
-        (ticket().lowered("opnai"), "no dialect is called `opnai`"),
+        (ticket().lowered("opnai"), "there is no dialect `opnai`: did you mean `openai`?"),
         (ticket().lowered("prompt"), "`prompt` sends no schema"),
         (ticket().written::<Ticket>("ticket"), "two schemas have the file ticket.json"),
         (empty().document("no", json!(false)).lowered("openai"), "no.openai.json cannot be made"),
