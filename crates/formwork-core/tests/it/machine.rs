@@ -155,7 +155,8 @@ fn a_refusal_goes_to_the_next_target_without_correction() {
 
 #[test]
 fn an_end_before_the_last_attempt_says_why() {
-    let plan = Plan::new(contract(), vec![target("one")]).with_policy(Policy::new(5)).build().unwrap();
+    let policy = Policy::new(5).with_patching(Patching::Never);
+    let plan = Plan::new(contract(), vec![target("one")]).with_policy(policy).build().unwrap();
     let driven = drive(&plan, input(), &[Reply::Says("{}"), Reply::Says("{}")]);
     let error = driven.run.finish().unwrap_err().to_string();
     let said = "no valid answer: after 2 attempts, the last with the same answer as the one before: ";
