@@ -68,7 +68,7 @@ impl<A: AnswerContract> ChatBuilder<A> {
     /// Adds a provider (default: none; one is needed). The first one is asked first; the next ones where that one cannot be
     /// reached.
     ///
-    /// Whatever else it can do, a provider with a JSON mode is asked in JSON mode, `{"type": "json_object"}`; the prompt
+    /// A provider with a JSON mode, whatever else it can do, is asked in JSON mode, `{"type": "json_object"}`; the prompt
     /// alone comes after that. One without, as a model in this process, is asked in its own ways.
     pub fn with_target(mut self, backend: impl Into<Backend>) -> Self {
         self.backends.push(backend.into());

@@ -1,8 +1,11 @@
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-use reqwest::{Client, ClientBuilder, redirect, retry};
+use reqwest::{Client, ClientBuilder, Request, Response, redirect, retry};
 use rustls::{ClientConfig, RootCertStore};
 
+use crate::fault::find;
+use crate::opened::Opened;
 use crate::roots::roots;
 use crate::settings::Settings;
 
@@ -15,9 +18,49 @@ use crate::settings::Settings;
 ///
 /// # Errors
 /// Words, if the certificates that servers are checked with cannot be used.
-pub(crate) fn client(settings: &Settings, is_for_tls: bool) -> Result<Client, String> {
+pub(crate) fn client(settings: &Settings, is_for_tls: bool) -> Result<Kept, String> {
     let config = tls(if is_for_tls { roots(&settings.roots)? } else { RootCertStore::empty() })?;
-    builder(settings).tls_backend_preconfigured(config).build().map_err(|error| error.to_string())
+    let opened = Opened::default();
+    let builder = builder(settings).tls_backend_preconfigured(config).connector_layer(opened.clone());
+    Ok(Kept { client: builder.build().map_err(|error| error.to_string())?, opened })
+}
+
+/// A client with the connections that it keeps.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    client: Client,
+    opened: Opened,
+}
+
+impl Kept {
+    /// Sends a request, and sends it again if it went over a kept connection that the server had closed meanwhile: servers
+    /// close what is idle, and llama.cpp's closes after each stream although it says that it keeps the connection. A client
+    /// learns of that only when it sends (RFC 9112, section 9.5). A new connection is not tried twice.
+    pub(crate) async fn execute(&self, request: Request) -> Result<Response, reqwest::Error> {
+        let again = request.try_clone();
+        let before = self.opened.count();
+        match (self.client.execute(request).await, again) {
+            (Err(error), Some(again)) if is_closed(&error) && self.opened.count() == before => {
+                // What is wrong with the server now says less than what it did with the request.
+                self.client
+                    .execute(again)
+                    .await
+                    .map_err(|other| if other.is_connect() { error } else { other })
+            }
+            (done, _) => done,
+        }
+    }
+}
+
+/// Whether a connection ended before a response began.
+fn is_closed(error: &reqwest::Error) -> bool {
+    find::<hyper::Error>(error).is_some_and(|error| error.is_incomplete_message() || error.is_canceled())
+        || find::<io::Error>(error).is_some_and(|error| {
+            matches!(
+                error.kind(),
+                ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted
+            )
+        })
 }
 
 fn builder(settings: &Settings) -> ClientBuilder {

@@ -108,7 +108,7 @@ fn leaf(error: &reqwest::Error) -> String {
 }
 
 /// The first error of a type among the reasons.
-fn find<E: Error + 'static>(error: &reqwest::Error) -> Option<&E> {
+pub(crate) fn find<E: Error + 'static>(error: &reqwest::Error) -> Option<&E> {
     let mut found = None;
     each(error, |cause| found = found.or_else(|| cause.downcast_ref::<E>()));
     found

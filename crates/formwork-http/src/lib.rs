@@ -58,6 +58,7 @@ mod download;
 mod error;
 mod fault;
 mod key;
+mod opened;
 mod roots;
 mod secrets;
 mod settings;

@@ -8,7 +8,7 @@ use formwork_core::{Fault, FaultKind, Time};
 use formwork_wire::{Auth, Body, Transport};
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Response};
-use reqwest::{Client, Proxy, Url};
+use reqwest::{Proxy, Url};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::base::Base;
 use crate::body::{Incoming, Limits, far};
+use crate::client::Kept;
 use crate::fault::before_head;
 use crate::settings::Settings;
 use crate::{ConfigError, Key};
@@ -248,13 +249,13 @@ impl fmt::Debug for HttpTransport {
 #[derive(Default)]
 struct Clients {
     /// For servers on this machine that are spoken to without TLS.
-    plain: OnceLock<Result<Client, String>>,
+    plain: OnceLock<Result<Kept, String>>,
     /// For all others, and proxies.
-    tls: OnceLock<Result<Client, String>>,
+    tls: OnceLock<Result<Kept, String>>,
 }
 
 impl Clients {
-    fn of(&self, settings: &Settings, url: &Url) -> Result<&Client, Fault> {
+    fn of(&self, settings: &Settings, url: &Url) -> Result<&Kept, Fault> {
         let is_plain = url.scheme() == "http" && settings.base.is_loopback() && settings.proxy.is_none();
         let (client, is_for_tls) = if is_plain { (&self.plain, false) } else { (&self.tls, true) };
         client.get_or_init(|| crate::client::client(settings, is_for_tls)).as_ref().map_err(|why| {

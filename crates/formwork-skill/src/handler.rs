@@ -30,7 +30,7 @@ pub trait SkillHandler: Send + Sync {
     /// Gives the skill's output.
     ///
     /// # Errors
-    /// Whatever the handler says; [`SkillContext::failed`] makes one of a text.
+    /// The handler's own error; [`SkillContext::failed`] makes one of a text.
     async fn handle(&self, cx: &SkillContext<'_>) -> Result<Value, SkillError>;
 }
 

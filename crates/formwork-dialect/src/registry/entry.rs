@@ -221,7 +221,7 @@ pub enum Reasoning {
     Optional,
     /// Unless it is told not to.
     ByDefault,
-    /// Whatever it is told.
+    /// Always, whatever it is told.
     Always,
 }
 

@@ -60,3 +60,17 @@ async fn an_answer_that_is_dropped_early_is_not_read_on() {
     assert_eq!(ask(transport).await.unwrap().text, "two");
     assert_eq!(server.connections(), 2);
 }
+
+/// llama.cpp's server does so after each stream, although its head says that it keeps the connection.
+#[tokio::test]
+async fn a_connection_that_the_server_closed_behind_an_answer_costs_no_call() {
+    for end in [End::Close, End::Reset] {
+        let server = server([Reply::status(200).with_body("one\n.\n").cut_at(6, end)]);
+        let transport = transport(&server);
+        for nth in 0..200 {
+            let answer = ask(transport.clone()).await;
+            assert_eq!(answer.map(|answer| answer.text), Ok("one".to_owned()), "{end:?}, call {nth}");
+        }
+        assert_eq!(server.received().len(), 200, "no request reached the server twice");
+    }
+}

@@ -1,6 +1,6 @@
 //! Files that people write, YAML or TOML, with the places of their mistakes.
 //!
-//! Whatever the format, the document becomes JSON with the place of each value; what is wrong with it is found by the
+//! In each format the document becomes JSON with the place of each value; what is wrong with it is found by the
 //! JSON Schema of the type that it is read as, all at once.
 //!
 //! ```
