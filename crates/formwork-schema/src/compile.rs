@@ -7,6 +7,7 @@ use formwork_core::{
     Context, Contract, JsonPath, PathPattern, Report, Schema, Stage, Structure, Typed, Validator, Violation,
     is_old_draft,
 };
+use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{Draft, PatternOptions, ValidationError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -14,6 +15,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::bounds::{Deepest, bounded, is_deeper, shallow};
+use crate::nearest;
 use crate::places::missing;
 use crate::shape::shape;
 use crate::stepwise::{stepwise, vague};
@@ -130,20 +132,50 @@ pub(crate) fn build(schema: &Value, formats: Formats) -> Result<jsonschema::Vali
 fn unusable(schema: &Value, error: &ValidationError<'_>) -> SchemaError {
     let pointer = error.instance_path().to_string();
     let message = match error.kind() {
-        jsonschema::error::ValidationErrorKind::Referencing(reason) => {
-            match remote_reference(schema, &mut Vec::new()) {
-                Some((pointer, uri)) => {
-                    let message = format!(
-                        "`$ref` to another document ({uri}): nothing is fetched, copy its schema into `$defs`"
-                    );
-                    return SchemaError { pointer, message };
-                }
-                None => reason.to_string(),
+        Kind::Referencing(reason) => match remote_reference(schema, &mut Vec::new()) {
+            Some((pointer, uri)) => {
+                let message = format!(
+                    "`$ref` to another document ({uri}): nothing is fetched, copy its schema into `$defs`"
+                );
+                return SchemaError { pointer, message };
             }
+            None => reason.to_string(),
+        },
+        kind => {
+            let value = schema.pointer(&pointer).unwrap_or(&Value::Null);
+            mistake(&pointer, kind, value).unwrap_or_else(|| crate::words::capped(&error.to_string()))
         }
-        _ => crate::words::capped(&error.to_string()),
     };
     SchemaError { pointer, message }
+}
+
+/// Returns what a keyword takes and what it has instead, where the schema of schemas says no more than that it is wrong.
+fn mistake(pointer: &str, kind: &Kind, value: &Value) -> Option<String> {
+    /// JSON Schema 2020-12 validation, section 6.1.1.
+    const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
+
+    if pointer.ends_with("/type") && matches!(kind, Kind::AnyOf { .. }) {
+        let all = TYPES.join(", ");
+        let mut words = value.as_array().into_iter().flatten().chain([value]).filter_map(Value::as_str);
+        return Some(match words.find(|word| !TYPES.contains(word)) {
+            Some(word) => match nearest(word, TYPES) {
+                Some(meant) => format!("there is no type `{word}`: did you mean `{meant}`? There are {all}"),
+                None => format!("there is no type {}; there are {all}", crate::words::shown(&word.into())),
+            },
+            None => format!(
+                "expected a type or a list of different types ({all}), found {}",
+                crate::words::shown(value)
+            ),
+        });
+    }
+    let is_told = matches!(
+        kind,
+        Kind::Type { .. } | Kind::Enum { .. } | Kind::Minimum { .. } | Kind::ExclusiveMinimum { .. }
+    );
+    is_told.then(|| {
+        let (expected, found) = crate::shape::words(kind, value);
+        format!("expected {expected}, found {found}")
+    })
 }
 
 /// The first `$ref` that leads out of the document.

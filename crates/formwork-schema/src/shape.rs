@@ -120,7 +120,7 @@ fn is_closed(error: &ValidationError<'_>) -> bool {
 }
 
 /// Returns the keyword's demand, and what the value is instead.
-fn words(kind: &Kind, value: &Value) -> (String, String) {
+pub(crate) fn words(kind: &Kind, value: &Value) -> (String, String) {
     let characters = || count("", value.as_str().map_or(0, |text| text.chars().count()) as u64, "character");
     let items = || count("", value.as_array().map_or(0, Vec::len) as u64, "item");
     let fields = || count("", value.as_object().map_or(0, serde_json::Map::len) as u64, "field");

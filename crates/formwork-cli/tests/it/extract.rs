@@ -224,7 +224,18 @@ fn a_schema_that_cannot_be_used_is_told_before_a_model_is_opened() {
         (schema("e-no.json", "{\n \"type\": object\n}"), "e-no.json:2:10: not JSON"),
         (schema("e-empty.json", ""), "e-empty.json:1:1: the text is empty"),
         (schema("e-deep.json", &"[".repeat(10_000_000)), "e-deep.json:1:128: nested deeper than 127 levels"),
-        (schema("e-kind.json", r#"{"type": "objekt"}"#), "e-kind.json: the schema cannot be used: #/type: "),
+        (
+            schema("e-kind.json", r#"{"type": "objekt"}"#),
+            "#/type: there is no type `objekt`: did you mean `object`? There are array, boolean, integer, null, number, object, string",
+        ),
+        (
+            schema("e-type.json", r#"{"type": ["string", "word"]}"#),
+            "#/type: there is no type \"word\"; there are array, ",
+        ),
+        (
+            schema("e-length.json", r#"{"properties": {"a": {"minLength": "x"}}}"#),
+            "#/properties/a/minLength: expected integer, found string",
+        ),
         (schema("e-list.json", "[]"), "e-list.json: the schema cannot be used: #"),
         (
             schema("e-remote.json", r#"{"$ref": "https://example.com/x"}"#),

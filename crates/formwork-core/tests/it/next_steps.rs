@@ -215,13 +215,13 @@ fn warnings_of_validators_are_kept_by_the_run_itself() {
 
 #[test]
 fn jitter_is_drawn_from_the_drivers_number_where_the_input_has_no_seed() {
-    let backoff = Backoff { waits: vec![10_000], jitter: 1.0 };
+    let backoff = Backoff { waits: vec![40_000], jitter: 0.25 };
     let plan = planned(1, Policy::new(1).with_backoff(backoff));
     let wait = |run: Run| paced(&drive_run(&plan, run, &[Reply::Fails(FaultKind::Overloaded), RIGHT]))[1].1;
-    assert_eq!(wait(Run::new(&plan, input())), 10);
+    assert_eq!(wait(Run::new(&plan, input())), 40);
     let drawn: Vec<u64> = (0..20).map(|seed| wait(Run::new(&plan, input()).with_jitter(seed))).collect();
     assert!(
-        drawn.iter().all(|wait| (10..20).contains(wait)) && drawn.iter().any(|wait| *wait != drawn[0]),
+        drawn.iter().all(|wait| (40..50).contains(wait)) && drawn.iter().any(|wait| *wait != drawn[0]),
         "{drawn:?}"
     );
     let seeded = |jitter| wait(Run::new(&plan, input().with_seed(7)).with_jitter(jitter));

@@ -49,6 +49,8 @@ pub(super) fn given(argument: &str, more: &[Rule]) -> Result<Given, Failed> {
         ));
     }
     let usable = usable(schema, more).map_err(|error| refused(error.to_string()))?;
+    // Errors are refused already.
+    lint(&usable.schema).iter().for_each(|finding| say!("{name}: {finding}"));
     Ok(Given { name, usable })
 }
 
