@@ -260,12 +260,13 @@ fn copied(value: &Value, cx: &Context<'_>, example: Option<Example>, out: &mut R
         value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().trim().to_owned()
     };
     let answer = text(value, "/answer/text");
-    // "string" alone may well be the answer to a question about types.
-    let of_contract = answer == WORD && text(value, "/task/user_intent") == WORD;
+    let source = cx.source.to_lowercase();
+    // The word may well be the answer to a question about types.
+    let of_types = ["string", "type", "json", "schema"].iter().any(|word| source.contains(word));
+    let of_contract = answer == WORD && (!of_types || text(value, "/task/user_intent") == WORD);
     let of_example = example.is_some_and(|example| {
         let shown: Value = serde_json::from_str(example.answer).unwrap_or_default();
-        answer.starts_with(&text(&shown, "/answer/text"))
-            && !cx.source.to_lowercase().contains(example.subject)
+        answer.starts_with(&text(&shown, "/answer/text")) && !source.contains(example.subject)
     });
     if of_contract || of_example {
         let found = if of_contract { "the contract's own word" } else { "the example's answer" };

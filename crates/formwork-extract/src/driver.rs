@@ -52,6 +52,9 @@ pub struct Driver {
     memory: Memory,
 }
 
+/// A target that was given so long until the caller's deadline, and brought nothing, is left out for a while.
+const TIME_ENOUGH: Duration = Duration::from_secs(10);
+
 impl Driver {
     /// A driver on the real clock that asks these providers: one for each of the plan's targets, in the same order.
     pub fn new(providers: impl IntoIterator<Item = SharedProvider>) -> Self {
@@ -270,12 +273,13 @@ impl Ride<'_> {
             reservation.settle(attempt.cost);
         }
         match &attempt.verdict {
-            // A deadline of the caller's says nothing about the target.
+            // A deadline of the caller's says nothing about the target, unless there was time enough for anything.
             Verdict::Failed { failure: Failure::Fault(fault) }
                 if fault.kind == FaultKind::Timeout
-                    && call
-                        .deadline
-                        .is_some_and(|deadline| attempt.ended.after(DEADLINE_SLACK) >= deadline) => {}
+                    && call.deadline.is_some_and(|deadline| {
+                        attempt.ended.after(DEADLINE_SLACK) >= deadline
+                            && deadline.since(attempt.started) < TIME_ENOUGH
+                    }) => {}
             Verdict::Failed { failure: Failure::Fault(fault) } => {
                 self.driver.memory.failed(self.plan, target, fault, attempt.ended);
             }

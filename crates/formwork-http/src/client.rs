@@ -3,9 +3,10 @@ use std::sync::Arc;
 
 use reqwest::{Client, ClientBuilder, Request, Response, redirect, retry};
 use rustls::{ClientConfig, RootCertStore};
+use tokio::time::{Duration, Instant};
 
 use crate::fault::find;
-use crate::opened::Opened;
+use crate::opened::{Noting, watched};
 use crate::roots::roots;
 use crate::settings::Settings;
 
@@ -20,39 +21,38 @@ use crate::settings::Settings;
 /// Words, if the certificates that servers are checked with cannot be used.
 pub(crate) fn client(settings: &Settings, is_for_tls: bool) -> Result<Kept, String> {
     let config = tls(if is_for_tls { roots(&settings.roots)? } else { RootCertStore::empty() })?;
-    let opened = Opened::default();
-    let builder = builder(settings).tls_backend_preconfigured(config).connector_layer(opened.clone());
-    Ok(Kept { client: builder.build().map_err(|error| error.to_string())?, opened })
+    let builder = builder(settings).tls_backend_preconfigured(config).connector_layer(Noting);
+    builder.build().map(Kept).map_err(|error| error.to_string())
 }
 
-/// A client with the connections that it keeps.
+/// A client that keeps connections.
 #[derive(Debug)]
-pub(crate) struct Kept {
-    client: Client,
-    opened: Opened,
-}
+pub(crate) struct Kept(Client);
 
 impl Kept {
-    /// Sends a request, and sends it again if it went over a kept connection that the server had closed meanwhile: servers
-    /// close what is idle, and llama.cpp's closes after each stream although it says that it keeps the connection. A client
-    /// learns of that only when it sends (RFC 9112, section 9.5). A new connection is not tried twice.
+    /// Sends a request, and sends it again if it went over a kept connection that turns out to be closed: servers close what is
+    /// idle, and llama.cpp's closes after each stream although it says that it keeps the connection. A client learns of that
+    /// only when it sends (RFC 9112, section 9.5).
+    ///
+    /// A connection that was closed already fails at once. Later the server may have been at work on the request, which costs:
+    /// that is a fault, and the policy's to decide, as is the failure of a new connection.
     pub(crate) async fn execute(&self, request: Request) -> Result<Response, reqwest::Error> {
+        const AT_ONCE: Duration = Duration::from_secs(1);
+
         let again = request.try_clone();
-        let before = self.opened.count();
-        match (self.client.execute(request).await, again) {
-            (Err(error), Some(again)) if is_closed(&error) && self.opened.count() == before => {
-                // What is wrong with the server now says less than what it did with the request.
-                self.client
-                    .execute(again)
-                    .await
-                    .map_err(|other| if other.is_connect() { error } else { other })
+        let sent = Instant::now();
+        let (done, opened) = watched(self.0.execute(request)).await;
+        match (done, again) {
+            (Err(error), Some(again)) if !opened && sent.elapsed() < AT_ONCE && is_closed(&error) => {
+                // What the server did with the first one says more than that it takes no connection now.
+                self.0.execute(again).await.map_err(|other| if other.is_connect() { error } else { other })
             }
             (done, _) => done,
         }
     }
 }
 
-/// Whether a connection ended before a response began.
+/// Whether a connection ended before the whole head of a response was there.
 fn is_closed(error: &reqwest::Error) -> bool {
     find::<hyper::Error>(error).is_some_and(|error| error.is_incomplete_message() || error.is_canceled())
         || find::<io::Error>(error).is_some_and(|error| {
@@ -69,7 +69,7 @@ fn builder(settings: &Settings) -> ClientBuilder {
         .connect_timeout(settings.connect)
         // The key would go along, and a wrong base URL would stay unnoticed.
         .redirect(redirect::Policy::none())
-        // Whether a call is repeated is the policy's to decide, and goes into the ledger.
+        // Whether a call is repeated is the policy's to decide, and goes into the ledger; see `Kept::execute`.
         .retry(retry::never())
         .referer(false);
     match &settings.proxy {

@@ -1,47 +1,47 @@
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
 use std::task::{Context, Poll};
 
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// The number of connections that a client has begun to open. A request during which it stays the same was sent over a
-/// connection that was kept from an earlier one.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Opened(Arc<AtomicU64>);
+tokio::task_local! {
+    /// Whether the request that is being sent began to open a connection.
+    static OPENED: Cell<bool>;
+}
 
-impl Opened {
-    pub(crate) fn count(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
+/// Runs a request, and returns with its result whether it began to open a connection: otherwise it went over one that was kept
+/// from an earlier request.
+pub(crate) async fn watched<F: Future>(request: F) -> (F::Output, bool) {
+    OPENED.scope(Cell::new(false), async { (request.await, OPENED.with(Cell::get)) }).await
+}
+
+/// A layer of connectors that notes what they open for [`watched`] requests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Noting;
+
+impl<S> Layer<S> for Noting {
+    type Service = Noted<S>;
+
+    fn layer(&self, inner: S) -> Noted<S> {
+        Noted(inner)
     }
 }
 
-impl<S> Layer<S> for Opened {
-    type Service = Counted<S>;
-
-    fn layer(&self, inner: S) -> Counted<S> {
-        Counted { inner, opened: self.clone() }
-    }
-}
-
-/// A connector that counts what it opens.
 #[derive(Debug, Clone)]
-pub(crate) struct Counted<S> {
-    inner: S,
-    opened: Opened,
-}
+pub(crate) struct Noted<S>(S);
 
-impl<S: Service<R>, R> Service<R> for Counted<S> {
+impl<S: Service<R>, R> Service<R> for Noted<S> {
     type Response = S::Response;
     type Error = S::Error;
     type Future = S::Future;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
+        self.0.poll_ready(cx)
     }
 
     fn call(&mut self, request: R) -> S::Future {
-        self.opened.0.fetch_add(1, Ordering::SeqCst);
-        self.inner.call(request)
+        // Nobody watches a connection that is opened in the background.
+        let _ = OPENED.try_with(|opened| opened.set(true));
+        self.0.call(request)
     }
 }

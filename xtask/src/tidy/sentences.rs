@@ -14,7 +14,8 @@ pub(super) fn check(name: &str, text: &str) -> Vec<String> {
         let line = line.trim_start();
         if let Some(said) = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) {
             let begins = |word: &&&str| {
-                said.trim_start().strip_prefix(**word).is_some_and(|rest| rest.starts_with([' ', ',', '.']))
+                let rest = said.trim_start().strip_prefix(**word);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', ',', '.']))
             };
             if let Some(word) = SUBJECTLESS.iter().find(begins) {
                 problems.push(format!(

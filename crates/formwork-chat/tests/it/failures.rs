@@ -71,6 +71,10 @@ fn the_contracts_own_words_are_no_answer() {
         let asked = model.calls()[1].messages.last().unwrap().text();
         assert!(asked.contains("$.answer.text") && asked.contains("an answer to the question"), "{asked}");
     }
+    // Of a question about something else the word alone is none either, whatever the intent says.
+    let scripted = model([Reply::text(with("string", "learn").to_string()), Reply::text(good().to_string())]);
+    client(&scripted).build().unwrap().ask_blocking("What is the capital of France?");
+    assert_eq!(scripted.calls().len(), 2);
     // The same words may be the answer to another question.
     for (question, text, intent) in [
         ("Tell me what xml is.", example, "learn"),

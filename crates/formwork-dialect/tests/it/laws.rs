@@ -128,7 +128,8 @@ proptest! {
             prop_assert!(sent.to_string().len() <= 12 * schema.to_string().len() + 2000, "{} from {}", sent, schema);
             if dialect.name() == "llguidance" {
                 // Patterns may exclude each other, which only the engine finds out: no document is there then.
-                let is_empty = || documents(&schema, &[7; 32], 3).is_empty();
+                let has_several = || schema.to_string().matches("\"pattern\"").count() > 1;
+                let is_empty = || has_several() && documents(&schema, &[7; 32], 3).is_empty();
                 let refused = matcher(sent).err().filter(|error| !(error.contains("nsatisfiable") && is_empty()));
                 prop_assert!(refused.is_none(), "{refused:?} in {sent} for {schema}");
             }

@@ -191,14 +191,38 @@ async fn a_target_that_is_down_costs_one_call_and_then_none_until_it_may_be_back
     assert_eq!(another.extract(TEXT).await.unwrap().value, json!({"a": 1}));
 }
 
+/// A model that takes all the time that there is, and answers nothing.
+#[derive(Debug)]
+struct Hanging(Arc<Scripted>, Arc<VirtualClock>);
+
+#[async_trait::async_trait]
+impl Provider for Hanging {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.0.capabilities()
+    }
+
+    async fn call(&self, call: &Call) -> Result<Answer, Fault> {
+        if let Some(deadline) = call.deadline {
+            self.1.sleep_until(deadline).await;
+        }
+        self.0.call(call).await
+    }
+}
+
 #[tokio::test]
-async fn a_deadline_of_the_callers_blames_no_target() {
+async fn a_short_deadline_of_the_callers_blames_no_target_and_a_long_one_does() {
     let slow = Fault::new(FaultKind::Timeout, "too slow");
-    for (deadline, blamed) in [(None, true), (Some(Duration::from_millis(10)), false)] {
+    let (short, long) = (Duration::from_millis(10), Duration::from_secs(60));
+    for (deadline, blamed) in [(None, true), (Some(short), false), (Some(long), true)] {
         let model = Arc::new(Scripted::new([Reply::fault(slow.clone())]));
         let (memory, clock) = (Memory::new(), Arc::new(VirtualClock::starting_at(Time(1_000))));
+        let hanging = Arc::new(Hanging(Arc::clone(&model), clock.clone()));
         let mut builder = Extractor::for_document("thing", thing())
-            .with_target(ladder(&model))
+            .with_target(Backend::from(hanging).with_rung(formwork_dialect::dialect("prompt").unwrap()))
             .with_policy(Policy::new(1).with_backoff(Backoff::none()))
             .with_memory(memory.clone())
             .with_clock(clock);

@@ -74,3 +74,27 @@ async fn a_connection_that_the_server_closed_behind_an_answer_costs_no_call() {
         assert_eq!(server.received().len(), 200, "no request reached the server twice");
     }
 }
+
+#[tokio::test]
+async fn closed_connections_cost_no_call_while_others_are_opened() {
+    let server = server([Reply::status(200).with_body("one\n.\n").cut_at(6, End::Close)]);
+    let transport = transport(&server);
+    for _ in 0..50 {
+        let asked = (0..4).map(|_| ask(transport.clone()));
+        for answer in futures_util::future::join_all(asked).await {
+            assert_eq!(answer.map(|answer| answer.text), Ok("one".to_owned()));
+        }
+    }
+}
+
+/// The server may have worked on it, and that costs.
+#[tokio::test]
+async fn a_request_that_the_server_kept_for_a_while_is_not_sent_again() {
+    let pause = Duration::from_millis(1_200);
+    let hangs_up = Reply::raw("").with_pause(pause);
+    let server = server([Reply::status(200).with_body("one\n.\n"), hangs_up]);
+    let transport = transport(&server);
+    assert_eq!(ask(transport.clone()).await.unwrap().text, "one");
+    ask(transport).await.unwrap_err();
+    assert_eq!(server.received().len(), 2, "each was sent once");
+}

@@ -56,8 +56,9 @@ impl Defaults {
     /// Returns a policy with these numbers of attempts where they are set.
     #[must_use]
     pub fn limit(&self, mut policy: Policy) -> Policy {
-        policy.attempts = self.max_attempts.unwrap_or(policy.attempts);
-        policy.attempts_per_target = self.attempts_per_target.or(policy.attempts_per_target);
+        policy.attempts = self.max_attempts.unwrap_or(policy.attempts).max(1);
+        let share = self.attempts_per_target.or(policy.attempts_per_target);
+        policy.attempts_per_target = share.map(|attempts| attempts.max(1));
         policy
     }
 

@@ -122,6 +122,7 @@ fn every_command_that_asks_models_asks_acme() {
         let ran = project.run(command);
         let received = project.server.received();
         assert!(!received.is_empty(), "{command:?}: {}", ran.stderr);
+        assert!(matches!(ran.code, Some(0 | 1 | 3)), "{command:?}: {:?}, {}", ran.code, ran.stderr);
         assert!(received.iter().all(|request| request.path == "/v2/completions"), "{command:?}");
     }
 }

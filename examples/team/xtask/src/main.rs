@@ -6,8 +6,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match arguments.as_slice() {
-        ["schema", "--check"] => xtask::schemas().check(),
-        ["schema"] => xtask::schemas().write().map(|written| {
+        ["schema", "--check"] => team_xtask::schemas().check(),
+        ["schema"] => team_xtask::schemas().write().map(|written| {
             written.files.iter().for_each(|file| println!("wrote schemas/{file}"));
             written.stale.iter().for_each(|file| println!("no type owns schemas/{file}: delete it"));
         }),
