@@ -34,6 +34,13 @@ impl<'a> Interrupt<'a> {
         Some(self.deadline?.since(self.clock.now()))
     }
 
+    /// Waits until the deadline, if there is one.
+    pub(crate) async fn until_deadline(&mut self) {
+        if let Some(deadline) = self.deadline {
+            self.clock.sleep_until(deadline).await;
+        }
+    }
+
     /// Waits for `work`, or for what ends it. After an interruption nothing may be waited for any more.
     pub(crate) async fn or<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Interruption> {
         // A stream that always has something ready would never let the timer speak.

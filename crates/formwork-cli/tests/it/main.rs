@@ -32,6 +32,7 @@ mod tiny;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What a run of the command came to.
 struct Ran {
@@ -107,7 +108,12 @@ fn folder() -> PathBuf {
 
 /// A file with this content that goes with the test.
 fn temporary(name: &str, content: impl AsRef<[u8]>) -> String {
+    static WRITTEN: AtomicUsize = AtomicUsize::new(0);
+
     let path = folder().join(name);
-    std::fs::write(&path, content).unwrap();
+    // At once, because tests that run side by side write the same file and others read it.
+    let part = folder().join(format!("{name}.{}", WRITTEN.fetch_add(1, Ordering::SeqCst)));
+    std::fs::write(&part, content).unwrap();
+    std::fs::rename(part, &path).unwrap();
     path.display().to_string()
 }
