@@ -202,6 +202,13 @@ fn the_deadline_ends_waits_before_it() {
     assert_eq!(driven.calls[0].2.deadline, Some(Time(6_000)));
     let driven = drive(&plan, input(), &[Reply::Limits(3600)]);
     assert_eq!((driven.calls.len(), driven.run.finish().unwrap_err().kind()), (1, ErrorKind::Unavailable));
+    // A wait that ends with the deadline leaves no time to ask: the call takes 1 ms, the wait is 2 s.
+    let plan = Plan::new(contract(), vec![target("one")])
+        .with_deadline(Duration::from_millis(2_001))
+        .build()
+        .unwrap();
+    let driven = drive(&plan, input(), &[Reply::Fails(FaultKind::Overloaded)]);
+    assert_eq!((driven.calls.len(), driven.run.finish().unwrap_err().kind()), (1, ErrorKind::Unavailable));
 }
 
 #[test]
