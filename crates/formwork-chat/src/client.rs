@@ -105,8 +105,7 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
     pub async fn answer(&self, messages: Vec<Message>, cancel: &CancellationToken) -> ChatResult<A> {
         match &self.shared.asker {
             Asker::Plain(extractor) => {
-                let result =
-                    extractor.extraction(Input::new(messages)).with_cancel(cancel.clone()).run().await;
+                let result = extractor.extraction(dialogue(messages)).with_cancel(cancel.clone()).run().await;
                 finished(History::default(), result)
             }
             Asker::Tools(extractor, toolbox) => self.with_tools(extractor, toolbox, messages, cancel).await,
@@ -156,7 +155,7 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
         history: &mut History,
     ) -> End<A> {
         loop {
-            let extraction = extractor.extraction(Input::new(messages.clone())).with_cancel(cancel.clone());
+            let extraction = extractor.extraction(dialogue(messages.clone())).with_cancel(cancel.clone());
             let Outcome { value, attempts, .. } = match extraction.run().await {
                 Ok(outcome) => outcome,
                 Err(error) => return End::Error(error),
@@ -254,4 +253,10 @@ impl<A> fmt::Debug for JsonModeChatClient<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JsonModeChatClient").field("timeout", &self.shared.timeout).finish_non_exhaustive()
     }
+}
+
+/// Returns the input of a dialogue. Its source is all of it, because the last question may be about what was said before.
+fn dialogue(messages: Vec<Message>) -> Input {
+    let source = messages.iter().map(Message::text).collect::<Vec<_>>().join("\n");
+    Input::new(messages).with_source(source)
 }

@@ -260,10 +260,12 @@ fn copied(value: &Value, cx: &Context<'_>, example: Option<Example>, out: &mut R
         value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().trim().to_owned()
     };
     let answer = text(value, "/answer/text");
+    // The word alone may well be an answer; beside it the same word in another place is none.
+    let is_word = |value: &Value| value.as_str().is_some_and(|text| text.trim() == WORD);
+    let elsewhere = ["/task/user_intent", "/debug/model", "/quality/assumptions/0", "/quality/risks/0"];
+    let of_contract =
+        answer == WORD && elsewhere.iter().any(|pointer| value.pointer(pointer).is_some_and(is_word));
     let source = cx.source.to_lowercase();
-    // The word may well be the answer to a question about types.
-    let of_types = ["string", "type", "json", "schema"].iter().any(|word| source.contains(word));
-    let of_contract = answer == WORD && (!of_types || text(value, "/task/user_intent") == WORD);
     let of_example = example.is_some_and(|example| {
         let shown: Value = serde_json::from_str(example.answer).unwrap_or_default();
         answer.starts_with(&text(&shown, "/answer/text")) && !source.contains(example.subject)

@@ -48,6 +48,18 @@ fn the_servers_own_wait_wins() {
     assert_eq!(clock.waits(), [Duration::from_secs(30)]);
 }
 
+/// The words of the example may answer a question that earlier ones explain.
+#[tokio::test]
+async fn a_later_question_may_be_about_the_examples_subject() {
+    let mut same = good();
+    same["answer"]["text"] = "XML is a text format for documents. Its elements stand between tags.".into();
+    let scripted = model([Reply::text(same.to_string())]);
+    let mut conversation = client(&scripted).build().unwrap().conversation();
+    for question in ["What is XML?", "Say that again."] {
+        assert!(conversation.ask(question).await.answer().is_some(), "{question}");
+    }
+}
+
 /// A very small model copies the contract as it stands.
 #[test]
 fn the_contracts_own_words_are_no_answer() {
@@ -71,14 +83,17 @@ fn the_contracts_own_words_are_no_answer() {
         let asked = model.calls()[1].messages.last().unwrap().text();
         assert!(asked.contains("$.answer.text") && asked.contains("an answer to the question"), "{asked}");
     }
-    // Of a question about something else the word alone is none either, whatever the intent says.
-    let scripted = model([Reply::text(with("string", "learn").to_string()), Reply::text(good().to_string())]);
-    client(&scripted).build().unwrap().ask_blocking("What is the capital of France?");
+    // The contract's word in any second place shows where the first one comes from.
+    let mut twice = with("string", "learn");
+    twice["debug"]["model"] = "string".into();
+    let scripted = model([Reply::text(twice.to_string()), Reply::text(good().to_string())]);
+    client(&scripted).build().unwrap().ask_blocking("What is JSON?");
     assert_eq!(scripted.calls().len(), 2);
     // The same words may be the answer to another question.
     for (question, text, intent) in [
         ("Tell me what xml is.", example, "learn"),
         ("What type has \"a\" in JSON? One word.", "string", "learn the type of a value"),
+        ("What do I tie a parcel with? One word.", "string", "tie a parcel"),
     ] {
         let scripted = model([Reply::text(with(text, intent).to_string())]);
         assert!(client(&scripted).build().unwrap().ask_blocking(question).answer().is_some(), "{question}");

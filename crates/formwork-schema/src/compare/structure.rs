@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use serde_json::{Map, Number, Value};
 
 use crate::graph::target;
+use crate::words::type_name;
 
 /// Pairs of schemas that are compared before the attempt is given up: milliseconds, in dev builds as well.
 const MAX_PAIRS: u32 = 20_000;
@@ -246,13 +247,8 @@ fn types(schema: &Map<String, Value>) -> Option<Vec<&str>> {
         return Some(listed(types));
     }
     let name = |value: &&Value| match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
+        Value::Number(number) if !number.is_f64() => "integer",
+        other => type_name(other),
     };
     finite(schema).map(|values| values.iter().map(name).collect())
 }
