@@ -77,7 +77,7 @@ async fn a_connection_that_the_server_closed_behind_an_answer_costs_no_call() {
 
 #[tokio::test]
 async fn closed_connections_cost_no_call_while_others_are_opened() {
-    let server = server([Reply::status(200).with_body("one\n.\n").cut_at(6, End::Close)]);
+    let server = server([Reply::status(200).with_body("one\n.\n").cut_at(6, End::Reset)]);
     let transport = transport(&server);
     for _ in 0..50 {
         let asked = (0..4).map(|_| ask(transport.clone()));
