@@ -1,6 +1,6 @@
 //! `cargo xtask nightly`: the checks that take too long for every change.
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::workspace;
 
@@ -13,18 +13,17 @@ pub(crate) struct Args {
 
 /// A command of cargo, and the variables that it is run with.
 struct Step {
-    variables: &'static [(&'static str, &'static str)],
+    variables: Vec<(&'static str, String)>,
     command: String,
 }
-
-const LIVE: &[(&str, &str)] = &[("FORMWORK_LIVE", "llama-server,litellm,ollama")];
 
 /// The input of README.md's first command.
 const TEXT: &str = "Maria Lindqvist, 34, moved to Lisbon last spring.";
 
-/// Every step; `{text}` is an argument of its own.
-fn steps() -> Vec<Step> {
-    let step = |command: &str| Step { variables: &[], command: command.to_owned() };
+/// Every step; `{text}` is an argument of its own. Generated cases are drawn from `seed`.
+fn steps(seed: u64) -> Vec<Step> {
+    let step = |command: &str| Step { variables: Vec::new(), command: command.to_owned() };
+    let with = |name, value: &str, command| Step { variables: vec![(name, value.to_owned())], ..step(command) };
     // Features that nobody combines in the workspace, where they are all on at once.
     let features = [
         "",
@@ -45,12 +44,14 @@ fn steps() -> Vec<Step> {
         })
         .collect();
     steps.extend([
+        // Other runs draw the cases that `.cargo/config.toml` names.
+        with("PROPTEST_RNG_SEED", &seed.to_string(), "test --quiet --workspace"),
         step("test --quiet -p formwork-cli --no-default-features"),
         step("test --quiet -p formwork-oracle --no-default-features"),
         step("xtask deny bans licenses sources advisories"),
         step("xtask registry check"),
         step("xtask servers up"),
-        Step { variables: LIVE, ..step("test --workspace --test conformance") },
+        with("FORMWORK_LIVE", "llama-server,litellm,ollama", "test --workspace --test conformance"),
         step("run -p formwork-cli -- doctor --config examples/servers.toml"),
     ]);
     steps.extend(["llama-server", "litellm", "ollama"].map(|provider| {
@@ -67,7 +68,8 @@ fn steps() -> Vec<Step> {
 /// Runs every step, whatever the others come to.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let mut failed = Vec::new();
-    for Step { variables, command } in steps() {
+    let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    for Step { variables, command } in steps(seed) {
         let shown = format!("cargo {}", command.replace("{text}", &format!("{TEXT:?}")));
         let set: String = variables.iter().map(|(name, value)| format!("{name}={value} ")).collect();
         if args.list {
@@ -77,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         eprintln!("\n== {set}{shown}");
         let start = Instant::now();
         let mut cargo = workspace::cargo();
-        cargo.envs(variables.iter().copied());
+        cargo.envs(variables);
         cargo.args(command.split_whitespace().map(|word| if word == "{text}" { TEXT } else { word }));
         let is_fine = cargo.status().map_err(|error| format!("cargo does not start: {error}"))?.success();
         eprintln!(
@@ -102,7 +104,7 @@ mod tests {
     #[test]
     fn every_package_feature_and_file_of_a_step_is_there() {
         let root = workspace::root();
-        for Step { command, .. } in steps() {
+        for Step { command, .. } in steps(1) {
             let words: Vec<&str> = command.split_whitespace().collect();
             let after = |flag: &str| words.iter().position(|word| *word == flag).map(|at| words[at + 1]);
             if let Some(package) = after("-p") {
