@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use formwork_core::{Call, Delta, Enforcement, Lowered, Message, Provider as _, Sampling};
+use formwork_core::{Call, Delta, Lowered, Message, Provider as _};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
@@ -50,14 +50,5 @@ fn length(delta: &Delta) -> usize {
 }
 
 fn call() -> Call {
-    Call {
-        messages: vec![Message::user("Write without end.")],
-        schema_name: String::new(),
-        lowered: Lowered { enforcement: Enforcement::None, ..Lowered::default() }.into(),
-        rules: Vec::new(),
-        sampling: Sampling::default(),
-        max_tokens: None,
-        deadline: None,
-        tools: Vec::new(),
-    }
+    Call::new(vec![Message::user("Write without end.")], Lowered::default())
 }

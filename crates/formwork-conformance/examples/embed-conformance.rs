@@ -24,7 +24,7 @@ impl Provider for Parrot {
     }
 
     async fn call(&self, call: &Call) -> Result<Answer, Fault> {
-        let usage = Usage { input_tokens: 3, output_tokens: 3, ..Usage::default() };
+        let usage = Usage::new(3, 3);
         let finish =
             if call.max_tokens.is_some_and(|most| most < 10) { Finish::Length } else { Finish::Stop };
         Ok(Completion::new("Hello, hello!").with_usage(usage).with_finish(finish).into())

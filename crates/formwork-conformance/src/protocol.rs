@@ -47,7 +47,7 @@ pub struct Said {
 
 impl Said {
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        let usage = Usage { input_tokens: 11, output_tokens: 7, ..Usage::default() };
+        let usage = Usage::new(11, 7);
         Self { text: text.into(), reasoning: String::new(), finish: Finish::Stop, usage }
     }
 }

@@ -26,14 +26,15 @@ fn main() -> Result<(), Error> {
                 println!("asked: {}", call.messages.last().map(|message| message.text()).unwrap_or_default());
                 let text = answers.next().unwrap_or_default();
                 println!("answered: {text}");
-                Event::Answered { id, completion: Completion::new(text), stopped: None }
+                Event::answered(id, Completion::new(text))
             }
-            Step::Wait { until } => {
+            Step::Wait { until, .. } => {
                 now = until;
                 continue;
             }
             Step::Done => break,
-            Step::Consult { .. } => Event::Cancelled,
+            // There is nobody to consult in this plan.
+            _ => Event::Cancelled,
         };
         now = Time(now.0 + 1);
         if let Err(misuse) = run.on(&plan, now, event) {
@@ -80,6 +81,6 @@ impl Lower for InWords {
     }
 
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
-        Ok(Lowered { shown: Some(Shown::JsonSchema(spaced(request.schema))), ..Lowered::default() })
+        Ok(Lowered::told(Shown::JsonSchema(spaced(request.schema))))
     }
 }

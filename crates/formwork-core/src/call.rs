@@ -12,6 +12,7 @@ use crate::{Enforcement, Fault, Lowered, Message, Part, Rule, Time, Tool};
 
 /// How a model is asked to choose its tokens. What is `None` is left to the provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Sampling {
     /// 0 takes the most probable token; 1 samples from the model's own distribution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -24,8 +25,32 @@ pub struct Sampling {
     pub seed: Option<u64>,
 }
 
+impl Sampling {
+    /// Sets the temperature (default: the provider's), from 0 on.
+    #[must_use]
+    pub const fn with_temperature(mut self, temperature: f64) -> Self {
+        self.temperature = Some(temperature);
+        self
+    }
+
+    /// Sets the probability of the tokens that are sampled from, 0 to 1 (default: the provider's).
+    #[must_use]
+    pub const fn with_top_p(mut self, top_p: f64) -> Self {
+        self.top_p = Some(top_p);
+        self
+    }
+
+    /// Sets the seed (default: none, each answer may differ).
+    #[must_use]
+    pub const fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+}
+
 /// One request to a model, in no provider's dialect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Call {
     /// The dialogue, complete: the schema is written into it already where it has to be.
     pub messages: Vec<Message>,
@@ -46,6 +71,49 @@ pub struct Call {
 }
 
 impl Call {
+    /// A call with this dialogue and schema: named `answer`, without rules, tools, a limit or a deadline, with sampling left to
+    /// the provider.
+    pub fn new(messages: Vec<Message>, lowered: impl Into<Arc<Lowered>>) -> Self {
+        Self {
+            messages,
+            schema_name: "answer".to_owned(),
+            lowered: lowered.into(),
+            rules: Vec::new(),
+            sampling: Sampling::default(),
+            max_tokens: None,
+            deadline: None,
+            tools: Vec::new(),
+        }
+    }
+
+    /// Sets the name of the schema (default: `answer`).
+    #[must_use]
+    pub fn with_schema_name(mut self, name: impl Into<String>) -> Self {
+        self.schema_name = name.into();
+        self
+    }
+
+    /// Sets how to choose tokens (default: as the provider does).
+    #[must_use]
+    pub const fn with_sampling(mut self, sampling: Sampling) -> Self {
+        self.sampling = sampling;
+        self
+    }
+
+    /// Sets the most tokens of the answer (default: the provider's own limit).
+    #[must_use]
+    pub const fn with_max_tokens(mut self, tokens: u32) -> Self {
+        self.max_tokens = Some(tokens);
+        self
+    }
+
+    /// Sets when the answer has to be there (default: at no time).
+    #[must_use]
+    pub const fn with_deadline(mut self, deadline: Option<Time>) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
     /// How the schema is to be enforced.
     pub fn enforcement(&self) -> Enforcement {
         self.lowered.enforcement
@@ -100,6 +168,7 @@ fn written(value: &impl Serialize) -> usize {
 /// Why a model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Finish {
     /// It was done.
     Stop,
@@ -117,6 +186,7 @@ pub enum Finish {
 
 /// The tokens that a call used up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Usage {
     /// Tokens of the prompt.
     pub input_tokens: u64,
@@ -134,6 +204,32 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// So many tokens of prompt and answer, as the provider counted them: none of them cached, none spent on reasoning.
+    pub const fn new(input_tokens: u64, output_tokens: u64) -> Self {
+        Self { input_tokens, output_tokens, cached_tokens: 0, reasoning_tokens: 0, estimated: false }
+    }
+
+    /// Sets how many tokens of the prompt were kept from an earlier call (default: none).
+    #[must_use]
+    pub const fn with_cached(mut self, tokens: u64) -> Self {
+        self.cached_tokens = tokens;
+        self
+    }
+
+    /// Sets how many tokens of the answer were spent on reasoning (default: none).
+    #[must_use]
+    pub const fn with_reasoning(mut self, tokens: u64) -> Self {
+        self.reasoning_tokens = tokens;
+        self
+    }
+
+    /// Sets whether the provider did not count all of them (default: `false`).
+    #[must_use]
+    pub const fn with_estimated(mut self, estimated: bool) -> Self {
+        self.estimated = estimated;
+        self
+    }
+
     /// Both together; estimated if one of them is.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
@@ -160,6 +256,7 @@ impl Usage {
 
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Completion {
     /// The text: in tool mode the arguments of the tool that carries the answer.
     pub text: String,
@@ -209,6 +306,43 @@ impl Completion {
         self.usage = usage;
         self
     }
+
+    /// Sets the model that answered, as the provider calls it (default: not known).
+    #[must_use]
+    pub fn with_model(mut self, model: Option<String>) -> Self {
+        self.model = model;
+        self
+    }
+
+    /// Sets the model's reasoning (default: none that is known).
+    #[must_use]
+    pub fn with_reasoning(mut self, reasoning: impl Into<String>) -> Self {
+        self.reasoning = reasoning.into();
+        self
+    }
+
+    /// Takes the next piece of an answer; returns whether it was the last one.
+    pub fn push(&mut self, delta: Delta) -> bool {
+        match delta {
+            Delta::Text(text) => self.text.push_str(&text),
+            Delta::Reasoning(text) => self.reasoning.push_str(&text),
+            Delta::End { finish, usage, closed_at, restrained, model } => {
+                let (text, reasoning) = (std::mem::take(&mut self.text), std::mem::take(&mut self.reasoning));
+                *self = Self { text, reasoning, finish, usage, closed_at, restrained, model };
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Returns its pieces, as a stream brings them: the reasoning and the text where there are any, and the end.
+    pub fn into_deltas(self) -> impl Iterator<Item = Delta> + Send + use<> {
+        let Self { text, reasoning, finish, usage, closed_at, restrained, model } = self;
+        let reasoning = (!reasoning.is_empty()).then_some(Delta::Reasoning(reasoning));
+        let text = (!text.is_empty()).then_some(Delta::Text(text));
+        let end = Delta::End { finish, usage, closed_at, restrained, model };
+        reasoning.into_iter().chain(text).chain([end])
+    }
 }
 
 /// A piece of an [`Answer`].
@@ -253,10 +387,10 @@ impl Answer {
         let mut completion = Completion::new("");
         loop {
             match std::future::poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await {
-                Some(Ok(Delta::Text(text))) => completion.text.push_str(&text),
-                Some(Ok(Delta::Reasoning(text))) => completion.reasoning.push_str(&text),
-                Some(Ok(Delta::End { finish, usage, closed_at, restrained, model })) => {
-                    return Ok(Completion { finish, usage, closed_at, restrained, model, ..completion });
+                Some(Ok(delta)) => {
+                    if completion.push(delta) {
+                        return Ok(completion);
+                    }
                 }
                 Some(Err(fault)) => return Err(fault),
                 None => {
@@ -269,9 +403,7 @@ impl Answer {
 
 impl From<Completion> for Answer {
     fn from(completion: Completion) -> Self {
-        let Completion { text, reasoning, finish, usage, closed_at, restrained, model } = completion;
-        let end = Delta::End { finish, usage, closed_at, restrained, model };
-        Self::new(Ready([Delta::Reasoning(reasoning), Delta::Text(text), end].into_iter()))
+        Self::new(Ready(completion.into_deltas()))
     }
 }
 
@@ -290,9 +422,9 @@ impl fmt::Debug for Answer {
 }
 
 /// A stream of what is there already.
-struct Ready(std::array::IntoIter<Delta, 3>);
+struct Ready<I>(I);
 
-impl Stream for Ready {
+impl<I: Iterator<Item = Delta> + Unpin> Stream for Ready<I> {
     type Item = Result<Delta, Fault>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -1,4 +1,4 @@
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::Arc;
 
@@ -54,12 +54,22 @@ use crate::{
 pub struct Contract {
     schema: Arc<dyn Schema>,
     structure: Arc<dyn Structure>,
-    decode: Option<Decode>,
+    decode: Option<(TypeName, Decode)>,
     checks: Vec<Check>,
 }
 
 /// Decodes a value into the contract's type, or says where that fails.
 type Decode = Arc<dyn Fn(&Value) -> Result<Box<dyn Any + Send>, Box<Violation>> + Send + Sync>;
+
+/// A Rust type and its name.
+#[derive(Clone, Copy)]
+struct TypeName(TypeId, &'static str);
+
+impl TypeName {
+    fn of<T: 'static>() -> Self {
+        Self(TypeId::of::<T>(), std::any::type_name::<T>())
+    }
+}
 
 /// A check of the decoded value: what is wrong, if something is.
 type TypedCheck = Arc<dyn Fn(&dyn Any) -> Result<(), String> + Send + Sync>;
@@ -68,7 +78,7 @@ type TypedCheck = Arc<dyn Fn(&dyn Any) -> Result<(), String> + Send + Sync>;
 enum Kind {
     Rule(Rule),
     Custom(Arc<dyn Validator>),
-    Typed { path: JsonPath, name: String, check: TypedCheck },
+    Typed { path: JsonPath, name: String, of: TypeName, check: TypedCheck },
 }
 
 #[derive(Clone)]
@@ -86,10 +96,11 @@ impl Contract {
     /// Requires that the answer deserialises as `T` (default: no type). Integral numbers (`612.0`) deserialise as integers.
     #[must_use]
     pub fn with_type<T: DeserializeOwned + Send + 'static>(mut self) -> Self {
-        self.decode = Some(Arc::new(|value| {
+        let decode: Decode = Arc::new(|value| {
             let decoded: T = decode(value).map_err(|_| Box::new(undecodable::<T>(value)))?;
             Ok(Box::new(decoded))
-        }));
+        });
+        self.decode = Some((TypeName::of::<T>(), decode));
         self
     }
 
@@ -99,15 +110,28 @@ impl Contract {
         self.with(Kind::Rule(rule), Severity::Error)
     }
 
+    /// Adds a rule whose violations are reported with the answer and reject nothing (default: none).
+    #[must_use]
+    pub fn with_soft_rule(self, rule: Rule) -> Self {
+        self.with(Kind::Rule(rule), Severity::Warning)
+    }
+
     /// Adds a validator that the answer passes: a type of your own, or a closure `|value, cx, out|` (default: none).
     #[must_use]
     pub fn with_check(self, check: impl Validator + 'static) -> Self {
         self.with(Kind::Custom(Arc::new(check)), Severity::Error)
     }
 
+    /// Adds a validator whose findings are reported with the answer and reject nothing (default: none).
+    #[must_use]
+    pub fn with_soft_check(self, check: impl Validator + 'static) -> Self {
+        self.with(Kind::Custom(Arc::new(check)), Severity::Warning)
+    }
+
     /// Adds a check of the decoded value (default: none). `path` is what the check is about; an `Err` says what was expected.
     ///
-    /// It runs only on a contract [`with_type`](Self::with_type) of the same `T`.
+    /// The contract has to be one [`with_type`](Self::with_type) of the same `T`: [`check_paths`](Self::check_paths), which
+    /// building a plan calls, refuses it otherwise.
     #[must_use]
     pub fn with_typed_check<T: 'static>(
         self,
@@ -115,17 +139,19 @@ impl Contract {
         name: impl Into<String>,
         check: impl Fn(&T) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
-        let check: TypedCheck = Arc::new(move |decoded| decoded.downcast_ref::<T>().map_or(Ok(()), &check));
-        self.with(Kind::Typed { path, name: name.into(), check }, Severity::Error)
+        self.with(Kind::typed(path, name.into(), check), Severity::Error)
     }
 
-    /// Makes the check that was added last a soft one: what it finds is reported with the answer and rejects nothing.
+    /// Adds a check as [`with_typed_check`](Self::with_typed_check) does, whose findings are reported with the answer and
+    /// reject nothing.
     #[must_use]
-    pub fn soft(mut self) -> Self {
-        if let Some(check) = self.checks.last_mut() {
-            check.severity = Severity::Warning;
-        }
-        self
+    pub fn with_soft_typed_check<T: 'static>(
+        self,
+        path: JsonPath,
+        name: impl Into<String>,
+        check: impl Fn(&T) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.with(Kind::typed(path, name.into(), check), Severity::Warning)
     }
 
     fn with(mut self, kind: Kind, severity: Severity) -> Self {
@@ -154,13 +180,14 @@ impl Contract {
         self.rules().filter_map(Rule::dependency).collect()
     }
 
-    /// Looks at the paths of all rules and checks.
+    /// Looks at the paths of all rules and checks, and at the types of the typed ones.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] for a path at which no value of the schema can be: the rule or check would never run. The
-    /// message names the nearest path that there is.
+    /// [`ErrorKind::Config`] for a path at which no value of the schema can be, or for a check of another type than the
+    /// contract's: the rule or check would never run. The message names the nearest path that there is.
     pub fn check_paths(&self) -> Result<(), Error> {
         for check in &self.checks {
+            self.check_type(&check.kind)?;
             let (name, paths) = match &check.kind {
                 Kind::Rule(rule) => (rule.name(), rule.paths().into_iter().cloned().collect()),
                 Kind::Typed { path, name, .. } => (name.as_str(), vec![path.clone().into()]),
@@ -176,6 +203,21 @@ impl Contract {
             }
         }
         Ok(())
+    }
+
+    fn check_type(&self, kind: &Kind) -> Result<(), Error> {
+        let Kind::Typed { name, of: TypeName(expected, checked), .. } = kind else { return Ok(()) };
+        let found = self.decode.as_ref().map(|(of, _)| of);
+        if found.is_some_and(|TypeName(found, _)| found == expected) {
+            return Ok(());
+        }
+        let found = match found {
+            Some(TypeName(_, found)) => format!("of `{found}`"),
+            None => "without a type".to_owned(),
+        };
+        let message =
+            format!("the check `{name}` can never run: it is of `{checked}`, the contract is {found}");
+        Err(Error::new(ErrorKind::Config, message))
     }
 
     /// A digest of the schema and the rules, for stored runs and caches. Closures have none: two contracts that differ
@@ -207,7 +249,7 @@ impl Contract {
     fn judge_into(&self, mut report: Report, value: &Value, cx: &Context<'_>) -> Judgement {
         self.structure.validate(value, cx, &mut report);
         let decoded = match &self.decode {
-            Some(decode) if report.is_empty() => match decode(value) {
+            Some((_, decode)) if report.is_empty() => match decode(value) {
                 Ok(decoded) => Some(decoded),
                 Err(violation) => {
                     report.push(*violation);
@@ -233,11 +275,20 @@ impl Contract {
 }
 
 impl Kind {
+    fn typed<T: 'static>(
+        path: JsonPath,
+        name: String,
+        check: impl Fn(&T) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        let check: TypedCheck = Arc::new(move |decoded| decoded.downcast_ref::<T>().map_or(Ok(()), &check));
+        Self::Typed { path, name, of: TypeName::of::<T>(), check }
+    }
+
     fn run(&self, value: &Value, decoded: Option<&(dyn Any + Send)>, cx: &Context<'_>, report: &mut Report) {
         match self {
             Self::Rule(rule) => rule.validate_unless_wrong(value, cx, report),
             Self::Custom(check) if !report.touches(&check.reads()) => check.validate(value, cx, report),
-            Self::Typed { path, name, check } => {
+            Self::Typed { path, name, check, .. } => {
                 let Some(decoded) = decoded else { return };
                 if let Err(expected) = check(decoded) {
                     report.push(Violation::new(path.clone(), name, Stage::Check).with_expected(expected));
@@ -258,6 +309,7 @@ impl fmt::Debug for Contract {
 }
 
 /// The result of judging a value.
+#[non_exhaustive]
 pub struct Judgement {
     /// Everything that rejects the value, in the order of the stages.
     pub violations: Vec<Violation>,

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Attempt, LessonKind, Usage, Verdict, Violation, is_answered};
+use crate::{Attempt, Cost, LessonKind, Usage, Verdict, Violation, is_answered};
 
 /// Why a run gave up, as far as a caller has to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -62,6 +62,7 @@ struct Inner {
 
 /// The answer that came nearest to the contract.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Best {
     /// The document.
     pub value: Value,
@@ -98,6 +99,11 @@ impl Error {
     /// Returns the tokens that all calls together used up.
     pub fn usage(&self) -> Usage {
         self.0.attempts.iter().fold(Usage::default(), |sum, attempt| sum.plus(attempt.usage))
+    }
+
+    /// Returns the cost of all calls together; money is `None` if the price of one is not known.
+    pub fn cost(&self) -> Cost {
+        self.0.attempts.iter().fold(Cost::default(), |sum, attempt| sum.plus(attempt.cost))
     }
 
     /// Returns whether a provider completed an answer, whatever was wrong with it. An answer that the deadline cut off

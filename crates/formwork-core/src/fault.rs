@@ -61,6 +61,7 @@ impl std::fmt::Display for FaultKind {
 /// A call that brought no answer. What an answer says wrong is a [`Violation`](crate::Violation) instead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{kind}: {message}")]
+#[non_exhaustive]
 pub struct Fault {
     /// The class that policies branch on.
     pub kind: FaultKind,

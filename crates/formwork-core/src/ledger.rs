@@ -2,6 +2,8 @@ use formwork_json::{Edit, JsonPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(doc)]
+use crate::Error;
 use crate::{Enforcement, Fault, Finish, Lesson, Sampling, Time, Usage, Violation};
 
 /// The cost of something, or the most that it may cost.
@@ -195,6 +197,7 @@ impl Verdict {
 
 /// One call: what was asked, what came back, what it cost. Every call has its entry, on success and on failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Attempt {
     /// Which attempt this call belongs to, from 1. Retries of a failed call and patches within belong to the same.
     pub attempt: u32,
@@ -305,6 +308,7 @@ pub struct Provenance {
 ///
 /// `schemas/outcome.json` is its schema.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Outcome<T> {
     /// The value.
     pub value: T,
@@ -323,6 +327,22 @@ pub struct Outcome<T> {
 }
 
 impl<T> Outcome<T> {
+    /// Returns every call that was made, as [`Error::attempts`] does.
+    pub fn attempts(&self) -> &[Attempt] {
+        &self.attempts
+    }
+
+    /// Returns the tokens that all calls together used up, as [`Error::usage`] does.
+    pub const fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Returns the cost of all calls and consultations together, as [`Error::cost`] does; money is `None` if the price of one
+    /// is not known.
+    pub const fn cost(&self) -> Cost {
+        self.cost
+    }
+
     /// Returns the paths of the values that the limit of tokens left incomplete: those with [`Source::Closed`].
     pub fn closed(&self) -> impl Iterator<Item = &JsonPath> {
         self.provenance.iter().filter(|part| part.source == Source::Closed).map(|part| &part.path)

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// It stands in the [`Attempt`](crate::Attempt) that taught it. Whoever keeps lessons gives the next run the rungs to
 /// start from; see [`Run::with_start_rungs`](crate::Run::with_start_rungs).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Lesson {
     /// Which of the plan's targets.
     pub target: usize,

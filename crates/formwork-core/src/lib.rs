@@ -61,7 +61,7 @@ pub use lower_value::lower_value;
 pub use message::{Message, Part, Role, Tool};
 pub use normalise::{is_old_draft, normalise, normalise_with_origins};
 pub use plan::{Instruction, Plan, PlanBuilder, Target};
-pub use policy::{Ask, Backoff, Decision, Patching, Policy, RetryPolicy, Seen, Temperature};
+pub use policy::{Ask, Backoff, Decision, Patching, Policy, Reask, RetryPolicy, Seen, Temperature};
 pub use provider::{Clock, Layer, Provider, SharedProvider};
 pub use report::Report;
 pub use rule::{Rule, Term};

@@ -27,6 +27,7 @@ pub trait Lower: Send + Sync + fmt::Debug {
 
 /// The question that [`Lower::lower`] answers.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct LowerRequest<'a> {
     /// The schema.
     pub schema: &'a Value,
@@ -43,6 +44,28 @@ impl<'a> LowerRequest<'a> {
     /// A request for a schema without dependencies and without a limit of tokens, tightened as [`Tighten::Closed`].
     pub const fn new(schema: &'a Value) -> Self {
         Self { schema, dependencies: &[], tighten: Tighten::Closed, max_tokens: None }
+    }
+
+    /// Sets which values must be generated before which others (default: any order).
+    #[must_use]
+    pub const fn with_dependencies(mut self, dependencies: &'a [Dependency]) -> Self {
+        self.dependencies = dependencies;
+        self
+    }
+
+    /// Sets which valid answers lowering may exclude (default: [`Tighten::Closed`]).
+    #[must_use]
+    pub const fn with_tighten(mut self, tighten: Tighten) -> Self {
+        self.tighten = tighten;
+        self
+    }
+
+    /// Sets the most tokens that the answer may have (default: the dialect's own estimate); only [`Tighten::Bounded`] looks at
+    /// it.
+    #[must_use]
+    pub const fn with_max_tokens(mut self, tokens: Option<u32>) -> Self {
+        self.max_tokens = tokens;
+        self
     }
 }
 
@@ -75,6 +98,7 @@ pub struct Dependency {
 
 /// A schema in a provider's dialect, with the way back and the receipt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Lowered {
     /// The schema that is sent to be enforced; `None` if nothing is.
     pub schema: Option<Value>,
@@ -91,8 +115,50 @@ pub struct Lowered {
     pub losses: Vec<Loss>,
 }
 
+impl Lowered {
+    /// A schema, if there is one, that a provider enforces and shows to the model itself, with nothing to map back and nothing
+    /// lost.
+    pub fn new(enforcement: Enforcement, schema: impl Into<Option<Value>>) -> Self {
+        Self { schema: schema.into(), enforcement, ..Self::default() }
+    }
+
+    /// A schema that is written into the prompt and enforced by nobody.
+    pub fn told(schema: Shown) -> Self {
+        Self { shown: Some(schema), ..Self::default() }
+    }
+
+    /// Sets the schema as it is written into the prompt (default: none).
+    #[must_use]
+    pub fn with_shown(mut self, shown: Option<Shown>) -> Self {
+        self.shown = shown;
+        self
+    }
+
+    /// Sets how an answer is mapped back (default: it is taken as it stands).
+    #[must_use]
+    pub fn with_lift(mut self, lift: Vec<LiftOp>) -> Self {
+        self.lift = lift;
+        self
+    }
+
+    /// Sets the bounds that [`Tighten::Bounded`] added (default: none).
+    #[must_use]
+    pub fn with_bounds(mut self, bounds: Vec<AddedBound>) -> Self {
+        self.bounds = bounds;
+        self
+    }
+
+    /// Sets the keywords that the dialect cannot say (default: none).
+    #[must_use]
+    pub fn with_losses(mut self, losses: Vec<Loss>) -> Self {
+        self.losses = losses;
+        self
+    }
+}
+
 /// A bound that lowering added to what a schema leaves longer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AddedBound {
     /// RFC 6901 JSON Pointer of the node in [`Lowered::schema`].
     pub at: String,
@@ -100,9 +166,17 @@ pub struct AddedBound {
     pub max: u64,
 }
 
+impl AddedBound {
+    /// The bound of the node at a JSON Pointer.
+    pub fn new(at: impl Into<String>, max: u64) -> Self {
+        Self { at: at.into(), max }
+    }
+}
+
 /// A schema as text for a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "as", content = "text", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Shown {
     /// JSON Schema, with a space after each comma and colon.
     JsonSchema(String),
@@ -110,8 +184,18 @@ pub enum Shown {
     Outline(String),
 }
 
+impl Shown {
+    /// Returns the text as it stands in the prompt.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::JsonSchema(text) | Self::Outline(text) => text,
+        }
+    }
+}
+
 /// One thing that a dialect cannot say about a schema.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Loss {
     /// RFC 6901 JSON Pointer into the original schema.
     pub pointer: String,
@@ -124,6 +208,7 @@ pub struct Loss {
 /// The fate of a keyword that a dialect cannot say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum LossKind {
     /// It is not enforced; the validator checks it.
     Unenforced,
@@ -131,6 +216,13 @@ pub enum LossKind {
     Loosened,
     /// It is enforced more tightly, so that some valid answers cannot be given.
     Tightened,
+}
+
+impl Loss {
+    /// The fate of one keyword of the schema at a JSON Pointer.
+    pub fn new(pointer: impl Into<String>, keyword: impl Into<String>, kind: LossKind) -> Self {
+        Self { pointer: pointer.into(), keyword: keyword.into(), kind }
+    }
 }
 
 impl fmt::Display for Loss {
@@ -148,6 +240,7 @@ impl fmt::Display for Loss {
 /// A schema that a dialect cannot take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("the schema cannot be used with {dialect}: #{pointer}: {message}")]
+#[non_exhaustive]
 pub struct Refused {
     /// The dialect.
     pub dialect: String,
@@ -155,4 +248,18 @@ pub struct Refused {
     pub pointer: String,
     /// Why, and what to write instead.
     pub message: String,
+}
+
+impl Refused {
+    /// The root of a schema that a dialect cannot take: why, and what to write instead.
+    pub fn new(dialect: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { dialect: dialect.into(), pointer: String::new(), message: message.into() }
+    }
+
+    /// Sets the place in the original schema as a JSON Pointer (default: the root).
+    #[must_use]
+    pub fn with_pointer(mut self, pointer: impl Into<String>) -> Self {
+        self.pointer = pointer.into();
+        self
+    }
 }

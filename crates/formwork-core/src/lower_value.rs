@@ -13,14 +13,13 @@ use crate::{Lift, Lowered};
 /// apart, and the core reads none.
 ///
 /// ```
-/// use formwork_core::{Lift, LiftOp, Lowered, lift, lower_value};
+/// use formwork_core::{Enforcement, Lift, LiftOp, Lowered, lift, lower_value};
 /// use serde_json::json;
 ///
-/// let lowered = Lowered {
-///     schema: Some(json!({"type": "object", "properties": {"nick": {"type": ["string", "null"]}}, "required": ["nick"], "additionalProperties": false})),
-///     lift: vec![LiftOp { at: String::new(), lift: Lift::DropNull(vec!["nick".into()]) }],
-///     ..Lowered::default()
-/// };
+/// let nick = json!({"type": ["string", "null"]});
+/// let sent = json!({"type": "object", "properties": {"nick": nick}, "required": ["nick"], "additionalProperties": false});
+/// let lowered = Lowered::new(Enforcement::Schema, sent)
+///     .with_lift(vec![LiftOp { at: String::new(), lift: Lift::DropNull(vec!["nick".into()]) }]);
 /// assert_eq!(lower_value(&json!({}), &lowered, &|_, _| true), Some(json!({"nick": null})));
 /// assert_eq!(lower_value(&json!({"nick": 5}), &lowered, &|_, _| true), None);
 /// ```

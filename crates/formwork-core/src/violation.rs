@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Which examination found a [`Violation`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Stage {
     /// Reading the text as JSON.
     Read,

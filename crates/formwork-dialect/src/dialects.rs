@@ -41,7 +41,7 @@ pub trait Dialect: Lower {
 ///     }
 ///     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
 ///         let schema = Some(request.schema.clone());
-///         Ok(Lowered { schema, enforcement: Enforcement::Schema, ..Lowered::default() })
+///         Ok(Lowered::new(Enforcement::Schema, schema))
 ///     }
 /// }
 ///

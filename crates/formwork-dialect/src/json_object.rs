@@ -67,12 +67,9 @@ impl Lower for JsonObject {
             shown.extend(definitions.map(|definitions| ("$defs".to_owned(), definitions)));
             lift.push(LiftOp { at: String::new(), lift: Lift::Unwrap(VALUE.to_owned()) });
         }
-        Ok(Lowered {
-            enforcement: self.enforcement(),
-            shown: Some(Shown::JsonSchema(spaced(&Value::Object(shown)))),
-            lift,
-            ..Lowered::default()
-        })
+        let mut lowered = Lowered::told(Shown::JsonSchema(spaced(&Value::Object(shown)))).with_lift(lift);
+        lowered.enforcement = self.enforcement();
+        Ok(lowered)
     }
 }
 

@@ -111,21 +111,15 @@ impl Lower for Native {
         }
         let written = match &profile.limits {
             None => write(&forms, profile, usize::MAX),
-            Some(limits) => {
-                within(limits, |most_values| write(&forms, profile, most_values)).map_err(|message| {
-                    Refused { dialect: profile.name.to_owned(), pointer: String::new(), message }
-                })?
-            }
+            Some(limits) => within(limits, |most_values| write(&forms, profile, most_values))
+                .map_err(|message| Refused::new(profile.name, message))?,
         };
         losses.extend(written.losses);
-        Ok(Lowered {
-            schema: Some(written.schema),
-            enforcement: self.enforcement(),
-            shown: profile.shown.then(|| Shown::Outline(outline(&forms, forms.root))),
-            lift: written.lift,
-            bounds: written.bounds,
-            losses: reported(losses),
-        })
+        Ok(Lowered::new(self.enforcement(), written.schema)
+            .with_shown(profile.shown.then(|| Shown::Outline(outline(&forms, forms.root))))
+            .with_lift(written.lift)
+            .with_bounds(written.bounds)
+            .with_losses(reported(losses)))
     }
 }
 

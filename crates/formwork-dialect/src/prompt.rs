@@ -63,7 +63,7 @@ impl Lower for Prompt {
         } else {
             Shown::JsonSchema(spaced(&without_identity(request.schema)))
         };
-        Ok(Lowered { shown: Some(shown), ..Lowered::default() })
+        Ok(Lowered::told(shown))
     }
 }
 

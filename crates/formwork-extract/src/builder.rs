@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -77,16 +78,14 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self
     }
 
-    /// Sets one of the ready policies (default: [`Policy::default`]).
-    pub fn with_policy(mut self, policy: Policy) -> Self {
-        self.policy = policy;
-        self
-    }
-
-    /// Sets a policy of your own (default: none). [`with_max_attempts`](Self::with_max_attempts) and
-    /// [`with_temperature`](Self::with_temperature) are parts of the ready one and cannot be combined with it.
-    pub fn with_retry_policy(mut self, policy: impl RetryPolicy + 'static) -> Self {
-        self.custom = Some(Arc::new(policy));
+    /// Sets the policy: a [`Policy`], or one of your own (default: [`Policy::default`]).
+    /// [`with_max_attempts`](Self::with_max_attempts) and [`with_temperature`](Self::with_temperature) change a [`Policy`]
+    /// and cannot be combined with one of your own.
+    pub fn with_policy(mut self, policy: impl RetryPolicy + 'static) -> Self {
+        match (&policy as &dyn Any).downcast_ref::<Policy>() {
+            Some(ready) => (self.policy, self.custom) = (ready.clone(), None),
+            None => self.custom = Some(Arc::new(policy)),
+        }
         self
     }
 
@@ -175,6 +174,11 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self.contract(|contract| Ok(contract.with_rule(rule)))
     }
 
+    /// Adds a rule whose violations are reported with the answer and reject nothing (default: none).
+    pub fn with_soft_rule(self, rule: Rule) -> Self {
+        self.contract(|contract| Ok(contract.with_soft_rule(rule)))
+    }
+
     /// Adds rules that the answer keeps to (default: none), for example those of a file.
     pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
         rules.into_iter().fold(self, Self::with_rule)
@@ -186,6 +190,11 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self.contract(|contract| Ok(contract.with_check(check)))
     }
 
+    /// Adds a validator whose findings are reported with the answer and reject nothing (default: none).
+    pub fn with_soft_check(self, check: impl Validator + 'static) -> Self {
+        self.contract(|contract| Ok(contract.with_soft_check(check)))
+    }
+
     /// Adds a check called `name` that the decoded answer passes (default: none). `path` is what it is about (`$.age`); an
     /// `Err` says what was expected.
     pub fn check(
@@ -194,16 +203,17 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         name: impl Into<String>,
         check: impl Fn(&T) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
-        let path = path
-            .parse::<JsonPath>()
-            .map_err(|error| Error::new(ErrorKind::Config, format!("the path `{path}` of a check: {error}")));
-        self.contract(|contract| Ok(contract.with_typed_check(path?, name, check)))
+        self.contract(|contract| Ok(contract.with_typed_check(parsed(path)?, name, check)))
     }
 
-    /// Makes the rule or check that was added last a soft one: what it finds is reported with the answer and rejects
-    /// nothing.
-    pub fn soft(self) -> Self {
-        self.contract(|contract| Ok(contract.soft()))
+    /// Adds a check as [`check`](Self::check) does, whose findings are reported with the answer and reject nothing.
+    pub fn soft_check(
+        self,
+        path: &str,
+        name: impl Into<String>,
+        check: impl Fn(&T) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.contract(|contract| Ok(contract.with_soft_typed_check(parsed(path)?, name, check)))
     }
 
     /// Adds a validator that waits for something (default: none).
@@ -354,4 +364,10 @@ fn checked(
         messages.extend([Message::user(input), Message::assistant(spaced(&output))]);
     }
     Ok(messages)
+}
+
+/// Reads the path of a check.
+fn parsed(path: &str) -> Result<JsonPath, Error> {
+    path.parse()
+        .map_err(|error| Error::new(ErrorKind::Config, format!("the path `{path}` of a check: {error}")))
 }

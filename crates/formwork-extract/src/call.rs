@@ -94,9 +94,8 @@ async fn listen(
                 // Spans are bytes of the answer's text.
                 thinking.push(&text).map(|runaway| runaway.with_span(None))
             }
-            Delta::End { finish, usage, closed_at, restrained, model } => {
-                let Completion { text, reasoning, .. } = std::mem::replace(completion, Completion::new(""));
-                *completion = Completion { text, reasoning, finish, usage, closed_at, restrained, model };
+            end @ Delta::End { .. } => {
+                completion.push(end);
                 return Ok(Ok(None));
             }
             _ => None,

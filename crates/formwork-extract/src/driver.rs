@@ -218,7 +218,7 @@ impl Ride<'_> {
             }
             match run.step(self.plan, now)? {
                 Step::Done => return Ok(()),
-                Step::Wait { until } => {
+                Step::Wait { until, .. } => {
                     let wait = until.since(now);
                     self.tell_next(run, wait);
                     self.audience.tell(|observer, id| observer.waiting(id, wait));
@@ -227,11 +227,17 @@ impl Ride<'_> {
                     // A cancel is seen at the next turn.
                     let _ = Interrupt::new(clock, None, self.cancel).or(clock.sleep_until(until)).await;
                 }
-                Step::Call { id, target, call, reserve } => {
+                Step::Call { id, target, call, reserve, .. } => {
                     self.tell_next(run, Duration::ZERO);
                     self.call(run, id, target, &call, reserve).await?;
                 }
-                Step::Consult { id, who, candidate } => self.consult(run, id, who, &candidate).await?,
+                Step::Consult { id, who, candidate, .. } => self.consult(run, id, who, &candidate).await?,
+                _ => {
+                    return Err(Error::new(
+                        ErrorKind::Config,
+                        "the run wants a step that this driver does not know",
+                    ));
+                }
             }
         }
     }
@@ -248,7 +254,7 @@ impl Ride<'_> {
             None => None,
             Some(budget) => match budget.reserve(reserve) {
                 Some(reservation) => Some(reservation),
-                None => return self.report(run, Event::Denied { id }),
+                None => return self.report(run, Event::denied(id)),
             },
         };
         let Some(provider) = self.driver.providers.get(target) else {
@@ -263,8 +269,9 @@ impl Ride<'_> {
         let mut interrupt = Interrupt::new(self.driver.clock.as_ref(), call.deadline, self.cancel);
         let heard = make(provider.as_ref(), call, &mut interrupt, &self.audience).await;
         let event = match heard {
-            Ok(Ok(Heard { completion, stopped })) => Event::Answered { id, completion, stopped },
-            Ok(Err((fault, usage))) => Event::Failed { id, fault, usage },
+            Ok(Ok(Heard { completion, stopped: None })) => Event::answered(id, completion),
+            Ok(Ok(Heard { completion, stopped: Some(reason) })) => Event::stopped(id, completion, reason),
+            Ok(Err((fault, usage))) => Event::failed(id, fault, usage),
             Err(Interruption::Cancelled | Interruption::Late) => Event::Cancelled,
         };
         self.report(run, event)?;
@@ -324,7 +331,11 @@ impl Ride<'_> {
         self.again = !errors.is_empty();
         self.audience.tell(|observer, id| observer.consulted(id, who, &errors, value.as_ref()));
         self.audience.pause().await;
-        self.report(run, Event::Consulted { id, violations, spent, value })
+        let event = match who {
+            Consult::Fallback => Event::supplied(id, value),
+            _ => Event::validated(id, violations, spent),
+        };
+        self.report(run, event)
     }
 
     /// Asks every validator; one that does not come back before the deadline is a violation.

@@ -176,7 +176,7 @@ impl<T: Send> Observer for Tap<T> {
         let mut told = self.told();
         told.partials = match started.ask {
             Ask::Whole => Some(Partials::new(Arc::clone(&told.plan), Arc::clone(&started.call.lowered))),
-            Ask::Patch(_) => None,
+            _ => None,
         };
         told.updates.push_back(Update::Started {
             attempt: started.attempt,

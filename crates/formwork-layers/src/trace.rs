@@ -106,7 +106,7 @@ const fn finish_reason(finish: Finish) -> &'static str {
         Finish::Refused => "refusal",
         Finish::Filtered => "content_filter",
         Finish::ToolCall => "tool_calls",
-        Finish::Stopped => "stopped",
+        _ => "stopped",
     }
 }
 

@@ -2,9 +2,7 @@
 //!
 //! `cargo run --release -p formwork-local --example embed-local`
 
-use std::sync::Arc;
-
-use formwork_core::{Call, Enforcement, Lowered, Message, Provider, Sampling};
+use formwork_core::{Call, Enforcement, Lowered, Message, Provider};
 use formwork_local::{Local, LocalOptions};
 use serde_json::json;
 
@@ -18,26 +16,18 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         "required": ["name", "age", "city"],
         "additionalProperties": false,
     });
-    let call = Call {
-        messages: vec![
+    let call = Call::new(
+        vec![
             Message::system(
                 "You answer with one JSON object only, no prose, no markdown. It must have this shape:\n\
                  {\"name\": string, \"age\": integer, \"city\": string}",
             ),
             Message::user("Maria Lindqvist, 34, moved to Lisbon last spring."),
         ],
-        schema_name: "person".to_owned(),
-        lowered: Arc::new(Lowered {
-            schema: Some(schema),
-            enforcement: Enforcement::Schema,
-            ..Lowered::default()
-        }),
-        rules: Vec::new(),
-        sampling: Sampling::default(),
-        max_tokens: Some(100),
-        deadline: None,
-        tools: Vec::new(),
-    };
+        Lowered::new(Enforcement::Schema, schema),
+    )
+    .with_schema_name("person")
+    .with_max_tokens(100);
     let answer = local.call(&call).await?.collect().await?;
     println!("{}", answer.text);
     eprintln!("{:?}, {:?}", answer.finish, answer.usage);

@@ -2,14 +2,12 @@
 //!
 //! `cargo run --release -p formwork-local --example fifty [TEMPERATURE [MAX_TOKENS]]`
 
-use std::path::Path;
-use std::sync::Arc;
-
 use formwork_core::{
     Call, Context, Enforcement, Finish, Lowered, Message, Provider, Report, Sampling, Validator as _, spaced,
 };
 use formwork_local::{Local, LocalOptions};
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// Schemas of the repository's examples, with a task for each.
 const TASKS: [(&str, &str); 3] = [
@@ -42,18 +40,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 spaced(&schema)
             )
         };
-        let lowered =
-            Lowered { schema: Some(closed(schema)), enforcement: Enforcement::Schema, ..Lowered::default() };
-        let mut call = Call {
-            messages: vec![Message::system(system), Message::user(task)],
-            schema_name: name.to_owned(),
-            lowered: Arc::new(lowered),
-            rules: Vec::new(),
-            sampling: Sampling { temperature: Some(temperature), ..Sampling::default() },
-            max_tokens,
-            deadline: None,
-            tools: Vec::new(),
-        };
+        let lowered = Lowered::new(Enforcement::Schema, closed(schema));
+        let mut call = Call::new(vec![Message::system(system), Message::user(task)], lowered)
+            .with_schema_name(name)
+            .with_sampling(Sampling::default().with_temperature(temperature));
+        call.max_tokens = max_tokens;
         let (mut valid, mut whole, mut restrained, mut right, mut tokens) = (0, 0, 0, 0, 0);
         for seed in 0..50 {
             call.sampling.seed = Some(seed);

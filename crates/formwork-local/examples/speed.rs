@@ -4,7 +4,6 @@
 //!
 //! CPU time is read from Linux's `/proc`; elsewhere the wall time stands for it.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use formwork_core::{Call, Enforcement, Lowered, Message, Provider, Sampling};
@@ -30,18 +29,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let people = json!({"type": "array", "items": person, "minItems": 4, "maxItems": 20});
     for (what, schema) in [("free text", None), ("under a schema", Some(people))] {
         let enforcement = if schema.is_some() { Enforcement::Schema } else { Enforcement::None };
-        let call = Call {
-            messages: vec![Message::user(
-                "Tell me about many different people, one after another, at length.",
-            )],
-            schema_name: "people".to_owned(),
-            lowered: Arc::new(Lowered { schema, enforcement, ..Lowered::default() }),
-            rules: Vec::new(),
-            sampling: Sampling { temperature: Some(0.8), top_p: Some(0.95), seed: Some(1) },
-            max_tokens: Some(tokens),
-            deadline: None,
-            tools: Vec::new(),
-        };
+        let call = Call::new(
+            vec![Message::user("Tell me about many different people, one after another, at length.")],
+            Lowered::new(enforcement, schema),
+        )
+        .with_schema_name("people")
+        .with_sampling(Sampling::default().with_temperature(0.8).with_top_p(0.95).with_seed(1))
+        .with_max_tokens(tokens);
         // The first call reads the prompt, so that the second is nearly all decoding.
         local.call(&call).await?.collect().await?;
         let (before, clock) = (local.timing(), Clock::start());

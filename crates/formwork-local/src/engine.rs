@@ -161,12 +161,8 @@ impl Engine {
         });
         match ended {
             Ok((cached, Ended { finish, tokens, closed_at, restrained })) => {
-                let usage = Usage {
-                    input_tokens: prompt.len() as u64,
-                    output_tokens: tokens as u64,
-                    cached_tokens: cached as u64,
-                    ..Usage::default()
-                };
+                let mut usage = Usage::new(prompt.len() as u64, tokens as u64);
+                usage.cached_tokens = cached as u64;
                 Ok(Some(Answered { finish, usage, closed_at, restrained }))
             }
             Err(Halt::Dropped) => Ok(None),
@@ -293,7 +289,7 @@ fn schema(call: &Call) -> Result<Option<Value>, Fault> {
             Some(schema) => Ok(Some(schema.clone())),
             None => Err(bad("the call asks for a schema to be enforced and brings none")),
         },
-        Enforcement::Tool => {
+        _ => {
             let message = "a local model enforces a schema while decoding, not as the arguments of a tool";
             Err(Fault::new(FaultKind::Unsupported, message))
         }

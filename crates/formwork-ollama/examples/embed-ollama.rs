@@ -35,20 +35,13 @@ impl Transport for Canned {
 
 fn main() -> Result<(), Fault> {
     let schema = json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
-    let call = Call {
-        messages: vec![Message::user("Maria, 34, moved to Lisbon.")],
-        schema_name: "person".into(),
-        lowered: Arc::new(Lowered {
-            schema: Some(schema),
-            enforcement: Enforcement::Schema,
-            ..Lowered::default()
-        }),
-        rules: Vec::new(),
-        sampling: Sampling { temperature: Some(0.3), ..Sampling::default() },
-        max_tokens: Some(400),
-        deadline: None,
-        tools: Vec::new(),
-    };
+    let call = Call::new(
+        vec![Message::user("Maria, 34, moved to Lisbon.")],
+        Lowered::new(Enforcement::Schema, schema),
+    )
+    .with_schema_name("person")
+    .with_sampling(Sampling::default().with_temperature(0.3))
+    .with_max_tokens(400);
     let provider = Http::new(Ollama::new("qwen3:8b").with_keep_alive("30m"), Arc::new(Canned));
     let completion =
         futures_util::FutureExt::now_or_never(async { provider.call(&call).await?.collect().await });

@@ -125,13 +125,10 @@ impl Lines {
         let (input, output) = (count(&line.prompt_eval_count), count(&line.eval_count));
         let guess = |bytes: usize| bytes.div_ceil(4) as u64;
         let uncounted = if self.asked.has_format || output.is_none() { guess(self.reasoning) } else { 0 };
-        Usage {
-            input_tokens: input.unwrap_or(self.asked.input_tokens),
-            output_tokens: output.unwrap_or_else(|| guess(self.text)).saturating_add(uncounted),
-            reasoning_tokens: uncounted,
-            estimated: input.is_none() || output.is_none() || uncounted > 0,
-            ..Usage::default()
-        }
+        let answered = output.unwrap_or_else(|| guess(self.text)).saturating_add(uncounted);
+        Usage::new(input.unwrap_or(self.asked.input_tokens), answered)
+            .with_reasoning(uncounted)
+            .with_estimated(input.is_none() || output.is_none() || uncounted > 0)
     }
 }
 

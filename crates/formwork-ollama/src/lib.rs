@@ -6,27 +6,17 @@
 //! without a network.
 //!
 //! ```
-//! use std::sync::Arc;
-//!
 //! use formwork_core::{Call, Enforcement, Lowered, Message, Sampling};
 //! use formwork_ollama::Ollama;
 //! use formwork_wire::Wire;
 //! use serde_json::{Value, json};
 //!
-//! let call = Call {
-//!     messages: vec![Message::user("Maria, 34, moved to Lisbon.")],
-//!     schema_name: "person".into(),
-//!     lowered: Arc::new(Lowered {
-//!         schema: Some(json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]})),
-//!         enforcement: Enforcement::Schema,
-//!         ..Lowered::default()
-//!     }),
-//!     rules: Vec::new(),
-//!     sampling: Sampling { temperature: Some(0.3), ..Sampling::default() },
-//!     max_tokens: Some(400),
-//!     deadline: None,
-//!     tools: Vec::new(),
-//! };
+//! let schema = json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
+//! let messages = vec![Message::user("Maria, 34, moved to Lisbon.")];
+//! let call = Call::new(messages, Lowered::new(Enforcement::Schema, schema))
+//!     .with_schema_name("person")
+//!     .with_sampling(Sampling::default().with_temperature(0.3))
+//!     .with_max_tokens(400);
 //! let request = Ollama::new("qwen3:8b").encode(&call)?;
 //! let body: Value = serde_json::from_slice(request.body()).unwrap();
 //! assert_eq!(request.uri(), "/api/chat");

@@ -169,7 +169,7 @@ pub(crate) fn enforcing(mut capabilities: Capabilities, enforcement: Enforcement
     let dialects: &[&str] = match enforcement {
         Enforcement::Schema => &["ollama", "json-object", "prompt"],
         Enforcement::JsonObject => &["json-object", "prompt"],
-        Enforcement::Tool | Enforcement::None => &["prompt"],
+        _ => &["prompt"],
     };
     capabilities.enforcement = enforcement;
     capabilities.dialects = dialects.iter().map(|name| (*name).to_owned()).collect();

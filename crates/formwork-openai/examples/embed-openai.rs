@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use formwork_core::{Call, Enforcement, Fault, Lowered, Message, Provider, Sampling, Time};
+use formwork_core::{Call, Enforcement, Fault, Lowered, Message, Provider, Time};
 use formwork_openai::OpenAi;
 use formwork_wire::http::{Request, Response};
 use formwork_wire::{Body, Bytes, Http, Transport};
@@ -46,20 +46,12 @@ async fn main() -> Result<(), Fault> {
         "required": ["age"],
         "additionalProperties": false,
     });
-    let call = Call {
-        messages: vec![Message::user("Maria, 34, moved to Lisbon.")],
-        schema_name: "Person".to_owned(),
-        lowered: Arc::new(Lowered {
-            schema: Some(schema),
-            enforcement: Enforcement::Schema,
-            ..Lowered::default()
-        }),
-        rules: Vec::new(),
-        sampling: Sampling::default(),
-        max_tokens: Some(200),
-        deadline: None,
-        tools: Vec::new(),
-    };
+    let call = Call::new(
+        vec![Message::user("Maria, 34, moved to Lisbon.")],
+        Lowered::new(Enforcement::Schema, schema),
+    )
+    .with_schema_name("Person")
+    .with_max_tokens(200);
     let provider = Http::new(OpenAi::new("gpt-5.6"), Arc::new(Stand));
     let answer = provider.call(&call).await?.collect().await?;
     println!("{} ({:?}, {} tokens)", answer.text, answer.finish, answer.usage.output_tokens);

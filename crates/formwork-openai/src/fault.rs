@@ -37,7 +37,7 @@ impl Asked {
     /// A guess at what a call used up that answered so much.
     pub(crate) fn estimate(&self, answered: usize) -> Usage {
         let output_tokens = answered.div_ceil(4) as u64;
-        Usage { input_tokens: self.input_tokens, output_tokens, estimated: true, ..Usage::default() }
+        Usage::new(self.input_tokens, output_tokens).with_estimated(true)
     }
 }
 

@@ -7,26 +7,15 @@
 //! server leaves out a field, has a finish reason of its own, or calls a stream `application/json`.
 //!
 //! ```
-//! use std::sync::Arc;
-//!
-//! use formwork_core::{Call, Enforcement, Lowered, Message, Sampling};
+//! use formwork_core::{Call, Enforcement, Lowered, Message};
 //! use formwork_openai::OpenAi;
 //! use formwork_wire::Wire;
 //!
-//! let call = Call {
-//!     messages: vec![Message::user("Maria, 34, moved to Lisbon.")],
-//!     schema_name: "Person".into(),
-//!     lowered: Arc::new(Lowered {
-//!         schema: Some(serde_json::json!({"type": "object"})),
-//!         enforcement: Enforcement::Schema,
-//!         ..Lowered::default()
-//!     }),
-//!     rules: Vec::new(),
-//!     sampling: Sampling::default(),
-//!     max_tokens: Some(500),
-//!     deadline: None,
-//!     tools: Vec::new(),
-//! };
+//! let schema = serde_json::json!({"type": "object"});
+//! let messages = vec![Message::user("Maria, 34, moved to Lisbon.")];
+//! let call = Call::new(messages, Lowered::new(Enforcement::Schema, schema))
+//!     .with_schema_name("Person")
+//!     .with_max_tokens(500);
 //! let request = OpenAi::new("gpt-5.6").encode(&call)?;
 //! assert_eq!(request.uri(), "/chat/completions");
 //! let body: serde_json::Value = serde_json::from_slice(request.body()).unwrap();

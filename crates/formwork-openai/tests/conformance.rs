@@ -105,7 +105,7 @@ const fn reason(finish: Finish) -> &'static str {
         Finish::Length => "length",
         Finish::Filtered => "content_filter",
         Finish::ToolCall => "tool_calls",
-        Finish::Stop | Finish::Refused | Finish::Stopped => "stop",
+        _ => "stop",
     }
 }
 

@@ -57,7 +57,7 @@ impl Log {
                 "the target refused {}: the next way of asking is taken, the attempt is not used up",
                 match attempt.enforcement {
                     Enforcement::Schema | Enforcement::Tool => "the schema",
-                    Enforcement::JsonObject | Enforcement::None => "to enforce JSON",
+                    _ => "to enforce JSON",
                 }
             ),
             None => warn!(

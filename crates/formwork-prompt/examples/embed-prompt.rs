@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use formwork_core::{Call, Fault, LowerRequest, Message, Provider, Refused, Sampling, Shown};
+use formwork_core::{Call, Fault, LowerRequest, Message, Provider, Refused, Shown};
 use formwork_prompt::Prompt;
 use formwork_testkit::Scripted;
 use serde_json::json;
@@ -24,19 +24,11 @@ async fn main() -> Result<(), Fault> {
             Some(Shown::Outline(text) | Shown::JsonSchema(text)) => {
                 format!("Answer with JSON of this shape: {text}")
             }
-            None => String::new(),
+            _ => String::new(),
         };
         println!("{}: {words}", rung.name());
-        let call = Call {
-            messages: vec![Message::system(words), Message::user("Maria, 34, moved to Lisbon.")],
-            schema_name: "Person".to_owned(),
-            lowered: Arc::new(lowered),
-            rules: Vec::new(),
-            sampling: Sampling::default(),
-            max_tokens: None,
-            deadline: None,
-            tools: Vec::new(),
-        };
+        let messages = vec![Message::system(words), Message::user("Maria, 34, moved to Lisbon.")];
+        let call = Call::new(messages, lowered).with_schema_name("Person");
         println!("{}", told.call(&call).await?.collect().await?.text);
     }
     Ok(())

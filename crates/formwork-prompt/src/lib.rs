@@ -104,9 +104,12 @@ impl Provider for Prompt {
             let message = format!("`{}` enforces nothing, use the dialect `{dialect}`", self.name());
             return Err(Fault::new(FaultKind::SchemaRefused, message));
         }
-        let lowered =
-            Lowered { schema: None, enforcement: Enforcement::None, ..Lowered::clone(&call.lowered) };
-        let told = Call { lowered: Arc::new(lowered), rules: Vec::new(), ..call.clone() };
+        let mut lowered = Lowered::clone(&call.lowered);
+        lowered.schema = None;
+        lowered.enforcement = Enforcement::None;
+        let mut told = call.clone();
+        told.lowered = Arc::new(lowered);
+        told.rules.clear();
         self.inner.call(&told).await
     }
 

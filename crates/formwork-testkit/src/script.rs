@@ -24,10 +24,7 @@ impl Reply {
 
     /// Answers with all this.
     pub fn completion(completion: Completion) -> Self {
-        let Completion { text, reasoning, finish, usage, closed_at, restrained, model } = completion;
-        let end = Delta::End { finish, usage, closed_at, restrained, model };
-        let reasoning = if reasoning.is_empty() { None } else { Some(Delta::Reasoning(reasoning)) };
-        let deltas = reasoning.into_iter().chain([Delta::Text(text), end]).map(Ok).collect();
+        let deltas = completion.into_deltas().map(Ok).collect();
         Self { deltas, refused: None }
     }
 

@@ -96,15 +96,7 @@ impl<F: FnMut(&[u8]) -> Result<Completion, Fault> + Send> Decoder for Whole<F> {
     }
 
     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
-        let Completion { text, reasoning, finish, usage, closed_at, restrained, model } =
-            (self.read)(self.body.as_slice())?;
-        if !reasoning.is_empty() {
-            out.push_back(Delta::Reasoning(reasoning));
-        }
-        if !text.is_empty() {
-            out.push_back(Delta::Text(text));
-        }
-        out.push_back(Delta::End { finish, usage, closed_at, restrained, model });
+        out.extend((self.read)(self.body.as_slice())?.into_deltas());
         Ok(())
     }
 }

@@ -67,7 +67,7 @@ impl Score {
     fn schema(&mut self, args: &Args, dialect: Native, row: &Value, factory: &ParserFactory) {
         let (schema, id) = (&row["schema"], text(row, "id"));
         let Ok(original) = compile(schema) else { return };
-        let request = LowerRequest { tighten: Tighten::Closed, ..LowerRequest::new(schema) };
+        let request = LowerRequest::new(schema).with_tighten(Tighten::Closed);
         let mut fastest = Duration::MAX;
         let mut lowered = dialect.lower(&request);
         for _ in 0..RUNS {

@@ -44,10 +44,10 @@ fn run(plan: &Plan) -> Option<Outcome<Value>> {
             Step::Call { id, .. } => {
                 now = Time(now.0 + 1);
                 let completion = Completion::new(*script.next()?);
-                run.on(plan, now, Event::Answered { id, completion, stopped: None }).ok()?;
+                run.on(plan, now, Event::answered(id, completion)).ok()?;
             }
             Step::Done => return run.finish().ok(),
-            Step::Wait { .. } | Step::Consult { .. } => return None,
+            _ => return None,
         }
     }
 }
@@ -76,6 +76,6 @@ impl Lower for Prompt {
     }
 
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
-        Ok(Lowered { shown: Some(Shown::JsonSchema(spaced(request.schema))), ..Lowered::default() })
+        Ok(Lowered::told(Shown::JsonSchema(spaced(request.schema))))
     }
 }

@@ -15,11 +15,9 @@ pub(super) fn add(folder: Folder) -> Folder {
             "llguidance" => CrossCheck::default().rule().dependency().into_iter().collect(),
             _ => Vec::new(),
         };
-        let request = LowerRequest {
-            dependencies: &dependencies,
-            max_tokens: Some(DEFAULT_MAX_TOKENS),
-            ..LowerRequest::new(&AI_RESPONSE_SCHEMA)
-        };
+        let request = LowerRequest::new(&AI_RESPONSE_SCHEMA)
+            .with_dependencies(&dependencies)
+            .with_max_tokens(Some(DEFAULT_MAX_TOKENS));
         folder.lowered_by(dialect, &request)
     })
 }

@@ -1,6 +1,5 @@
 //! `formwork doctor`: whether each provider of the configuration works, and what it enforces.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use formwork::config::Section;
@@ -131,7 +130,7 @@ async fn examined(section: &Section, providers: &Providers) -> DoctorOutput {
         Enforcement::JsonObject if value.as_ref().is_none_or(|value| !value.is_object()) => {
             weaker("it answers with something else than a JSON object", "[\"prompt\"]")
         }
-        Enforcement::JsonObject | Enforcement::None => return found,
+        _ => return found,
     };
     found.failed(DoctorState::Unavailable, &error, &fix)
 }
@@ -151,17 +150,12 @@ async fn called(backend: &Backend, mode: &dyn Lower) -> Result<String, Fault> {
     });
     let refused = |error: formwork_core::Refused| Fault::new(FaultKind::SchemaRefused, error.to_string());
     let lowered = mode.lower(&LowerRequest::new(&schema)).map_err(refused)?;
-    let temperature = backend.capabilities().temperature.then_some(0.0);
-    let call = Call {
-        messages: vec![Message::user("Name a fruit, as JSON.")],
-        schema_name: "canary".to_owned(),
-        lowered: Arc::new(lowered),
-        rules: Vec::new(),
-        sampling: Sampling { temperature, ..Sampling::default() },
-        max_tokens: Some(MOST_TOKENS),
-        deadline: None,
-        tools: Vec::new(),
-    };
+    let mut sampling = Sampling::default();
+    sampling.temperature = backend.capabilities().temperature.then_some(0.0);
+    let call = Call::new(vec![Message::user("Name a fruit, as JSON.")], lowered)
+        .with_schema_name("canary")
+        .with_sampling(sampling)
+        .with_max_tokens(MOST_TOKENS);
     Ok(backend.provider().call(&call).await?.collect().await?.text)
 }
 

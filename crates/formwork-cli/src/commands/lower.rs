@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use formwork::providers::Providers;
-use formwork_core::{LowerRequest, Lowered, Shown, Tighten, lift};
+use formwork_core::{LowerRequest, Lowered, Tighten, lift};
 use formwork_dialect::{Dialect, Dialects, lower_value};
 use formwork_schema::compile;
 use serde_json::Value;
@@ -142,7 +142,7 @@ fn answer(
         return LowerOutput::found(id, dialect.lint(schema));
     }
     let (tighten, max_tokens) = (args.tighten.into(), args.max_tokens);
-    let request = LowerRequest { tighten, max_tokens, ..LowerRequest::new(schema) };
+    let request = LowerRequest::new(schema).with_tighten(tighten).with_max_tokens(max_tokens);
     match dialect.lower(&request) {
         Ok(lowered) => {
             let (sent, lifted) = match instances {
@@ -169,7 +169,11 @@ fn there_and_back(instance: &Value, lowered: &Lowered) -> (Value, Value) {
     // Where nothing is sent, the prompt shows the schema, and the answer is the document itself or wraps it.
     let answer = match lowered.schema {
         Some(_) => lower_value(instance, lowered),
-        None => lower_value(instance, &Lowered { schema: Some(Value::Bool(true)), ..lowered.clone() }),
+        None => {
+            let mut anything = lowered.clone();
+            anything.schema = Some(Value::Bool(true));
+            lower_value(instance, &anything)
+        }
     };
     let Some(answer) = answer.filter(is_allowed) else { return (Value::Null, Value::Null) };
     let (back, problems) = lift(answer.clone(), lowered);
@@ -183,7 +187,7 @@ fn print(answer: &LowerOutput) -> Result<(), Failed> {
     }
     match (&answer.schema, &answer.shown) {
         (Some(schema), _) => output::line(format_args!("{schema:#}")),
-        (None, Some(Shown::JsonSchema(text) | Shown::Outline(text))) => output::line(text),
+        (None, Some(shown)) => output::line(shown.text()),
         (None, None) => Ok(()),
     }
 }
@@ -199,7 +203,7 @@ fn explain(output: &LowerOutput) {
         say!("mapped back: {op}");
     }
     match &output.shown {
-        Some(Shown::Outline(text) | Shown::JsonSchema(text)) => say!("shown to the model: {text}"),
+        Some(shown) => say!("shown to the model: {}", shown.text()),
         None => say!("shown to the model: nothing, the provider does that"),
     }
 }

@@ -26,21 +26,11 @@ pub(crate) const TRIALS: &[(&str, Trial)] = &[
 fn call(provider: &SharedProvider, schema: Option<Value>, text: &str) -> Call {
     let enforcement = if schema.is_some() { Enforcement::Schema } else { Enforcement::None };
     let promised = provider.capabilities();
-    let sampling = Sampling {
-        temperature: promised.temperature.then_some(0.3),
-        top_p: None,
-        seed: promised.seed.then_some(7),
-    };
-    Call {
-        messages: vec![Message::system("You answer with JSON only."), Message::user(text)],
-        schema_name: "answer".to_owned(),
-        lowered: Arc::new(Lowered { schema, enforcement, ..Lowered::default() }),
-        rules: Vec::new(),
-        sampling,
-        max_tokens: Some(120),
-        deadline: None,
-        tools: Vec::new(),
-    }
+    let mut sampling = Sampling::default();
+    sampling.temperature = promised.temperature.then_some(0.3);
+    sampling.seed = promised.seed.then_some(7);
+    let messages = vec![Message::system("You answer with JSON only."), Message::user(text)];
+    Call::new(messages, Lowered::new(enforcement, schema)).with_sampling(sampling).with_max_tokens(120)
 }
 
 async fn ask(provider: &SharedProvider, call: &Call) -> Result<Completion, String> {
@@ -97,7 +87,7 @@ async fn object(provider: &SharedProvider) -> Result<(), String> {
     if !provider.capabilities().dialects.iter().any(|name| name == "json-object") {
         return Ok(());
     }
-    let lowered = Lowered { enforcement: Enforcement::JsonObject, ..Lowered::default() };
+    let lowered = Lowered::new(Enforcement::JsonObject, None);
     let mut request = call(provider, None, "Give a short JSON object with the member \"city\".");
     request.lowered = Arc::new(lowered);
     let completion = ask(provider, &request).await?;

@@ -7,7 +7,7 @@ mod requests;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use formwork_core::{Call, Completion, Enforcement, Fault, Lowered, Message, Sampling};
+use formwork_core::{Call, Completion, Enforcement, Fault, Lowered, Message};
 use serde_json::{Value, json};
 
 use crate::script::Script;
@@ -52,16 +52,8 @@ fn schema() -> Value {
 
 fn call(enforcement: Enforcement) -> Call {
     let sent = matches!(enforcement, Enforcement::Schema | Enforcement::Tool).then(schema);
-    Call {
-        messages: vec![Message::system("You answer in JSON."), Message::user("What is it?")],
-        schema_name: "thing".to_owned(),
-        lowered: Arc::new(Lowered { schema: sent, enforcement, ..Lowered::default() }),
-        rules: Vec::new(),
-        sampling: Sampling::default(),
-        max_tokens: None,
-        deadline: None,
-        tools: Vec::new(),
-    }
+    let messages = vec![Message::system("You answer in JSON."), Message::user("What is it?")];
+    Call::new(messages, Lowered::new(enforcement, sent)).with_schema_name("thing")
 }
 
 /// Returns the completion of one call that is answered so.

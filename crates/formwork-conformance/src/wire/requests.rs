@@ -56,9 +56,9 @@ pub(super) async fn order(protocol: Shared) -> Result<(), String> {
 pub(super) async fn sampling(protocol: Shared) -> Result<(), String> {
     let provider = protocol.provider(Script::new([]));
     let promised = provider.capabilities();
-    let full = Sampling { temperature: Some(0.3), top_p: Some(0.9), seed: Some(42) };
+    let full = Sampling::default().with_temperature(0.3).with_top_p(0.9).with_seed(42);
     let (found, _) =
-        asked(&protocol, &Call { sampling: full, max_tokens: Some(321), ..call(Enforcement::None) }).await?;
+        asked(&protocol, &call(Enforcement::None).with_sampling(full).with_max_tokens(321)).await?;
     equal("temperature", &found.temperature, &promised.temperature.then_some(0.3))?;
     equal("top-p", &found.top_p, &promised.top_p.then_some(0.9))?;
     equal("seed", &found.seed, &promised.seed.then_some(42))?;
@@ -71,7 +71,9 @@ pub(super) async fn messages(protocol: Shared) -> Result<(), String> {
     let texts = ["govern \u{1F980}", "ask \"it\"", "answer\n", "correct", "ask again"];
     let roles = [Role::System, Role::User, Role::Assistant, Role::System, Role::User];
     let messages = roles.iter().zip(texts).map(|(role, text)| Message::new(*role, text)).collect();
-    let (found, _) = asked(&protocol, &Call { messages, ..call(Enforcement::None) }).await?;
+    let mut call = call(Enforcement::None);
+    call.messages = messages;
+    let (found, _) = asked(&protocol, &call).await?;
     let all: String = found.messages.iter().map(|(_, text)| format!("{text}\u{1}")).collect();
     let mut rest = all.as_str();
     for text in texts {

@@ -94,14 +94,12 @@ impl fmt::Display for LiftOp {
 /// only the operations on the root are carried out.
 ///
 /// ```
-/// use formwork_core::{Lift, LiftOp, Lowered, lift};
+/// use formwork_core::{Enforcement, Lift, LiftOp, Lowered, lift};
 /// use serde_json::json;
 ///
-/// let lowered = Lowered {
-///     schema: Some(json!({"type": "object", "properties": {"nick": {"type": ["string", "null"]}}, "required": ["nick"]})),
-///     lift: vec![LiftOp { at: String::new(), lift: Lift::DropNull(vec!["nick".into()]) }],
-///     ..Lowered::default()
-/// };
+/// let sent = json!({"type": "object", "properties": {"nick": {"type": ["string", "null"]}}, "required": ["nick"]});
+/// let lowered = Lowered::new(Enforcement::Schema, sent)
+///     .with_lift(vec![LiftOp { at: String::new(), lift: Lift::DropNull(vec!["nick".into()]) }]);
 /// assert_eq!(lift(json!({"nick": null}), &lowered), (json!({}), vec![]));
 /// ```
 pub fn lift(mut value: Value, lowered: &Lowered) -> (Value, Vec<Violation>) {

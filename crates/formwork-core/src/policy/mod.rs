@@ -16,6 +16,7 @@ pub use ready::{Backoff, Patching, Policy, Temperature};
 /// The part of the document that a call asks the model for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Ask {
     /// The whole document.
     Whole,
@@ -25,8 +26,10 @@ pub enum Ask {
 
 /// The next step after a call that did not bring an acceptable answer.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Decision {
     /// Make the same call again: it failed, its content was not at fault.
+    #[non_exhaustive]
     Repeat {
         /// How long to wait first.
         wait: Duration,
@@ -34,27 +37,89 @@ pub enum Decision {
         next_target: bool,
     },
     /// Ask again, because of the content.
-    Ask {
-        /// The part of the document to ask for.
-        ask: Ask,
-        /// Whether the answer counts as a further attempt; a patch within an attempt does not.
-        counts: bool,
-        /// Ask the next target.
-        next_target: bool,
-        /// How the model is to choose its tokens. What would be hotter than before on the same target is lowered.
-        sampling: Sampling,
-        /// How to say what was wrong.
-        feedback: Feedback,
-        /// The most tokens for the answer from now on. The next target has its own default instead, where the plan sets no
-        /// limit.
-        max_tokens: Option<u32>,
-    },
+    Ask(Reask),
     /// Stop asking: use the fallback, if there is one.
     GiveUp,
 }
 
+impl Decision {
+    /// Makes the same call of the same target again after a wait.
+    pub const fn repeat(wait: Duration) -> Self {
+        Self::Repeat { wait, next_target: false }
+    }
+
+    /// Makes the same call of the next target after a wait.
+    pub const fn repeat_on_next_target(wait: Duration) -> Self {
+        Self::Repeat { wait, next_target: true }
+    }
+}
+
+/// How to ask again after an answer whose content was not accepted.
+///
+/// ```
+/// use formwork_core::{Ask, Decision, JsonPath, Reask, Sampling};
+///
+/// let reask = Reask::new(Ask::Patch(vec![JsonPath::root().key("total")]), Sampling::default()).within_attempt();
+/// assert!(!reask.counts);
+/// # let _ = Decision::Ask(reask);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Reask {
+    /// The part of the document to ask for.
+    pub ask: Ask,
+    /// Whether the answer counts as a further attempt; a patch within an attempt does not.
+    pub counts: bool,
+    /// Whether the next target is asked.
+    pub next_target: bool,
+    /// How the model is to choose its tokens. A temperature above the last one is lowered to that on the same target.
+    pub sampling: Sampling,
+    /// How to say what was wrong.
+    pub feedback: Feedback,
+    /// The most tokens for the answer from now on. The next target has its own default instead, where the plan sets no
+    /// limit.
+    pub max_tokens: Option<u32>,
+}
+
+impl Reask {
+    /// A further attempt with the same target, the standard feedback, and no limit of tokens but the target's own.
+    pub fn new(ask: Ask, sampling: Sampling) -> Self {
+        let feedback = Feedback::standard();
+        Self { ask, counts: true, next_target: false, sampling, feedback, max_tokens: None }
+    }
+
+    /// Asks within the attempt that failed (default: as a further attempt). A whole answer always counts.
+    #[must_use]
+    pub const fn within_attempt(mut self) -> Self {
+        self.counts = false;
+        self
+    }
+
+    /// Asks the next target (default: the same).
+    #[must_use]
+    pub const fn of_next_target(mut self) -> Self {
+        self.next_target = true;
+        self
+    }
+
+    /// Sets how to say what was wrong (default: [`Feedback::standard`]).
+    #[must_use]
+    pub fn with_feedback(mut self, feedback: Feedback) -> Self {
+        self.feedback = feedback;
+        self
+    }
+
+    /// Sets the most tokens of the answer (default: the target's own limit).
+    #[must_use]
+    pub const fn with_max_tokens(mut self, tokens: Option<u32>) -> Self {
+        self.max_tokens = tokens;
+        self
+    }
+}
+
 /// The state of the run that a policy may look at.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Seen<'a> {
     /// The failure.
     pub failure: &'a Failure,
@@ -93,6 +158,33 @@ pub struct Seen<'a> {
     pub remaining: Option<Duration>,
     /// A number from 0 to 1, drawn from the run's seed: for jitter.
     pub draw: f64,
+}
+
+impl<'a> Seen<'a> {
+    /// The state after the first answer of a run with one target, which failed and cannot be patched: for tests of a policy,
+    /// which set the rest.
+    pub const fn new(failure: &'a Failure, asked: &'a Ask, capabilities: &'a Capabilities) -> Self {
+        Self {
+            failure,
+            asked,
+            sampling: Sampling { temperature: None, top_p: None, seed: None },
+            max_tokens: None,
+            room: None,
+            attempts: 1,
+            attempts_on_target: 1,
+            targets: 1,
+            patches: 0,
+            faults: 0,
+            patchable: &[],
+            repeated: false,
+            stalled: false,
+            capabilities,
+            next: None,
+            next_in: None,
+            remaining: None,
+            draw: 0.5,
+        }
+    }
 }
 
 /// Decides what is asked next. Pure: the same [`Seen`] gives the same [`Decision`].

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Ask, Capabilities, Decision, Failure, Fault, Feedback, RetryPolicy, Sampling, Seen};
+use crate::{Ask, Capabilities, Decision, Failure, Fault, Feedback, Reask, RetryPolicy, Sampling, Seen};
 
 /// How the temperature goes over the attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -235,9 +235,9 @@ impl Policy {
         let own = own.filter(|wait| seen.remaining.is_none_or(|remaining| *wait < remaining));
         match (own, seen.next_in) {
             // Another target that answers sooner is not kept waiting for.
-            (Some(wait), None) => Decision::Repeat { wait, next_target: false },
-            (Some(wait), Some(other)) if wait <= other => Decision::Repeat { wait, next_target: false },
-            (Some(_), Some(other)) => Decision::Repeat { wait: other, next_target: true },
+            (Some(wait), None) => Decision::repeat(wait),
+            (Some(wait), Some(other)) if wait <= other => Decision::repeat(wait),
+            (Some(_), Some(other)) => Decision::repeat_on_next_target(other),
             _ => Self::next_or_give_up(seen),
         }
     }
@@ -245,7 +245,7 @@ impl Policy {
     /// The same call to the next target. Feedback would not help: the content was not at fault.
     fn next_or_give_up(seen: &Seen<'_>) -> Decision {
         match seen.next {
-            Some(_) => Decision::Repeat { wait: Duration::ZERO, next_target: true },
+            Some(_) => Decision::repeat_on_next_target(Duration::ZERO),
             None => Decision::GiveUp,
         }
     }
@@ -279,7 +279,7 @@ impl Policy {
     fn ask(&self, seen: &Seen<'_>, ask: Ask, counts: bool, next_target: bool) -> Decision {
         let temperature = if counts { self.temperature.of(seen.attempts) } else { seen.sampling.temperature };
         let truncated = matches!(seen.failure, Failure::Truncated { .. });
-        Decision::Ask {
+        Decision::Ask(Reask {
             ask,
             counts,
             next_target,
@@ -287,7 +287,7 @@ impl Policy {
             feedback: self.feedback.clone(),
             // The same room would cut the same answer at the same place.
             max_tokens: seen.max_tokens.map(|most| if truncated { doubled(most, seen.room) } else { most }),
-        }
+        })
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::request::Change;
 use super::{DEADLINE_PASSED, MAX_CALLS, Run, State};
 use crate::{Ask, Call, Cost, Decision, ErrorKind, Failure, Plan, Seen, Time, Usage};
 
@@ -88,7 +87,8 @@ impl Run {
         let decision =
             self.advice(plan, next, repeated, stalled, remaining, draw).unwrap_or(Decision::GiveUp);
         let goes_on = match &decision {
-            Decision::Repeat { next_target, .. } | Decision::Ask { next_target, .. } => *next_target,
+            Decision::Repeat { next_target, .. } => *next_target,
+            Decision::Ask(reask) => reask.next_target,
             Decision::GiveUp => return self.give_up_on_failure(plan, repeated),
         };
         if goes_on && !next.is_some_and(|(target, _)| self.advance(plan, target)) {
@@ -97,9 +97,8 @@ impl Run {
         match decision {
             Decision::GiveUp => {}
             Decision::Repeat { wait, .. } => self.wait(plan, now, wait),
-            Decision::Ask { ask, counts, sampling, feedback, max_tokens, .. } => {
-                let change = Change { ask, counts, sampling, feedback, max_tokens };
-                self.request.change(plan, change, goes_on, self.drafts.current().is_some());
+            Decision::Ask(reask) => {
+                self.request.change(plan, reask, self.drafts.current().is_some());
                 self.counters.clear_faults();
                 self.state = State::Ready;
             }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Ask, Feedback, Plan, Sampling};
+use crate::{Ask, Feedback, Plan, Reask, Sampling};
 
 /// The next question. Within a target the temperature never rises.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,15 +16,6 @@ pub(super) struct Request {
     max_tokens: Option<u32>,
     /// The limit of tokens of the last call.
     limit: Option<u32>,
-}
-
-/// The question that a policy wants after an answer that was not accepted.
-pub(super) struct Change {
-    pub(super) ask: Ask,
-    pub(super) counts: bool,
-    pub(super) sampling: Sampling,
-    pub(super) feedback: Feedback,
-    pub(super) max_tokens: Option<u32>,
 }
 
 impl Request {
@@ -89,8 +80,8 @@ impl Request {
     }
 
     /// Takes over what a policy asks for; `can_patch` tells whether there is something to patch.
-    pub(super) fn change(&mut self, plan: &Plan, change: Change, next_target: bool, can_patch: bool) {
-        let Change { ask, counts, sampling, feedback, max_tokens } = change;
+    pub(super) fn change(&mut self, plan: &Plan, reask: Reask, can_patch: bool) {
+        let Reask { ask, counts, next_target, sampling, feedback, max_tokens } = reask;
         let cooler = |new: Option<f64>, old: Option<f64>| match (new, old) {
             (Some(new), Some(old)) if !next_target => Some(new.min(old)),
             (new, _) => new,

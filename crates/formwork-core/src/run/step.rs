@@ -16,14 +16,17 @@ pub struct CallId(pub(super) u32);
 
 /// A task for the driver.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Step {
     /// Nothing before this moment.
+    #[non_exhaustive]
     Wait {
         /// When to come back.
         until: Time,
     },
     /// Make this call and report [`Event::Answered`] or [`Event::Failed`]. Stepping again before that gives the same
     /// call: a resumed process makes it again.
+    #[non_exhaustive]
     Call {
         /// To be given back with the event.
         id: CallId,
@@ -35,6 +38,7 @@ pub enum Step {
         reserve: Cost,
     },
     /// Ask somebody else about a value, and report [`Event::Consulted`].
+    #[non_exhaustive]
     Consult {
         /// To be given back with the event.
         id: CallId,
@@ -60,8 +64,10 @@ pub enum Consult {
 
 /// An event: what a step came to.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Event {
     /// A call brought an answer, whole or stopped.
+    #[non_exhaustive]
     Answered {
         /// Of which step.
         id: CallId,
@@ -71,6 +77,7 @@ pub enum Event {
         stopped: Option<Violation>,
     },
     /// A call brought no answer.
+    #[non_exhaustive]
     Failed {
         /// Of which step.
         id: CallId,
@@ -80,11 +87,13 @@ pub enum Event {
         usage: Usage,
     },
     /// A call was not made, because a shared budget does not allow it.
+    #[non_exhaustive]
     Denied {
         /// Of which step.
         id: CallId,
     },
     /// A consultation came back.
+    #[non_exhaustive]
     Consulted {
         /// Of which step.
         id: CallId,
@@ -99,8 +108,41 @@ pub enum Event {
     Cancelled,
 }
 
+impl Event {
+    /// The call of a step brought this answer, whole.
+    pub const fn answered(id: CallId, completion: Completion) -> Self {
+        Self::Answered { id, completion, stopped: None }
+    }
+
+    /// The driver stopped the call of a step after this much of the answer, for a reason.
+    pub const fn stopped(id: CallId, completion: Completion, reason: Violation) -> Self {
+        Self::Answered { id, completion, stopped: Some(reason) }
+    }
+
+    /// The call of a step brought no answer, after so many tokens as far as that is known.
+    pub const fn failed(id: CallId, fault: Fault, usage: Usage) -> Self {
+        Self::Failed { id, fault, usage }
+    }
+
+    /// The call of a step was not made, because a shared budget does not allow it.
+    pub const fn denied(id: CallId) -> Self {
+        Self::Denied { id }
+    }
+
+    /// The validators of a step found this, at a cost.
+    pub const fn validated(id: CallId, violations: Vec<Violation>, spent: Cost) -> Self {
+        Self::Consulted { id, violations, spent, value: None }
+    }
+
+    /// The fallback of a step gave this value, if it had one.
+    pub fn supplied(id: CallId, value: Option<Value>) -> Self {
+        Self::Consulted { id, violations: Vec::new(), spent: Cost::default(), value }
+    }
+}
+
 /// An event that does not fit the step that the run is at: late, doubled, or of another run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Misuse {
     /// The event belongs to no step that is open.
     #[error("the event does not belong to the step that the run is at")]

@@ -111,14 +111,8 @@ impl RetryPolicy for Patches {
         if seen.attempts >= 3 {
             return Decision::GiveUp;
         }
-        Decision::Ask {
-            ask: Ask::Patch(self.0.clone()),
-            counts: true,
-            next_target: false,
-            sampling: seen.sampling,
-            feedback: Feedback::standard(),
-            max_tokens: seen.max_tokens,
-        }
+        let ask = Ask::Patch(self.0.clone());
+        Decision::Ask(Reask::new(ask, seen.sampling).with_max_tokens(seen.max_tokens))
     }
 }
 
@@ -173,7 +167,7 @@ impl Lower for Lifting {
 
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
         let (schema, enforcement) = (Some(request.schema.clone()), self.enforcement());
-        Ok(Lowered { schema, enforcement, lift: self.0.clone(), ..Lowered::default() })
+        Ok(Lowered::new(enforcement, schema).with_lift(self.0.clone()))
     }
 }
 
@@ -212,7 +206,7 @@ fn a_restraint_is_told_in_the_attempt_and_the_outcome() {
         let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
         let mut completion = Completion::new(GOOD);
         completion.restrained = restrained;
-        run.on(&plan, Time(1), Event::Answered { id, completion, stopped: None }).unwrap();
+        run.on(&plan, Time(1), Event::answered(id, completion)).unwrap();
         assert_eq!(run.ledger()[0].restrained, restrained);
         let told = json!(run.ledger()[0]).get("restrained").cloned();
         assert_eq!(told, restrained.then(|| json!(true)));

@@ -135,7 +135,7 @@ fn lessons(run: &Run) {
 fn walk(plan: &Plan, mut run: Run, mut now: Time, mut watcher: Watcher) -> usize {
     loop {
         match run.step(plan, now).unwrap() {
-            Step::Wait { until } => {
+            Step::Wait { until, .. } => {
                 watcher.waited += until.since(now);
                 now = until;
             }
@@ -143,8 +143,7 @@ fn walk(plan: &Plan, mut run: Run, mut now: Time, mut watcher: Watcher) -> usize
                 watcher.done(plan, &run);
                 return 1;
             }
-            Step::Consult { .. } => unreachable!("this plan consults nobody"),
-            Step::Call { id, target, call, reserve } => {
+            Step::Call { id, target, call, reserve, .. } => {
                 let spent = run.ledger().iter().fold(Cost::default(), |sum, attempt| sum.plus(attempt.cost));
                 watcher.call(id, target, &call, spent, reserve);
                 return REPLIES
@@ -165,6 +164,7 @@ fn walk(plan: &Plan, mut run: Run, mut now: Time, mut watcher: Watcher) -> usize
                     })
                     .sum();
             }
+            _ => unreachable!("this plan consults nobody"),
         }
     }
 }
@@ -231,7 +231,7 @@ fn trace(plan: &Plan, seed: u64, starts: &[usize], script: &[Reply], stored: boo
         let step = run.step(plan, now).unwrap();
         steps.push(step.clone());
         match step {
-            Step::Wait { until } => now = until,
+            Step::Wait { until, .. } => now = until,
             Step::Call { id, call, .. } => {
                 let reply = &script[calls % script.len()];
                 calls += 1;
@@ -239,10 +239,9 @@ fn trace(plan: &Plan, seed: u64, starts: &[usize], script: &[Reply], stored: boo
             }
             Step::Consult { id, .. } => {
                 let value = Some(json!({"score": 0, "parts": {"a": 0, "b": 0}, "note": ""}));
-                run.on(plan, now, Event::Consulted { id, violations: vec![], spent: Cost::default(), value })
-                    .unwrap();
+                run.on(plan, now, Event::supplied(id, value)).unwrap();
             }
-            Step::Done => return (steps, format!("{:?}", run.finish())),
+            _ => return (steps, format!("{:?}", run.finish())),
         }
     }
 }
@@ -253,18 +252,13 @@ struct Unruly;
 
 impl RetryPolicy for Unruly {
     fn first(&self, _: &Capabilities) -> Sampling {
-        Sampling { temperature: Some(0.5), ..Sampling::default() }
+        Sampling::default().with_temperature(0.5)
     }
 
     fn decide(&self, seen: &Seen<'_>) -> Decision {
-        Decision::Ask {
-            ask: Ask::Patch(vec![JsonPath::root().key("nowhere").index(9)]),
-            counts: false,
-            next_target: false,
-            sampling: Sampling { temperature: Some(2.0), ..seen.sampling },
-            feedback: Feedback::standard(),
-            max_tokens: seen.max_tokens,
-        }
+        let ask = Ask::Patch(vec![JsonPath::root().key("nowhere").index(9)]);
+        let reask = Reask::new(ask, seen.sampling.with_temperature(2.0)).within_attempt();
+        Decision::Ask(reask.with_max_tokens(seen.max_tokens))
     }
 }
 
@@ -323,15 +317,15 @@ proptest! {
         let (mut run, mut now, mut watcher, mut calls) = (Run::new(&plan, input().with_seed(seed)), Time(0), Watcher::default(), 0);
         loop {
             match run.step(&plan, now).unwrap() {
-                Step::Wait { until } => { watcher.waited += until.since(now); now = until }
+                Step::Wait { until, .. } => { watcher.waited += until.since(now); now = until }
                 Step::Done => break watcher.done(&plan, &run),
-                Step::Consult { .. } => unreachable!("this plan consults nobody"),
-                Step::Call { id, target, call, reserve } => {
+                    Step::Call { id, target, call, reserve, .. } => {
                     let spent = run.ledger().iter().fold(Cost::default(), |sum, attempt| sum.plus(attempt.cost));
                     watcher.call(id, target, &call, spent, reserve);
                     run.on(&plan, now, script[calls % script.len()].event(id, &call)).unwrap();
                     calls += 1;
                 }
+            _ => unreachable!("this plan consults nobody"),
             }
         }
     }
@@ -366,7 +360,7 @@ proptest! {
             for late in &wrong {
                 prop_assert_eq!(run.on(&plan, Time(0), late.event(first, &first_call)), Err(Misuse::NotExpected));
             }
-            let consulted = Event::Consulted { id, violations: vec![], spent: Cost::default(), value: None };
+            let consulted = Event::validated(id, vec![], Cost::default());
             prop_assert_eq!(run.on(&plan, Time(0), consulted), Err(Misuse::NotExpected));
             prop_assert_eq!(&run, &before);
         }

@@ -22,12 +22,12 @@ impl Lower for Lossy {
 
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
         let (schema, enforcement) = (Some(request.schema.clone()), Enforcement::Schema);
-        Ok(Lowered { schema, enforcement, losses: self.0.clone(), ..Lowered::default() })
+        Ok(Lowered::new(enforcement, schema).with_losses(self.0.clone()))
     }
 }
 
 fn loss(pointer: &str, keyword: &str, kind: LossKind) -> Loss {
-    Loss { pointer: pointer.to_owned(), keyword: keyword.to_owned(), kind }
+    Loss::new(pointer, keyword, kind)
 }
 
 /// What one answer teaches, asked with this receipt.
@@ -102,7 +102,11 @@ fn what_was_closed_or_stopped_from_outside_proves_nothing() {
         let mut completion = Completion::new(WRONG_TYPE);
         completion.closed_at = closed_at;
         let stopped = stopped.map(|rule| Violation::new(JsonPath::root(), rule, Stage::Read));
-        run.on(&plan, Time(1), Event::Answered { id, completion, stopped }).unwrap();
+        let event = match stopped {
+            Some(reason) => Event::stopped(id, completion, reason),
+            None => Event::answered(id, completion),
+        };
+        run.on(&plan, Time(1), event).unwrap();
         assert!(run.lessons().all(|lesson| lesson.kind == LessonKind::RanAway));
     }
 }
@@ -227,6 +231,6 @@ fn a_refusal_s_words_are_cut() {
     let mut run = Run::new(&plan, input());
     let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
     let fault = Fault::new(FaultKind::SchemaRefused, "x".repeat(10_000));
-    run.on(&plan, Time(0), Event::Failed { id, fault, usage: Usage::default() }).unwrap();
+    run.on(&plan, Time(0), Event::failed(id, fault, Usage::default())).unwrap();
     assert!(run.lessons().next().unwrap().reason.len() < 400);
 }

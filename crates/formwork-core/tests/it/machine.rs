@@ -254,7 +254,7 @@ fn what_validators_reject_is_the_best_only_with_what_they_say() {
     run.on(&plan, Time(1), Reply::Says(GOOD).event(id, &call)).unwrap();
     let Step::Consult { id, .. } = run.step(&plan, Time(1)).unwrap() else { panic!() };
     let violations = vec![Violation::new("$.note".parse().unwrap(), "known", Stage::Consult)];
-    let consulted = Event::Consulted { id, violations, spent: Cost::default(), value: None };
+    let consulted = Event::validated(id, violations, Cost::default());
     run.on(&plan, Time(1), consulted).unwrap();
     run.on(&plan, Time(1), Event::Cancelled).unwrap();
     assert_eq!(run.finish().unwrap_err().best().unwrap().violations[0].rule, "known");
@@ -272,14 +272,15 @@ fn consultations_reject_and_are_judged_too() {
     let mut run = Run::new(&plan, input());
     let Step::Call { id, call, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
     run.on(&plan, Time(1), Reply::Says(GOOD).event(id, &call)).unwrap();
-    let Step::Consult { id, who: Consult::Validators, candidate } = run.step(&plan, Time(1)).unwrap() else {
+    let Step::Consult { id, who: Consult::Validators, candidate, .. } = run.step(&plan, Time(1)).unwrap()
+    else {
         panic!()
     };
     assert_eq!(candidate["score"], 700);
     let unknown =
         Violation::new("$.note".parse().unwrap(), "known", Stage::Consult).with_expected("a known note");
     let spent = Cost { tokens: 5, micro_usd: Some(1) };
-    run.on(&plan, Time(2), Event::Consulted { id, violations: vec![unknown], spent, value: None }).unwrap();
+    run.on(&plan, Time(2), Event::validated(id, vec![unknown], spent)).unwrap();
     let Step::Call { id, call, .. } = run.step(&plan, Time(2)).unwrap() else { panic!() };
     assert_eq!(call.schema().unwrap()["required"], json!(["note"]));
     run.on(&plan, Time(3), Reply::Ends("", Finish::Refused).event(id, &call)).unwrap();
@@ -287,8 +288,7 @@ fn consultations_reject_and_are_judged_too() {
         panic!()
     };
     let value = Some(json!({"score": 9000}));
-    run.on(&plan, Time(4), Event::Consulted { id, violations: vec![], spent: Cost::default(), value })
-        .unwrap();
+    run.on(&plan, Time(4), Event::supplied(id, value)).unwrap();
     let error = run.finish().unwrap_err();
     assert!(error.to_string().contains("the fallback's value breaks the contract"), "{error}");
     assert_eq!(error.best().unwrap().value["score"], 700);
@@ -345,14 +345,11 @@ fn violations_point_into_the_answer() {
 
 #[test]
 fn soft_checks_report_and_do_not_reject() {
-    let contract = contract()
-        .with_check(|_: &serde_json::Value, _: &Context<'_>, out: &mut Report| {
-            out.push(
-                Violation::new(JsonPath::root().key("note"), "short", Stage::Check)
-                    .with_expected("more words"),
-            );
-        })
-        .soft();
+    let contract = contract().with_soft_check(|_: &serde_json::Value, _: &Context<'_>, out: &mut Report| {
+        out.push(
+            Violation::new(JsonPath::root().key("note"), "short", Stage::Check).with_expected("more words"),
+        );
+    });
     let plan = Plan::new(contract, vec![target("one")]).build().unwrap();
     let outcome = drive(&plan, input(), &[Reply::Says(GOOD)]).run.finish().unwrap();
     assert_eq!(outcome.warnings[0].to_string(), "short at $.note: expected more words");

@@ -33,12 +33,8 @@ impl Billing {
         let schema = call.schema().map_or(0, |schema| schema.to_string().len().div_ceil(self.bytes));
         let limit = u64::from(call.max_tokens.unwrap());
         let output = limit * self.used / 100;
-        Usage {
-            input_tokens: (call.messages.iter().map(message).sum::<usize>() + schema) as u64,
-            output_tokens: output,
-            reasoning_tokens: output * self.reasoned / 100,
-            ..Usage::default()
-        }
+        let input = (call.messages.iter().map(message).sum::<usize>() + schema) as u64;
+        Usage::new(input, output).with_reasoning(output * self.reasoned / 100)
     }
 
     /// A fault in the middle of a stream is billed like an answer.
@@ -119,10 +115,9 @@ proptest! {
         let mut billed = 0;
         loop {
             match run.step(&plan, now).unwrap() {
-                Step::Wait { until } => now = until,
+                Step::Wait { until, .. } => now = until,
                 Step::Done => break,
-                Step::Consult { .. } => unreachable!("this plan consults nobody"),
-                Step::Call { id, target, call, reserve } => {
+                Step::Call { id, target, call, reserve, .. } => {
                     let billing = &script[calls % script.len()];
                     let usage = billing.bill(&call);
                     let (input, output) = prices[target];
@@ -134,6 +129,7 @@ proptest! {
                     let booked = run.ledger().iter().map(|attempt| attempt.cost.micro_usd.unwrap()).sum::<u64>();
                     prop_assert!(billed <= booked * 1_000_000, "what was billed is booked, faults included");
                 }
+                _ => unreachable!("this plan consults nobody"),
             }
         }
         prop_assert!(billed <= budget.micro_usd.unwrap() * 1_000_000);

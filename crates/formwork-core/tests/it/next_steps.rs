@@ -178,9 +178,9 @@ fn what_arrived_before_a_fault_is_paid_for() {
     let plan = Plan::new(contract(), vec![priced]).build().unwrap();
     let mut run = Run::new(&plan, input());
     let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
-    let usage = Usage { input_tokens: 7, output_tokens: 8_000, ..Usage::default() };
+    let usage = Usage::new(7, 8_000);
     let fault = Fault::new(FaultKind::Unreachable, "the stream broke off");
-    run.on(&plan, Time(1), Event::Failed { id, fault, usage }).unwrap();
+    run.on(&plan, Time(1), Event::failed(id, fault, usage)).unwrap();
     assert_eq!(run.ledger()[0].usage, usage);
     assert_eq!(run.ledger()[0].cost, Cost { tokens: 8_007, micro_usd: Some(16_007) });
 }
@@ -205,8 +205,7 @@ fn warnings_of_validators_are_kept_by_the_run_itself() {
     run.on(&plan, Time(1), RIGHT.event(id, &call)).unwrap();
     let Ok(Step::Consult { id, .. }) = run.step(&plan, Time(1)) else { panic!() };
     let warning = Violation::new("$.note".parse().unwrap(), "tone", Stage::Consult).as_warning();
-    let consulted =
-        Event::Consulted { id, violations: vec![warning.clone()], spent: Cost::default(), value: None };
+    let consulted = Event::validated(id, vec![warning.clone()], Cost::default());
     run.on(&plan, Time(2), consulted).unwrap();
     let stored = serde_json::to_string(&run).unwrap();
     let run: Run = serde_json::from_str(&stored).unwrap();

@@ -26,9 +26,9 @@ impl Lower for Bounding {
         if request.tighten == Tighten::Bounded {
             let max = u64::from(request.max_tokens.unwrap_or(100) / 10);
             schema["properties"]["note"]["maxLength"] = json!(max);
-            bounds.push(AddedBound { at: "/properties/note".to_owned(), max });
+            bounds.push(AddedBound::new("/properties/note", max));
         }
-        Ok(Lowered { schema: Some(schema), enforcement: self.0, bounds, ..Lowered::default() })
+        Ok(Lowered::new(self.0, schema).with_bounds(bounds))
     }
 }
 
@@ -89,9 +89,9 @@ fn a_stream_that_was_stopped_as_a_runaway_counts_like_one_that_was_cut() {
         let plan = planned(bounding(capabilities()), Policy::new(2));
         let mut run = Run::new(&plan, input());
         let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
-        let stopped = Some(Violation::new(JsonPath::root(), rule, Stage::Read));
+        let reason = Violation::new(JsonPath::root(), rule, Stage::Read);
         let completion = Completion::new("{\"score\": 7").with_finish(Finish::Stopped);
-        run.on(&plan, Time(1), Event::Answered { id, completion, stopped }).unwrap();
+        run.on(&plan, Time(1), Event::stopped(id, completion, reason)).unwrap();
         let Step::Call { call, .. } = run.step(&plan, Time(1)).unwrap() else { panic!() };
         assert_eq!(!call.lowered.bounds.is_empty(), bounded, "{rule}");
     }
@@ -237,11 +237,7 @@ impl Lower for Unable {
     }
 
     fn lower(&self, _: &LowerRequest<'_>) -> Result<Lowered, Refused> {
-        Err(Refused {
-            dialect: "unable".to_owned(),
-            pointer: "/properties/note".to_owned(),
-            message: "no notes".to_owned(),
-        })
+        Err(Refused::new("unable", "no notes").with_pointer("/properties/note"))
     }
 }
 

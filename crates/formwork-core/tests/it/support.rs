@@ -110,7 +110,7 @@ impl Lower for AsIs {
         let text = spaced(request.schema);
         let shown = (self.1 == Enforcement::None).then_some(Shown::JsonSchema(text));
         let schema = (self.1 == Enforcement::Schema).then(|| request.schema.clone());
-        Ok(Lowered { schema, enforcement: self.1, shown, ..Lowered::default() })
+        Ok(Lowered::new(self.1, schema).with_shown(shown))
     }
 }
 
@@ -146,10 +146,9 @@ impl Reply {
     pub(crate) fn event(&self, id: CallId, call: &Call) -> Event {
         let answered = |text: &str, finish| {
             let usage =
-                Usage { output_tokens: u64::from(call.max_tokens.unwrap_or(10)), ..Usage::estimate(call, 0) };
-            let completion =
-                Completion::new(text).with_finish(finish).with_usage(Usage { estimated: false, ..usage });
-            Event::Answered { id, completion, stopped: None }
+                Usage::new(Usage::estimate(call, 0).input_tokens, u64::from(call.max_tokens.unwrap_or(10)));
+            let completion = Completion::new(text).with_finish(finish).with_usage(usage);
+            Event::answered(id, completion)
         };
         match self {
             Self::Says(text) => answered(text, Finish::Stop),
@@ -161,15 +160,13 @@ impl Reply {
                 }
                 event
             }
-            Self::Fails(kind) => {
-                Event::Failed { id, fault: Fault::new(*kind, "scripted"), usage: Usage::default() }
-            }
+            Self::Fails(kind) => Event::failed(id, Fault::new(*kind, "scripted"), Usage::default()),
             Self::Limits(seconds) => {
                 let fault = Fault::new(FaultKind::RateLimited, "scripted")
                     .with_retry_after(Some(Duration::from_secs(*seconds)));
-                Event::Failed { id, fault, usage: Usage::default() }
+                Event::failed(id, fault, Usage::default())
             }
-            Self::Denies => Event::Denied { id },
+            Self::Denies => Event::denied(id),
         }
     }
 }
@@ -190,7 +187,7 @@ pub(crate) fn drive_run(plan: &Plan, mut run: Run, script: &[Reply]) -> Driven {
     let (mut now, mut calls) = (Time(1_000), Vec::new());
     loop {
         match run.step(plan, now).unwrap() {
-            Step::Wait { until } => now = until,
+            Step::Wait { until, .. } => now = until,
             Step::Call { id, target, call, .. } => {
                 calls.push((now, target, Arc::clone(&call)));
                 let reply = script.get(calls.len() - 1).or(script.last()).unwrap();
@@ -199,18 +196,12 @@ pub(crate) fn drive_run(plan: &Plan, mut run: Run, script: &[Reply]) -> Driven {
             }
             Step::Consult { id, who: Consult::Fallback, .. } => {
                 let value = Some(json!({"score": 0, "parts": {"a": 0, "b": 0}, "note": "fallback"}));
-                run.on(plan, now, Event::Consulted { id, violations: vec![], spent: Cost::default(), value })
-                    .unwrap();
+                run.on(plan, now, Event::supplied(id, value)).unwrap();
             }
             Step::Consult { id, .. } => {
-                run.on(
-                    plan,
-                    now,
-                    Event::Consulted { id, violations: vec![], spent: Cost::default(), value: None },
-                )
-                .unwrap();
+                run.on(plan, now, Event::validated(id, vec![], Cost::default())).unwrap();
             }
-            Step::Done => return Driven { run, calls },
+            _ => return Driven { run, calls },
         }
     }
 }

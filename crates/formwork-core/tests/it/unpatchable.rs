@@ -23,7 +23,7 @@ impl Lower for WholeOnly {
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
         if *request.schema != schema() {
             let (dialect, pointer) = (self.name().to_owned(), String::new());
-            return Err(Refused { dialect, pointer, message: "a patch".to_owned() });
+            return Err(Refused::new(dialect, "a patch").with_pointer(pointer));
         }
         AsIs("strict", Enforcement::Schema).lower(request)
     }
@@ -90,14 +90,8 @@ impl RetryPolicy for Stubborn {
         if seen.attempts > 1 {
             return Decision::GiveUp;
         }
-        Decision::Ask {
-            ask: Ask::Patch(vec![path("$.score")]),
-            counts: false,
-            next_target: false,
-            sampling: Sampling::default(),
-            feedback: Feedback::standard(),
-            max_tokens: None,
-        }
+        let ask = Ask::Patch(vec![path("$.score")]);
+        Decision::Ask(Reask::new(ask, Sampling::default()).within_attempt())
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) type Losses = BTreeSet<(String, String, LossKind)>;
 
 /// The losses as they are handed out.
 pub(crate) fn reported(losses: Losses) -> Vec<Loss> {
-    losses.into_iter().map(|(pointer, keyword, kind)| Loss { pointer, keyword, kind }).collect()
+    losses.into_iter().map(|(pointer, keyword, kind)| Loss::new(pointer, keyword, kind)).collect()
 }
 
 /// Expands a schema.
@@ -73,11 +73,7 @@ pub(crate) fn expand(schema: &Value, dialect: &str) -> Result<Expanded, Refused>
     };
     prune::prune(&mut forms, &mut losses);
     if forms[forms.root].alternatives.is_empty() {
-        return Err(Refused {
-            dialect: dialect.to_owned(),
-            pointer: String::new(),
-            message: "no value satisfies it".to_owned(),
-        });
+        return Err(Refused::new(dialect, "no value satisfies it"));
     }
     Ok(Expanded { forms, losses })
 }

@@ -260,7 +260,7 @@ impl Writer<'_> {
         }
         if let Some(max) = max {
             if form.is_bounded {
-                self.bounds.push(AddedBound { at, max });
+                self.bounds.push(AddedBound::new(at, max));
             }
             out.insert("maxItems".to_owned(), json!(max));
         }
@@ -312,7 +312,7 @@ impl Writer<'_> {
         }
         if let Some(max) = form.max {
             if form.is_bounded {
-                self.bounds.push(AddedBound { at, max });
+                self.bounds.push(AddedBound::new(at, max));
             }
             out.insert("maxProperties".to_owned(), json!(max));
         }

@@ -90,7 +90,7 @@ impl Writer<'_> {
             }
             if let Some(max) = open {
                 self.lose(form.origin, "pattern", LossKind::Tightened);
-                self.bounds.push(AddedBound { at: at.to_owned(), max });
+                self.bounds.push(AddedBound::new(at, max));
             }
             if pattern::min_length(&pattern) < form.min {
                 self.lose(form.origin, "minLength", LossKind::Unenforced);
@@ -145,7 +145,7 @@ impl Writer<'_> {
         }
         if let Some(max) = max {
             if form.is_bounded {
-                self.bounds.push(AddedBound { at: at.to_owned(), max });
+                self.bounds.push(AddedBound::new(at, max));
             }
             out.insert("maxLength".to_owned(), json!(max));
         }

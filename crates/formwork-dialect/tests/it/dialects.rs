@@ -34,7 +34,7 @@ fn every_probe_keeps_every_valid_answer_and_says_what_it_lets_through() {
     let mut wrong = Vec::new();
     for dialect in ALL {
         for Probe { name, schema, valid, invalid, .. } in probes() {
-            let request = LowerRequest { tighten: Tighten::None, ..LowerRequest::new(&schema) };
+            let request = LowerRequest::new(&schema).with_tighten(Tighten::None);
             let lowered = dialect.lower(&request).unwrap_or_else(|refused| panic!("{schema}: {refused}"));
             let sent = lowered.schema.as_ref().unwrap();
             for document in &valid {
@@ -273,7 +273,8 @@ fn ollama_keeps_a_declared_order_through_the_alphabet() {
     let path = |text: &str| text.parse().unwrap();
     let depends = |first: &str, then: &str| Dependency { first: vec![path(first)], then: path(then) };
     let names = |dependency: Dependency| {
-        let request = LowerRequest { dependencies: &[dependency], ..LowerRequest::new(&schema) };
+        let dependencies = [dependency];
+        let request = LowerRequest::new(&schema).with_dependencies(&dependencies);
         let lowered = Native::OLLAMA.lower(&request).unwrap();
         let sent = lowered.schema.as_ref().unwrap();
         let names: Vec<String> = sent["properties"].as_object().unwrap().keys().cloned().collect();

@@ -14,7 +14,7 @@ use crate::model::{allows, matcher, sample};
 pub(crate) const ALL: [Native; 4] = [Native::OPENAI, Native::LLAMA_CPP, Native::OLLAMA, Native::LLGUIDANCE];
 
 fn lowered(dialect: &Native, schema: &Value, tighten: Tighten) -> Option<Lowered> {
-    let refused = match dialect.lower(&LowerRequest { tighten, ..LowerRequest::new(schema) }) {
+    let refused = match dialect.lower(&LowerRequest::new(schema).with_tighten(tighten)) {
         Ok(lowered) => return Some(lowered),
         Err(refused) => refused,
     };
@@ -138,7 +138,7 @@ proptest! {
                 let refused = matcher(sent).err().filter(|error| !patterns_exclude_each_other(error, &schema));
                 prop_assert!(refused.is_none(), "{refused:?} in {sent} for {schema}");
             }
-            prop_assert_eq!(dialect.lower(&LowerRequest { tighten, ..LowerRequest::new(&schema) }), Ok(lowered));
+            prop_assert_eq!(dialect.lower(&LowerRequest::new(&schema).with_tighten(tighten)), Ok(lowered));
         }
     }
 
@@ -146,7 +146,7 @@ proptest! {
     #[test]
     fn bounds_leave_room_for_the_shortest_document(schema in any_kind_of_schema(), seed in any::<[u8; 32]>(), max_tokens in 32_u32..2000) {
         for dialect in ALL {
-            let request = LowerRequest { tighten: Tighten::Bounded, max_tokens: Some(max_tokens), ..LowerRequest::new(&schema) };
+            let request = LowerRequest::new(&schema).with_tighten(Tighten::Bounded).with_max_tokens(Some(max_tokens));
             let Ok(lowered) = dialect.lower(&request) else { continue };
             let sent = lowered.schema.as_ref().unwrap();
             for bound in &lowered.bounds {

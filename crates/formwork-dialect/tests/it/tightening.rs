@@ -12,8 +12,7 @@ fn lowered(schema: &Value) -> Lowered {
 }
 
 fn bounded(schema: &Value, max_tokens: u32) -> Lowered {
-    let request =
-        LowerRequest { tighten: Tighten::Bounded, max_tokens: Some(max_tokens), ..LowerRequest::new(schema) };
+    let request = LowerRequest::new(schema).with_tighten(Tighten::Bounded).with_max_tokens(Some(max_tokens));
     Native::LLGUIDANCE.lower(&request).unwrap()
 }
 
@@ -25,7 +24,7 @@ fn the_policy_decides_what_may_be_excluded() {
         "required": ["a"],
     });
     let sent = |tighten| {
-        let request = LowerRequest { tighten, max_tokens: Some(100), ..LowerRequest::new(&schema) };
+        let request = LowerRequest::new(&schema).with_tighten(tighten).with_max_tokens(Some(100));
         Native::LLGUIDANCE.lower(&request).unwrap()
     };
     let acts = |tighten| {
@@ -78,8 +77,7 @@ fn the_report_names_every_keyword_that_is_not_enforced() {
         "if": {"required": ["tags"]}, "then": {"minProperties": 1},
     });
     let losses = lowered(&schema).losses;
-    let loss =
-        |pointer: &str, keyword: &str, kind| Loss { pointer: pointer.into(), keyword: keyword.into(), kind };
+    let loss = |pointer: &str, keyword: &str, kind| Loss::new(pointer, keyword, kind);
     assert_eq!(
         losses,
         [
@@ -211,7 +209,7 @@ fn what_something_satisfies_is_never_refused() {
     ] {
         for dialect in crate::laws::ALL {
             for tighten in [Tighten::None, Tighten::Closed] {
-                let lowered = dialect.lower(&LowerRequest { tighten, ..LowerRequest::new(&schema) });
+                let lowered = dialect.lower(&LowerRequest::new(&schema).with_tighten(tighten));
                 let lowered = lowered.unwrap_or_else(|refused| panic!("{dialect:?} {schema}: {refused}"));
                 if tighten == Tighten::None {
                     let answer = lower_value(&document, &lowered);
@@ -274,7 +272,8 @@ fn a_computed_value_is_generated_last_and_put_back() {
     let schema = json!({"type": "object", "properties": {"score": {"type": "integer"}, "parts": {"type": "array", "items": {"type": "integer"}}}, "required": ["score", "parts"]});
     let dependency =
         Dependency { first: vec!["$.parts[0]".parse().unwrap()], then: "$.score".parse().unwrap() };
-    let request = LowerRequest { dependencies: &[dependency], ..LowerRequest::new(&schema) };
+    let dependencies = [dependency];
+    let request = LowerRequest::new(&schema).with_dependencies(&dependencies);
     let lowered = Native::LLGUIDANCE.lower(&request).unwrap();
     let names: Vec<_> =
         lowered.schema.as_ref().unwrap()["properties"].as_object().unwrap().keys().cloned().collect();
@@ -371,7 +370,7 @@ fn annotations_reach_the_model() {
         let lowered = dialect.lower(&LowerRequest::new(&schema)).unwrap();
         let read = match lowered.shown {
             Some(Shown::Outline(text) | Shown::JsonSchema(text)) => text,
-            None => lowered.schema.unwrap().to_string(),
+            _ => lowered.schema.unwrap().to_string(),
         };
         for words in words {
             assert!(read.contains(words), "{dialect:?}: {words:?} is not in {read}");

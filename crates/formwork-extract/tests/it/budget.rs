@@ -33,7 +33,7 @@ fn tokens(tokens: u64) -> Cost {
 
 #[tokio::test]
 async fn two_runs_share_one_budget() {
-    let usage = Usage { input_tokens: 10, output_tokens: 30, ..Usage::default() };
+    let usage = Usage::new(10, 30);
     let reply = formwork_testkit::Reply::completion(Completion::new(MARIA).with_usage(usage));
     let model = Arc::new(Gated(Scripted::new([reply]), Semaphore::new(0)));
     let budget = Budget::new(tokens(1_500));
@@ -60,7 +60,7 @@ async fn two_runs_share_one_budget() {
 
 #[tokio::test]
 async fn money_is_settled_by_the_price() {
-    let usage = Usage { input_tokens: 1_000, output_tokens: 500, ..Usage::default() };
+    let usage = Usage::new(1_000, 500);
     let reply = formwork_testkit::Reply::completion(Completion::new(MARIA).with_usage(usage));
     let model = Arc::new(Scripted::new([reply]));
     let budget = Budget::new(Cost { tokens: u64::MAX, micro_usd: Some(10_000) });

@@ -76,8 +76,23 @@ fn what_cannot_work_is_refused_when_it_is_built() {
     assert_eq!(kind, ErrorKind::Config);
     assert!(message.contains("`age`"), "{message}");
 
-    let custom = persons(&model()).0.with_retry_policy(Policy::chat(1)).with_max_attempts(2);
+    let custom = persons(&model()).0.with_policy(Arc::new(Policy::chat(1))).with_max_attempts(2);
     assert_eq!(refused(custom).0, ErrorKind::Config);
+    let ready = persons(&model()).0.with_policy(Policy::chat(1)).with_max_attempts(2);
+    assert!(ready.build().is_ok());
+
+    let of_another_type = Contract::new(
+        Arc::new(Inline::new("age", json!({"type": "integer"}))),
+        formwork_schema::compile(&json!({"type": "integer"})).unwrap(),
+    );
+    let check = |_: &String| Ok(());
+    for (contract, found) in
+        [(of_another_type.clone(), "without a type"), (of_another_type.with_type::<u8>(), "of `u8`")]
+    {
+        let error = contract.with_typed_check("$".parse().unwrap(), "even", check).check_paths().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.message().ends_with(&format!("the contract is {found}")), "{error}");
+    }
 }
 
 #[tokio::test]
@@ -89,7 +104,7 @@ async fn settings_reach_the_call() {
     assert!(calls.iter().all(|call| call.sampling.temperature == Some(0.3)));
     assert_eq!(calls[0].max_tokens, Some(99));
 
-    let builder = persons(&model).0.with_retry_policy(Policy::chat(3));
+    let builder = persons(&model).0.with_policy(Arc::new(Policy::chat(3)));
     assert_eq!(builder.build().unwrap().extract(TEXT).await.unwrap_err().attempts().len(), 4);
 }
 
@@ -120,7 +135,7 @@ fn a_rule_or_check_that_can_never_run_is_refused_with_the_nearest_path() {
     let builder = || persons(&model()).0;
     for builder in [
         builder().with_rule(quoted()),
-        builder().with_rule(quoted()).soft(),
+        builder().with_soft_rule(quoted()),
         builder().with_rules([Rule::Quoted { target: "$.name".parse().unwrap() }, most()]),
         builder().with_check(Reads),
         builder().check("$.nmae", "short", |_| Ok(())),

@@ -47,8 +47,7 @@ async fn checks_of_every_kind_are_heard() {
         .0
         .with_max_attempts(1)
         .with_data(json!({"most": 30}))
-        .with_rule(Rule::Quoted { target: "$.name".parse().unwrap() })
-        .soft()
+        .with_soft_rule(Rule::Quoted { target: "$.name".parse().unwrap() })
         .check("$.age", "even", |person| if person.age % 2 == 1 { Ok(()) } else { Err("odd".into()) })
         .with_check(|value: &Value, cx: &Context<'_>, out: &mut Report| {
             assert_eq!(cx.source, TEXT);
@@ -71,7 +70,7 @@ async fn checks_of_every_kind_are_heard() {
 #[tokio::test]
 async fn a_soft_check_is_a_warning() {
     let model = Arc::new(Scripted::new([MARIA]));
-    let builder = persons(&model).0.check("$.age", "young", |_| Err("under 30".into())).soft();
+    let builder = persons(&model).0.soft_check("$.age", "young", |_| Err("under 30".into()));
     let outcome = builder.build().unwrap().extract(TEXT).await.unwrap();
     assert_eq!(outcome.warnings.iter().map(|warning| &*warning.rule).collect::<Vec<_>>(), ["young"]);
 }

@@ -99,7 +99,7 @@ async fn snapshots_are_in_the_original_schema_s_form() {
         fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
             let lift = vec![LiftOp { at: String::new(), lift: Lift::DropNull(vec!["nick".to_owned()]) }];
             let schema = Some(request.schema.clone());
-            Ok(Lowered { schema, enforcement: Enforcement::Schema, lift, ..Lowered::default() })
+            Ok(Lowered::new(Enforcement::Schema, schema).with_lift(lift))
         }
     }
     let model = Arc::new(Scripted::new([Reply::pieces([r#"{"nick": null, "#, r#""name": "Bo"}"#])]));

@@ -43,7 +43,7 @@ impl Lower for AsIs {
 
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
         let (schema, enforcement) = (Some(request.schema.clone()), Enforcement::Schema);
-        Ok(Lowered { schema, enforcement, ..Lowered::default() })
+        Ok(Lowered::new(enforcement, schema))
     }
 }
 

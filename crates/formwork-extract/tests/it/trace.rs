@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::*;
 
 fn used(text: &str, tokens: u64) -> Reply {
-    let usage = Usage { input_tokens: 2 * tokens, output_tokens: tokens, ..Usage::default() };
+    let usage = Usage::new(2 * tokens, tokens);
     Reply::completion(Completion::new(text).with_usage(usage))
 }
 

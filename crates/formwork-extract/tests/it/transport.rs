@@ -126,7 +126,7 @@ fn what_stands_before_a_runaway_is_the_answer_where_it_is_whole() {
 async fn reasoning_that_runs_away_is_stopped_too() {
     let reasoning = " Maria Maria".repeat(200);
     let model =
-        Arc::new(Scripted::new([Reply::completion(Completion { reasoning, ..Completion::new(MARIA) })]));
+        Arc::new(Scripted::new([Reply::completion(Completion::new(MARIA).with_reasoning(reasoning))]));
     let builder = persons(&model).0.with_max_attempts(1);
     let error = builder.build().unwrap().extract(TEXT).await.unwrap_err();
     assert_eq!(classes(error.attempts()), ["stopped"]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use formwork_core::{
-    Call, Capabilities, Completion, Delta, Fault, FaultKind, Finish, Message, Provider, Sampling, Time, Usage,
+    Call, Capabilities, Completion, Delta, Fault, FaultKind, Finish, Lowered, Message, Provider, Time, Usage,
 };
 use formwork_http::HttpTransport;
 use formwork_testkit::server::{Reply, Server};
@@ -60,16 +60,7 @@ impl Messages for Lines {
 
 /// A call with one message.
 pub(crate) fn call(deadline: Option<Time>) -> Call {
-    Call {
-        messages: vec![Message::user("hello")],
-        schema_name: String::new(),
-        lowered: Arc::default(),
-        rules: Vec::new(),
-        sampling: Sampling::default(),
-        max_tokens: None,
-        deadline,
-        tools: Vec::new(),
-    }
+    Call::new(vec![Message::user("hello")], Lowered::default()).with_deadline(deadline)
 }
 
 pub(crate) fn server(replies: impl IntoIterator<Item = Reply>) -> Server {

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use formwork_core::{
-    Answer, Call, Capabilities, Delta, Enforcement, Fault, FaultKind, Finish, Lowered, Message, Provider,
-    Sampling, Usage,
+    Answer, Call, Capabilities, Delta, Fault, FaultKind, Finish, Lowered, Message, Provider, Sampling, Usage,
 };
 use futures_util::stream;
 use tokio::time::sleep;
@@ -55,7 +54,7 @@ impl Provider for Slow {
         }
         let end = Delta::End {
             finish: Finish::Stop,
-            usage: Usage { input_tokens: 5, output_tokens: 3, ..Usage::default() },
+            usage: Usage::new(5, 3),
             closed_at: None,
             restrained: false,
             model: Some("slow-1".to_owned()),
@@ -79,14 +78,7 @@ impl Provider for Slow {
 }
 
 pub(crate) fn call() -> Call {
-    Call {
-        messages: vec![Message::user("secret text")],
-        schema_name: "answer".to_owned(),
-        lowered: Arc::new(Lowered { enforcement: Enforcement::None, ..Lowered::default() }),
-        rules: Vec::new(),
-        sampling: Sampling { temperature: Some(0.3), ..Sampling::default() },
-        max_tokens: Some(64),
-        deadline: None,
-        tools: Vec::new(),
-    }
+    Call::new(vec![Message::user("secret text")], Lowered::default())
+        .with_sampling(Sampling::default().with_temperature(0.3))
+        .with_max_tokens(64)
 }

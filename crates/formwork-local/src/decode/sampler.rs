@@ -144,8 +144,8 @@ mod tests {
     use super::*;
 
     fn sampler(temperature: f64, top_p: f64, seed: u64) -> Sampler {
-        Sampler::new(&Sampling { temperature: Some(temperature), top_p: Some(top_p), seed: Some(seed) })
-            .unwrap()
+        let sampling = Sampling::default().with_temperature(temperature).with_top_p(top_p).with_seed(seed);
+        Sampler::new(&sampling).unwrap()
     }
 
     fn logits() -> impl Strategy<Value = Vec<f32>> {
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn settings_out_of_range_are_refused() {
         for (temperature, top_p) in [(-1.0, 1.0), (f64::NAN, 1.0), (1.0, 0.0), (1.0, 1.5), (1.0, f64::NAN)] {
-            let sampling = Sampling { temperature: Some(temperature), top_p: Some(top_p), seed: None };
+            let sampling = Sampling::default().with_temperature(temperature).with_top_p(top_p);
             assert!(Sampler::new(&sampling).is_err());
         }
     }

@@ -1,7 +1,5 @@
 //! Calls and what is asked of answers.
 
-use std::sync::Arc;
-
 use formwork_core::{
     Call, Completion, Context, Enforcement, Fault, Lowered, Message, Provider, Report, Sampling,
     Validator as _,
@@ -14,21 +12,12 @@ use crate::tiny::Tiny;
 /// A call that asks for a document of a schema.
 pub(crate) fn call(schema: Option<Value>, text: &str) -> Call {
     let enforcement = if schema.is_some() { Enforcement::Schema } else { Enforcement::None };
-    Call {
-        messages: vec![Message::user(text)],
-        schema_name: "document".to_owned(),
-        lowered: Arc::new(Lowered { schema, enforcement, ..Lowered::default() }),
-        rules: Vec::new(),
-        sampling: Sampling::default(),
-        max_tokens: None,
-        deadline: None,
-        tools: Vec::new(),
-    }
+    Call::new(vec![Message::user(text)], Lowered::new(enforcement, schema)).with_schema_name("document")
 }
 
 /// With a temperature of 1, a seed and a bound on tokens.
 pub(crate) fn drawn(mut call: Call, seed: u64, max_tokens: u32) -> Call {
-    call.sampling = Sampling { temperature: Some(1.0), top_p: None, seed: Some(seed) };
+    call.sampling = Sampling::default().with_temperature(1.0).with_seed(seed);
     call.max_tokens = Some(max_tokens);
     call
 }

@@ -95,7 +95,8 @@ async fn a_deadline_while_it_answers_closes_the_answer() {
 async fn what_a_user_writes_never_becomes_a_control_token() {
     let local = open();
     let tokens = async |messages: Vec<Message>| {
-        let request = Call { messages, ..drawn(call(Some(json!({"type": "null"})), ""), 1, 10) };
+        let mut request = drawn(call(Some(json!({"type": "null"})), ""), 1, 10);
+        request.messages = messages;
         answer(&local, &request).await.unwrap().usage.input_tokens
     };
     let plain = tokens(vec![Message::user("Hello")]).await;

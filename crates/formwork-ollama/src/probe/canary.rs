@@ -1,7 +1,5 @@
 //! A call whose answer shows whether it was constrained: no model says this by itself.
 
-use std::sync::Arc;
-
 use formwork_core::{Call, Delta, Enforcement, Fault, FaultKind, Lowered, Message, Sampling, Usage};
 use formwork_wire::{Deltas, Transport, Wire, quoted};
 use serde_json::json;
@@ -55,21 +53,11 @@ fn call(enforcement: Enforcement, tokens: u32) -> Call {
         "required": ["fw"],
         "additionalProperties": false,
     });
-    let lowered = Lowered {
-        schema: (enforcement == Enforcement::Schema).then_some(schema),
-        enforcement,
-        ..Lowered::default()
-    };
-    Call {
-        messages: vec![Message::user("Say hello.")],
-        schema_name: "canary".to_owned(),
-        lowered: Arc::new(lowered),
-        rules: Vec::new(),
-        sampling: Sampling { temperature: Some(0.0), ..Sampling::default() },
-        max_tokens: Some(tokens),
-        deadline: None,
-        tools: Vec::new(),
-    }
+    let lowered = Lowered::new(enforcement, (enforcement == Enforcement::Schema).then_some(schema));
+    Call::new(vec![Message::user("Say hello.")], lowered)
+        .with_schema_name("canary")
+        .with_sampling(Sampling::default().with_temperature(0.0))
+        .with_max_tokens(tokens)
 }
 
 /// The text of the answer.

@@ -53,6 +53,7 @@ pub(crate) fn encode(wire: &Ollama, call: &Call) -> Result<Request<Bytes>, Fault
         Enforcement::JsonObject => Some(&json),
         Enforcement::Schema => Some(schema(call)?),
         Enforcement::Tool => return Err(unsupported("Ollama does not hold a model to a tool's arguments")),
+        _ => return Err(unsupported("Ollama does not know this way to enforce a schema")),
     };
     let options = options(wire, call);
     match wire.api {

@@ -18,7 +18,7 @@ const CHAT: &str = concat!(
 );
 
 fn deltas() -> Vec<Delta> {
-    let usage = Usage { input_tokens: 31, output_tokens: 12, ..Usage::default() };
+    let usage = Usage::new(31, 12);
     vec![
         Delta::Reasoning("hm, Łódź".into()),
         Delta::Text("{\"city\": \"Łó".into()),
@@ -87,7 +87,7 @@ async fn generate_says_it_in_other_words() {
     let wire = Ollama::new("m").with_generate();
     let completion = answered(wire, &enforcing(Enforcement::None), ok(lines)).await.unwrap();
     assert_eq!((completion.text.as_str(), completion.reasoning.as_str()), ("{}", "hm"));
-    assert_eq!(completion.usage, Usage { input_tokens: 9, output_tokens: 2, ..Usage::default() });
+    assert_eq!(completion.usage, Usage::new(9, 2));
 }
 
 #[tokio::test]
@@ -127,36 +127,24 @@ async fn counts_that_are_left_out_are_estimated() {
     let last = json!({"message": {"content": "12345678"}, "done": true, "done_reason": "stop", "eval_count": "many"});
     let completion =
         answered(Ollama::new("m"), &enforcing(Enforcement::None), ok(last.to_string())).await.unwrap();
-    assert_eq!(
-        completion.usage,
-        Usage { input_tokens: 1, output_tokens: 2, estimated: true, ..Usage::default() }
-    );
+    assert_eq!(completion.usage, Usage::new(1, 2).with_estimated(true));
     // One of two is enough to be used.
     let last = json!({"message": {"content": "12345678"}, "done": true, "prompt_eval_count": 40});
     let completion =
         answered(Ollama::new("m"), &enforcing(Enforcement::None), ok(last.to_string())).await.unwrap();
-    assert_eq!(
-        completion.usage,
-        Usage { input_tokens: 40, output_tokens: 2, estimated: true, ..Usage::default() }
-    );
+    assert_eq!(completion.usage, Usage::new(40, 2).with_estimated(true));
 }
 
 #[tokio::test]
 async fn thoughts_that_ollama_does_not_count_are_estimated() {
     let last = json!({"message": {"content": "{}", "thinking": "12345678"}, "done": true, "prompt_eval_count": 40, "eval_count": 2});
     let completion = answered(Ollama::new("m"), &with_schema(person()), ok(last.to_string())).await.unwrap();
-    let expected = Usage {
-        input_tokens: 40,
-        output_tokens: 4,
-        reasoning_tokens: 2,
-        estimated: true,
-        ..Usage::default()
-    };
+    let expected = Usage::new(40, 4).with_reasoning(2).with_estimated(true);
     assert_eq!(completion.usage, expected);
     // Without a format there is one run, which is counted.
     let completion =
         answered(Ollama::new("m"), &enforcing(Enforcement::None), ok(last.to_string())).await.unwrap();
-    assert_eq!(completion.usage, Usage { input_tokens: 40, output_tokens: 2, ..Usage::default() });
+    assert_eq!(completion.usage, Usage::new(40, 2));
 }
 
 #[tokio::test]

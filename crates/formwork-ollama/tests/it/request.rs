@@ -55,7 +55,7 @@ fn the_sampling_is_in_the_options_and_goes_before_the_configurations() {
     let wire = Ollama::new("m").with_options(extra.as_object().unwrap().clone());
     let mut call = enforcing(Enforcement::None);
     assert_eq!(body(&wire, &call)["options"]["temperature"], 1.0);
-    call.sampling = Sampling { temperature: Some(0.3), top_p: Some(0.9), seed: Some(7) };
+    call.sampling = Sampling::default().with_temperature(0.3).with_top_p(0.9).with_seed(7);
     call.max_tokens = Some(400);
     let expected = json!({"top_k": 20, "temperature": 0.3, "stop": ["\n\n"], "top_p": 0.9, "seed": 7,
         "num_predict": 400, "num_ctx": 4096});

@@ -4,9 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use formwork_core::{
-    Answer, Call, Completion, Delta, Enforcement, Fault, Lowered, Message, Provider, Sampling, Time,
-};
+use formwork_core::{Answer, Call, Completion, Delta, Enforcement, Fault, Lowered, Message, Provider, Time};
 use formwork_ollama::Ollama;
 use formwork_wire::http::response::Parts;
 use formwork_wire::http::{Request, Response};
@@ -15,27 +13,18 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
 pub(crate) fn call(messages: Vec<Message>, lowered: Lowered) -> Call {
-    Call {
-        messages,
-        schema_name: "person".into(),
-        lowered: Arc::new(lowered),
-        rules: Vec::new(),
-        sampling: Sampling::default(),
-        max_tokens: None,
-        deadline: None,
-        tools: Vec::new(),
-    }
+    Call::new(messages, lowered).with_schema_name("person")
 }
 
 /// A call that enforces this schema.
 pub(crate) fn with_schema(schema: Value) -> Call {
-    let lowered = Lowered { schema: Some(schema), enforcement: Enforcement::Schema, ..Lowered::default() };
+    let lowered = Lowered::new(Enforcement::Schema, schema);
     call(vec![Message::user("Maria, 34, moved to Lisbon.")], lowered)
 }
 
 /// A call for JSON, or for anything.
 pub(crate) fn enforcing(enforcement: Enforcement) -> Call {
-    call(vec![Message::user("hi")], Lowered { enforcement, ..Lowered::default() })
+    call(vec![Message::user("hi")], Lowered::new(enforcement, None))
 }
 
 /// A schema whose members are in no alphabetical order.

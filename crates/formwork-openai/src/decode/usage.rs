@@ -25,11 +25,6 @@ fn usage_of(counts: &Counts) -> Option<Usage> {
     if counts.total.0 == Some(input_tokens.saturating_add(with_reasoning)) {
         output_tokens = with_reasoning;
     }
-    Some(Usage {
-        input_tokens,
-        output_tokens,
-        cached_tokens: counts.prompt_details.cached.0.or(counts.cache_hit.0).unwrap_or_default(),
-        reasoning_tokens,
-        estimated: false,
-    })
+    let cached_tokens = counts.prompt_details.cached.0.or(counts.cache_hit.0).unwrap_or_default();
+    Some(Usage::new(input_tokens, output_tokens).with_cached(cached_tokens).with_reasoning(reasoning_tokens))
 }

@@ -72,6 +72,7 @@ pub(super) fn format<'a>(wire: &OpenAi, call: &'a Call, name: &'a str) -> Result
             format.tool_choice = Some(ChatCompletionToolChoiceOption::Function(choice));
             format.parallel_tool_calls = Some(false);
         }
+        _ => return Err(bad_request("this way to enforce a schema is not known")),
     }
     let tools = call.tools.iter();
     format.tools.extend(tools.map(|one| tool(&one.name, &one.description, &one.parameters, None)));

@@ -61,7 +61,7 @@ fn nothing_is_enforced_unless_asked() {
 #[test]
 fn an_enforcement_without_a_schema_is_an_error() {
     let mut call = call(Enforcement::Schema);
-    let lowered = Lowered { enforcement: Enforcement::Schema, ..Lowered::default() };
+    let lowered = Lowered::new(Enforcement::Schema, None);
     call.lowered = Arc::new(lowered);
     assert_eq!(OpenAi::new("m").encode(&call).unwrap_err().kind, FaultKind::BadRequest);
 }
@@ -89,7 +89,7 @@ fn sampling_is_sent_as_promised_and_asked() {
     let names = ["temperature", "top_p", "seed"];
     let all = OpenAi::new("gpt-4.1");
     names.iter().for_each(|name| assert_eq!(sent(&all, &call).get(name), None));
-    call.sampling = Sampling { temperature: Some(0.3), top_p: Some(0.9), seed: Some(u64::MAX) };
+    call.sampling = Sampling::default().with_temperature(0.3).with_top_p(0.9).with_seed(u64::MAX);
     let body = String::from_utf8(all.encode(&call).unwrap().body().to_vec()).unwrap();
     // No digits of a narrower type, and a seed that fits into the signed number that it is read as.
     assert!(body.contains(r#""temperature":0.3,"top_p":0.9,"seed":9223372036854775807"#), "{body}");
@@ -230,7 +230,7 @@ fn a_chat_client_can_be_built_on_it() {
 #[expect(deprecated, reason = "the seed is")]
 fn their_types_read_what_we_meant() {
     let mut call = call(Enforcement::Tool);
-    call.sampling = Sampling { temperature: Some(0.5), top_p: None, seed: Some(7) };
+    call.sampling = Sampling::default().with_temperature(0.5).with_seed(7);
     call.max_tokens = Some(99);
     let request = OpenAi::new("gpt-4.1").encode(&call).unwrap();
     let read: CreateChatCompletionRequest = serde_json::from_slice(request.body()).unwrap();
@@ -259,7 +259,7 @@ proptest! {
         call.schema_name = name;
         call.sampling.temperature = temperature;
         let (enforcement, text) = (Enforcement::Schema, schema.to_string());
-        call.lowered = Arc::new(Lowered { schema: Some(schema), enforcement, ..Lowered::default() });
+        call.lowered = Arc::new(Lowered::new(enforcement, schema));
         let mut wire = OpenAi::new("gpt-4.1");
         if has_extra {
             wire = wire.with_extra([("x".to_owned(), json!(1))].into_iter().collect());

@@ -23,7 +23,7 @@ fn an_answer() {
     let body = document(says(r#"{"a": 1}"#), json!("stop"));
     let answer = decode(&call(Enforcement::Schema), JSON, &body).unwrap();
     assert_eq!((answer.text.as_str(), answer.finish), (r#"{"a": 1}"#, Finish::Stop));
-    assert_eq!(answer.usage, Usage { input_tokens: 31, output_tokens: 9, ..Usage::default() });
+    assert_eq!(answer.usage, Usage::new(31, 9));
     assert_eq!(answer.model.as_deref(), Some("gpt-test-2026"));
 }
 

@@ -22,7 +22,7 @@ fn an_answer() {
     ]);
     let (deltas, end) = decode_chunks(&call(Enforcement::Schema), STREAM, [body.as_bytes()]);
     end.unwrap();
-    let usage = Usage { input_tokens: 31, output_tokens: 9, ..Usage::default() };
+    let usage = Usage::new(31, 9);
     let model = Some("gpt-test-2026".to_owned());
     let expected = [
         Delta::Text("{\"a\"".to_owned()),

@@ -6,9 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use async_trait::async_trait;
-use formwork_core::{
-    Call, Completion, Delta, Enforcement, Fault, Lowered, Message, Provider, Sampling, Time,
-};
+use formwork_core::{Call, Completion, Delta, Enforcement, Fault, Lowered, Message, Provider, Time};
 use formwork_openai::OpenAi;
 use formwork_wire::http::response::Parts;
 use formwork_wire::http::{Request, Response};
@@ -27,16 +25,11 @@ pub(crate) fn schema() -> Value {
 
 pub(crate) fn call(enforcement: Enforcement) -> Call {
     let schema = matches!(enforcement, Enforcement::Schema | Enforcement::Tool).then(schema);
-    Call {
-        messages: vec![Message::system("Answer in JSON."), Message::user("Maria, 34, moved to Lisbon.")],
-        schema_name: "Person".to_owned(),
-        lowered: Arc::new(Lowered { schema, enforcement, ..Lowered::default() }),
-        rules: Vec::new(),
-        sampling: Sampling::default(),
-        max_tokens: None,
-        deadline: None,
-        tools: Vec::new(),
-    }
+    Call::new(
+        vec![Message::system("Answer in JSON."), Message::user("Maria, 34, moved to Lisbon.")],
+        Lowered::new(enforcement, schema),
+    )
+    .with_schema_name("Person")
 }
 
 /// The body of a request.
@@ -77,15 +70,7 @@ pub(crate) fn decode(call: &Call, media_type: &str, body: &str) -> Result<Comple
     let mut has_ended = false;
     for delta in deltas {
         assert!(!has_ended, "something comes after the end: {delta:?}");
-        match delta {
-            Delta::Text(text) => completion.text += &text,
-            Delta::Reasoning(text) => completion.reasoning += &text,
-            Delta::End { finish, usage, closed_at, restrained, model } => {
-                completion = Completion { finish, usage, closed_at, restrained, model, ..completion };
-                has_ended = true;
-            }
-            other => panic!("{other:?}"),
-        }
+        has_ended = completion.push(delta);
     }
     assert!(has_ended, "no end");
     Ok(completion)

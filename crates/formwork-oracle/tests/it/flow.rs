@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formwork_core::{Capabilities, Enforcement, FaultKind, Finish, Sampling, Stage, Usage, Verdict};
+use formwork_core::{Capabilities, Enforcement, FaultKind, Sampling, Stage, Usage, Verdict};
 use formwork_extract::Backend;
 use formwork_oracle::{CrossCheck, Examples, Formula, Oracle, Prompt, ScoreSource};
 use formwork_testkit::{FmtSpan, Log, Reply, Scripted};
@@ -294,12 +294,9 @@ async fn a_patch_stays_within_its_attempt_and_has_the_range() {
 
 #[tokio::test]
 async fn what_the_model_calls_itself_and_used_up_is_told() {
-    let completion = formwork_core::Completion {
-        model: Some("qwen3:8b".to_owned()),
-        usage: Usage { input_tokens: 700, output_tokens: 120, ..Usage::default() },
-        finish: Finish::Stop,
-        ..formwork_core::Completion::new(answer(610).to_string())
-    };
+    let completion = formwork_core::Completion::new(answer(610).to_string())
+        .with_usage(Usage::new(700, 120))
+        .with_model(Some("qwen3:8b".to_owned()));
     let model = model([Reply::completion(completion)]);
     let scored = scored(&model).await;
     assert_eq!((scored.model.as_str(), scored.usage.output_tokens), ("qwen3:8b", 120));

@@ -11,16 +11,10 @@ use formwork_testkit::{Reply, Scripted};
 use serde_json::json;
 
 fn call(lowered: Lowered) -> Call {
-    Call {
-        messages: vec![Message::user("Maria, 34")],
-        schema_name: "Person".to_owned(),
-        lowered: Arc::new(lowered),
-        rules: Vec::new(),
-        sampling: Sampling { temperature: Some(0.3), ..Sampling::default() },
-        max_tokens: Some(100),
-        deadline: None,
-        tools: Vec::new(),
-    }
+    Call::new(vec![Message::user("Maria, 34")], lowered)
+        .with_schema_name("Person")
+        .with_sampling(Sampling::default().with_temperature(0.3))
+        .with_max_tokens(100)
 }
 
 fn native() -> Arc<Scripted> {
@@ -50,7 +44,7 @@ async fn a_call_in_its_dialect_goes_through_as_it_is() {
     let native = native();
     let told = Prompt::new(native.clone());
     let shown = Some(Shown::JsonSchema("{}".to_owned()));
-    let call = call(Lowered { shown, ..Lowered::default() });
+    let call = call(Lowered::default().with_shown(shown));
     let answer = told.call(&call).await.unwrap().collect().await.unwrap();
     assert_eq!(answer.text, r#"{"age": 34}"#);
     assert_eq!(native.calls(), [call]);
@@ -60,12 +54,8 @@ async fn a_call_in_its_dialect_goes_through_as_it_is() {
 async fn nothing_is_enforced_if_the_prompt_tells_it_anyway() {
     let native = native();
     let told = Prompt::new(native.clone());
-    let lowered = Lowered {
-        schema: Some(json!({"type": "object"})),
-        enforcement: Enforcement::Schema,
-        shown: Some(Shown::JsonSchema("{}".to_owned())),
-        ..Lowered::default()
-    };
+    let lowered = Lowered::new(Enforcement::Schema, json!({"type": "object"}))
+        .with_shown(Some(Shown::JsonSchema("{}".to_owned())));
     told.call(&call(lowered)).await.unwrap().collect().await.unwrap();
     let sent = native.calls().remove(0);
     assert_eq!((sent.enforcement(), sent.schema()), (Enforcement::None, None));
@@ -76,7 +66,7 @@ async fn nothing_is_enforced_if_the_prompt_tells_it_anyway() {
 async fn a_schema_that_stands_nowhere_is_refused() {
     let native = native();
     let told = Prompt::new(native.clone());
-    let lowered = Lowered { schema: Some(json!({})), enforcement: Enforcement::Schema, ..Lowered::default() };
+    let lowered = Lowered::new(Enforcement::Schema, json!({}));
     let fault = told.call(&call(lowered)).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::SchemaRefused);
     assert!(fault.message.contains("`prompt`"), "{fault}");

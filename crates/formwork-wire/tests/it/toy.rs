@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use bytes::Bytes;
 use formwork_core::{
-    Call, Capabilities, Delta, Enforcement, Fault, FaultKind, Finish, Lowered, Message, Sampling, Time, Usage,
+    Call, Capabilities, Delta, Enforcement, Fault, FaultKind, Finish, Lowered, Message, Time, Usage,
 };
 use formwork_wire::http::response::Parts;
 use formwork_wire::http::{Request, Response};
@@ -111,14 +111,5 @@ impl Transport for Line {
 
 pub(crate) fn call(text: &str, schema: Option<Value>) -> Call {
     let enforcement = if schema.is_some() { Enforcement::Schema } else { Enforcement::None };
-    Call {
-        messages: vec![Message::user(text)],
-        schema_name: "answer".to_owned(),
-        lowered: std::sync::Arc::new(Lowered { schema, enforcement, ..Lowered::default() }),
-        rules: Vec::new(),
-        sampling: Sampling::default(),
-        max_tokens: None,
-        deadline: None,
-        tools: Vec::new(),
-    }
+    Call::new(vec![Message::user(text)], Lowered::new(enforcement, schema))
 }

@@ -40,7 +40,7 @@ fn document(bytes: &[u8]) -> Result<Completion, Fault> {
     let body = read(bytes)?;
     let (finish, usage) = end(&body).ok_or_else(|| bad(bytes))?;
     let text = body.reply.ok_or_else(|| bad(bytes))?;
-    Ok(Completion { model: body.engine, ..Completion::new(text).with_finish(finish).with_usage(usage) })
+    Ok(Completion::new(text).with_finish(finish).with_usage(usage).with_model(body.engine))
 }
 
 struct Lines;
@@ -80,10 +80,8 @@ fn end(body: &Body) -> Option<(Finish, Usage)> {
         _ => Finish::Stop,
     };
     let usage = match &body.tokens {
-        Some(Tokens { read, written }) => {
-            Usage { input_tokens: *read, output_tokens: *written, ..Usage::default() }
-        }
-        None => Usage { estimated: true, ..Usage::default() },
+        Some(Tokens { read, written }) => Usage::new(*read, *written),
+        None => Usage::default().with_estimated(true),
     };
     Some((finish, usage))
 }

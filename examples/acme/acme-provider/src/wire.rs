@@ -60,7 +60,7 @@ impl Wire for Acme {
             match call.enforcement() {
                 Enforcement::Schema => Some(json!({"schema": call.schema()})),
                 Enforcement::JsonObject => Some(json!("any object")),
-                Enforcement::Tool | Enforcement::None => None,
+                _ => None,
             },
         );
         set("heat", call.sampling.temperature.map(|heat| json!(heat)));

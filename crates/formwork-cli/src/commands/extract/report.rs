@@ -93,8 +93,8 @@ fn report(failure: &Failure) {
 
 fn asked(ask: &Ask) -> String {
     match ask {
-        Ask::Whole => "the whole document".to_owned(),
         Ask::Patch(paths) => paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        _ => "the whole document".to_owned(),
     }
 }
 
