@@ -6,6 +6,8 @@ mod documents;
 mod files;
 mod imports;
 mod layers;
+mod locks;
+mod sample;
 mod sentences;
 
 use std::fs;
@@ -17,10 +19,26 @@ pub(crate) struct Args {
     /// Print how many crates each crate pulls in by default
     #[arg(long)]
     trees: bool,
+    /// Print this many public items with their documentation, drawn by a seed, and check nothing
+    #[arg(long, num_args = 2, value_names = ["N", "SEED"])]
+    sample: Option<Vec<u64>>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let root = workspace::root();
+    let tracked =
+        workspace::stdout(std::process::Command::new("git").args(["ls-files", "-z"]).current_dir(&root))?;
+    // A file that is deleted and still tracked is gone with the next commit.
+    let files =
+        tracked.split_terminator('\0').filter_map(|name| Some((name, fs::read(root.join(name)).ok()?)));
+    if let Some([count, seed]) = args.sample.as_deref() {
+        let texts = files.filter_map(|(name, bytes)| Some((name, String::from_utf8(bytes).ok()?)));
+        let items = texts.flat_map(|(name, text)| sample::items(name, &text)).collect();
+        for item in sample::draw(items, usize::try_from(*count).unwrap_or(usize::MAX), *seed) {
+            println!("{item}");
+        }
+        return Ok(());
+    }
     let mut crates = crates::from_metadata(&workspace::metadata()?)?;
     for member in &mut crates {
         member.by_default = workspace::tree(&member.name)?.into_iter().collect();
@@ -40,15 +58,14 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         let examples = member.examples.iter().filter_map(|path| fs::read_to_string(path).ok());
         problems.extend(documents::examples(&member.name, &examples.collect::<Vec<_>>()));
     }
-    let tracked =
-        workspace::stdout(std::process::Command::new("git").args(["ls-files", "-z"]).current_dir(&root))?;
-    for name in tracked.split_terminator('\0') {
-        // A file that is deleted and still tracked is gone with the next commit.
-        let Ok(bytes) = fs::read(root.join(name)) else { continue };
+    for (name, bytes) in files {
         problems.extend(files::check(name, &bytes));
         if let (true, Ok(text)) = (name.ends_with(".rs"), std::str::from_utf8(&bytes)) {
             problems.extend(attributes::check(name, text));
             problems.extend(sentences::check(name, text));
+        }
+        if let (true, Ok(text)) = (name.ends_with("/Cargo.lock"), std::str::from_utf8(&bytes)) {
+            problems.extend(locks::check(name, text, &crates));
         }
     }
     match problems.len() {
