@@ -6,13 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use formwork_core::normalise_with_origins;
+use formwork_core::{escape, normalise_with_origins};
 use serde_json::Value;
 
 use crate::compile::SchemaError;
 use crate::guard::guarded;
 use crate::measure::{Measure, Reach};
-use crate::words::escaped;
 
 /// Values inside of each other in a schema: what the readers of JSON bear.
 const MAX_DEPTH: usize = 127;
@@ -158,5 +157,5 @@ fn too_deep(schema: &Value) -> Option<String> {
     }
     let mut path = Vec::new();
     steps(schema, MAX_DEPTH, &mut path)
-        .then(|| path.iter().map(|step| format!("/{}", escaped(step))).collect())
+        .then(|| path.iter().map(|step| format!("/{}", escape(step))).collect())
 }

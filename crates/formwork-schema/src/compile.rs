@@ -1,11 +1,11 @@
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use formwork_core::keywords::find;
 use formwork_core::{
     Context, Contract, JsonPath, PathPattern, Report, Schema, Stage, Structure, Typed, Validator, Violation,
-    is_old_draft,
+    is_old_draft, nearest,
 };
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{Draft, PatternOptions, ValidationError};
@@ -15,12 +15,10 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::bounds::{Deepest, bounded, is_deeper, shallow};
-use crate::nearest;
 use crate::places::missing;
 use crate::shape::shape;
 use crate::stepwise::{stepwise, vague};
 use crate::subschema::subschema;
-use crate::words::escaped;
 use crate::work::{MAX_ASKED, MAX_REPORTED, is_more_work};
 
 /// Whether `format` rejects values. JSON Schema leaves it open; a contract that names a format means it.
@@ -132,7 +130,7 @@ pub(crate) fn build(schema: &Value, formats: Formats) -> Result<jsonschema::Vali
 fn unusable(schema: &Value, error: &ValidationError<'_>) -> SchemaError {
     let pointer = error.instance_path().to_string();
     let message = match error.kind() {
-        Kind::Referencing(reason) => match remote_reference(schema, &mut Vec::new()) {
+        Kind::Referencing(reason) => match remote_reference(schema) {
             Some((pointer, uri)) => {
                 let message = format!(
                     "`$ref` to another document ({uri}): nothing is fetched, copy its schema into `$defs`"
@@ -179,27 +177,13 @@ fn mistake(pointer: &str, kind: &Kind, value: &Value) -> Option<String> {
 }
 
 /// The first `$ref` that leads out of the document.
-fn remote_reference<'n>(node: &'n Value, path: &mut Vec<Cow<'n, str>>) -> Option<(String, String)> {
-    let mut inside = |step: Cow<'n, str>, inner: &'n Value| {
-        path.push(step);
-        let found = remote_reference(inner, path);
-        path.pop();
-        found
-    };
-    match node {
-        Value::Object(members) => {
-            let uri = members.get("$ref").and_then(Value::as_str).filter(|uri| !uri.starts_with('#'));
-            let Some(uri) = uri else {
-                return members.iter().find_map(|(name, member)| inside(name.as_str().into(), member));
-            };
-            let steps = path.iter().map(AsRef::as_ref).chain(["$ref"]);
-            Some((steps.map(|step| format!("/{}", escaped(step))).collect(), crate::words::capped(uri)))
-        }
-        Value::Array(items) => {
-            items.iter().enumerate().find_map(|(index, item)| inside(index.to_string().into(), item))
-        }
-        _ => None,
-    }
+fn remote_reference(schema: &Value) -> Option<(String, String)> {
+    let mut uri = None;
+    let pointer = find(schema, |part| {
+        uri = part.get("$ref").and_then(Value::as_str).filter(|uri| !uri.starts_with('#'));
+        uri.is_some()
+    })?;
+    Some((format!("{pointer}/$ref"), crate::words::capped(uri?)))
 }
 
 impl Compiled {

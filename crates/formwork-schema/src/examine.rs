@@ -7,11 +7,12 @@
 //! about others.
 
 use formwork_core::Severity;
+use formwork_core::keywords::At;
 use jsonschema::canonical::{self, CanonicalSchema, CanonicalView, UnsatisfiableReason};
 use serde_json::Value;
 
 use crate::bounds::bounded;
-use crate::graph::{Graph, Place, groups, parts};
+use crate::graph::{Graph, groups, parts};
 use crate::lint::Finding;
 use crate::measure::nesting;
 
@@ -139,18 +140,17 @@ impl<'g> Cost<'g> {
         let mut all = Vec::new();
         all.extend(self.graph.target(schema).map(|unit| self.alternatives[unit]));
         let (mut any, mut one, mut not, mut cases, mut inside) = (0u64, 0u64, 0u64, Vec::new(), 1);
-        for (place, keyword, part) in parts(schema) {
-            let found = self.of(part);
-            match (place, keyword) {
-                (Place::Inside, "contains") => all.push(found.saturating_add(1)),
-                (Place::Inside, _) => inside = inside.max(found),
-                (_, "anyOf") => any = any.saturating_add(found),
-                (_, "oneOf") => one = one.saturating_add(found),
+        for part in parts(schema) {
+            let found = self.of(part.schema);
+            match part.keyword.name {
+                "anyOf" => any = any.saturating_add(found),
+                "oneOf" => one = one.saturating_add(found),
                 // What is not both this and that is not this, or not that.
-                (_, "not") => not = found.saturating_mul(size(part)),
-                (_, "if" | "then" | "else") => cases.push(found),
-                (_, "dependentSchemas" | "dependencies") => all.push(found.saturating_add(1)),
-                _ => all.push(found),
+                "not" => not = found.saturating_mul(size(part.schema)),
+                "if" | "then" | "else" => cases.push(found),
+                "contains" | "dependentSchemas" | "dependencies" => all.push(found.saturating_add(1)),
+                _ if part.keyword.at == At::Here => all.push(found),
+                _ => inside = inside.max(found),
             }
         }
         self.pairs = self.pairs.saturating_add(one.saturating_mul(one)).saturating_add(patterns(schema));
@@ -172,7 +172,7 @@ impl<'g> Cost<'g> {
 /// How many parts a schema is written with, its own keywords among them.
 fn size(schema: &Value) -> u64 {
     let own = schema.as_object().map_or(1, serde_json::Map::len) as u64;
-    parts(schema).map(|(_, _, part)| size(part)).fold(own, u64::saturating_add).max(1)
+    parts(schema).map(|part| size(part.schema)).fold(own, u64::saturating_add).max(1)
 }
 
 /// The names and patterns that patterns are compared with.

@@ -39,7 +39,6 @@ mod graph;
 mod guard;
 mod lint;
 mod measure;
-mod nearest;
 mod places;
 mod shape;
 mod stepwise;
@@ -50,5 +49,5 @@ mod work;
 
 pub use compare::{Change, ChangeKind, Comparison, Verdict, compare};
 pub use compile::{Compiled, Formats, SchemaError, compile, compile_with, contract, contract_for};
+pub use formwork_core::nearest;
 pub use lint::{Finding, lint};
-pub use nearest::nearest;

@@ -1,13 +1,14 @@
 //! From the validator's errors to violations: flat, in words, one root cause for each place.
 
-use formwork_core::{JsonPath, Report, Segment, Stage, Violation};
+use formwork_core::keywords::type_name;
+use formwork_core::{JsonPath, Report, Segment, Stage, Violation, unescape};
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::paths::LocationSegment;
 use serde_json::Value;
 
 use crate::variant::{expected_variants, meant_variant};
-use crate::words::{bound, count, either, shown, type_name};
+use crate::words::{bound, count, either, shown};
 
 /// Reports every error about `document`.
 pub(crate) fn shape<'e>(
@@ -193,7 +194,7 @@ pub(crate) fn path(error: &ValidationError<'_>, document: &Value) -> JsonPath {
         // Most steps are names, and need no look at the document.
         let index = if step.bytes().all(|byte| byte.is_ascii_digit()) { step.parse().ok() } else { None };
         let index = index.filter(|_| at(document, &path).is_some_and(Value::is_array));
-        path.push(index.map_or_else(|| Segment::Key(unescape(step)), Segment::Index));
+        path.push(index.map_or_else(|| Segment::Key(unescape(step).into_owned()), Segment::Index));
         rest = after;
     }
     path.into_iter().collect()
@@ -205,9 +206,4 @@ fn at<'v>(document: &'v Value, steps: &[Segment]) -> Option<&'v Value> {
         Segment::Key(name) => value.get(name),
         Segment::Index(index) => value.get(index),
     })
-}
-
-/// A step of a JSON Pointer as the name that it stands for.
-fn unescape(step: &str) -> String {
-    if step.contains('~') { step.replace("~1", "/").replace("~0", "~") } else { step.to_owned() }
 }

@@ -3,19 +3,8 @@
 use std::borrow::Borrow;
 use std::fmt::{Display, Write as _};
 
+use formwork_core::keywords::type_name;
 use serde_json::Value;
-
-/// The type of a value as JSON Schema calls it; whole numbers are numbers like others.
-pub(crate) const fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
 
 /// A value for a message: scalars as JSON, containers by their type.
 pub(crate) fn shown(value: &Value) -> String {
@@ -63,11 +52,6 @@ pub(crate) fn count(before: &str, number: impl Into<u64>, unit: &str) -> String 
 
 /// Room for a number and its unit.
 const SPACE: usize = 32;
-
-/// A name as a step of a JSON Pointer.
-pub(crate) fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}
 
 /// The first part of a long text.
 pub(crate) fn capped(text: &str) -> String {

@@ -4,10 +4,10 @@
 
 use std::cmp::Ordering;
 
+use formwork_core::keywords::type_name;
 use serde_json::{Map, Number, Value};
 
 use crate::graph::target;
-use crate::words::type_name;
 
 /// Pairs of schemas that are compared before the attempt is given up: milliseconds, in dev builds as well.
 const MAX_PAIRS: u32 = 20_000;
