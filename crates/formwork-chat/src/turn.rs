@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use formwork_core::keywords::parts_mut;
 use formwork_core::{
     Context, JsonPath, Report, Schema as _, Stage, Typed, Validator, Violation, normalise, spaced,
 };
@@ -119,21 +120,11 @@ fn hoisted(document: &Value, prefix: &str, definitions: &mut Map<String, Value>)
     schema
 }
 
-fn rename(node: &mut Value, prefix: &str) {
-    match node {
-        Value::Object(members) => {
-            for (name, member) in members {
-                match member {
-                    Value::String(reference) if name == "$ref" => {
-                        *reference = reference.replacen("#/$defs/", &format!("#/$defs/{prefix}_"), 1);
-                    }
-                    other => rename(other, prefix),
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| rename(item, prefix)),
-        _ => {}
+fn rename(schema: &mut Value, prefix: &str) {
+    if let Some(Value::String(reference)) = schema.get_mut("$ref") {
+        *reference = reference.replacen("#/$defs/", &format!("#/$defs/{prefix}_"), 1);
     }
+    parts_mut(schema).for_each(|part| rename(part, prefix));
 }
 
 /// Returns the model's instructions about its tools, below the contract.

@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
+use formwork_core::keywords::type_name;
 use formwork_core::{Context, JsonPath, Report, Stage, Structure, Validator, Violation};
 use formwork_schema::Compiled;
 use serde_json::{Map, Value};
 
+use crate::Example;
 use crate::TaskKind;
-use crate::contract::Example;
 
 /// Judges the contract's envelope.
 pub(crate) struct Envelope {
@@ -201,17 +202,6 @@ fn string(value: &Value, at: &JsonPath, out: &mut Report) {
 
 fn mismatch(value: &Value, at: &JsonPath, expected: &str) -> Violation {
     wrong(at, "type").with_expected(expected).with_found(type_name(value))
-}
-
-const fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// A value for a message: scalars as JSON, containers by their type.

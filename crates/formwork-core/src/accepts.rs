@@ -3,6 +3,8 @@ use std::collections::HashMap;
 use formwork_json::is_same;
 use serde_json::Value;
 
+use crate::keywords::{fits_type, target};
+
 /// Whether values satisfy parts of a lowered schema, as far as structure, listed values and plain bounds tell.
 ///
 /// Formats are not looked at, and patterns only where somebody can read them: variants that differ in nothing else are
@@ -56,17 +58,12 @@ impl<'s> Accepts<'s> {
             return *known;
         }
         let fits = keywords.iter().all(|(keyword, expected)| match (keyword.as_str(), expected) {
-            ("$ref", Value::String(target)) => {
-                let schema = self.schema;
-                let target = target.strip_prefix('#').and_then(|target| schema.pointer(target));
-                target.is_some_and(|target| self.node(value, target, jumps + 1))
+            ("$ref", Value::String(_)) => {
+                target(self.schema, part).is_some_and(|target| self.node(value, target, jumps + 1))
             }
             ("const", constant) => is_same(constant, value),
             ("enum", Value::Array(values)) => values.iter().any(|one| is_same(one, value)),
-            ("type", Value::String(name)) => is_type(value, name) == Some(true),
-            ("type", Value::Array(names)) => {
-                names.iter().filter_map(Value::as_str).any(|name| is_type(value, name) == Some(true))
-            }
+            ("type", Value::String(_) | Value::Array(_)) => fits_type(part, value) == Some(true),
             ("anyOf" | "oneOf", Value::Array(variants)) => {
                 variants.iter().any(|variant| self.node(value, variant, jumps + 1))
             }
@@ -161,20 +158,4 @@ fn lengths(size: u64, keyword: &str, expected: &Value, of: &str) -> bool {
         (Some("max"), Some(max)) => size <= max,
         _ => true,
     }
-}
-
-/// Whether a value has the type of this name; `None` if there is no such type.
-pub(crate) fn is_type(value: &Value, name: &str) -> Option<bool> {
-    Some(match name {
-        "null" => value.is_null(),
-        "boolean" => value.is_boolean(),
-        "string" => value.is_string(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        "number" => value.is_number(),
-        "integer" => {
-            value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
-        }
-        _ => return None,
-    })
 }

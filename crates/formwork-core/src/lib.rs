@@ -6,6 +6,7 @@
 //! - A [`Provider`] answers a [`Call`]; a [`Fault`] is a call that brought no answer.
 //! - A [`Violation`] is one thing that is wrong with an answer: data, never an `Err`.
 //! - A [`RetryPolicy`] says what is asked next; [`Policy`] is the ready one.
+//! - [`keywords`] is JSON Schema's keywords as data, and the walk over a schema.
 //! - A [`Plan`] holds all that does not change, a [`Run`] is the machine that a driver steps through.
 //! - An [`Outcome`] is an accepted value with its history, an [`Error`] the history without one.
 //!
@@ -20,12 +21,14 @@ mod error;
 mod fault;
 mod feedback;
 mod fit;
+pub mod keywords;
 mod ledger;
 mod lesson;
 mod lift;
 mod lower;
 mod lower_value;
 mod message;
+mod nearest;
 mod normalise;
 mod plan;
 mod policy;
@@ -49,7 +52,7 @@ pub use fault::{Fault, FaultKind};
 pub use feedback::{Feedback, MAX_BYTES, MAX_LINES, MAX_PREVIOUS, Template};
 pub use fit::Fit;
 pub use formwork_json::{
-    Edit, EditKind, JsonPath, Level, PathError, PathPattern, PatternStep, Segment, Span,
+    Edit, EditKind, JsonPath, Level, PathError, PathPattern, PatternStep, Segment, Span, escape, unescape,
 };
 pub use ledger::{Attempt, Cost, Failure, Origin, Outcome, Price, Provenance, Source, Verdict, is_answered};
 pub use lesson::{Lesson, LessonKind};
@@ -59,6 +62,7 @@ pub use lower::{
 };
 pub use lower_value::lower_value;
 pub use message::{Message, Part, Role, Tool};
+pub use nearest::{advised, misspelled, nearest};
 pub use normalise::{is_old_draft, normalise, normalise_with_origins};
 pub use plan::{Instruction, Plan, PlanBuilder, Target};
 pub use policy::{Ask, Backoff, Decision, Patching, Policy, Reask, RetryPolicy, Seen, Temperature};

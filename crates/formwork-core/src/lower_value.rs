@@ -1,7 +1,8 @@
 use formwork_json::is_same;
 use serde_json::{Map, Value, json};
 
-use crate::accepts::{Accepts, is_type};
+use crate::accepts::Accepts;
+use crate::keywords::{fits_type, item, target};
 use crate::lift::Lifter;
 use crate::{Lift, Lowered};
 
@@ -69,8 +70,8 @@ impl<'a> Writer<'a> {
             Value::Object(_) if jumps <= MAX_JUMPS => {}
             _ => return None,
         }
-        if let Some(target) = node["$ref"].as_str() {
-            return self.node(self.schema.pointer(target.strip_prefix('#')?)?, value, jumps + 1);
+        if node["$ref"].is_string() {
+            return self.node(target(self.schema, node)?, value, jumps + 1);
         }
         if let Some(variants) = node["anyOf"].as_array() {
             let mut written = variants.iter().filter_map(|variant| self.checked(variant, value));
@@ -95,23 +96,18 @@ impl<'a> Writer<'a> {
             sent = json!(whole as i64);
         }
         // Nothing inside can make up for a wrong type.
-        let is_typed = match &node["type"] {
-            Value::String(name) => is_type(&sent, name) != Some(false),
-            _ => true,
-        };
-        if !is_typed || node.get("const").is_some() || node["enum"].is_array() {
+        if fits_type(node, &sent) == Some(false) || node.get("const").is_some() || node["enum"].is_array() {
             return None;
         }
         let mut has_pruned = false;
         match &mut sent {
             Value::Object(members) => has_pruned = self.members(node, members)?,
             Value::Array(items) => {
-                let prefix = node["prefixItems"].as_array().map(Vec::as_slice).unwrap_or_default();
-                for (index, item) in items.iter_mut().enumerate() {
-                    let Some(part) = prefix.get(index).or_else(|| node.get("items")) else { continue };
-                    let written = self.node(part, item, 0)?;
-                    has_pruned |= !is_same(&written.meant, item);
-                    *item = written.sent;
+                for (index, value) in items.iter_mut().enumerate() {
+                    let Some(part) = item(node, index) else { continue };
+                    let written = self.node(part, value, 0)?;
+                    has_pruned |= !is_same(&written.meant, value);
+                    *value = written.sent;
                 }
             }
             _ => {}

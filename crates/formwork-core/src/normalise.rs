@@ -1,6 +1,9 @@
 use std::collections::{BTreeMap, HashMap};
 
+use formwork_json::unescape;
 use serde_json::{Map, Value, json};
+
+use crate::keywords::{Keyword, Role, find, keyword as known, map_parts, percent_decoded};
 
 /// Rewrites a JSON Schema so that it is easy to walk: draft 2020-12, every local reference as `#/$defs/name`, only
 /// definitions that are used, no `$schema`, `$id` and anchors.
@@ -75,7 +78,7 @@ pub fn is_old_draft(document: &Value) -> bool {
                     || node.get("additionalItems").is_some()
                     || node["dependencies"].is_object()
             };
-            find(document, &old, String::new()).is_some()
+            find(document, old).is_some()
         }
     }
 }
@@ -114,11 +117,6 @@ impl Normaliser<'_> {
     ) {
         let mut put = |keyword: &str, value: Value| out.insert(keyword.to_owned(), value);
         match (keyword, value) {
-            (
-                "$schema" | "$id" | "$anchor" | "$dynamicAnchor" | "$recursiveAnchor" | "$comment"
-                | "definitions" | "$defs",
-                _,
-            ) => {}
             ("id", Value::String(_)) if self.old => {}
             ("$ref" | "$dynamicRef", Value::String(reference)) => {
                 let reference = self.reference(reference);
@@ -158,32 +156,16 @@ impl Normaliser<'_> {
                     put("dependentSchemas", Value::Object(schemas));
                 }
             }
-            ("properties" | "patternProperties" | "dependentSchemas", Value::Object(schemas)) => {
-                let schemas = schemas.iter().map(|(name, schema)| (name.clone(), self.rewrite(schema)));
-                put(keyword, Value::Object(schemas.collect()));
-            }
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(schemas)) => {
-                put(keyword, self.all(schemas));
-            }
-            (
-                "items"
-                | "contains"
-                | "additionalProperties"
-                | "propertyNames"
-                | "not"
-                | "if"
-                | "then"
-                | "else"
-                | "unevaluatedItems"
-                | "unevaluatedProperties"
-                | "contentSchema",
-                schema,
-            ) => {
-                put(keyword, self.rewrite(schema));
-            }
-            _ => {
-                put(keyword, value.clone());
-            }
+            _ => match known(keyword) {
+                Some(Keyword { role: Role::Definitions, .. })
+                | Some(Keyword { role: Role::Identity, is_old: false, .. }) => {}
+                Some(known) if !known.is_old => {
+                    put(keyword, map_parts(known, value, |schema| self.rewrite(schema)));
+                }
+                _ => {
+                    put(keyword, value.clone());
+                }
+            },
         }
     }
 
@@ -220,23 +202,20 @@ impl Normaliser<'_> {
     /// The JSON Pointer that a reference means, if that is in this document.
     fn locate(&self, reference: &str) -> Option<String> {
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let base = if base.is_empty() {
-            String::new()
-        } else {
-            find(self.document, &|node| is_id(node, base), String::new())?
-        };
+        let base =
+            if base.is_empty() { String::new() } else { find(self.document, |node| is_id(node, base))? };
         let fragment = percent_decoded(fragment);
         if fragment.is_empty() || fragment.starts_with('/') {
             let pointer = format!("{base}{fragment}");
             return self.document.pointer(&pointer).map(|_| pointer);
         }
         let is_anchor = |node: &Value| {
-            ["$anchor", "$dynamicAnchor"].iter().any(|keyword| node[*keyword] == fragment.as_str())
+            ["$anchor", "$dynamicAnchor"].iter().any(|keyword| node[*keyword] == *fragment)
                 || ["$id", "id"].iter().any(|keyword| {
-                    node[*keyword].as_str().and_then(|id| id.strip_prefix('#')) == Some(&fragment)
+                    node[*keyword].as_str().and_then(|id| id.strip_prefix('#')) == Some(&*fragment)
                 })
         };
-        find(self.document.pointer(&base)?, &is_anchor, base.clone())
+        find(self.document.pointer(&base)?, is_anchor).map(|below| format!("{base}{below}"))
     }
 }
 
@@ -251,47 +230,12 @@ fn is_id(node: &Value, uri: &str) -> bool {
     ["$id", "id"].iter().any(|keyword| node[*keyword].as_str().is_some_and(matches))
 }
 
-/// The pointer of the first schema, outermost first, that `wanted` accepts.
-fn find(node: &Value, wanted: &impl Fn(&Value) -> bool, at: String) -> Option<String> {
-    if node.is_object() && wanted(node) {
-        return Some(at);
-    }
-    match node {
-        Value::Object(members) => members
-            .iter()
-            .filter(|(name, _)| {
-                !matches!(name.as_str(), "const" | "enum" | "default" | "examples" | "example")
-            })
-            .find_map(|(name, member)| {
-                find(member, wanted, format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")))
-            }),
-        Value::Array(items) => {
-            items.iter().enumerate().find_map(|(index, item)| find(item, wanted, format!("{at}/{index}")))
-        }
-        _ => None,
-    }
-}
-
 /// `[A-Za-z0-9_]`, which every dialect takes in the name of a definition.
 fn safe_name(pointer_step: &str) -> String {
-    let name = pointer_step.replace("~1", "_").replace("~0", "_");
-    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect()
-}
-
-fn percent_decoded(fragment: &str) -> String {
-    let mut bytes = Vec::with_capacity(fragment.len());
-    let mut rest = fragment.bytes();
-    while let Some(byte) = rest.next() {
-        let hex = || fragment.get(fragment.len() - rest.len()..fragment.len() - rest.len() + 2);
-        match hex().filter(|_| byte == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(decoded) => {
-                bytes.push(decoded);
-                rest.nth(1);
-            }
-            None => bytes.push(byte),
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| fragment.to_owned())
+    unescape(pointer_step)
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' })
+        .collect()
 }
 
 #[cfg(test)]
@@ -363,6 +307,20 @@ mod tests {
                 "dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"required": ["d"]}},
             })
         );
+    }
+
+    #[test]
+    fn a_property_with_the_name_of_a_keyword_is_no_keyword() {
+        let named = |name: &str| json!({"properties": {name: {"$ref": "#/$defs/x", "title": "Kept"}}});
+        for name in ["additionalItems", "dependencies", "const", "default", "examples", "$id"] {
+            let mut schema = named(name);
+            schema["$defs"] = json!({"x": {"$ref": "#leaf"}, "y": {"$anchor": "leaf"}});
+            assert!(!is_old_draft(&schema), "{name}");
+            assert_eq!(normalise(&schema)["properties"], named(name)["properties"]);
+            assert_eq!(normalise(&schema)["$defs"]["x"], json!({"$ref": "#/$defs/y"}));
+        }
+        let inside = json!({"properties": {"default": {"$anchor": "here"}, "a": {"$ref": "#here"}}});
+        assert_eq!(normalise(&inside)["properties"]["a"], json!({"$ref": "#/$defs/default"}));
     }
 
     #[test]

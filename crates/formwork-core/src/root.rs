@@ -2,34 +2,10 @@
 
 use serde_json::Value;
 
-use crate::accepts::is_type;
+use crate::keywords::{fits_type, keyword, target};
 
 /// How many references are followed: a schema may refer to itself.
 const MAX_JUMPS: usize = 32;
-
-/// Keywords that say something of objects alone.
-const OF_OBJECTS: [&str; 8] = [
-    "properties",
-    "required",
-    "additionalProperties",
-    "patternProperties",
-    "propertyNames",
-    "minProperties",
-    "maxProperties",
-    "unevaluatedProperties",
-];
-
-/// Keywords that say something of arrays alone.
-const OF_ARRAYS: [&str; 8] = [
-    "items",
-    "prefixItems",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "contains",
-    "additionalItems",
-    "unevaluatedItems",
-];
 
 /// Whether a schema is meant for values of this type, whatever the value holds.
 ///
@@ -44,9 +20,7 @@ fn allows(root: &Value, node: &Value, value: &Value, jumps: usize) -> bool {
     let inner = |node: &Value| jumps >= MAX_JUMPS || allows(root, node, value, jumps + 1);
     let lists =
         |keyword: &str| keywords.get(keyword).and_then(Value::as_array).filter(|list| !list.is_empty());
-    if let Some(target) = node["$ref"].as_str().and_then(|target| root.pointer(target.strip_prefix('#')?))
-        && !inner(target)
-    {
+    if target(root, node).is_some_and(|target| !inner(target)) {
         return false;
     }
     let all_of = lists("allOf").is_none_or(|parts| parts.iter().all(inner));
@@ -60,18 +34,15 @@ fn allows(root: &Value, node: &Value, value: &Value, jumps: usize) -> bool {
     {
         return false;
     }
-    let is_of = |name: &Value| name.as_str().is_none_or(|name| is_type(value, name) != Some(false));
-    match keywords.get("type") {
-        Some(Value::Array(names)) => names.iter().any(is_of),
-        Some(name) => is_of(name),
-        None => {
-            let says = |of: &[&str]| of.iter().any(|keyword| keywords.contains_key(*keyword));
-            match (says(&OF_OBJECTS), says(&OF_ARRAYS)) {
-                (true, false) => value.is_object(),
-                (false, true) => value.is_array(),
-                _ => true,
-            }
-        }
+    if keywords.contains_key("type") {
+        return fits_type(node, value) != Some(false);
+    }
+    let about =
+        |kind: &str| keywords.keys().any(|name| keyword(name).is_some_and(|known| known.about == Some(kind)));
+    match (about("object"), about("array")) {
+        (true, false) => value.is_object(),
+        (false, true) => value.is_array(),
+        _ => true,
     }
 }
 

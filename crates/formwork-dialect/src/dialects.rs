@@ -1,9 +1,8 @@
 use std::sync::{Arc, LazyLock};
 
-use formwork_core::{Capabilities, Lower};
+use formwork_core::{Capabilities, Lower, advised};
 use serde_json::Value;
 
-use crate::registry::nearest::none_of;
 use crate::{Finding, JsonObject, Native, Prompt};
 
 /// A dialect of JSON Schema: how schemas are written for a kind of server, and what the server makes of others.
@@ -96,7 +95,7 @@ impl Dialects {
     pub fn get(&self, name: &str) -> Result<Arc<dyn Dialect>, String> {
         self.iter().find(|dialect| dialect.name() == name).cloned().ok_or_else(|| {
             let names: Vec<&str> = self.iter().map(|dialect| dialect.name()).collect();
-            none_of(&format!("there is no dialect `{name}`"), name, &names)
+            advised(&format!("there is no dialect `{name}`"), name, &names)
         })
     }
 

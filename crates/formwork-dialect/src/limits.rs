@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use formwork_core::keywords::{At, parts, target};
 use serde_json::Value;
 
 use crate::profile::Limits;
@@ -37,7 +38,6 @@ impl Size {
                         self.properties += named.len();
                     }
                     self.characters += named.keys().map(|name| name.chars().count()).sum::<usize>();
-                    named.values().for_each(|schema| self.count(schema));
                 }
                 ("enum", Value::Array(values)) => {
                     let characters: usize = values.iter().map(length).sum();
@@ -48,15 +48,10 @@ impl Size {
                     }
                 }
                 ("const", value) => self.characters += length(value),
-                ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
-                    schemas.iter().for_each(|schema| self.count(schema));
-                }
-                ("items" | "additionalProperties" | "not" | "if" | "then" | "else", schema) => {
-                    self.count(schema)
-                }
                 _ => {}
             }
         }
+        parts(schema).for_each(|part| self.count(part.schema));
     }
 
     /// The first limit that is broken: what there is too much of, how much there is, and how much may be.
@@ -95,31 +90,14 @@ impl<'s> Depth<'s> {
         if !self.open.insert(at) {
             return 0;
         }
-        let mut beside = 0;
-        let mut inside = None;
-        for (keyword, value) in keywords {
-            match (keyword.as_str(), value) {
-                ("$ref", Value::String(reference)) => {
-                    let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
-                    beside = target.map_or(0, |target| self.of(target)).max(beside);
-                }
-                ("anyOf" | "oneOf" | "allOf", Value::Array(schemas)) => {
-                    beside = schemas.iter().map(|schema| self.of(schema)).fold(beside, usize::max);
-                }
-                ("properties", Value::Object(named)) => {
-                    inside = named
-                        .values()
-                        .map(|schema| Some(self.of(schema)))
-                        .fold(inside.or(Some(0)), Option::max);
-                }
-                ("prefixItems", Value::Array(schemas)) => {
-                    inside = schemas
-                        .iter()
-                        .map(|schema| Some(self.of(schema)))
-                        .fold(inside.or(Some(0)), Option::max);
-                }
-                ("items" | "additionalProperties", schema) => inside = inside.max(Some(self.of(schema))),
-                _ => {}
+        let mut beside = target(self.root, schema).map_or(0, |target| self.of(target));
+        // An object that may have no members is a level all the same.
+        let mut inside = keywords.get("properties").map(|_| 0);
+        for part in parts(schema) {
+            match part.keyword.at {
+                At::Here => beside = beside.max(self.of(part.schema)),
+                At::Inside => inside = inside.max(Some(self.of(part.schema))),
+                At::Names | At::Content | At::Elsewhere => {}
             }
         }
         let depth = beside.max(inside.map_or(0, |inside| inside + 1));

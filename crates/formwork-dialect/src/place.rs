@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use formwork_core::escape;
+
 /// The index of a place; the default is the root.
 ///
 /// All places are equal: two forms that differ only in where they come from are the same form.
@@ -113,9 +115,4 @@ impl Places {
         }
         out
     }
-}
-
-/// A name as a step of a JSON Pointer (RFC 6901).
-pub(crate) fn escape(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }

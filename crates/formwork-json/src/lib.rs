@@ -35,7 +35,7 @@ pub use edit::{Edit, EditKind, Level};
 pub use equal::{compare, is_same};
 pub use incremental::{Closed, Incremental, Progress};
 pub use locate::{locate, locate_all, locate_key, values_from};
-pub use path::{JsonPath, PathError, Segment};
+pub use path::{JsonPath, PathError, Segment, escape, unescape};
 pub use pattern::{PathPattern, PatternStep};
 pub use read::{Candidate, ReadError, Reading, read, read_bytes};
 pub use span::{Span, line_column};

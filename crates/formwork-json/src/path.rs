@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -109,7 +110,7 @@ impl JsonPath {
         for segment in &self.0 {
             out.push('/');
             match segment {
-                Segment::Key(name) => out.push_str(&name.replace('~', "~0").replace('/', "~1")),
+                Segment::Key(name) => out.push_str(&escape(name)),
                 Segment::Index(index) => out.push_str(&index.to_string()),
             }
         }
@@ -246,6 +247,16 @@ impl schemars::JsonSchema for JsonPath {
     }
 }
 
+/// Returns a name as a step of a JSON Pointer (RFC 6901): `a~1b` for `a/b`.
+pub fn escape(name: &str) -> Cow<'_, str> {
+    if name.contains(['~', '/']) { name.replace('~', "~0").replace('/', "~1").into() } else { name.into() }
+}
+
+/// Returns the name that a step of a JSON Pointer stands for; the opposite of [`escape`].
+pub fn unescape(step: &str) -> Cow<'_, str> {
+    if step.contains('~') { step.replace("~1", "/").replace("~0", "~").into() } else { step.into() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -261,6 +272,9 @@ mod tests {
     #[test]
     fn pointer_escapes_tilde_and_slash() {
         assert_eq!(JsonPath::root().key("a/b").key("m~n").pointer(), "/a~1b/m~0n");
+        for name in ["", "a/b", "~1", "~/~01", "plain"] {
+            assert_eq!(unescape(&escape(name)), name);
+        }
     }
 
     #[test]

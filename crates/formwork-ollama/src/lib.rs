@@ -42,6 +42,8 @@
 
 mod admin;
 mod answer;
+mod asked;
+mod capabilities;
 mod config;
 mod fault;
 mod ollama;

@@ -1,41 +1,28 @@
 //! The patterns of a schema, which are what Ollama dies of.
 
+use formwork_core::keywords::find;
 use serde_json::Value;
 
 /// Whether a schema has a `pattern`, anywhere but in values.
 pub(crate) fn has_pattern(schema: &Value) -> bool {
-    any(schema, &mut |_| true)
+    first(schema, |_| true).is_some()
 }
 
 /// The first `pattern` with a look-around or another group that Ollama's grammars do not know. Such a one has killed
 /// the whole server (0.17.4: `^(?=a)a$`, SIGSEGV).
 pub(crate) fn deadly(schema: &Value) -> Option<&str> {
+    first(schema, has_special_group)
+}
+
+fn first(schema: &Value, is_it: impl Fn(&str) -> bool) -> Option<&str> {
     let mut found = None;
-    any(schema, &mut |pattern| {
-        if has_special_group(pattern) {
-            found = Some(pattern);
-        }
+    find(schema, |part| {
+        let names =
+            part["patternProperties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+        found = part["pattern"].as_str().into_iter().chain(names).find(|pattern| is_it(pattern));
         found.is_some()
     });
     found
-}
-
-fn any<'s>(schema: &'s Value, is_it: &mut impl FnMut(&'s str) -> bool) -> bool {
-    match schema {
-        Value::Object(members) => members.iter().any(|(key, value)| match (key.as_str(), value) {
-            // What a document may hold, not a schema.
-            ("const" | "enum" | "default" | "examples", Value::Array(_) | Value::String(_)) => false,
-            ("const" | "default", _) => false,
-            // A property that is called `pattern` is an object.
-            ("pattern", Value::String(pattern)) => is_it(pattern),
-            ("patternProperties", Value::Object(schemas)) => {
-                schemas.iter().any(|(pattern, schema)| is_it(pattern) || any(schema, is_it))
-            }
-            _ => any(value, is_it),
-        }),
-        Value::Array(items) => items.iter().any(|item| any(item, is_it)),
-        _ => false,
-    }
 }
 
 /// Whether a pattern (ECMA-262) has a group that begins with `(?`, other than the plain `(?:`.
@@ -95,5 +82,7 @@ mod tests {
             "examples": [{"pattern": "(?=a)"}],
         });
         assert!(!has_pattern(&schema));
+        let named = json!({"properties": {"default": {"pattern": "(?=a)"}, "examples": {"pattern": "b"}}});
+        assert_eq!(deadly(&named), Some("(?=a)"));
     }
 }

@@ -1,33 +1,13 @@
 use std::borrow::Cow;
-use std::fmt;
 
-use formwork_core::Severity;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use formwork_core::keywords::{self, Holds, keyword};
+use formwork_core::{Severity, escape, misspelled};
 use serde_json::{Map, Value};
 
 use crate::bounds::shallow;
 use crate::compile::compile;
 use crate::examine::unsatisfiable;
-use crate::words::escaped;
-
-/// Something about a schema that its author will not have meant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Finding {
-    /// RFC 6901 JSON Pointer into the schema.
-    pub pointer: String,
-    /// An error makes the schema useless, a warning is most likely a mistake.
-    pub severity: Severity,
-    /// The reason, and what to write instead.
-    pub message: String,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let severity = if self.severity == Severity::Error { "error" } else { "warning" };
-        write!(f, "{severity}: #{}: {}", self.pointer, self.message)
-    }
-}
+use crate::finding::Finding;
 
 /// Finds what is wrong with a schema: that it cannot be compiled, refers to other documents, is satisfied by nothing,
 /// or has keywords and required names that look misspelled.
@@ -73,81 +53,8 @@ const MAX_FINDINGS: usize = 200;
 /// Words that are compared with what may be meant: with a thousand names, each of the one is not held against all others.
 const MAX_COMPARED: usize = 200_000;
 
-/// Letters of a word that may be misspelled: comparing takes time with their square.
-const MAX_LETTERS: usize = 64;
-
-/// Every keyword of the drafts in use, and the ones of OpenAPI that schemas often carry.
-const KEYWORDS: &[&str] = &[
-    "$anchor",
-    "$comment",
-    "$defs",
-    "$dynamicAnchor",
-    "$dynamicRef",
-    "$id",
-    "$recursiveAnchor",
-    "$recursiveRef",
-    "$ref",
-    "$schema",
-    "$vocabulary",
-    "additionalItems",
-    "additionalProperties",
-    "allOf",
-    "anyOf",
-    "const",
-    "contains",
-    "contentEncoding",
-    "contentMediaType",
-    "contentSchema",
-    "default",
-    "definitions",
-    "dependencies",
-    "dependentRequired",
-    "dependentSchemas",
-    "deprecated",
-    "description",
-    "discriminator",
-    "else",
-    "enum",
-    "example",
-    "examples",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "externalDocs",
-    "format",
-    "id",
-    "if",
-    "items",
-    "maxContains",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minContains",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "not",
-    "nullable",
-    "oneOf",
-    "pattern",
-    "patternProperties",
-    "prefixItems",
-    "properties",
-    "propertyNames",
-    "propertyOrdering",
-    "readOnly",
-    "required",
-    "then",
-    "title",
-    "type",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "uniqueItems",
-    "writeOnly",
-    "xml",
-];
+/// Letters of a misspelled word that may be wrong.
+const MAX_WRONG: usize = 2;
 
 /// Looks for misspelled words in a schema.
 struct Spelling<'s> {
@@ -168,7 +75,7 @@ impl<'s> Spelling<'s> {
     }
 
     fn warn(&mut self, message: String) {
-        let pointer = self.path.iter().map(|step| format!("/{}", escaped(step))).collect();
+        let pointer = self.path.iter().map(|step| format!("/{}", escape(step))).collect();
         self.findings.push(Finding { pointer, severity: Severity::Warning, message });
     }
 
@@ -179,42 +86,26 @@ impl<'s> Spelling<'s> {
         }
     }
 
-    fn keyword(&mut self, keyword: &'s str, value: &'s Value, members: &'s Map<String, Value>) {
-        match (keyword, value) {
-            (
-                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
-                Value::Object(schemas),
-            ) => {
+    fn keyword(&mut self, name: &'s str, value: &'s Value, members: &'s Map<String, Value>) {
+        match (keyword(name).map(|known| known.holds), value) {
+            (Some(Holds::Map), Value::Object(schemas)) => {
                 for (name, schema) in schemas {
                     self.inside(name, |here| here.schema(schema));
                 }
             }
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(schemas)) => {
+            (Some(Holds::Schema | Holds::List), Value::Array(schemas)) => {
                 for (index, schema) in schemas.iter().enumerate() {
                     self.inside(index.to_string(), |here| here.schema(schema));
                 }
             }
-            (
-                "items"
-                | "contains"
-                | "additionalProperties"
-                | "additionalItems"
-                | "propertyNames"
-                | "not"
-                | "if"
-                | "then"
-                | "else"
-                | "unevaluatedItems"
-                | "unevaluatedProperties",
-                schema,
-            ) => self.schema(schema),
-            ("required", Value::Array(names)) => self.required(names, members.get("properties")),
-            (keyword, _) if KEYWORDS.contains(&keyword) || keyword.starts_with("x-") => {}
-            (keyword, _) => {
-                if let Some(meant) = self.nearest(keyword, KEYWORDS.iter().copied()) {
+            (Some(Holds::Schema), schema) => self.schema(schema),
+            (_, Value::Array(names)) if name == "required" => self.required(names, members.get("properties")),
+            (None, _) if !name.starts_with("x-") => {
+                if let Some(meant) = self.misspelled(name, keywords::ALL.iter().map(|known| known.name)) {
                     self.warn(format!("unknown keyword: did you mean `{meant}`?"));
                 }
             }
+            _ => {}
         }
     }
 
@@ -224,7 +115,7 @@ impl<'s> Spelling<'s> {
         for (index, name) in names.iter().enumerate() {
             let Some(name) = name.as_str().filter(|name| !properties.contains_key(*name)) else { continue };
             self.inside(index.to_string(), |here| {
-                if let Some(meant) = here.nearest(name, properties.keys().map(String::as_str)) {
+                if let Some(meant) = here.misspelled(name, properties.keys().map(String::as_str)) {
                     here.warn(format!(
                         "`{name}` is required and no property has that name: did you mean `{meant}`?"
                     ));
@@ -233,23 +124,9 @@ impl<'s> Spelling<'s> {
         }
     }
 
-    /// Returns the one of these words that is at most two letters away, a third of the word at most.
-    fn nearest<'w>(&mut self, word: &str, among: impl Iterator<Item = &'w str>) -> Option<&'w str> {
-        let letters = word.chars().take(MAX_LETTERS + 1).count();
-        let most = (letters / 3).min(2);
-        if letters > MAX_LETTERS || most == 0 {
-            return None;
-        }
-        let left = MAX_COMPARED.saturating_sub(self.compared);
-        let mut seen = 0;
-        let nearest = among
-            .take(left)
-            .inspect(|_| seen += 1)
-            .filter(|other| letters.abs_diff(other.chars().take(MAX_LETTERS + 3).count()) <= most)
-            .map(|other| (strsim::osa_distance(word, other), other))
-            .filter(|(away, _)| *away <= most)
-            .min();
-        self.compared += seen;
-        nearest.map(|(_, other)| other)
+    fn misspelled<'w>(&mut self, word: &str, among: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+        let among: Vec<_> = among.take(MAX_COMPARED.saturating_sub(self.compared)).collect();
+        self.compared += among.len();
+        misspelled(word, among, MAX_WRONG)
     }
 }

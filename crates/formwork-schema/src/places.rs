@@ -2,11 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use formwork_core::{PathPattern, PatternStep, Segment};
+use formwork_core::keywords::{self, member_names, target};
+use formwork_core::{PathPattern, PatternStep, Segment, nearest};
 use regex::Regex;
 use serde_json::Value;
-
-use crate::nearest;
 
 /// Returns why no value of the schema can have anything at `place`, with the nearest place that there is; `None` if one
 /// can, or if the schema leaves it open. `normal` is normalised.
@@ -67,9 +66,8 @@ impl<'s> Walk<'s> {
 
     fn look(&mut self, part: &'s Value, step: &PatternStep) -> Inside<'s> {
         let mut found = vec![own(part, step)];
-        if let Some(target) = part["$ref"].as_str() {
-            let target = target.strip_prefix('#').and_then(|target| self.root.pointer(target));
-            found.push(target.map_or(Inside::Open, |target| self.step(target, step)));
+        if part["$ref"].is_string() {
+            found.push(target(self.root, part).map_or(Inside::Open, |target| self.step(target, step)));
         }
         for included in part["allOf"].as_array().into_iter().flatten() {
             found.push(self.step(included, step));
@@ -211,7 +209,7 @@ fn item(schema: &Value, index: usize) -> Inside<'_> {
     if schema["maxItems"].as_u64().is_some_and(|max| max <= index as u64) {
         return Inside::Nothing;
     }
-    match schema["prefixItems"].get(index).or_else(|| schema.get("items")) {
+    match keywords::item(schema, index) {
         Some(Value::Bool(true)) | None => Inside::Open,
         Some(item) => part(item),
     }
@@ -294,10 +292,10 @@ fn places(root: &Value, parts: &[&Value], base: &PathPattern) -> Vec<PathPattern
     for _ in 0..MAX_DEPTH {
         let mut deeper = Vec::new();
         for (path, parts) in open {
-            let mut names = Vec::new();
             let mut seen = HashSet::new();
-            parts.iter().for_each(|part| named(root, part, &mut seen, &mut names));
-            let keys = names.into_iter().map(|name| PatternStep::One(Segment::Key(name.to_owned())));
+            let names =
+                parts.iter().flat_map(|part| member_names(root, part)).filter(|name| seen.insert(*name));
+            let keys = names.map(|name| PatternStep::One(Segment::Key(name.to_owned())));
             for step in keys.chain([PatternStep::Each]) {
                 let Inside::Parts(inner) = Walk::new(root).inside(&parts, &step) else { continue };
                 let place: PathPattern = path.steps().iter().cloned().chain([step.clone()]).collect();
@@ -316,22 +314,4 @@ fn places(root: &Value, parts: &[&Value], base: &PathPattern) -> Vec<PathPattern
         open = deeper;
     }
     found
-}
-
-/// The names of members in a schema and all that it includes.
-fn named<'s>(root: &'s Value, part: &'s Value, seen: &mut HashSet<*const Value>, names: &mut Vec<&'s str>) {
-    if !seen.insert(std::ptr::from_ref(part)) {
-        return;
-    }
-    for (name, _) in part["properties"].as_object().into_iter().flatten() {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    let target = part["$ref"].as_str().and_then(|target| root.pointer(target.strip_prefix('#')?));
-    let lists = ["allOf", "anyOf", "oneOf"].iter().filter_map(|keyword| part[*keyword].as_array()).flatten();
-    let conditions = ["if", "then", "else"].iter().filter_map(|keyword| part.get(*keyword));
-    for inner in target.into_iter().chain(lists).chain(conditions) {
-        named(root, inner, seen, names);
-    }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
+use formwork_core::keywords::{definition_name, find, fits_type, item, target};
 use formwork_core::{JsonPath, Segment};
 use serde_json::{Map, Value, json};
 
-use crate::compile::{Formats, build};
+use crate::build::{Formats, build};
 
 /// The schema of the value at `path`, able to stand alone: with the `$defs` that it needs. `normal` is normalised.
 pub(crate) fn subschema(normal: &Value, path: &JsonPath, document: &Value) -> Option<Value> {
@@ -69,7 +70,7 @@ fn all_parts<'s>(root: &'s Value, part: &'s Value, value: Option<&Value>, depth:
     if depth > MAX_DEPTH {
         return parts;
     }
-    if let Some(target) = part["$ref"].as_str().and_then(|target| root.pointer(target.strip_prefix('#')?)) {
+    if let Some(target) = target(root, part) {
         parts.extend(all_parts(root, target, value, depth + 1));
     }
     for included in part["allOf"].as_array().into_iter().flatten() {
@@ -91,19 +92,10 @@ const MAX_DEPTH: usize = 32;
 /// Whether a value has the type and the tags of a variant.
 fn fits(root: &Value, variant: &Value, value: Option<&Value>, depth: usize) -> bool {
     let Some(value) = value.filter(|_| depth < MAX_DEPTH) else { return true };
-    if let Some(target) = variant["$ref"].as_str().and_then(|target| root.pointer(target.strip_prefix('#')?))
-    {
+    if let Some(target) = target(root, variant) {
         return fits(root, target, Some(value), depth + 1);
     }
-    let is = |name: &str| match name {
-        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
-        name => name == crate::words::type_name(value),
-    };
-    let typed = match &variant["type"] {
-        Value::String(name) => is(name),
-        Value::Array(names) => names.iter().filter_map(Value::as_str).any(is),
-        _ => true,
-    };
+    let typed = fits_type(variant, value) != Some(false);
     let allows = |schema: &Value, value: &Value| {
         schema.get("const").is_none_or(|constant| constant == value)
             && schema["enum"].as_array().is_none_or(|listed| listed.contains(value))
@@ -126,9 +118,7 @@ fn step<'s>(schema: &'s Value, segment: &Segment) -> Vec<&'s Value> {
             }
             inner
         }
-        Segment::Index(index) => {
-            schema["prefixItems"].get(index).or_else(|| schema.get("items")).into_iter().collect()
-        }
+        Segment::Index(index) => item(schema, *index).into_iter().collect(),
     }
 }
 
@@ -152,15 +142,10 @@ fn needed_definitions(root: &Value, schema: &Value) -> Map<String, Value> {
 }
 
 fn references(schema: &Value) -> Vec<String> {
-    match schema {
-        Value::Object(members) => {
-            let own = members
-                .get("$ref")
-                .and_then(Value::as_str)
-                .and_then(|target| target.strip_prefix("#/$defs/"));
-            own.map(str::to_owned).into_iter().chain(members.values().flat_map(references)).collect()
-        }
-        Value::Array(items) => items.iter().flat_map(references).collect(),
-        _ => Vec::new(),
-    }
+    let mut found = Vec::new();
+    find(schema, |part| {
+        found.extend(definition_name(part).map(str::to_owned));
+        false
+    });
+    found
 }

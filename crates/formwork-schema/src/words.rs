@@ -3,19 +3,9 @@
 use std::borrow::Borrow;
 use std::fmt::{Display, Write as _};
 
+use formwork_core::keywords::type_name;
+use jsonschema::error::TypeKind;
 use serde_json::Value;
-
-/// The type of a value as JSON Schema calls it; whole numbers are numbers like others.
-pub(crate) const fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
 
 /// A value for a message: scalars as JSON, containers by their type.
 pub(crate) fn shown(value: &Value) -> String {
@@ -41,6 +31,13 @@ pub(crate) fn either(words: &[impl Borrow<str>]) -> String {
 
 const MAX_LISTED: usize = 12;
 
+pub(crate) fn type_names(kind: &TypeKind) -> Vec<&'static str> {
+    match kind {
+        TypeKind::Single(name) => vec![name.as_str()],
+        TypeKind::Multiple(names) => names.iter().map(|name| name.as_str()).collect(),
+    }
+}
+
 /// `at least 0.5`.
 pub(crate) fn bound(before: &str, limit: &impl Display) -> String {
     let mut words = String::with_capacity(before.len() + SPACE);
@@ -63,11 +60,6 @@ pub(crate) fn count(before: &str, number: impl Into<u64>, unit: &str) -> String 
 
 /// Room for a number and its unit.
 const SPACE: usize = 32;
-
-/// A name as a step of a JSON Pointer.
-pub(crate) fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}
 
 /// The first part of a long text.
 pub(crate) fn capped(text: &str) -> String {

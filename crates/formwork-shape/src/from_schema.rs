@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use formwork_core::normalise_with_origins;
+use formwork_core::keywords::{Role, fits_type, keyword};
+use formwork_core::{escape, normalise_with_origins};
 use formwork_schema::SchemaError;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::to_schema::MARKDOWN;
 use crate::{Field, Kind, MAX_DEPTH, Node};
@@ -36,21 +37,11 @@ const MAX_NODES: usize = 20_000;
 /// How many schemas may lead to one another before they are given up.
 const MAX_LEVEL: usize = 200;
 
-/// Keywords that say nothing about values.
-const NOTES: &[&str] = &[
-    "$schema",
-    "$id",
-    "$comment",
-    "$defs",
-    "$anchor",
-    "title",
-    "description",
-    "default",
-    "examples",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-];
+/// Whether a keyword says nothing about values.
+fn is_note(name: &str) -> bool {
+    keyword(name)
+        .is_some_and(|known| matches!(known.role, Role::Identity | Role::Definitions | Role::Annotation))
+}
 
 /// The shape that says what a schema says, as far as shapes go.
 pub(crate) fn shape(document: &Value) -> Result<(Node, Vec<Unsaid>), SchemaError> {
@@ -127,7 +118,7 @@ impl<'s> Walk<'s> {
         let node = self.kind(keywords, at, depth, &mut said);
         self.level -= 1;
         for keyword in keywords.keys() {
-            if !said.contains(&keyword.as_str()) && !NOTES.contains(&keyword.as_str()) {
+            if !said.contains(&keyword.as_str()) && !is_note(keyword) {
                 let instead = match keyword.as_str() {
                     "additionalProperties"
                     | "unevaluatedProperties"
@@ -278,8 +269,7 @@ impl<'s> Walk<'s> {
             .collect();
         let mut fields = Vec::new();
         for (name, schema) in keywords.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            let step = name.replace('~', "~0").replace('/', "~1");
-            let node = self.node(schema, &format!("{at}/properties/{step}"), depth + 1);
+            let node = self.node(schema, &format!("{at}/properties/{}", escape(name)), depth + 1);
             let field = Field::new(name, node);
             fields.push(if required.contains(&name.as_str()) { field } else { field.optional() });
         }
@@ -313,19 +303,8 @@ fn literals(keywords: &Map<String, Value>) -> Option<Option<Vec<Value>>> {
         (None, Some(Value::Array(values))) => values.clone(),
         _ => return None,
     };
-    let (names, nullable) = types(keywords);
-    let fits = |value: &Value| match value {
-        _ if !keywords.contains_key("type") => true,
-        Value::Null => nullable,
-        Value::Bool(_) => names.contains(&"boolean"),
-        Value::Number(number) => {
-            names.contains(&"number")
-                || names.contains(&"integer") && number.as_f64().is_some_and(|number| number.fract() == 0.0)
-        }
-        Value::String(_) => names.contains(&"string"),
-        Value::Array(_) => names.contains(&"array"),
-        Value::Object(_) => names.contains(&"object"),
-    };
+    let schema = keywords.get("type").map_or(Value::Null, |names| json!({"type": names}));
+    let fits = |value: &Value| fits_type(&schema, value) != Some(false);
     let mut values: Vec<Value> = Vec::new();
     for value in listed {
         if fits(&value) && !values.contains(&value) {
@@ -339,7 +318,7 @@ fn literals(keywords: &Map<String, Value>) -> Option<Option<Vec<Value>>> {
 /// The values of a schema that lists scalars and says nothing else.
 fn literals_of(schema: &Value) -> Option<Vec<Value>> {
     let keywords = schema.as_object()?;
-    let known = |keyword: &str| matches!(keyword, "const" | "enum" | "type") || NOTES.contains(&keyword);
+    let known = |keyword: &str| matches!(keyword, "const" | "enum" | "type") || is_note(keyword);
     if !keywords.keys().all(|keyword| known(keyword)) {
         return None;
     }

@@ -1,5 +1,7 @@
 //! Names of types, and the nearest right one to a wrong one.
 
+use formwork_core::{misspelled, nearest};
+
 use crate::Kind;
 
 /// Every type that has a name.
@@ -36,11 +38,7 @@ pub(crate) fn advice(word: &str) -> String {
                     `string | null`"
                 .to_owned();
         }
-        _ => match TYPES
-            .into_iter()
-            .filter(|name| is_near(&lower, name))
-            .min_by_key(|name| distance(&lower, name))
-        {
+        _ => match nearest(&lower, TYPES) {
             Some(near) => near,
             None => {
                 return format!(
@@ -54,16 +52,7 @@ pub(crate) fn advice(word: &str) -> String {
     format!("did you mean `{other}`?")
 }
 
-/// The type that a bare alternative was most likely meant to be.
+/// The type that a bare alternative was most likely meant to be: one letter is wrong.
 pub(crate) fn near_type(word: &str) -> Option<&'static str> {
-    TYPES.into_iter().find(|name| name.len() > 3 && distance(&word.to_lowercase(), name) <= 1)
-}
-
-fn is_near(word: &str, name: &str) -> bool {
-    name.len() > 3 && distance(word, name) <= 2 || word.len() > 2 && name.starts_with(word)
-}
-
-fn distance(word: &str, name: &str) -> usize {
-    // Long words are near to nothing, and would take their time.
-    if word.len() > 2 * name.len() { usize::MAX } else { strsim::damerau_levenshtein(word, name) }
+    misspelled(&word.to_lowercase(), TYPES.into_iter().filter(|name| name.len() > 3), 1)
 }

@@ -1,6 +1,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use formwork_core::keywords::{keyword, target};
 use formwork_core::normalise;
 use formwork_schema::{Compiled, compile};
 use proptest::prelude::*;
@@ -63,9 +64,7 @@ impl Generator {
         if let Some(values) = schema["enum"].as_array().filter(|values| !values.is_empty()) {
             return prop::sample::select(values.clone()).boxed();
         }
-        if let Some(target) =
-            schema["$ref"].as_str().and_then(|target| self.root.pointer(target.strip_prefix('#')?))
-        {
+        if let Some(target) = target(&self.root, schema) {
             return self.node(&merged(target, schema), depth.saturating_sub(1));
         }
         if let Some(parts) = schema["allOf"].as_array() {
@@ -108,8 +107,7 @@ impl Generator {
         let all = |schemas: &Value, levels: u32| {
             schemas.as_array().into_iter().flatten().all(|part| self.ends_within(part, levels))
         };
-        let target = schema["$ref"].as_str().and_then(|target| self.root.pointer(target.strip_prefix('#')?));
-        if let Some(target) = target {
+        if let Some(target) = target(&self.root, schema) {
             return levels > 0 && self.ends_within(target, levels - 1);
         }
         let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -130,7 +128,7 @@ impl Generator {
     }
 
     fn resolved(&self, schema: &Value) -> Value {
-        match schema["$ref"].as_str().and_then(|target| self.root.pointer(target.strip_prefix('#')?)) {
+        match target(&self.root, schema) {
             Some(target) => merged(target, &without(schema, "$ref")),
             None => schema.clone(),
         }
@@ -439,23 +437,9 @@ fn merged(a: &Value, b: &Value) -> Value {
 
 /// The type that a schema without one is about, going by its keywords.
 fn guessed_type(schema: &Value) -> &'static str {
-    let has = |keywords: &[&str]| keywords.iter().any(|keyword| schema.get(keyword).is_some());
-    if has(&[
-        "properties",
-        "required",
-        "additionalProperties",
-        "minProperties",
-        "propertyNames",
-        "patternProperties",
-    ]) {
-        "object"
-    } else if has(&["items", "prefixItems", "minItems", "maxItems", "contains", "uniqueItems"]) {
-        "array"
-    } else if has(&["pattern", "minLength", "maxLength", "format"]) {
-        "string"
-    } else if has(&["minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"]) {
-        "number"
-    } else {
-        "anything"
-    }
+    let is_about = |kind: &&str| {
+        let mut about = schema.as_object().into_iter().flatten().filter_map(|(name, _)| keyword(name)?.about);
+        about.any(|about| about == *kind)
+    };
+    ["object", "array", "string", "number"].into_iter().find(is_about).unwrap_or("anything")
 }

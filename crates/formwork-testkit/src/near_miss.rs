@@ -1,3 +1,4 @@
+use formwork_core::keywords::{self, target};
 use formwork_core::{JsonPath, normalise};
 use formwork_schema::compile;
 use serde_json::{Value, json};
@@ -53,9 +54,7 @@ impl Walk<'_> {
         if jumps > 16 {
             return;
         }
-        if let Some(target) =
-            schema["$ref"].as_str().and_then(|target| self.root.pointer(target.strip_prefix('#')?))
-        {
+        if let Some(target) = target(self.root, schema) {
             self.node(target, value, path, jumps + 1);
         }
         for part in schema["allOf"].as_array().into_iter().flatten() {
@@ -86,7 +85,7 @@ impl Walk<'_> {
             }
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    if let Some(schema) = schema["prefixItems"].get(index).or(schema.get("items")) {
+                    if let Some(schema) = keywords::item(schema, index) {
                         self.node(schema, item, &path.index(index), 0);
                     }
                 }

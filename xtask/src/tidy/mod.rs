@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: what holds the house together and the compiler does not check.
 
 mod attributes;
+mod circles;
 mod crates;
 mod documents;
 mod files;
@@ -58,16 +59,19 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         let examples = member.examples.iter().filter_map(|path| fs::read_to_string(path).ok());
         problems.extend(documents::examples(&member.name, &examples.collect::<Vec<_>>()));
     }
+    let mut sources = Vec::new();
     for (name, bytes) in files {
         problems.extend(files::check(name, &bytes));
         if let (true, Ok(text)) = (name.ends_with(".rs"), std::str::from_utf8(&bytes)) {
             problems.extend(attributes::check(name, text));
             problems.extend(sentences::check(name, text));
+            sources.push((name.to_owned(), text.to_owned()));
         }
         if let (true, Ok(text)) = (name.ends_with("/Cargo.lock"), std::str::from_utf8(&bytes)) {
             problems.extend(locks::check(name, text, &crates));
         }
     }
+    problems.extend(circles::check(&sources));
     match problems.len() {
         0 => {
             println!("tidy: {} crates, nothing to say", crates.len());

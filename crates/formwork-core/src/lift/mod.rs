@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::accepts::Accepts;
+use crate::keywords::{self, target};
 use crate::{Lowered, Stage, Violation};
 
 /// How the values that one node of the lowered schema governs are mapped back to the original schema.
@@ -172,9 +173,7 @@ impl<'a> Lifter<'a> {
             problems.push(problem.with_expected("a complete value").with_found(found));
         }
         if jumps < MAX_JUMPS {
-            if let Some(node) =
-                node["$ref"].as_str().and_then(|target| self.schema.pointer(target.strip_prefix('#')?))
-            {
+            if let Some(node) = target(self.schema, node) {
                 self.walk(value, Place { node, path: path.clone(), is_pair }, problems, jumps + 1);
             }
             for keyword in ["anyOf", "oneOf"] {
@@ -201,13 +200,12 @@ impl<'a> Lifter<'a> {
                 }
             }
             Value::Array(items) => {
-                let prefix = node["prefixItems"].as_array().map(Vec::as_slice).unwrap_or_default();
                 let are_pairs = ops.iter().any(|lift| **lift == Lift::PairsToMap);
                 for (index, item) in items.iter_mut().enumerate() {
                     let key = item["key"].as_str().filter(|_| are_pairs);
                     let inner = key.map_or_else(|| path.index(index), |key| path.key(key));
                     let is_pair = key.is_some();
-                    if let Some(node) = prefix.get(index).or_else(|| node.get("items")) {
+                    if let Some(node) = keywords::item(node, index) {
                         self.walk(item, Place { node, path: inner, is_pair }, problems, 0);
                     }
                 }

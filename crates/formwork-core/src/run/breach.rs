@@ -3,10 +3,10 @@
 //! Not a validator: of the keywords it looks only at those of structure, which every engine that decodes by a schema
 //! keeps to, and where it cannot tell it says nothing. A false alarm would take a server's best mode away.
 
-use formwork_json::{JsonPath, Segment, is_same};
+use formwork_json::{JsonPath, Segment, is_same, unescape};
 use serde_json::Value;
 
-use crate::accepts::is_type;
+use crate::keywords::{Role, fits_type, item, keyword, target};
 use crate::{Lift, LiftOp, Loss, LossKind, Lowered};
 
 /// A keyword of the sent schema, and where in the answer, as it was written, it is broken.
@@ -72,11 +72,9 @@ impl<'a> Search<'a> {
             return None;
         }
         self.steps -= 1;
-        if let Some(target) = node["$ref"].as_str().and_then(|target| target.strip_prefix('#')) {
-            let target = self.schema.pointer(target);
-            if let Some(breach) = target.and_then(|target| self.search(value, target, jumps + 1)) {
-                return Some(breach);
-            }
+        let referred = target(self.schema, node);
+        if let Some(breach) = referred.and_then(|target| self.search(value, target, jumps + 1)) {
+            return Some(breach);
         }
         for part in node["allOf"].as_array().into_iter().flatten() {
             if let Some(breach) = self.search(value, part, jumps + 1) {
@@ -101,15 +99,8 @@ impl<'a> Search<'a> {
     }
 
     fn scalar(&self, value: &Value, node: &Value) -> Option<Breach> {
-        let is_typed = match &node["type"] {
-            Value::String(name) => is_type(value, name) != Some(false),
-            Value::Array(names) => {
-                names.iter().filter_map(Value::as_str).any(|name| is_type(value, name) != Some(false))
-            }
-            _ => true,
-        };
         let broken = [
-            ("type", !is_typed),
+            ("type", fits_type(node, value) == Some(false)),
             ("const", node.get("const").is_some_and(|constant| !is_same(constant, value))),
             ("enum", node["enum"].as_array().is_some_and(|list| !list.iter().any(|one| is_same(one, value)))),
         ];
@@ -156,10 +147,9 @@ impl<'a> Search<'a> {
                 return Some(breach);
             }
         }
-        let prefix = node["prefixItems"].as_array().map(Vec::as_slice).unwrap_or_default();
-        for (index, item) in items.iter().enumerate() {
-            let Some(inner) = prefix.get(index).or(node.get("items")) else { break };
-            if let Some(breach) = self.below(At::Index(index), item, inner) {
+        for (index, value) in items.iter().enumerate() {
+            let Some(inner) = item(node, index) else { break };
+            if let Some(breach) = self.below(At::Index(index), value, inner) {
                 return Some(breach);
             }
         }
@@ -192,7 +182,7 @@ impl<'a> Search<'a> {
             // What need not fit one variant alone is still held to one of them.
             "oneOf" if loss.kind == LossKind::Loosened && keyword != "oneOf" => return false,
             own if own == keyword && !INSIDE.contains(&own) => Reach::Here,
-            known if ELSEWHERE.contains(&known) => return false,
+            other if leaves_others(other) => return false,
             _ => Reach::Below,
         };
         !self.same_places || may_govern(&loss.pointer, &self.at, reach)
@@ -202,45 +192,12 @@ impl<'a> Search<'a> {
 /// Keywords of a schema that say what is inside.
 const INSIDE: [&str; 3] = ["additionalProperties", "anyOf", "oneOf"];
 
-/// Keywords that leave every other one as it is when they are lost. What is neither here nor looked at may say anything
-/// about what is inside.
-const ELSEWHERE: [&str; 35] = [
-    "type",
-    "enum",
-    "const",
-    "required",
-    "minItems",
-    "maxItems",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "format",
-    "contentEncoding",
-    "contentMediaType",
-    "contentSchema",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "uniqueItems",
-    "contains",
-    "minContains",
-    "maxContains",
-    "minProperties",
-    "maxProperties",
-    "dependencies",
-    "dependentRequired",
-    "dependentSchemas",
-    "propertyNames",
-    "not",
-    "if",
-    "then",
-    "else",
-    "title",
-    "description",
-    "default",
-];
+/// Whether a keyword that is lost leaves every other one as it is. One that describes members, items or variants does not,
+/// nor a reference, nor one that nobody knows.
+fn leaves_others(name: &str) -> bool {
+    let unsure = [Role::Structure, Role::Reference, Role::Definitions, Role::Identity, Role::OpenApi];
+    keyword(name).is_some_and(|known| !unsure.contains(&known.role))
+}
 
 /// How far from its place a loss has an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,7 +213,7 @@ fn may_govern(pointer: &str, path: &[At<'_>], reach: Reach) -> bool {
     while let Some(word) = words.next() {
         let fits = match word {
             "properties" => {
-                let name = words.next().map(|name| name.replace("~1", "/").replace("~0", "~"));
+                let name = words.next().map(unescape);
                 matches!((path.next(), name), (Some(At::Name(at)), Some(name)) if **at == *name)
             }
             "prefixItems" => {

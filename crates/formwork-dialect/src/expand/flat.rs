@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use formwork_core::keywords::{Keyword, definition_name, keyword};
 use serde_json::{Map, Value};
 
 use crate::form::Notes;
@@ -61,49 +62,8 @@ impl<'a> At<'a> {
 }
 
 /// Whether a keyword constrains no value: an annotation, or one that nobody knows.
-pub(crate) fn is_annotation(keyword: &str) -> bool {
-    !matches!(
-        keyword,
-        "$ref"
-            | "allOf"
-            | "anyOf"
-            | "oneOf"
-            | "not"
-            | "if"
-            | "then"
-            | "else"
-            | "type"
-            | "enum"
-            | "const"
-            | "properties"
-            | "required"
-            | "additionalProperties"
-            | "patternProperties"
-            | "propertyNames"
-            | "minProperties"
-            | "maxProperties"
-            | "unevaluatedProperties"
-            | "dependentRequired"
-            | "dependentSchemas"
-            | "items"
-            | "prefixItems"
-            | "contains"
-            | "minContains"
-            | "maxContains"
-            | "minItems"
-            | "maxItems"
-            | "uniqueItems"
-            | "unevaluatedItems"
-            | "minLength"
-            | "maxLength"
-            | "pattern"
-            | "format"
-            | "minimum"
-            | "maximum"
-            | "exclusiveMinimum"
-            | "exclusiveMaximum"
-            | "multipleOf"
-    )
+pub(crate) fn is_annotation(name: &str) -> bool {
+    name != "$ref" && !keyword(name).is_some_and(Keyword::constrains)
 }
 
 /// Schemas that hold together.
@@ -142,7 +102,7 @@ impl<'a> Definitions<'a> {
 
     /// The definition that a schema refers to, by its name.
     pub(crate) fn target(&mut self, node: &'a Value, places: &mut Places) -> Option<(&'a str, At<'a>)> {
-        let name = node.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?;
+        let name = definition_name(node)?;
         let (name, node) = self.all?.get_key_value(name)?;
         let place = *self.places.entry(name.as_str()).or_insert_with(|| places.definition(name));
         Some((name.as_str(), At { node, place }))

@@ -1,5 +1,6 @@
 //! Kinds of values, and listed values.
 
+use formwork_core::keywords as table;
 use formwork_json::{compare, is_same};
 use serde_json::Value;
 
@@ -99,22 +100,12 @@ impl Kinds {
     pub(super) fn meant_by(members: &[At<'_>]) -> Self {
         let mut kinds = Self::NONE;
         for (keyword, _) in members.iter().flat_map(At::keywords) {
-            match keyword {
-                "properties"
-                | "required"
-                | "additionalProperties"
-                | "patternProperties"
-                | "minProperties"
-                | "maxProperties"
-                | "unevaluatedProperties"
-                | "propertyNames" => kinds.object = true,
-                "items" | "prefixItems" | "minItems" | "maxItems" | "contains" | "uniqueItems"
-                | "unevaluatedItems" => kinds.array = true,
-                "minLength" | "maxLength" | "pattern" | "format" => kinds.string = true,
-                "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
-                    (kinds.number, kinds.integer) = (true, true);
-                }
-                _ => {}
+            match table::keyword(keyword).and_then(|keyword| keyword.about) {
+                Some("object") => kinds.object = true,
+                Some("array") => kinds.array = true,
+                Some("string") => kinds.string = true,
+                Some(_) => (kinds.number, kinds.integer) = (true, true),
+                None => {}
             }
         }
         if kinds.is_none() { Self::ALL } else { kinds }

@@ -1,3 +1,4 @@
+use formwork_core::keywords::{At, Part, parts};
 use serde_json::{Map, Value};
 
 use crate::profile::Profile;
@@ -50,43 +51,13 @@ impl<'a> Place<'a> {
 
     /// The schemas directly inside, with the steps that lead there.
     pub(super) fn inside(&self) -> Vec<(String, Place<'a>)> {
-        let mut found = Vec::new();
+        let is_read = |part: &Part<'_>| {
+            // These are `false` in most schemas, which every dialect takes.
+            let says_rest =
+                ["additional", "unevaluated"].iter().any(|rest| part.keyword.name.starts_with(rest));
+            part.keyword.at != At::Content && !(says_rest && part.schema.is_boolean())
+        };
         let place = |schema| Place { schema, is_root: false, ..*self };
-        for (keyword, value) in self.schema.as_object().into_iter().flat_map(Map::iter) {
-            match (keyword.as_str(), value) {
-                (
-                    "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
-                    Value::Object(named),
-                ) => {
-                    for (name, schema) in named {
-                        let step = name.replace('~', "~0").replace('/', "~1");
-                        found.push((format!("/{keyword}/{step}"), place(schema)));
-                    }
-                }
-                ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Value::Array(schemas)) => {
-                    let schemas = schemas.iter().enumerate();
-                    found.extend(
-                        schemas.map(|(index, schema)| (format!("/{keyword}/{index}"), place(schema))),
-                    );
-                }
-                // These are `false` in most schemas, which every dialect takes.
-                ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems", Value::Bool(_)) => {}
-                (
-                    "items"
-                    | "additionalProperties"
-                    | "not"
-                    | "if"
-                    | "then"
-                    | "else"
-                    | "contains"
-                    | "propertyNames"
-                    | "unevaluatedProperties"
-                    | "unevaluatedItems",
-                    schema,
-                ) => found.push((format!("/{keyword}"), place(schema))),
-                _ => {}
-            }
-        }
-        found
+        parts(self.schema).filter(is_read).map(|part| (part.pointer(""), place(part.schema))).collect()
     }
 }

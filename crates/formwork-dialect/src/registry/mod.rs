@@ -18,7 +18,6 @@
 mod date;
 mod entry;
 mod error;
-pub(crate) mod nearest;
 mod parse;
 mod pattern;
 mod patterns;

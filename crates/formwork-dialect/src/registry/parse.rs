@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
+use formwork_core::advised;
 use formwork_json::line_column;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-use super::nearest::none_of;
 use super::{Entry, NativeMode, RegistryError};
 use crate::Dialects;
 
@@ -93,7 +93,7 @@ fn unknown_key(table: &DeTable<'_>, known: &[&str]) -> Option<Wrong> {
     let unknown = table.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
     let first = unknown.min_by_key(|key| key.span().start)?;
     let key = first.get_ref().as_ref();
-    Some((first.span().start, key.to_owned(), none_of("there is no such key", key, known)))
+    Some((first.span().start, key.to_owned(), advised("there is no such key", key, known)))
 }
 
 fn unknown_key_of_row(row: &Spanned<DeValue<'_>>) -> Option<Wrong> {

@@ -5,12 +5,12 @@ mod scalars;
 
 use std::collections::{HashMap, HashSet};
 
-use formwork_core::{AddedBound, LiftOp, LossKind};
+use formwork_core::{AddedBound, LiftOp, LossKind, escape};
 use serde_json::{Map, Value, json};
 
 use crate::expand::Losses;
 use crate::form::{Alternative, ArrayForm, FormId, Forms, Notes, ObjectForm, Property, Shape, Use};
-use crate::place::{PlaceId, escape};
+use crate::place::PlaceId;
 use crate::profile::{Lengths, Profile, Tuples};
 
 /// Forms that are nested deeper than this are written as definitions, so that readers with a limit on nesting take the

@@ -1,3 +1,4 @@
+use formwork_core::keywords::target;
 use formwork_core::{JsonPath, Rule, Segment};
 use formwork_json::Incremental;
 use serde_json::Value;
@@ -85,8 +86,10 @@ fn part_of<'s>(schema: &'s mut Value, path: &[Segment]) -> Option<&'s mut Value>
     let mut steps = path.iter();
     loop {
         for _ in 0..HOPS {
-            let Some(uri) = part.get("$ref").and_then(Value::as_str) else { break };
-            *part = root.pointer(uri.strip_prefix('#')?)?.clone();
+            if part.get("$ref").is_none() {
+                break;
+            }
+            *part = target(&root, part)?.clone();
         }
         if ["$ref", "anyOf", "oneOf", "allOf"].iter().any(|keyword| part.get(keyword).is_some()) {
             return None;

@@ -1,8 +1,8 @@
 //! Findings of a schema, in the words for a person who writes the file.
 
+use formwork_core::keywords::member_names;
 use formwork_core::{JsonPath, Segment, Structure as _, Violation};
 use formwork_schema::{Compiled, nearest};
-use serde_json::Value;
 
 use super::{Document, Finding};
 
@@ -30,31 +30,7 @@ pub(super) fn finding(document: &Document, schema: &Compiled, violation: &Violat
 fn known(document: &Document, schema: &Compiled, path: &JsonPath) -> Vec<String> {
     let owner = path.parent().unwrap_or_default();
     let subschema = schema.subschema(&owner, document.value()).unwrap_or_default();
-    let mut names = Vec::new();
-    gather(&subschema, &subschema, 0, &mut names);
-    names
-}
-
-/// The properties of a schema, of what it refers to, and of its variants.
-fn gather(root: &Value, schema: &Value, depth: usize, names: &mut Vec<String>) {
-    /// References and variants that stand in each other: ours are two or three deep.
-    const DEEP: usize = 8;
-
-    let members = schema["properties"].as_object().into_iter().flatten();
-    for (name, _) in members {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
-    if depth == DEEP {
-        return;
-    }
-    let target = schema["$ref"].as_str().and_then(|to| root.pointer(to.strip_prefix('#')?));
-    let variants =
-        ["anyOf", "oneOf", "allOf"].iter().filter_map(|keyword| schema[*keyword].as_array()).flatten();
-    for next in target.into_iter().chain(variants) {
-        gather(root, next, depth + 1, names);
-    }
+    member_names(&subschema, &subschema).into_iter().map(str::to_owned).collect()
 }
 
 /// serde's path as ours.

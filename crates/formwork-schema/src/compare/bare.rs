@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use formwork_core::keywords::{Keyword, Role, definition_name, keyword, map_parts, parts_mut};
 use formwork_core::normalise;
 use serde_json::{Map, Value, json};
-
-use crate::graph::{parts, target};
 
 /// A schema in the form of [`normalise`], with nothing left that has no effect on which values are valid.
 pub(super) struct Bare(Value);
@@ -31,7 +30,7 @@ impl Bare {
     /// Returns the schema that a chain of references leads to; `node` itself if it is more than a reference.
     pub(super) fn resolve<'a>(&'a self, mut node: &'a Value) -> &'a Value {
         let mut seen = BTreeSet::new();
-        while let Some(name) = target(node).filter(|_| only_reference(node)) {
+        while let Some(name) = definition_name(node).filter(|_| only_reference(node)) {
             match self.definition(name) {
                 Some(next) if seen.insert(name) => node = next,
                 _ => return node,
@@ -53,9 +52,6 @@ impl Bare {
     /// closing one part would reject members that another part names or requires.
     pub(super) fn closed(&self) -> Option<Value> {
         let mut closed = self.0.clone();
-        if let Some(definitions) = closed.get_mut("$defs").and_then(Value::as_object_mut) {
-            definitions.values_mut().try_for_each(close)?;
-        }
         close(&mut closed)?;
         Some(closed)
     }
@@ -71,7 +67,7 @@ const TANGLED: &[&str] =
     &["allOf", "contains", "dependentSchemas", "if", "not", "unevaluatedItems", "unevaluatedProperties"];
 
 fn close(node: &mut Value) -> Option<()> {
-    let Value::Object(keywords) = node else { return Some(()) };
+    let Value::Object(keywords) = &*node else { return Some(()) };
     let names_members = keywords.contains_key("properties");
     let applied =
         ["$ref", "anyOf", "oneOf"].iter().filter(|keyword| keywords.contains_key(**keyword)).count();
@@ -79,16 +75,8 @@ fn close(node: &mut Value) -> Option<()> {
     if tangled || applied > 1 || (names_members && applied > 0) {
         return None;
     }
-    for (keyword, value) in keywords.iter_mut() {
-        match (keyword.as_str(), value) {
-            ("properties" | "patternProperties", Value::Object(map)) => {
-                map.values_mut().try_for_each(close)?
-            }
-            ("anyOf" | "oneOf" | "prefixItems", Value::Array(list)) => list.iter_mut().try_for_each(close)?,
-            ("items" | "additionalProperties", value) => close(value)?,
-            _ => {}
-        }
-    }
+    parts_mut(node).try_for_each(close)?;
+    let Value::Object(keywords) = node else { return Some(()) };
     if names_members && !keywords.contains_key("patternProperties") {
         let named =
             |name: &Value| name.as_str().is_some_and(|name| keywords["properties"].get(name).is_some());
@@ -100,82 +88,27 @@ fn close(node: &mut Value) -> Option<()> {
     Some(())
 }
 
-/// The keywords that can make a value invalid, and those that they depend on. Everything else is an annotation.
-const ASSERTIONS: &[&str] = &[
-    "$defs",
-    "$ref",
-    "additionalProperties",
-    "allOf",
-    "anyOf",
-    "const",
-    "contains",
-    "contentEncoding",
-    "contentMediaType",
-    "contentSchema",
-    "dependentRequired",
-    "dependentSchemas",
-    "else",
-    "enum",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "format",
-    "if",
-    "items",
-    "maxContains",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minContains",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "not",
-    "oneOf",
-    "pattern",
-    "patternProperties",
-    "prefixItems",
-    "properties",
-    "propertyNames",
-    "required",
-    "then",
-    "type",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "uniqueItems",
-];
+/// Whether a keyword can make a value invalid in some draft, or says what others refer to. Everything else is an annotation.
+fn has_effect(name: &str) -> bool {
+    name.starts_with('$')
+        || keyword(name).is_some_and(|known| known.constrains() || known.role == Role::Content)
+}
 
 fn bare(node: &Value) -> Value {
     let Value::Object(keywords) = node else { return node.clone() };
     let mut out = Map::new();
-    for (keyword, value) in keywords {
-        if !ASSERTIONS.contains(&keyword.as_str()) && !keyword.starts_with('$') {
-            continue;
-        }
-        let value = match (keyword.as_str(), value) {
-            ("$defs" | "properties" | "patternProperties" | "dependentSchemas", Value::Object(map)) => {
-                map.iter().map(|(name, part)| (name.clone(), bare(part))).collect()
-            }
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(list)) => {
-                list.iter().map(bare).collect()
-            }
-            ("required", Value::Array(list)) => {
+    for (name, value) in keywords.iter().filter(|(name, _)| has_effect(name)) {
+        let value = match (keyword(name), value) {
+            (Some(Keyword { name: "required", .. }), Value::Array(list)) => {
                 list.iter().filter_map(Value::as_str).collect::<BTreeSet<_>>().into_iter().collect()
             }
-            (keyword, value) if is_schema(keyword) => bare(value),
-            _ => value.clone(),
+            (Some(known), _) => map_parts(known, value, bare),
+            (None, _) => value.clone(),
         };
-        out.insert(keyword.clone(), value);
+        out.insert(name.clone(), value);
     }
     if out.get("required") == Some(&json!([])) {
         out.remove("required");
     }
     Value::Object(out)
-}
-
-/// Returns whether the value of a keyword is one schema.
-fn is_schema(keyword: &str) -> bool {
-    parts(&json!({keyword: {}})).next().is_some()
 }

@@ -1,10 +1,11 @@
 //! Proofs that one schema accepts every value of another.
 
+use formwork_core::keywords::find;
 use jsonschema::canonical::{self, CanonicalSchema, Containment};
 use serde_json::Value;
 
 use super::{sample, structure};
-use crate::examine::is_cheap;
+use crate::bounds::is_cheap;
 
 /// The state of the proof of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,11 +58,6 @@ fn canonical_contains(outer: &Value, inner: &Value, assert_formats: bool) -> Pro
     }
 }
 
-/// Returns whether the word `format` occurs in a document, as a keyword or otherwise.
-fn has_format(value: &Value) -> bool {
-    match value {
-        Value::Object(members) => members.iter().any(|(name, value)| name == "format" || has_format(value)),
-        Value::Array(items) => items.iter().any(has_format),
-        _ => false,
-    }
+fn has_format(schema: &Value) -> bool {
+    find(schema, |part| part.get("format").is_some()).is_some()
 }

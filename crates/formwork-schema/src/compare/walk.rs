@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use formwork_core::JsonPath;
+use formwork_core::keywords::{definition_name, find};
 use serde_json::{Map, Value, json};
 
 use super::bare::Bare;
@@ -34,14 +35,7 @@ fn altered(before: &Bare, after: &Bare) -> BTreeSet<String> {
 }
 
 fn mentions(part: &Value, names: &BTreeSet<String>) -> bool {
-    match part {
-        Value::Object(members) => members.iter().any(|(key, value)| {
-            let name = value.as_str().and_then(|uri| uri.strip_prefix("#/$defs/"));
-            (key == "$ref" && name.is_some_and(|name| names.contains(name))) || mentions(value, names)
-        }),
-        Value::Array(items) => items.iter().any(|item| mentions(item, names)),
-        _ => false,
-    }
+    find(part, |part| definition_name(part).is_some_and(|name| names.contains(name))).is_some()
 }
 
 struct Walk<'s> {

@@ -1,4 +1,5 @@
 use bytes::Bytes;
+use formwork_core::escape;
 use http::Request;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -63,7 +64,7 @@ fn difference(recorded: &Value, asked: &Value, pointer: &mut String) -> Option<S
     let below = |key: &str, a: &Value, b: &Value, pointer: &mut String| {
         let length = pointer.len();
         pointer.push('/');
-        pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        pointer.push_str(&escape(key));
         let found = difference(a, b, pointer);
         pointer.truncate(length);
         found

@@ -6,17 +6,18 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use formwork_core::keywords::{At, Keyword, Role, keyword, map_parts};
 use formwork_core::{JsonPath, Report, Segment, Stage, Violation};
 use serde_json::{Map, Value, json};
 
-use crate::bounds::is_deeper;
-use crate::compile::{Formats, build};
-use crate::graph::parts;
-use crate::guard::guarded;
-use crate::measure::size;
+use super::graph::parts;
+use super::guard::guarded;
+use super::is_deeper;
+use super::measure::size;
+use super::work::{MAX_ASKED, MAX_REPORTED, is_more_work};
+use crate::build::{Formats, build};
 use crate::shape::shape;
 use crate::subschema::{governing, subschema};
-use crate::work::{MAX_ASKED, MAX_REPORTED, is_more_work};
 
 /// Parts of schemas that are compiled to find the errors of one value: 0.1 s, and 1.5 s in a dev build.
 const MAX_COMPILED: u64 = 20_000;
@@ -148,40 +149,19 @@ fn all_parts(schema: &Value) -> u64 {
 /// Returns a schema's words about a value itself: each keyword of it holds for whatever the rest asks for.
 fn own(schema: &Value) -> Value {
     let Value::Object(members) = schema else { return schema.clone() };
-    let names = |schemas: &Map<String, Value>| -> Value {
-        schemas.iter().map(|(name, schema)| (name.clone(), leaf(schema))).collect::<Map<_, _>>().into()
-    };
     let mut out = Map::new();
-    for (keyword, value) in members {
-        let kept = match (keyword.as_str(), value) {
+    for (name, value) in members {
+        let kept = match (name.as_str(), keyword(name)) {
             (
-                "$defs"
-                | "$ref"
-                | "$recursiveRef"
-                | "allOf"
-                | "anyOf"
-                | "oneOf"
-                | "not"
-                | "if"
-                | "then"
-                | "else"
-                | "dependentSchemas"
-                | "dependencies"
-                | "contains"
-                | "minContains"
-                | "maxContains"
-                | "propertyNames"
-                | "unevaluatedItems"
-                | "unevaluatedProperties"
-                | "contentSchema",
-                _,
-            ) => continue,
-            ("properties" | "patternProperties", Value::Object(schemas)) => names(schemas),
-            ("items" | "additionalProperties", schema) => leaf(schema),
-            ("prefixItems", Value::Array(schemas)) => schemas.iter().map(leaf).collect(),
+                "properties" | "patternProperties" | "items" | "additionalProperties" | "prefixItems",
+                Some(known),
+            ) => map_parts(known, value, leaf),
+            ("minContains" | "maxContains", _) => continue,
+            (_, Some(known)) if known.at != At::Elsewhere => continue,
+            (_, Some(Keyword { role: Role::Definitions | Role::Reference, .. })) => continue,
             _ => value.clone(),
         };
-        out.insert(keyword.clone(), kept);
+        out.insert(name.clone(), kept);
     }
     Value::Object(out)
 }

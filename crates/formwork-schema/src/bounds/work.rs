@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
+use formwork_core::keywords::{At, Part, definition_name};
 use serde_json::Value;
 
-use crate::graph::{Place, parts, target};
-use crate::guard::is_ruled_out;
+use super::graph::parts;
+use super::guard::is_ruled_out;
 
 /// Comparisons after which errors are looked for step by step instead: some 100 ms.
 pub(crate) const MAX_REPORTED: u64 = 50_000;
@@ -82,25 +83,24 @@ impl<'s> Work<'s> {
     /// Returns the questions that a pair depends on.
     fn inner<'v>(&self, (schema, value): Pair<'s, 'v>) -> Vec<Pair<'s, 'v>> {
         let mut inner = Vec::new();
-        let referred = target(schema).and_then(|name| self.normal.get("$defs")?.get(name));
+        let referred = definition_name(schema).and_then(|name| self.normal.get("$defs")?.get(name));
         inner.extend(referred.map(|unit| (unit, value)));
         let listed = schema.get("prefixItems").and_then(Value::as_array);
-        for (place, keyword, part) in parts(schema) {
-            match (place, keyword, value) {
-                (_, "properties" | "prefixItems", _) => {}
-                (Place::Here, ..) => {
-                    let is_variant = self.ruled_out && matches!(keyword, "anyOf" | "oneOf");
+        for Part { keyword, schema: part, .. } in parts(schema) {
+            match (keyword.name, value) {
+                ("properties" | "prefixItems", _) => {}
+                (name, _) if keyword.at == At::Here => {
+                    let is_variant = self.ruled_out && matches!(name, "anyOf" | "oneOf");
                     if !(is_variant && is_ruled_out(self.normal, part, value)) {
                         inner.push((part, value));
                     }
                 }
-                (_, "items" | "additionalItems" | "unevaluatedItems" | "contains", Value::Array(items)) => {
-                    let from = if keyword == "items" { listed.map_or(0, Vec::len) } else { 0 };
+                (name, Value::Array(items)) if keyword.about == Some("array") => {
+                    let from = if name == "items" { listed.map_or(0, Vec::len) } else { 0 };
                     inner.extend(items.iter().skip(from).map(|item| (part, item)));
                 }
-                (_, "items" | "additionalItems" | "unevaluatedItems" | "contains", _) => {}
-                (_, _, Value::Object(members)) => {
-                    let named = schema.get("properties").filter(|_| keyword == "additionalProperties");
+                (name, Value::Object(members)) if keyword.about == Some("object") => {
+                    let named = schema.get("properties").filter(|_| name == "additionalProperties");
                     let all = members
                         .iter()
                         .filter(|(name, _)| named.is_none_or(|named| named.get(name).is_none()));
@@ -123,5 +123,5 @@ fn key((schema, value): Pair<'_, '_>) -> (*const Value, *const Value) {
 
 /// Whether a schema leads nowhere: most parts do, and need not be remembered.
 fn is_leaf(schema: &Value) -> bool {
-    target(schema).is_none() && parts(schema).next().is_none()
+    definition_name(schema).is_none() && parts(schema).next().is_none()
 }

@@ -5,51 +5,12 @@
 
 use std::collections::HashMap;
 
+use formwork_core::keywords::{self, At, Part, Role, definition_name};
 use serde_json::Value;
 
-/// The place of a value that a part of a schema is asked about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// The value that the schema itself is asked about.
-    Here,
-    /// A member or an item of it.
-    Inside,
-}
-
-/// The schemas that are written inside of a schema, without the one that it refers to.
-pub(crate) fn parts(schema: &Value) -> impl Iterator<Item = (Place, &str, &Value)> {
-    schema.as_object().into_iter().flatten().flat_map(|(keyword, value)| {
-        let keyword = keyword.as_str();
-        let (place, list, map, single) = match (keyword, value) {
-            ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => (Place::Here, Some(list), None, None),
-            ("prefixItems" | "items", Value::Array(list)) => (Place::Inside, Some(list), None, None),
-            ("dependentSchemas" | "dependencies", Value::Object(map)) => (Place::Here, None, Some(map), None),
-            ("properties" | "patternProperties", Value::Object(map)) => {
-                (Place::Inside, None, Some(map), None)
-            }
-            ("not" | "if" | "then" | "else", _) => (Place::Here, None, None, Some(value)),
-            (
-                "items"
-                | "contains"
-                | "additionalProperties"
-                | "additionalItems"
-                | "propertyNames"
-                | "unevaluatedItems"
-                | "unevaluatedProperties"
-                | "contentSchema",
-                _,
-            ) => (Place::Inside, None, None, Some(value)),
-            _ => (Place::Here, None, None, None),
-        };
-        let listed = list.into_iter().flatten();
-        let mapped = map.into_iter().flat_map(|map| map.values());
-        listed.chain(mapped).chain(single).map(move |part| (place, keyword, part))
-    })
-}
-
-/// The name of the definition that a schema refers to.
-pub(crate) fn target(schema: &Value) -> Option<&str> {
-    schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
+/// The schemas that are written inside of a schema, without definitions and the schema that it refers to.
+pub(crate) fn parts(schema: &Value) -> impl Iterator<Item = Part<'_>> {
+    keywords::parts(schema).filter(|part| part.keyword.role != Role::Definitions)
 }
 
 /// The root and the definitions of a schema, each by its number; the root has number 0.
@@ -74,7 +35,7 @@ impl<'s> Graph<'s> {
     pub(crate) fn target(&self, schema: &Value) -> Option<usize> {
         // `$recursiveRef` is always the root, or what has taken its place.
         let recursive = schema.get("$recursiveRef").map(|_| 0);
-        target(schema).and_then(|name| self.numbers.get(name).copied()).or(recursive)
+        definition_name(schema).and_then(|name| self.numbers.get(name).copied()).or(recursive)
     }
 
     /// The definitions that each unit refers to: anywhere, or for the value itself only. One entry for each reference.
@@ -89,9 +50,9 @@ impl<'s> Graph<'s> {
 
     fn collect(&self, schema: &Value, only_here: bool, found: &mut Vec<usize>) {
         found.extend(self.target(schema));
-        for (place, _, part) in parts(schema) {
-            if !only_here || place == Place::Here {
-                self.collect(part, only_here, found);
+        for part in parts(schema) {
+            if !only_here || part.keyword.at == At::Here {
+                self.collect(part.schema, only_here, found);
             }
         }
     }

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
+use formwork_core::keywords::At;
 use serde_json::Value;
 
-use crate::graph::{Graph, Place, groups, is_cycle, parts};
+use super::graph::{Graph, groups, is_cycle, parts};
 
 /// The bounds of the time and the stack that validation takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,12 +70,12 @@ impl Measure {
 
 /// The deepest way through what is written, in parts.
 pub(crate) fn nesting(schema: &Value) -> usize {
-    1 + parts(schema).map(|(_, _, part)| nesting(part)).max().unwrap_or(0)
+    1 + parts(schema).map(|part| nesting(part.schema)).max().unwrap_or(0)
 }
 
 /// The schemas that are written in a schema, and itself.
 pub(crate) fn size(schema: &Value) -> u64 {
-    1 + parts(schema).map(|(_, _, part)| size(part)).sum::<u64>()
+    1 + parts(schema).map(|part| size(part.schema)).sum::<u64>()
 }
 
 /// The cost of one value, for each unit.
@@ -112,12 +113,12 @@ impl<'g> Work<'g> {
         let mut reach = self.graph.target(schema).map(|unit| self.reach[unit]).unwrap_or_default();
         // What was evaluated is found out by asking everything again.
         let mut again = 1;
-        for (place, keyword, part) in parts(schema) {
-            let inner = self.every(part, found);
-            if place == Place::Here {
+        for part in parts(schema) {
+            let inner = self.every(part.schema, found);
+            if part.keyword.at == At::Here {
                 reach.ways = reach.ways.saturating_add(inner.ways);
                 reach.levels = reach.levels.max(inner.levels);
-            } else if keyword.starts_with("unevaluated") {
+            } else if part.keyword.name.starts_with("unevaluated") {
                 again = 2;
             }
         }
@@ -161,7 +162,7 @@ fn unfolded(graph: &Graph<'_>, nested: &[usize]) -> (Option<usize>, u64) {
 fn written_out(graph: &Graph<'_>, schema: &Value, sizes: &[u64]) -> u64 {
     let referred = graph.target(schema).map_or(0, |unit| sizes[unit]);
     parts(schema)
-        .map(|(_, _, part)| written_out(graph, part, sizes))
+        .map(|part| written_out(graph, part.schema, sizes))
         .fold(referred.saturating_add(1), u64::saturating_add)
 }
 
@@ -176,12 +177,12 @@ enum Turns {
 fn turns(schema: &Value, back: &impl Fn(&Value) -> bool) -> Turns {
     let mut ways = usize::from(back(schema));
     let (mut members, mut items) = (false, false);
-    for (_, keyword, part) in parts(schema) {
-        match turns(part, back) {
+    for part in parts(schema) {
+        match turns(part.schema, back) {
             Turns::Many => return Turns::Many,
             Turns::None => {}
             // A member has one of these, whichever it is.
-            Turns::One => match keyword {
+            Turns::One => match part.keyword.name {
                 "properties" | "additionalProperties" => members = true,
                 "items" | "prefixItems" | "additionalItems" => items = true,
                 _ => ways += 1,
@@ -206,16 +207,16 @@ mod tests {
     /// Goes every way there is for one value, as jsonschema does; where it leads back, it stops.
     fn walk<'s>(normal: &'s Value, schema: &'s Value, behind: &mut Vec<&'s str>, most: u64) -> (u64, usize) {
         let (mut ways, mut levels) = (1, 0);
-        let name = crate::graph::target(schema).filter(|name| !behind.contains(name));
+        let name = formwork_core::keywords::definition_name(schema).filter(|name| !behind.contains(name));
         if let Some((name, unit)) = name.and_then(|name| Some((name, normal["$defs"].get(name)?))) {
             behind.push(name);
             let inner = walk(normal, unit, behind, most);
             behind.pop();
             (ways, levels) = (ways + inner.0, levels.max(inner.1));
         }
-        for (_, _, part) in parts(schema).filter(|(place, ..)| *place == Place::Here) {
+        for part in parts(schema).filter(|part| part.keyword.at == At::Here) {
             if ways < most {
-                let inner = walk(normal, part, behind, most - ways);
+                let inner = walk(normal, part.schema, behind, most - ways);
                 (ways, levels) = (ways + inner.0, levels.max(inner.1));
             }
         }

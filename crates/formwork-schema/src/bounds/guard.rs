@@ -4,74 +4,33 @@
 //! members is compared with every variant, at every level: 8 variants and 10 levels take 4 s in a dev build. So each
 //! variant is asked for its tags first, and for the rest only where they fit.
 
+use formwork_core::keywords::{definition_name, fits_type, keyword, map_parts};
 use serde_json::{Map, Value, json};
-
-use crate::graph::target;
 
 /// References that are followed to find the tags of a variant.
 const MAX_FOLLOWED: usize = 8;
 
 /// The same schema, with the tags of variants asked first. It is normalised.
 pub(crate) fn guarded(normal: &Value) -> Value {
-    let Value::Object(members) = normal else { return normal.clone() };
-    let mut out = Map::new();
-    for (keyword, value) in members {
-        let kept = match (keyword.as_str(), value) {
-            ("$defs", Value::Object(units)) => map(normal, units),
-            _ => inside(normal, keyword, value),
+    schema(normal, normal)
+}
+
+fn schema(normal: &Value, part: &Value) -> Value {
+    let Value::Object(members) = part else { return part.clone() };
+    let guarded = members.iter().map(|(name, value)| {
+        let variant = |variant: &Value| {
+            let rest = schema(normal, variant);
+            let tags = tags(normal, variant);
+            if tags.is_empty() { rest } else { json!({"if": tags, "then": rest, "else": false}) }
         };
-        out.insert(keyword.clone(), kept);
-    }
-    Value::Object(out)
-}
-
-fn schema(normal: &Value, schema: &Value) -> Value {
-    match schema {
-        Value::Object(members) => {
-            let inside = |(keyword, value): (&String, _)| (keyword.clone(), inside(normal, keyword, value));
-            Value::Object(members.iter().map(inside).collect())
-        }
-        other => other.clone(),
-    }
-}
-
-fn map(normal: &Value, schemas: &Map<String, Value>) -> Value {
-    Value::Object(schemas.iter().map(|(name, inner)| (name.clone(), schema(normal, inner))).collect())
-}
-
-/// The value of a keyword.
-fn inside(normal: &Value, keyword: &str, value: &Value) -> Value {
-    match (keyword, value) {
-        ("anyOf" | "oneOf", Value::Array(variants)) => {
-            let variant = |variant: &Value| {
-                let rest = schema(normal, variant);
-                let tags = tags(normal, variant);
-                if tags.is_empty() { rest } else { json!({"if": tags, "then": rest, "else": false}) }
-            };
-            variants.iter().map(variant).collect()
-        }
-        ("allOf" | "prefixItems" | "items", Value::Array(schemas)) => {
-            schemas.iter().map(|inner| schema(normal, inner)).collect()
-        }
-        (
-            "properties" | "patternProperties" | "dependentSchemas" | "dependencies",
-            Value::Object(schemas),
-        ) => map(normal, schemas),
-        (
-            "not"
-            | "if"
-            | "then"
-            | "else"
-            | "items"
-            | "contains"
-            | "additionalProperties"
-            | "propertyNames"
-            | "unevaluatedItems"
-            | "unevaluatedProperties",
-            inner,
-        ) => schema(normal, inner),
-        _ => value.clone(),
-    }
+        let value = match keyword(name) {
+            Some(union) if matches!(union.name, "anyOf" | "oneOf") => map_parts(union, value, variant),
+            Some(known) => map_parts(known, value, |inner| schema(normal, inner)),
+            None => value.clone(),
+        };
+        (name.clone(), value)
+    });
+    Value::Object(guarded.collect())
 }
 
 /// Returns the marks of a variant that a value shows at first sight: each of them must hold for the variant to fit.
@@ -100,7 +59,7 @@ fn plain<'s>(normal: &'s Value, variant: &'s Value) -> &'s Value {
     let mut here = variant;
     for _ in 0..MAX_FOLLOWED {
         let only = here.as_object().is_some_and(|members| members.len() == 1);
-        let next = target(here).filter(|_| only).and_then(|name| normal.get("$defs")?.get(name));
+        let next = definition_name(here).filter(|_| only).and_then(|name| normal.get("$defs")?.get(name));
         match next {
             Some(next) => here = next,
             None => break,
@@ -112,15 +71,7 @@ fn plain<'s>(normal: &'s Value, variant: &'s Value) -> &'s Value {
 /// Whether a variant is left at first sight of a value.
 pub(crate) fn is_ruled_out(normal: &Value, variant: &Value, value: &Value) -> bool {
     let variant = plain(normal, variant);
-    let is = |name: &str| match name {
-        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
-        name => name == crate::words::type_name(value),
-    };
-    let typed = match variant.get("type") {
-        Some(Value::String(name)) => is(name),
-        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).any(is),
-        _ => true,
-    };
+    let typed = fits_type(variant, value) != Some(false);
     let allows = |schema: &Value, value: &Value| {
         schema.get("const").is_none_or(|constant| may_be_same(constant, value))
             && schema
@@ -150,9 +101,9 @@ fn may_be_same(a: &Value, b: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounds::work::is_more_work;
     use crate::bounds::{bounded, shallow};
-    use crate::compile::{Formats, build};
-    use crate::work::is_more_work;
+    use crate::build::{Formats, build};
     use proptest::prelude::*;
 
     fn values() -> impl Strategy<Value = Value> {
