@@ -425,7 +425,7 @@ impl LowerOutput {
     }
 
     pub(crate) fn new(id: Value, lowered: Lowered, explained: bool) -> Self {
-        let Lowered { schema, enforcement, shown, lift, bounds, losses } = lowered;
+        let Lowered { schema, enforcement, shown, lift, bounds, losses, .. } = lowered;
         Self {
             schema,
             losses: Some(losses),

@@ -76,6 +76,10 @@ pub struct Dependency {
 /// A schema in a provider's dialect, with the way back and the receipt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lowered {
+    /// The dialect that the schema is written in; empty where none was named. A provider whose server takes schemas in two
+    /// members of the request, in a dialect each, picks the member by it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub dialect: String,
     /// The schema that is sent to be enforced; `None` if nothing is.
     pub schema: Option<Value>,
     /// How the provider is asked to enforce it.
