@@ -41,8 +41,7 @@ pub(crate) fn reshape(
         let mut work = Reshaper::new(source, profile, is_bounded, &names, &siblings, &texts);
         work.run(order);
         let Reshaper { out, sources, losses: own, .. } = work;
-        let mut deep =
-            profile.limits.as_ref().map(|limits| too_deep(&out, limits.depth)).unwrap_or_default();
+        let mut deep = profile.limits.as_ref().map(|limits| too_deep(&out, limits.depth)).unwrap_or_default();
         if deep.is_empty() && profile.references == References::Inlined {
             deep.extend(too_often(&out));
         }
