@@ -405,12 +405,12 @@ impl<'p> Reshaper<'p> {
 
     /// JSON in a string, in place of a form.
     fn json_text(&mut self, source: FormId) -> Alternative {
-        let origin =
-            self.source[source].alternatives.iter().find_map(|alternative| match &alternative.shape {
-                Shape::Array(array) => Some(array.origin),
-                Shape::Object(object) => Some(object.origin),
-                _ => None,
-            });
+        let mut origin = None;
+        self.source.each_alternative(source, &mut |alternative| match &alternative.shape {
+            Shape::Array(array) => _ = origin.get_or_insert(array.origin),
+            Shape::Object(object) => _ = origin.get_or_insert(object.origin),
+            _ => {}
+        });
         let origin = origin.unwrap_or_default();
         // Any value at all is any JSON.
         if !texts::is_any(&self.source[source]) {

@@ -64,7 +64,11 @@ fn list_empty_object(shape: &mut Shape) {
 fn open_circles(forms: &mut Forms, texts: &mut HashSet<FormId>) {
     let mut known = HashMap::new();
     for (from, to) in circles(forms) {
-        let text = *known.entry(to).or_insert_with(|| forms.add_shape(Shape::Same(to)));
+        let text = *known.entry(to).or_insert_with(|| {
+            // An outline of the text refers to itself by this name.
+            let name = forms[to].name.clone();
+            forms.add(Form { name, ..Form::of(Shape::Same(to)) })
+        });
         texts.insert(text);
         for alternative in &mut forms.get_mut(from).alternatives {
             alternative.shape.each_inner_mut(|inner| {
