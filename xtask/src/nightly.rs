@@ -29,6 +29,7 @@ fn steps(seed: u64) -> Vec<Step> {
     let features = [
         "",
         "http",
+        "gemini",
         "ollama",
         "openai",
         "oracle",
@@ -36,7 +37,7 @@ fn steps(seed: u64) -> Vec<Step> {
         "skill",
         "golden",
         "local",
-        "ollama,openai,oracle,skill,local",
+        "gemini,ollama,openai,oracle,skill,local",
     ];
     let mut steps: Vec<Step> = features
         .iter()
@@ -52,10 +53,14 @@ fn steps(seed: u64) -> Vec<Step> {
         step("xtask deny bans licenses sources advisories"),
         step("xtask registry check"),
         step("xtask servers up"),
-        with("FORMWORK_LIVE", "llama-server,litellm,ollama", "test --workspace --test conformance"),
+        with(
+            "FORMWORK_LIVE",
+            "llama-server,litellm,gemini-litellm,ollama",
+            "test --workspace --test conformance",
+        ),
         step("run -p formwork-cli -- doctor --config examples/servers.toml"),
     ]);
-    steps.extend(["llama-server", "litellm", "ollama"].map(|provider| {
+    steps.extend(["llama-server", "litellm", "gemini-litellm", "ollama"].map(|provider| {
         let schema = "--schema examples/person.schema.json";
         step(&format!("run -p formwork-cli -- extract --config examples/servers.toml --provider {provider} {schema} {{text}}"))
     }));

@@ -100,6 +100,10 @@ pub struct Dependency {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Lowered {
+    /// The dialect that the schema is written in; empty where none was named. A provider whose server takes schemas in two
+    /// members of the request, in a dialect each, picks the member by it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub dialect: String,
     /// The schema that is sent to be enforced; `None` if nothing is.
     pub schema: Option<Value>,
     /// How the provider is asked to enforce it.
@@ -125,6 +129,13 @@ impl Lowered {
     /// A schema that is written into the prompt and enforced by nobody.
     pub fn told(schema: Shown) -> Self {
         Self { shown: Some(schema), ..Self::default() }
+    }
+
+    /// Sets the dialect that the schema is written in (default: none is named).
+    #[must_use]
+    pub fn with_dialect(mut self, dialect: impl Into<String>) -> Self {
+        self.dialect = dialect.into();
+        self
     }
 
     /// Sets the schema as it is written into the prompt (default: none).

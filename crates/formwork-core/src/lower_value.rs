@@ -81,11 +81,20 @@ impl<'a> Writer<'a> {
             // The variant that leaves out least, the first of equals.
             return written.min_by_key(|written| std::cmp::Reverse(size(&written.meant)));
         }
-        let listed = node.get("const").into_iter().chain(node["enum"].as_array().into_iter().flatten());
-        if let Some(listed) = listed.into_iter().find(|listed| is_same(listed, value)) {
+        let is_text = self.lifter.ops(node).iter().any(|lift| **lift == Lift::ParseJson);
+        if let Some(listed) = listed(node).find(|listed| !is_text && is_same(listed, value)) {
             return Some(Written { sent: listed.clone(), meant: value.clone() });
         }
         let ops = self.lifter.ops(node);
+        // A listed value may be written as JSON in a string, and 1 and 1.0 are the same value.
+        if is_text
+            && let Some(listed) = listed(node).find(|listed| {
+                let parsed = listed.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+                parsed.is_some_and(|parsed| is_same(&parsed, value))
+            })
+        {
+            return Some(Written { sent: listed.clone(), meant: value.clone() });
+        }
         let mut sent = value.clone();
         for lift in ops.iter().rev() {
             undo(lift, ops, node, &mut sent)?;
@@ -155,6 +164,11 @@ impl<'a> Writer<'a> {
         *members = ordered;
         Some(has_pruned || left_out)
     }
+}
+
+/// The values that a node lists.
+fn listed(node: &Value) -> impl Iterator<Item = &Value> {
+    node.get("const").into_iter().chain(node["enum"].as_array().into_iter().flatten())
 }
 
 /// How many references are followed without a step into the value.

@@ -24,6 +24,46 @@ pub(crate) fn too_deep(forms: &Forms, limit: usize) -> Vec<FormId> {
     found
 }
 
+/// The form that makes a schema without references most longer than one with references, if it is too long: a form that
+/// stands at two places is written twice, with everything in it.
+pub(crate) fn too_often(forms: &Forms) -> Option<FormId> {
+    let (order, edges) = ordered(forms);
+    let mut size = vec![1_u64; forms.len()];
+    for id in &order {
+        let inside = edges[id.index()].iter().map(|(inner, _)| size[inner.index()]);
+        size[id.index()] = inside.fold(1, u64::saturating_add);
+    }
+    if size[forms.root.index()] <= 2 * order.len() as u64 + 32 {
+        return None;
+    }
+    let mut places = vec![0_u64; forms.len()];
+    places[forms.root.index()] = 1;
+    for id in order.iter().rev() {
+        for (inner, _) in &edges[id.index()] {
+            places[inner.index()] = places[inner.index()].saturating_add(places[id.index()]);
+        }
+    }
+    let surplus = |id: &FormId| (places[id.index()].saturating_sub(1)).saturating_mul(size[id.index()]);
+    order.into_iter().filter(|id| size[id.index()] > 1 && surplus(id) > 0).max_by_key(surplus)
+}
+
+/// The edges that lead from a form to a form around it, in the order in which they are found.
+pub(crate) fn circles(forms: &Forms) -> Vec<(FormId, FormId)> {
+    let mut found = Vec::new();
+    let (order, edges) = ordered(forms);
+    for id in order {
+        let mut kept = edges[id.index()].iter().map(|(inner, _)| *inner).peekable();
+        for (all, _) in inner(forms, id) {
+            if kept.peek() == Some(&all) {
+                kept.next();
+            } else if !found.contains(&(id, all)) {
+                found.push((id, all));
+            }
+        }
+    }
+    found
+}
+
 /// The forms inside of each form, and whether they stand in a container of it. Edges that lead back into a circle are
 /// left out.
 type Edges = Vec<Vec<(FormId, bool)>>;

@@ -179,6 +179,21 @@ impl Shape {
             _ => {}
         }
     }
+
+    /// Calls `each` for the forms that stand directly inside, which it may replace.
+    pub(crate) fn each_inner_mut(&mut self, mut each: impl FnMut(&mut FormId)) {
+        match self {
+            Self::Same(form) => each(form),
+            Self::Array(array) => {
+                array.prefix.iter_mut().chain(&mut array.items).for_each(|item| each(&mut item.form));
+            }
+            Self::Object(object) => {
+                object.properties.iter_mut().for_each(|property| each(&mut property.value.form));
+                object.extras.iter_mut().for_each(|extra| each(&mut extra.value.form));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// A form at the place where it is used, with the annotations of that place.

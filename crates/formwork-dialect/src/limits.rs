@@ -131,7 +131,8 @@ mod tests {
                 list_characters: 0
             }
         );
-        let limits = Limits { properties: 9, depth: 1, values: 9, characters: 99, list_characters: 9 };
+        let limits =
+            Limits { properties: 9, depth: 1, values: 9, characters: 99, list_characters: 9, max_items: 0 };
         assert_eq!(size.over(&limits), Some(("levels of nesting", 2, 1)));
     }
 }

@@ -8,7 +8,7 @@ use crate::limits::Size;
 use crate::lint::findings;
 use crate::order::Order;
 use crate::outline::outline;
-use crate::profile::{LLAMA_CPP, LLGUIDANCE, Limits, OLLAMA, OPENAI, Profile};
+use crate::profile::{GEMINI, GEMINI_OPENAPI, LLAMA_CPP, LLGUIDANCE, Limits, OLLAMA, OPENAI, Profile};
 use crate::reshape::reshape;
 use crate::tighten::{bound, close};
 use crate::write::{Written, write};
@@ -65,6 +65,19 @@ impl Native {
     /// get a letter in front (`a_parts`, `b_score`), which is taken off again. It costs nothing where keys are not sorted.
     pub const OLLAMA: Self = Self { profile: &OLLAMA };
 
+    /// JSON Schema as Gemini takes it (`responseJsonSchema`).
+    ///
+    /// Maps are arrays of `{"key", "value"}`, any value at all is JSON in a string. Lengths and patterns of strings, and bounds
+    /// that a number must not reach, stand in descriptions and are left to the validator.
+    pub const GEMINI: Self = Self { profile: &GEMINI };
+
+    /// The subset of OpenAPI's schemas that Gemini takes as `responseSchema`.
+    ///
+    /// As [`GEMINI`](Self::GEMINI), and: definitions are written where they are used, a schema inside of itself is JSON in a
+    /// string, and so are objects and arrays below the fifth level. Listed values are strings, which hold JSON where others
+    /// than strings are listed; tuples are objects.
+    pub const GEMINI_OPENAPI: Self = Self { profile: &GEMINI_OPENAPI };
+
     /// Returns the dialect that a row of data describes; see [`profile`](crate::profile) for an example.
     pub const fn new(profile: &'static Profile) -> Self {
         Self { profile }
@@ -116,6 +129,7 @@ impl Lower for Native {
         };
         losses.extend(written.losses);
         Ok(Lowered::new(self.enforcement(), written.schema)
+            .with_dialect(profile.name)
             .with_shown(profile.shown.then(|| Shown::Outline(outline(&forms, forms.root))))
             .with_lift(written.lift)
             .with_bounds(written.bounds)

@@ -81,10 +81,17 @@ pub(crate) fn min_length(pattern: &str) -> u64 {
 /// The most characters that a string can have all of which this (translated) pattern covers, if there is a limit.
 pub(crate) fn max_length(pattern: &str) -> Option<u64> {
     let hir = parse(pattern)?;
+    goes_from_end_to_end(&hir).then(|| hir.properties().maximum_len().map(|most| most as u64)).flatten()
+}
+
+/// Whether a (translated) pattern matches whole strings alone.
+pub(crate) fn is_anchored(pattern: &str) -> bool {
+    parse(pattern).is_some_and(|hir| goes_from_end_to_end(&hir))
+}
+
+fn goes_from_end_to_end(hir: &Hir) -> bool {
     let looks = hir.properties();
-    let anchored = looks.look_set_prefix().contains(regex_syntax::hir::Look::Start)
-        && looks.look_set_suffix().contains(regex_syntax::hir::Look::End);
-    anchored.then(|| looks.maximum_len().map(|most| most as u64)).flatten()
+    looks.look_set_prefix().contains(Look::Start) && looks.look_set_suffix().contains(Look::End)
 }
 
 /// The characters that every name begins with that this (translated) pattern matches, if it begins at `^`.

@@ -44,6 +44,8 @@ pub struct Profile {
     pub shown: bool,
     /// The member that wraps a root that is no object; `None` if any root is taken.
     pub wrap: Option<&'static str>,
+    /// How a schema that stands at several places is written.
+    pub references: References,
     /// Whether `{"$ref": "#"}` is taken.
     pub refers_to_root: bool,
     /// How members are written that an object may leave out.
@@ -62,12 +64,19 @@ pub struct Profile {
     pub formats: &'static [&'static str],
     /// Whether numbers that are no integers keep to bounds; integers do everywhere.
     pub number_bounds: bool,
+    /// Whether `exclusiveMinimum` and `exclusiveMaximum` are enforced. Where they are not, a bound is written as the inclusive
+    /// one beside it.
+    pub exclusive_bounds: bool,
     /// Whether bounds beyond 2^53 are read as they stand.
     pub large_bounds: bool,
     /// Whether `multipleOf` is enforced.
     pub multiple_of: bool,
     /// Whether listed values stand beside their type, scalars only, and `const` is an `enum` of one.
     pub typed_literals: bool,
+    /// Which values a list of values may have.
+    pub enums: Enums,
+    /// Whether an object without any members can be written.
+    pub empty_objects: bool,
     /// Whether keys may come out in the order of the alphabet.
     pub sorts_keys: bool,
     /// The bounds of the policy [`Tighten::Bounded`](formwork_core::Tighten).
@@ -132,6 +141,26 @@ pub enum Any {
     Native,
     /// Each kind of value by itself, in a definition that refers to itself.
     Spelled,
+    /// JSON in a string.
+    Text,
+}
+
+/// How a schema that stands at several places is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum References {
+    /// Once, in `$defs`, with a `$ref` at each place; a schema may contain itself.
+    Native,
+    /// At each place anew. Where a schema would contain itself stands JSON in a string.
+    Inlined,
+}
+
+/// Which values a list of values may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Enums {
+    /// Any values, or any scalars where [`typed_literals`](Profile::typed_literals) is set.
+    Any,
+    /// Strings alone. A list with other values is written as a list of strings that hold JSON.
+    Strings,
 }
 
 /// How arrays are written whose items have schemas by position.
@@ -163,6 +192,10 @@ pub enum Patterns {
     All,
     /// One without look-around, in the schema's own words.
     One,
+    /// As before, from `^` to `$` alone: another one might be read as if these stood around it.
+    Anchored,
+    /// None.
+    None,
     /// One in plain form (characters, `[…]`, `(…)`, `|` and counts between `^` and `$`), alone: no length or format beside
     /// it is enforced.
     Plain,
@@ -181,6 +214,20 @@ pub struct Limits {
     pub characters: usize,
     /// Characters of one list of more than 250 values.
     pub list_characters: usize,
+    /// The sum of all `maxItems`. An upper bound of a list that does not fit any more is left to the validator.
+    pub max_items: u64,
+}
+
+impl Limits {
+    /// No limit at all.
+    pub const NONE: Self = Self {
+        properties: usize::MAX,
+        depth: usize::MAX,
+        values: usize::MAX,
+        characters: usize::MAX,
+        list_characters: usize::MAX,
+        max_items: u64::MAX,
+    };
 }
 
 /// The `llguidance` crate.
@@ -191,6 +238,7 @@ pub const LLGUIDANCE: Profile = Profile {
     rules: &[],
     shown: true,
     wrap: None,
+    references: References::Native,
     refers_to_root: false,
     optional: Optional::Native,
     maps: Maps::Native,
@@ -200,9 +248,12 @@ pub const LLGUIDANCE: Profile = Profile {
     patterns: Patterns::All,
     formats: &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"],
     number_bounds: true,
+    exclusive_bounds: true,
     large_bounds: false,
     multiple_of: true,
     typed_literals: false,
+    enums: Enums::Any,
+    empty_objects: true,
     sorts_keys: false,
     room: Room::SMALL_MODEL,
     limits: None,
@@ -216,6 +267,7 @@ pub const OPENAI: Profile = Profile {
     rules: &[],
     shown: false,
     wrap: Some("value"),
+    references: References::Native,
     refers_to_root: true,
     optional: Optional::Nullable,
     maps: Maps::Pairs,
@@ -225,9 +277,12 @@ pub const OPENAI: Profile = Profile {
     patterns: Patterns::One,
     formats: &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],
     number_bounds: true,
+    exclusive_bounds: true,
     large_bounds: true,
     multiple_of: true,
     typed_literals: true,
+    enums: Enums::Any,
+    empty_objects: true,
     sorts_keys: false,
     room: Room::HOSTED,
     limits: Some(Limits {
@@ -236,6 +291,7 @@ pub const OPENAI: Profile = Profile {
         values: 1000,
         characters: 120_000,
         list_characters: 15_000,
+        ..Limits::NONE
     }),
 };
 
@@ -247,6 +303,7 @@ pub const LLAMA_CPP: Profile = Profile {
     rules: &[],
     shown: true,
     wrap: None,
+    references: References::Native,
     refers_to_root: false,
     optional: Optional::RequiredFirst,
     maps: Maps::Plain,
@@ -257,9 +314,12 @@ pub const LLAMA_CPP: Profile = Profile {
     patterns: Patterns::Plain,
     formats: &["date-time", "time", "date", "uuid"],
     number_bounds: false,
+    exclusive_bounds: true,
     large_bounds: false,
     multiple_of: false,
     typed_literals: false,
+    enums: Enums::Any,
+    empty_objects: true,
     sorts_keys: false,
     room: Room::SERVED,
     limits: None,
@@ -278,6 +338,146 @@ pub const OLLAMA: Profile = Profile {
     sorts_keys: true,
     ..LLAMA_CPP
 };
+
+/// JSON Schema as the Gemini API takes it (`responseJsonSchema`, models from 2.0 on).
+///
+/// The keywords are those of the vendor's documentation (2026-11), the limits from reports of refused schemas: the vendor
+/// names none. The vendor shows the schema to the model.
+pub const GEMINI: Profile = Profile {
+    name: "gemini",
+    about: "Gemini's JSON Schema mode",
+    engine: Engine::Other,
+    rules: GEMINI_RULES,
+    shown: false,
+    wrap: None,
+    references: References::Native,
+    refers_to_root: false,
+    optional: Optional::Native,
+    // `additionalProperties` is taken, and such members seldom come.
+    maps: Maps::Pairs,
+    // References in a circle are taken within optional members only, and no schema is written without a type.
+    any: Any::Text,
+    tuples: Tuples::Whole,
+    lengths: Lengths::ListsOnly,
+    patterns: Patterns::None,
+    formats: &["date-time", "date", "time"],
+    number_bounds: true,
+    exclusive_bounds: false,
+    large_bounds: false,
+    multiple_of: false,
+    typed_literals: true,
+    enums: Enums::Any,
+    empty_objects: true,
+    sorts_keys: false,
+    room: Room::HOSTED,
+    limits: Some(Limits {
+        depth: 10,
+        values: 1000,
+        characters: 120_000,
+        list_characters: 15_000,
+        // Schemas with more than about 960 were refused (2026-03).
+        max_items: 900,
+        ..Limits::NONE
+    }),
+};
+
+/// The subset of OpenAPI's schemas that Gemini takes for all of its models (`responseSchema`).
+///
+/// The lowered schema is JSON Schema all the same, of nothing but what the subset can say; the provider writes it in the
+/// words of the subset (`nullable`, `propertyOrdering`). An unknown keyword there fails the whole call.
+pub const GEMINI_OPENAPI: Profile = Profile {
+    name: "gemini-openapi",
+    about: "Gemini's older mode, a subset of OpenAPI",
+    rules: GEMINI_OPENAPI_RULES,
+    references: References::Inlined,
+    tuples: Tuples::Object,
+    lengths: Lengths::Any,
+    patterns: Patterns::Anchored,
+    formats: &["date-time"],
+    enums: Enums::Strings,
+    empty_objects: false,
+    limits: Some(Limits {
+        // Schemas with six levels were refused (2026-03).
+        depth: 5,
+        values: 250,
+        characters: 15_000,
+        list_characters: 5_000,
+        max_items: 900,
+        ..Limits::NONE
+    }),
+    ..GEMINI
+};
+
+/// Returns whether a schema has one of these keywords.
+fn has(schema: &Value, keywords: &[&str]) -> bool {
+    keywords.iter().any(|keyword| schema.get(keyword).is_some())
+}
+
+const fn refused(keyword: &'static str, when: fn(&Value) -> bool, words: &'static str) -> LintRule {
+    LintRule { keyword, when, verdict: Verdict::Rejected, words }
+}
+
+const fn ignored(keyword: &'static str, when: fn(&Value) -> bool, words: &'static str) -> LintRule {
+    LintRule { keyword, when, verdict: Verdict::Ignored, words }
+}
+
+const GEMINI_RULES: &[LintRule] = &[
+    refused("type", Value::is_boolean, "a schema has to be an object, not `true` or `false`"),
+    refused(
+        "$ref",
+        |schema| {
+            let beside = |name: &String| !name.starts_with('$');
+            has(schema, &["$ref"]) && schema.as_object().is_some_and(|all| all.keys().any(beside))
+        },
+        "nothing may stand beside it but keywords that begin with `$`",
+    ),
+    ignored("exclusiveMinimum", |schema| has(schema, &["exclusiveMinimum"]), "write `minimum`"),
+    ignored("exclusiveMaximum", |schema| has(schema, &["exclusiveMaximum"]), "write `maximum`"),
+];
+
+const GEMINI_OPENAPI_RULES: &[LintRule] = &[
+    refused("type", Value::is_boolean, "a schema has to be an object, not `true` or `false`"),
+    refused("type", |schema| schema["type"].is_array(), "one type alone: write `nullable` or anyOf"),
+    refused(
+        "properties",
+        |schema| {
+            let named = schema["properties"].as_object().is_some_and(|named| !named.is_empty());
+            schema["type"] == "object" && !named
+        },
+        "should not be empty for an object: write maps as arrays of key and value",
+    ),
+    refused("$ref", |schema| has(schema, &["$ref"]), "unknown: write the definition at each place"),
+    refused("$defs", |schema| has(schema, &["$defs", "definitions"]), "unknown"),
+    refused("const", |schema| has(schema, &["const"]), "unknown: write an enum of one string"),
+    refused(
+        "enum",
+        |schema| schema["enum"].as_array().is_some_and(|values| !values.iter().all(Value::is_string)),
+        "strings alone",
+    ),
+    refused("oneOf", |schema| has(schema, &["oneOf"]), "unknown: write anyOf"),
+    refused("allOf", |schema| has(schema, &["allOf"]), "unknown: merge the schemas"),
+    refused("not", |schema| has(schema, &["not"]), "unknown"),
+    refused("if", |schema| has(schema, &["if", "then", "else"]), "unknown"),
+    refused(
+        "dependentRequired",
+        |schema| has(schema, &["dependentRequired", "dependentSchemas", "dependencies"]),
+        "unknown",
+    ),
+    refused("prefixItems", |schema| has(schema, &["prefixItems"]), "unknown: write an object"),
+    refused("uniqueItems", |schema| has(schema, &["uniqueItems"]), "unknown"),
+    refused("contains", |schema| has(schema, &["contains", "minContains", "maxContains"]), "unknown"),
+    refused("patternProperties", |schema| has(schema, &["patternProperties"]), "unknown"),
+    refused("propertyNames", |schema| has(schema, &["propertyNames"]), "unknown"),
+    refused("multipleOf", |schema| has(schema, &["multipleOf"]), "unknown"),
+    refused("exclusiveMinimum", |schema| has(schema, &["exclusiveMinimum"]), "unknown: write `minimum`"),
+    refused("exclusiveMaximum", |schema| has(schema, &["exclusiveMaximum"]), "unknown: write `maximum`"),
+    LintRule {
+        keyword: "additionalProperties",
+        when: |schema| !matches!(schema.get("additionalProperties"), None | Some(Value::Bool(_))),
+        verdict: Verdict::Forbids,
+        words: "maps arrive empty: write an array of key and value",
+    },
+];
 
 /// Returns whether a pattern asserts something about the text around it.
 pub(crate) fn looks_around(pattern: &str) -> bool {

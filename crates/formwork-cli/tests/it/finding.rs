@@ -215,6 +215,43 @@ fn the_servers_that_other_programs_know_by_variables_are_asked() {
 }
 
 #[test]
+fn the_key_of_gemini_is_found_and_goes_into_its_header_alone() {
+    let document = json!({
+        "candidates": [{"content": {"parts": [{"text": MARIA}]}, "finishReason": "STOP"}],
+        "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 9},
+    });
+    let (key, other) = ("AIza-0123456789", "AIza-9876543210");
+    for (variables, expected) in [
+        (vec![("GEMINI_API_KEY", key), ("GOOGLE_API_KEY", other)], key),
+        (vec![("GOOGLE_API_KEY", other)], other),
+    ] {
+        let server = Server::start([Reply::json(document.to_string())]).unwrap();
+        let place = Place::new("gemini-key");
+        let file = place.0.join("formwork.toml");
+        let text = format!(
+            "[providers.it]\nkind = \"gemini\"\nmodel = \"gemini-2.5-flash\"\nbase_url = \"{}\"\nrecord = \"tape.json\"\n",
+            server.url()
+        );
+        fs::write(&file, text).unwrap();
+        let mut ask = extract(&["--config", file.to_str().unwrap(), "-v", "x"]);
+        ask.env_remove("GEMINI_API_KEY").env_remove("GOOGLE_API_KEY").envs(variables);
+        let ran = run(ask, "");
+        assert_eq!((ran.code, ran.stdout.trim()), (0, MARIA), "{}", ran.stderr);
+        let received = server.received();
+        assert_eq!(received[0].header("x-goog-api-key"), Some(expected));
+        let tape = fs::read_to_string(place.0.join("tape.json")).unwrap();
+        let asked = format!("{} {}", received[0].path, String::from_utf8_lossy(&received[0].body));
+        for shown in [&tape, &asked, &ran.stderr, &ran.stdout] {
+            assert!(!shown.contains(expected), "{shown}");
+        }
+    }
+    let mut ask = extract(&["--provider", "gemini", "--model", "gemini-2.5-flash", "x"]);
+    ask.env_remove("GEMINI_API_KEY").env_remove("GOOGLE_API_KEY");
+    let ran = run(ask, "");
+    assert!(ran.stderr.contains("the environment variable `GEMINI_API_KEY` is not set"), "{}", ran.stderr);
+}
+
+#[test]
 fn defaults_mean_the_same_for_every_command() {
     let input = temporary("defaults-input.txt", "Plan a week.");
     let rubric =

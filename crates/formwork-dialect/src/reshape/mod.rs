@@ -2,6 +2,7 @@
 
 mod members;
 mod prepare;
+mod texts;
 mod tuples;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -9,7 +10,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use formwork_core::{Lift, LossKind};
 use serde_json::Value;
 
-use crate::depth::too_deep;
+use crate::depth::{too_deep, too_often};
 use crate::expand::Losses;
 use crate::form::{
     Alternative, ArrayForm, Form, FormId, Forms, Literal, Literals, Notes, ObjectForm, Property, Role, Shape,
@@ -18,7 +19,7 @@ use crate::form::{
 use crate::order::Order;
 use crate::outline::outline;
 use crate::place::PlaceId;
-use crate::profile::{self, Any, Maps, Profile};
+use crate::profile::{self, Any, Maps, Profile, References};
 use prepare::{spell_any, spread_texts};
 
 /// Rewrites forms for a dialect. The members of objects come out in the order in which they are generated.
@@ -31,17 +32,21 @@ pub(crate) fn reshape(
     is_bounded: bool,
     losses: &mut Losses,
 ) -> Forms {
-    if profile.any == Any::Spelled || is_bounded {
+    if profile.any == Any::Spelled || is_bounded && profile.any == Any::Native {
         spell_any(source, is_bounded);
     }
     let names = Names::free(source);
+    let mut texts = texts::unsayable(source, profile);
+    spread_texts(source, &mut texts);
     let siblings = Siblings::all(source, profile);
-    let mut texts = HashSet::new();
     loop {
         let mut work = Reshaper::new(source, profile, is_bounded, &names, &siblings, &texts);
         work.run(order);
         let Reshaper { out, sources, losses: own, .. } = work;
-        let deep = profile.limits.as_ref().map(|limits| too_deep(&out, limits.depth)).unwrap_or_default();
+        let mut deep = profile.limits.as_ref().map(|limits| too_deep(&out, limits.depth)).unwrap_or_default();
+        if deep.is_empty() && profile.references == References::Inlined {
+            deep.extend(too_often(&out));
+        }
         let sources: HashSet<FormId> = deep.into_iter().filter_map(|id| sources[id.index()]).collect();
         // Each round makes text of at least one form more, so this ends.
         let count = texts.len();
@@ -203,7 +208,8 @@ impl<'p> Reshaper<'p> {
         let form = &self.source[source];
         let mut out = Form { alternatives: Vec::new(), notes: form.notes.clone(), name: form.name.clone() };
         if self.texts.contains(&source) {
-            out.alternatives.push(self.json_text(source));
+            let listed = texts::listed(form);
+            out.alternatives.push(listed.unwrap_or_else(|| self.json_text(source)));
             return out;
         }
         let alone = Siblings::default();
@@ -287,14 +293,17 @@ impl<'p> Reshaper<'p> {
 
     /// JSON in a string, in place of a form.
     fn json_text(&mut self, source: FormId) -> Alternative {
-        let origin =
-            self.source[source].alternatives.iter().find_map(|alternative| match &alternative.shape {
-                Shape::Array(array) => Some(array.origin),
-                Shape::Object(object) => Some(object.origin),
-                _ => None,
-            });
+        let mut origin = None;
+        self.source.each_alternative(source, &mut |alternative| match &alternative.shape {
+            Shape::Array(array) => _ = origin.get_or_insert(array.origin),
+            Shape::Object(object) => _ = origin.get_or_insert(object.origin),
+            _ => {}
+        });
         let origin = origin.unwrap_or_default();
-        self.lose(origin, "type", LossKind::Loosened);
+        // Any value at all is any JSON.
+        if !texts::is_any(&self.source[source]) {
+            self.lose(origin, "type", LossKind::Loosened);
+        }
         let holds = Some(outline(self.source, source));
         let string = StringForm { role: Role::Json, origin, holds, ..StringForm::default() };
         Alternative::of(Shape::String(string)).with_lifts(vec![Lift::ParseJson])

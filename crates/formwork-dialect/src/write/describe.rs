@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use formwork_core::{Lift, spaced};
 use serde_json::{Value, json};
 
-use crate::form::{Alternative, Literals, Notes, Role, Shape, StringForm};
+use super::scalars::written_pattern;
+use crate::form::{Alternative, Literals, Notes, NumberForm, Role, Shape, StringForm};
 use crate::profile::{Lengths, Profile};
 
 /// The most characters of the values that are written in words because they are too many to be enforced.
@@ -62,6 +63,7 @@ fn unsaid(alternative: &Alternative, profile: &Profile, most_values: usize, part
     match &alternative.shape {
         Shape::String(string) => strings(string, profile, parts),
         Shape::Literals(literals) => values(literals, most_values, parts),
+        Shape::Number(number) => numbers(number, profile, parts),
         _ => {}
     }
     if alternative.lifts.contains(&Lift::PairsToMap) {
@@ -115,7 +117,17 @@ fn strings(string: &StringForm, profile: &Profile, parts: &mut Vec<String>) {
     if let Some(format) = string.format.as_deref().filter(|format| !profile.formats.contains(format)) {
         parts.push(format!("(Format: {format}.)"));
     }
-    for pattern in string.patterns.iter().skip(1) {
+    let written = written_pattern(string, profile.patterns);
+    for (_, pattern) in string.patterns.iter().enumerate().filter(|(index, _)| Some(*index) != written) {
         parts.push(format!("(Matches {}.)", pattern.source));
     }
+}
+
+fn numbers(number: &NumberForm, profile: &Profile, parts: &mut Vec<String>) {
+    for (bound, words) in [(&number.min, "Greater than"), (&number.max, "Less than")] {
+        let bound = bound.as_ref().filter(|bound| bound.exclusive && !profile.exclusive_bounds);
+        parts.extend(bound.map(|bound| format!("({words} {}.)", bound.at)));
+    }
+    let step = number.multiple_of.as_ref().filter(|_| !profile.multiple_of);
+    parts.extend(step.map(|step| format!("(A multiple of {step}.)")));
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::expand::Losses;
 use crate::form::{Alternative, ArrayForm, FormId, Forms, Notes, ObjectForm, Property, Shape, Use};
 use crate::place::PlaceId;
-use crate::profile::{Lengths, Profile, Tuples};
+use crate::profile::{Lengths, Optional, Profile, References, Tuples};
 
 /// Forms that are nested deeper than this are written as definitions, so that readers with a limit on nesting take the
 /// schema.
@@ -31,7 +31,11 @@ pub(crate) fn write(forms: &Forms, profile: &Profile, most_values: usize) -> Wri
         forms,
         profile,
         most_values,
-        shared: shared(forms),
+        shared: match profile.references {
+            References::Native => shared(forms),
+            References::Inlined => HashSet::new(),
+        },
+        items_left: profile.limits.as_ref().map_or(u64::MAX, |limits| limits.max_items),
         names: HashMap::new(),
         taken: HashSet::new(),
         unwritten: Vec::new(),
@@ -120,6 +124,8 @@ struct Writer<'f> {
     profile: &'f Profile,
     most_values: usize,
     shared: HashSet<FormId>,
+    /// How much the `maxItems` to come may be together.
+    items_left: u64,
     /// The names of definitions; empty for the root.
     names: HashMap<FormId, String>,
     taken: HashSet<String>,
@@ -138,7 +144,8 @@ impl Writer<'_> {
 
     /// Writes a form beside whose other alternatives these annotations stand already.
     fn value_within(&mut self, value: &Use, said: &Notes, at: String, depth: usize) -> Value {
-        if !self.shared.contains(&value.form) && depth < MAX_NESTING {
+        let is_nested = depth < MAX_NESTING || self.profile.references == References::Inlined;
+        if !self.shared.contains(&value.form) && is_nested {
             return self.inline(value.form, &value.notes, said, at, depth);
         }
         let reference = self.reference(value.form);
@@ -255,6 +262,13 @@ impl Writer<'_> {
             self.lose(form.origin, "maxItems", LossKind::Unenforced);
             max = None;
         }
+        if max.is_some_and(|max| max > self.items_left) {
+            // A bound of ours is no keyword of the schema.
+            if !form.is_bounded {
+                self.lose(form.origin, "maxItems", LossKind::Unenforced);
+            }
+            max = None;
+        }
         if min > 0 {
             out.insert("minItems".to_owned(), json!(min));
         }
@@ -262,6 +276,7 @@ impl Writer<'_> {
             if form.is_bounded {
                 self.bounds.push(AddedBound::new(at, max));
             }
+            self.items_left -= max;
             out.insert("maxItems".to_owned(), json!(max));
         }
         Value::Object(out)
@@ -301,7 +316,7 @@ impl Writer<'_> {
             out.insert("properties".to_owned(), Value::Object(properties));
         }
         // A provider that wants every member required wants the list as well.
-        if !required.is_empty() || self.profile.limits.is_some() {
+        if !required.is_empty() || self.profile.optional == Optional::Nullable {
             out.insert("required".to_owned(), json!(required));
         }
         if !patterns.is_empty() {

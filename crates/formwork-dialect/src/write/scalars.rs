@@ -58,13 +58,14 @@ impl Writer<'_> {
                     }
                 }
             }
-            Patterns::One => {
+            Patterns::One | Patterns::Anchored | Patterns::None => {
                 self.lengths(form, at, &mut out);
                 self.format(form, &mut out);
-                if let Some(one) = form.patterns.first() {
+                let written = written_pattern(form, self.profile.patterns);
+                if let Some(one) = written.and_then(|index| form.patterns.get(index)) {
                     out.insert("pattern".to_owned(), json!(one.source));
                 }
-                if form.patterns.len() > 1 {
+                if form.patterns.len() > usize::from(written.is_some()) {
                     self.lose(form.origin, "pattern", LossKind::Unenforced);
                 }
             }
@@ -177,7 +178,11 @@ impl Writer<'_> {
             [(&form.min, "minimum", "exclusiveMinimum"), (&form.max, "maximum", "exclusiveMaximum")]
         {
             let Some(bound) = bound else { continue };
-            let keyword = if bound.exclusive { exclusive } else { inclusive };
+            let mut keyword = if bound.exclusive { exclusive } else { inclusive };
+            if bound.exclusive && !self.profile.exclusive_bounds {
+                self.lose(form.origin, keyword, LossKind::Loosened);
+                keyword = inclusive;
+            }
             let is_said =
                 (form.integer || self.profile.number_bounds) && (self.profile.large_bounds || is_safe(bound));
             if is_said {
@@ -194,6 +199,15 @@ impl Writer<'_> {
             }
         }
         Value::Object(out)
+    }
+}
+
+/// Returns the index of the pattern that a dialect with this ability writes.
+pub(super) fn written_pattern(form: &StringForm, patterns: Patterns) -> Option<usize> {
+    match patterns {
+        Patterns::Anchored => form.patterns.iter().position(|one| pattern::is_anchored(&one.translated)),
+        Patterns::None => None,
+        Patterns::All | Patterns::One | Patterns::Plain => (!form.patterns.is_empty()).then_some(0),
     }
 }
 

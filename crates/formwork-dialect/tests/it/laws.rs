@@ -11,7 +11,14 @@ use serde_json::Value;
 
 use crate::model::{allows, matcher, sample};
 
-pub(crate) const ALL: [Native; 4] = [Native::OPENAI, Native::LLAMA_CPP, Native::OLLAMA, Native::LLGUIDANCE];
+pub(crate) const ALL: [Native; 6] = [
+    Native::OPENAI,
+    Native::GEMINI,
+    Native::GEMINI_OPENAPI,
+    Native::LLAMA_CPP,
+    Native::OLLAMA,
+    Native::LLGUIDANCE,
+];
 
 fn lowered(dialect: &Native, schema: &Value, tighten: Tighten) -> Option<Lowered> {
     let refused = match dialect.lower(&LowerRequest::new(schema).with_tighten(tighten)) {

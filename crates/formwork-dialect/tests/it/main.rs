@@ -2,6 +2,7 @@
 //! The dialects against what really reads them: llguidance itself.
 
 mod dialects;
+mod gemini;
 mod laws;
 mod lint;
 mod model;

@@ -1,5 +1,7 @@
 //! Providers by name: what a configuration's `kind` stands for.
 
+#[cfg(feature = "gemini")]
+mod gemini;
 #[cfg(feature = "http")]
 mod http;
 mod local;
@@ -8,7 +10,7 @@ mod ollama;
 #[cfg(feature = "openai")]
 mod openai;
 mod probe_cache;
-#[cfg(feature = "openai")]
+#[cfg(any(feature = "gemini", feature = "openai"))]
 mod promises;
 #[cfg(feature = "http")]
 mod tape;
@@ -176,6 +178,8 @@ impl Providers {
     /// The kinds that this build has.
     pub fn builtin() -> Self {
         let providers = Self::none().with(local::kind());
+        #[cfg(feature = "gemini")]
+        let providers = providers.with(gemini::kind());
         #[cfg(feature = "ollama")]
         let providers = providers.with(ollama::kind());
         #[cfg(feature = "openai")]
@@ -287,8 +291,10 @@ impl Made {
         if self.system == LOCAL {
             return Some(Price::default());
         }
-        let row = section.registry().lookup(&format!("{}/{}", self.system, self.model))?;
-        row.price.filter(|_| row.provider == self.system && self.address.is_none())
+        // The conventions of OpenTelemetry put the cloud before the name of its API.
+        let vendor = self.system.strip_prefix("gcp.").unwrap_or(&self.system);
+        let row = section.registry().lookup(&format!("{vendor}/{}", self.model))?;
+        row.price.filter(|_| row.provider == vendor && self.address.is_none())
     }
 
     /// The same with what its server is found to do, where its kind asks servers. One that cannot be asked keeps its

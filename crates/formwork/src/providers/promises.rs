@@ -3,11 +3,14 @@
 use formwork_core::Enforcement;
 use formwork_dialect::Dialects;
 use formwork_dialect::registry::Entry;
+#[cfg(feature = "openai")]
 use formwork_openai::{Config, Resolved};
 
+#[cfg(feature = "openai")]
 use crate::config::Section;
 
 /// Servers that enforce schemas themselves, whatever the model: what its vendor does with it says nothing of them.
+#[cfg(feature = "openai")]
 const OWN_ENFORCEMENT: [&str; 5] = ["llama-server", "lm-studio", "ollama-v1", "sglang", "vllm"];
 
 /// The same configuration with what a model's row says, where the configuration says nothing; `None` if no row is about
@@ -15,6 +18,7 @@ const OWN_ENFORCEMENT: [&str; 5] = ["llama-server", "lm-studio", "ollama-v1", "s
 ///
 /// A row is about the model at its own vendor. Behind another host it takes away what the model cannot do, and adds
 /// nothing.
+#[cfg(feature = "openai")]
 pub(super) fn promised(config: &Config, preset: &str, now: &Resolved, section: &Section) -> Option<Config> {
     let row = section.registry().lookup(&format!("{preset}/{}", config.model))?;
     let is_own = row.provider == preset;
@@ -30,7 +34,6 @@ pub(super) fn promised(config: &Config, preset: &str, now: &Resolved, section: &
     if is_own && row.native.enforcement() == Enforcement::Schema && row.dialect.as_deref() == Some("openai") {
         config.strict = config.strict.or(Some(row.strict));
     }
-    let refused = |promised: bool| if promised { None } else { Some(false) };
     let own = &mut config.capabilities;
     own.temperature = own.temperature.or_else(|| refused(known.temperature));
     own.top_p = own.top_p.or_else(|| refused(known.top_p));
@@ -42,8 +45,13 @@ pub(super) fn promised(config: &Config, preset: &str, now: &Resolved, section: &
     Some(config)
 }
 
+/// Returns the override for a promise of the protocol that a model keeps, or does not.
+pub(super) const fn refused(kept: bool) -> Option<bool> {
+    if kept { None } else { Some(false) }
+}
+
 /// Whether a model can be asked in a dialect that its host takes.
-fn is_possible(dialect: &str, row: &Entry, dialects: &Dialects) -> bool {
+pub(super) fn is_possible(dialect: &str, row: &Entry, dialects: &Dialects) -> bool {
     let Ok(lower) = dialects.get(dialect) else { return true };
     match lower.enforcement() {
         Enforcement::None => true,

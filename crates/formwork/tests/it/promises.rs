@@ -81,3 +81,24 @@ fn an_unknown_dialect_is_refused_with_the_nearest_name_or_all_names() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+#[test]
+fn a_gemini_model_is_asked_as_the_registry_knows_it() {
+    let capabilities = |section: &str| {
+        let text = format!("[providers.it]\nkind = \"gemini\"\napi_key_env = \"\"\n{section}");
+        let made = Providers::builtin().make(&Config::from_toml(&text).unwrap().sections()[0]).unwrap();
+        made.provider.capabilities().clone()
+    };
+    let flash = capabilities("model = \"gemini-2.5-flash\"");
+    assert_eq!(flash.dialects, ["gemini", "gemini-openapi", "json-object", "prompt"]);
+    assert_eq!((flash.temperature, flash.seed, flash.output_tokens), (true, true, Some(65536)));
+    assert!(!capabilities("model = \"gemini-3.8-flash\"").temperature);
+    let image = capabilities("model = \"gemini-2.5-flash-image\"");
+    assert_eq!((image.dialects, image.enforcement), (vec!["prompt".to_owned()], Enforcement::None));
+    // What is behind a proxy under another name is asked in every way.
+    assert_eq!(capabilities("model = \"smollm2\"\nbase_url = \"http://127.0.0.1:1\"").dialects.len(), 4);
+    let said = capabilities(
+        "model = \"gemini-3.8-flash\"\ndialects = [\"gemini-openapi\"]\ncapabilities = { temperature = true }",
+    );
+    assert_eq!((said.dialects, said.temperature), (vec!["gemini-openapi".to_owned()], true));
+}

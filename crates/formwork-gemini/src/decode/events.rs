@@ -1,0 +1,41 @@
+use formwork_core::{Fault, FaultKind};
+use formwork_wire::{Deltas, Messages, quoted};
+
+use super::reader::Reader;
+
+/// Reads the events of a stream. No event marks its end: the last one has a reason to finish.
+pub(super) struct Events {
+    reader: Reader,
+    has_event: bool,
+}
+
+impl Events {
+    pub(super) const fn new(reader: Reader) -> Self {
+        Self { reader, has_event: false }
+    }
+}
+
+impl Messages for Events {
+    fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
+        // Empty events keep the connection; the end mark is one of proxies alone.
+        if matches!(text.trim(), "" | "[DONE]") {
+            return Ok(());
+        }
+        let event = serde_json::from_str(text).map_err(|_| {
+            Fault::new(FaultKind::BadWire, format!("an event of the stream is not JSON: {}", quoted(text)))
+        })?;
+        self.has_event = true;
+        self.reader.take(&event, out)
+    }
+
+    fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
+        if self.reader.has_finished() {
+            self.reader.end(out);
+            return Ok(());
+        }
+        if self.has_event && !self.reader.is_answer() {
+            return Err(Fault::new(FaultKind::BadWire, "the stream has no candidates"));
+        }
+        Err(Fault::cut_off("the stream ended without a reason to finish"))
+    }
+}

@@ -1,0 +1,157 @@
+use formwork_core::{Delta, Fault, Finish, Usage};
+use formwork_wire::{Deltas, error_in};
+use serde_json::Value;
+
+use crate::fault::{Asked, within};
+
+/// Reads `GenerateContentResponse`s, of which a document is one and a stream many, and keeps what belongs at the end of the
+/// answer.
+pub(super) struct Reader {
+    asked: Asked,
+    finish: Option<Finish>,
+    usage: Option<Usage>,
+    model: Option<String>,
+    /// Whether any document was one of the protocol.
+    is_answer: bool,
+    /// Whether the model called the function that carries the answer, and another one.
+    has_carrier: bool,
+    calls_tools: bool,
+    /// The text of a model that should call the function: the answer, if it never does.
+    aside: String,
+    /// Bytes of text, and of text and thoughts, so far.
+    written: usize,
+    answered: usize,
+}
+
+impl Reader {
+    pub(super) const fn new(asked: Asked) -> Self {
+        Self {
+            asked,
+            finish: None,
+            usage: None,
+            model: None,
+            is_answer: false,
+            has_carrier: false,
+            calls_tools: false,
+            aside: String::new(),
+            written: 0,
+            answered: 0,
+        }
+    }
+
+    pub(super) const fn is_answer(&self) -> bool {
+        self.is_answer
+    }
+
+    pub(super) const fn has_finished(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    /// Takes the next document.
+    pub(super) fn take(&mut self, document: &Value, out: &mut Deltas) -> Result<(), Fault> {
+        if let Some(words) = error_in(document) {
+            return Err(within(&self.asked, document, &words, self.written > 0));
+        }
+        let has = |name: &str| document.get(name).is_some_and(|value| !value.is_null());
+        self.is_answer |= has("candidates") || has("promptFeedback") || has("usageMetadata");
+        if let Some(model) = document["modelVersion"].as_str() {
+            self.model = Some(model.to_owned());
+        }
+        self.usage = usage_of(&document["usageMetadata"]).or(self.usage);
+        // A prompt that is blocked has no candidates.
+        if document.pointer("/promptFeedback/blockReason").is_some_and(|reason| !reason.is_null()) {
+            self.finish = Some(Finish::Filtered);
+        }
+        let candidate = &document["candidates"][0];
+        for part in candidate.pointer("/content/parts").and_then(Value::as_array).into_iter().flatten() {
+            self.part(part, out);
+        }
+        match candidate["finishReason"].as_str() {
+            None | Some("") => {}
+            Some(reason) => self.finish = Some(finish(reason)),
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, part: &Value, out: &mut Deltas) {
+        if let Some(text) = part["text"].as_str().filter(|text| !text.is_empty()) {
+            if part["thought"] == true {
+                self.answered += text.len();
+                out.push_back(Delta::Reasoning(text.to_owned()));
+            } else if self.asked.tool.is_some() {
+                self.aside.push_str(text);
+            } else {
+                self.text(text.to_owned(), out);
+            }
+        }
+        let Some(call) = part.get("functionCall") else { return };
+        match self.asked.tool.as_deref() {
+            Some(tool) if call["name"] == tool && !self.has_carrier => {
+                self.has_carrier = true;
+                let arguments = call.get("args").map_or_else(|| "{}".to_owned(), Value::to_string);
+                self.text(arguments, out);
+            }
+            Some(_) => {}
+            None => self.calls_tools = true,
+        }
+    }
+
+    fn text(&mut self, text: String, out: &mut Deltas) {
+        if !text.is_empty() {
+            self.answered += text.len();
+            self.written += text.len();
+            out.push_back(Delta::Text(text));
+        }
+    }
+
+    /// Ends the answer.
+    pub(super) fn end(&mut self, out: &mut Deltas) {
+        if !self.has_carrier {
+            let aside = std::mem::take(&mut self.aside);
+            self.text(aside, out);
+        }
+        let finish = match self.finish.unwrap_or(Finish::Stop) {
+            Finish::Stop if self.calls_tools => Finish::ToolCall,
+            finish => finish,
+        };
+        let usage = self.usage.unwrap_or_else(|| self.asked.estimate(self.answered));
+        out.push_back(Delta::End {
+            finish,
+            usage,
+            closed_at: None,
+            restrained: false,
+            model: self.model.take(),
+        });
+    }
+}
+
+/// Why the model stopped. A reason that is not known is taken for an ordinary end, and the answer is judged; so is a call of a
+/// function that is malformed or was not offered, which is an error of the model's.
+fn finish(reason: &str) -> Finish {
+    match reason {
+        "MAX_TOKENS" => Finish::Length,
+        "SAFETY"
+        | "RECITATION"
+        | "BLOCKLIST"
+        | "PROHIBITED_CONTENT"
+        | "SPII"
+        | "LANGUAGE"
+        | "MODEL_ARMOR"
+        | "IMAGE_SAFETY"
+        | "IMAGE_PROHIBITED_CONTENT"
+        | "IMAGE_RECITATION" => Finish::Filtered,
+        _ => Finish::Stop,
+    }
+}
+
+/// Returns the tokens; `None` if nothing was counted. No prompt has no tokens: proxies say 0 where they do not count.
+fn usage_of(counts: &Value) -> Option<Usage> {
+    let count = |name: &str| counts[name].as_u64().unwrap_or_default();
+    let input_tokens = count("promptTokenCount").saturating_add(count("toolUsePromptTokenCount"));
+    let reasoning_tokens = count("thoughtsTokenCount");
+    let output_tokens = count("candidatesTokenCount").saturating_add(reasoning_tokens);
+    let usage = Usage::new(input_tokens, output_tokens)
+        .with_cached(count("cachedContentTokenCount"))
+        .with_reasoning(reasoning_tokens);
+    (input_tokens > 0).then_some(usage)
+}

@@ -1,0 +1,129 @@
+//! A call into a request.
+
+mod messages;
+mod openapi;
+
+use formwork_core::{Call, Enforcement, Fault, FaultKind};
+use formwork_wire::Bytes;
+use formwork_wire::http::header::CONTENT_TYPE;
+use formwork_wire::http::{HeaderValue, Method, Request, Uri};
+use serde_json::{Map, Value, json};
+
+use crate::Gemini;
+
+/// The greatest seed: the API has signed numbers of 32 bits.
+const MAX_SEED: u64 = i32::MAX as u64;
+
+/// The dialect whose schemas go into `responseSchema`.
+const OPENAPI: &str = "gemini-openapi";
+
+pub(crate) fn request(wire: &Gemini, call: &Call) -> Result<Request<Bytes>, Fault> {
+    let method = if wire.stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
+    let uri = Uri::try_from(format!("{}:{method}", wire.resource)).map_err(|_| {
+        bad_request(format!("the model's name {:?} cannot be part of an address", wire.model))
+    })?;
+    let bytes = serde_json::to_vec(&body(wire, call)?)
+        .map_err(|error| bad_request(format!("the request cannot be written: {error}")))?;
+    let mut request = Request::new(Bytes::from(bytes));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = uri;
+    request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(request)
+}
+
+fn body(wire: &Gemini, call: &Call) -> Result<Value, Fault> {
+    let mut body = messages::dialogue(&call.messages)?;
+    let mut generation = generation(wire, call);
+    let mut functions: Vec<Value> =
+        call.tools.iter().map(|tool| function(&tool.name, &tool.description, &tool.parameters)).collect();
+    match call.enforcement() {
+        Enforcement::None => {}
+        Enforcement::JsonObject => json_mode(&mut generation),
+        Enforcement::Schema => {
+            json_mode(&mut generation);
+            let schema = schema(call)?;
+            let (member, schema) = match call.lowered.dialect.as_str() {
+                OPENAPI => ("responseSchema", openapi::written(schema)),
+                _ => ("responseJsonSchema", schema.clone()),
+            };
+            generation.insert(member.to_owned(), schema);
+        }
+        Enforcement::Tool => {
+            let name = safe_name(&call.schema_name);
+            functions.push(function(&name, "Gives the answer.", schema(call)?));
+            let choice = json!({"mode": "ANY", "allowedFunctionNames": [name]});
+            body.insert("toolConfig".to_owned(), json!({"functionCallingConfig": choice}));
+        }
+        _ => {
+            let message = "this way to enforce a schema is not known";
+            return Err(Fault::new(FaultKind::BadRequest, message));
+        }
+    }
+    if !functions.is_empty() {
+        body.insert("tools".to_owned(), json!([{"functionDeclarations": functions}]));
+    }
+    if !generation.is_empty() {
+        body.insert("generationConfig".to_owned(), Value::Object(generation));
+    }
+    Ok(Value::Object(body))
+}
+
+/// Returns `generationConfig` as far as it does not depend on the schema.
+fn generation(wire: &Gemini, call: &Call) -> Map<String, Value> {
+    let promised = &wire.capabilities;
+    let mut members = wire.generation.clone();
+    let mut set = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            members.insert(name.to_owned(), value);
+        }
+    };
+    let sampling = &call.sampling;
+    set("temperature", sampling.temperature.filter(|_| promised.temperature).map(Value::from));
+    set("topP", sampling.top_p.filter(|_| promised.top_p).map(Value::from));
+    set("seed", sampling.seed.filter(|_| promised.seed).map(|seed| folded(seed).into()));
+    let most = call.max_tokens.map(|most| most.min(promised.output_tokens.unwrap_or(u32::MAX)));
+    set("maxOutputTokens", most.map(Value::from));
+    let mut thinking = Map::new();
+    if let Some(budget) = wire.thinking.budget {
+        thinking.insert("thinkingBudget".to_owned(), json!(budget));
+    }
+    if let Some(level) = wire.thinking.level {
+        thinking.insert("thinkingLevel".to_owned(), json!(level));
+    }
+    if let Some(include) = wire.thinking.include {
+        thinking.insert("includeThoughts".to_owned(), json!(include));
+    }
+    set("thinkingConfig", (!thinking.is_empty()).then_some(Value::Object(thinking)));
+    members
+}
+
+fn json_mode(generation: &mut Map<String, Value>) {
+    generation.insert("responseMimeType".to_owned(), json!("application/json"));
+}
+
+fn schema(call: &Call) -> Result<&Value, Fault> {
+    let none = "the dialect asks for a schema to be enforced, and gives none";
+    call.schema().ok_or_else(|| bad_request(none))
+}
+
+fn function(name: &str, description: &str, parameters: &Value) -> Value {
+    json!({"name": name, "description": description, "parametersJsonSchema": parameters})
+}
+
+/// Returns a name that the API takes for a function: it begins with a letter or `_` and has at most 64 characters.
+pub(crate) fn safe_name(name: &str) -> String {
+    let is_safe = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    let safe: String = name.chars().map(|letter| if is_safe(letter) { letter } else { '_' }).collect();
+    let has_start = safe.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    let safe = if has_start { safe } else { format!("_{safe}") };
+    safe.chars().take(64).collect()
+}
+
+/// A seed in the range of the API: small ones as they are, others with all their bits mixed in.
+const fn folded(seed: u64) -> u64 {
+    if seed <= MAX_SEED { seed } else { (seed ^ (seed >> 31) ^ (seed >> 62)) & MAX_SEED }
+}
+
+fn bad_request(message: impl Into<String>) -> Fault {
+    Fault::new(FaultKind::BadRequest, message)
+}

@@ -1,0 +1,148 @@
+//! Gemini's protocol against the suite that every provider runs; with `FORMWORK_LIVE=gemini-litellm` against LiteLLM's proxy.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use formwork_conformance::{Asked, Live, Protocol, Reply, Said, Suite};
+use formwork_core::{Finish, SharedProvider};
+use formwork_gemini::Gemini;
+use formwork_http::HttpTransport;
+use formwork_wire::http::Request;
+use formwork_wire::{Bytes, Http, SharedTransport, Wire as _};
+use serde_json::{Value, json};
+
+fn main() -> ExitCode {
+    Suite::new()
+        .protocol(Generate)
+        .live(Live::new("gemini-litellm", "cargo xtask servers up llama-server litellm", litellm))
+        .run()
+}
+
+async fn litellm() -> Result<SharedProvider, String> {
+    let url = std::env::var("FORMWORK_LITELLM").unwrap_or_else(|_| "http://127.0.0.1:28440".to_owned());
+    let transport = HttpTransport::new(&url).map_err(|error| error.to_string())?;
+    // The proxy (1.106.2) hands on schemas, and neither the JSON mode nor the seed; in streams it counts no tokens.
+    let wire = Gemini::new("smollm2").with_dialects(["gemini", "prompt"]).with_stream(false);
+    let mut promised = wire.capabilities().clone();
+    promised.seed = false;
+    Ok(Arc::new(Http::new(wire.with_capabilities(promised), Arc::new(transport))))
+}
+
+struct Generate;
+
+impl Protocol for Generate {
+    fn provider(&self, transport: SharedTransport) -> SharedProvider {
+        Arc::new(Http::new(Gemini::new("gemini-2.5-flash"), transport))
+    }
+
+    fn say(&self, said: &Said) -> Vec<Reply> {
+        // Nothing in the protocol tells a refusal in the model's own words from an answer.
+        if said.finish == Finish::Refused {
+            return Vec::new();
+        }
+        let mut parts = Vec::new();
+        if !said.reasoning.is_empty() {
+            parts.push(json!({"text": said.reasoning, "thought": true}));
+        }
+        parts.push(json!({"text": said.text}));
+        let whole = end(said, parts);
+        let mut events = Vec::new();
+        if !said.reasoning.is_empty() {
+            events.push(piece(&json!({"text": said.reasoning, "thought": true})));
+        }
+        let characters: Vec<char> = said.text.chars().collect();
+        // Few characters an event, as models write; for long texts more, so that the suite ends.
+        for letters in characters.chunks((characters.len() / 500).max(3)) {
+            events.push(piece(&json!({"text": letters.iter().collect::<String>()})));
+        }
+        events.push(end(said, vec![json!({"text": ""})]));
+        let stream: String = events.iter().map(event).collect();
+        vec![
+            Reply::new(200, "application/json; charset=UTF-8", whole.to_string()),
+            Reply::new(200, "text/event-stream", stream),
+        ]
+    }
+
+    fn error(&self, status: u16, words: &str) -> Reply {
+        Reply::new(status, "application/json; charset=UTF-8", error(status, words).to_string())
+    }
+
+    fn error_within(&self, said: &str, words: &str) -> Option<Reply> {
+        let begin = if said.is_empty() { String::new() } else { event(&piece(&json!({"text": said}))) };
+        Some(Reply::new(200, "text/event-stream", begin + &event(&error(503, words))))
+    }
+
+    fn schema_complaints(&self) -> Vec<(u16, &'static str)> {
+        vec![
+            (
+                400,
+                "The specified schema produces a constraint that has too many states for serving.  Typical causes of this error are schemas with lots of text",
+            ),
+            (
+                400,
+                "Invalid JSON payload received. Unknown name \"exclusiveMinimum\" at 'generation_config.response_schema': Cannot find field.",
+            ),
+            (
+                400,
+                "* GenerateContentRequest.generation_config.response_schema.properties[\"a\"].properties: should be non-empty for OBJECT type",
+            ),
+            (400, "A schema in GenerationConfig in the request exceeds the maximum allowed nesting depth."),
+            (400, "Request contains an invalid argument."),
+        ]
+    }
+
+    fn asked(&self, request: &Request<Bytes>) -> Asked {
+        let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+        let generation = &body["generationConfig"];
+        let text = |content: &Value| {
+            let parts = content["parts"].as_array().into_iter().flatten();
+            parts.filter_map(|part| part["text"].as_str()).collect::<String>()
+        };
+        let role = |content: &Value| content["role"].as_str().unwrap_or("system").to_owned();
+        let contents = body["contents"].as_array().into_iter().flatten();
+        let messages = body.get("systemInstruction").into_iter().chain(contents);
+        let found = |value: &Value| (!value.is_null()).then(|| value.clone());
+        let schema = found(&generation["responseJsonSchema"]);
+        Asked {
+            json_object: schema.is_none() && generation["responseMimeType"] == "application/json",
+            schema,
+            tool: found(&body["tools"][0]["functionDeclarations"][0]["parametersJsonSchema"]),
+            temperature: generation["temperature"].as_f64(),
+            top_p: generation["topP"].as_f64(),
+            seed: generation["seed"].as_u64(),
+            max_tokens: generation["maxOutputTokens"].as_u64(),
+            messages: messages.map(|content| (role(content), text(content))).collect(),
+        }
+    }
+}
+
+fn error(status: u16, words: &str) -> Value {
+    json!({"error": {"code": status, "message": words, "status": "UNKNOWN"}})
+}
+
+fn event(document: &Value) -> String {
+    format!("data: {document}\r\n\r\n")
+}
+
+fn piece(part: &Value) -> Value {
+    json!({
+        "candidates": [{"content": {"parts": [part], "role": "model"}, "index": 0}],
+        "usageMetadata": {"promptTokenCount": 11},
+        "modelVersion": "gemini-2.5-flash",
+    })
+}
+
+fn end(said: &Said, parts: Vec<Value>) -> Value {
+    let reason = match said.finish {
+        Finish::Length => "MAX_TOKENS",
+        Finish::Filtered => "SAFETY",
+        _ => "STOP",
+    };
+    let (input, output) = (said.usage.input_tokens, said.usage.output_tokens);
+    json!({
+        "candidates": [{"content": {"parts": parts, "role": "model"}, "finishReason": reason, "index": 0}],
+        "usageMetadata": {"promptTokenCount": input, "candidatesTokenCount": output, "totalTokenCount": input + output},
+        "modelVersion": "gemini-2.5-flash",
+        "responseId": "r-1",
+    })
+}
