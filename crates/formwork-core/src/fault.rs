@@ -38,7 +38,7 @@ impl FaultKind {
 
     const fn words(self) -> &'static str {
         match self {
-            Self::Unreachable => "not reachable",
+            Self::Unreachable => "connection failed",
             Self::Timeout => "timed out",
             Self::RateLimited => "rate limited",
             Self::Overloaded => "overloaded",

@@ -297,7 +297,7 @@ fn the_doctor_speaks_to_people() {
     let ran = formwork(&["doctor", "--config", &temporary("sick.toml", text)], "");
     assert_eq!(ran.code, 3);
     assert!(ran.stdout.starts_with("a (ollama, m)\n"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("\n  FAIL  not reachable: nothing listens at"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\n  FAIL  connection failed: nothing listens at"), "{}", ran.stdout);
     assert!(ran.stdout.contains("\n  fix   start the server"), "{}", ran.stdout);
     let ran = formwork(&["doctor", "--help"], "");
     assert!(ran.code == 0 && ran.stdout.contains("Examples:\n  formwork doctor"), "{}", ran.stdout);

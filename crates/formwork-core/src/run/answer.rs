@@ -28,11 +28,16 @@ impl Run {
             context: self.context(),
             attempt: self.attempt(),
             entry: self.ledger.len(),
+            cut_by: if self.is_late(plan, now) { "the deadline" } else { "the limit of tokens" },
         };
         let Examined { draft, edits, failure, ignored } = question.examine(&completion, stopped);
         let is_patch = matches!(self.request.asked(), Ask::Patch(_));
         let previous = self.drafts.previous();
-        let repeated = !is_patch && !previous.is_empty() && previous == completion.text;
+        // Another target that gives the same wrong answer has said it once.
+        let target = self.position.target_of(plan).map(|target| target.name.as_str());
+        let is_own =
+            self.drafts.wrong(&self.ledger).is_some_and(|wrong| Some(wrong.target.as_str()) == target);
+        let repeated = !is_patch && is_own && !previous.is_empty() && previous == completion.text;
         let found = failure.as_ref().map_or(0, |failure| failure.violations().len());
         let stalled = is_patch && (draft.is_none() || found >= self.drafts.violations(&self.ledger).len());
         let accepted = failure.is_none();

@@ -122,17 +122,15 @@ impl Closed {
     }
 
     /// Returns why the document is no complete answer. Where values that were cut are accepted, only those count of which
-    /// the model wrote nothing.
-    pub(super) fn violations(&self, accepts_cut: bool) -> Vec<Violation> {
+    /// the model wrote nothing. `cut_by` says where the answer ended.
+    pub(super) fn violations(&self, accepts_cut: bool, cut_by: &str) -> Vec<Violation> {
         let cut = self.cut.iter().filter(|_| !accepts_cut).map(|path| {
             let expected = if path.is_root() { "a complete document" } else { "a complete value" };
-            Violation::new(path.clone(), CUT, Stage::Read)
-                .with_expected(expected)
-                .with_found("the limit of tokens")
+            Violation::new(path.clone(), CUT, Stage::Read).with_expected(expected).with_found(cut_by)
         });
         let supplied = self.supplied.iter().map(|path| {
             Violation::new(path.clone(), SUPPLIED, Stage::Read)
-                .with_found("the limit of tokens closed the document first")
+                .with_found(format!("{cut_by} closed the document first"))
         });
         cut.chain(supplied).collect()
     }

@@ -93,7 +93,9 @@ fn explain(failure: &Failure, attempts: u32, repeated: bool) -> (ErrorKind, Stri
                 FaultKind::BadRequest | FaultKind::Unsupported => ErrorKind::Config,
                 _ => ErrorKind::Unavailable,
             };
-            (kind, fault.to_string())
+            let wait =
+                fault.retry_after.map(|wait| format!("; the server asks to wait {} s", wait.as_secs()));
+            (kind, format!("{fault}{}", wait.unwrap_or_default()))
         }
         Failure::Refused { reason } if reason.is_empty() => {
             (ErrorKind::Refused, "it gave no reason".to_owned())

@@ -25,6 +25,8 @@ pub(super) struct Question<'a> {
     pub(super) attempt: u32,
     /// The entry of the ledger that will say what is wrong.
     pub(super) entry: usize,
+    /// The reason for the end of an answer that was cut off.
+    pub(super) cut_by: &'static str,
 }
 
 /// The result of examining an answer.
@@ -62,7 +64,7 @@ impl Question<'_> {
         }
         let candidates = match read(&completion.text, self.plan.level) {
             Ok(reading) => reading.into_candidates(),
-            Err(_) if completion.finish == Finish::Length => return failed(truncated()),
+            Err(_) if completion.finish == Finish::Length => return failed(self.truncated()),
             Err(error) => {
                 let violation = of_answer("json", "", &unreadable(&error));
                 let ignored = self.promised(completion).and_then(|_| tripwire::unread(completion, &error));
@@ -88,7 +90,7 @@ impl Question<'_> {
             }
         }
         let Some((_, draft, violations, candidate)) = nearest else {
-            return Examined::failed(truncated());
+            return Examined::failed(self.truncated());
         };
         let ignored = self.promised(completion).and_then(|call| {
             let value = Some(&draft.value).filter(|_| call.lowered.lift.is_empty());
@@ -100,8 +102,21 @@ impl Question<'_> {
             Finish::Stopped => candidate.closed_at().is_some() || candidate.is_sequence(),
             _ => false,
         };
-        let failure = if cut { Some(truncated()) } else { failure(violations) };
+        let failure = if cut { Some(self.truncated()) } else { failure(violations) };
         Examined { draft: Some(draft), edits: candidate.all_edits(), failure, ignored }
+    }
+
+    /// Adds what is incomplete in a document to what is wrong with it, and leaves out what else is said of these values: it
+    /// is nothing that the model meant.
+    fn add_incomplete(&self, violations: &mut Vec<Violation>, closed: &Closed) {
+        let incomplete = closed.violations(self.plan.policy.accepts_cut(), self.cut_by);
+        violations.retain(|violation| !incomplete.iter().any(|other| other.path == violation.path));
+        violations.splice(0..0, incomplete);
+    }
+
+    fn truncated(&self) -> Failure {
+        let violation = of_answer(CUT, "a complete document", self.cut_by);
+        Failure::Truncated { violations: vec![violation] }
     }
 
     /// The call, if its answer was promised to keep to the schema of the whole document.
@@ -125,7 +140,7 @@ impl Question<'_> {
         let mut closed = closed(completion, candidate).lifted(lowered, &value);
         let unlifted = closed.take_full(unlifted, self.plan.policy.accepts_cut());
         let Judgement { mut violations, warnings, .. } = self.judge(&value, unlifted);
-        add_incomplete(&mut violations, &closed, self.plan.policy.accepts_cut());
+        self.add_incomplete(&mut violations, &closed);
         if untouched {
             let spans = locate_all(&text, violations.iter().map(|violation| &violation.path));
             for (violation, span) in violations.iter_mut().zip(spans) {
@@ -148,7 +163,7 @@ impl Question<'_> {
             return Examined::failed(Failure::NotJson { violations: vec![violation] });
         };
         let Some(Draft { text, provenance, closed: incomplete, .. }) = self.draft else {
-            return Examined { edits: candidate.all_edits(), ..Examined::failed(truncated()) };
+            return Examined { edits: candidate.all_edits(), ..Examined::failed(self.truncated()) };
         };
         let (mut text, mut provenance, mut incomplete) =
             (text.clone(), provenance.clone(), incomplete.clone());
@@ -169,7 +184,7 @@ impl Question<'_> {
         }
         let value = serde_json::from_str(&text).unwrap_or_default();
         let Judgement { mut violations, warnings, .. } = self.judge(&value, unlifted);
-        add_incomplete(&mut violations, &incomplete, self.plan.policy.accepts_cut());
+        self.add_incomplete(&mut violations, &incomplete);
         let entry = self.entry;
         let draft = Draft { text, value, provenance, warnings, closed: incomplete, entry };
         Examined { draft: Some(draft), edits: candidate.edits, failure: failure(violations), ignored: None }
@@ -202,14 +217,6 @@ fn closed(completion: &Completion, candidate: &Candidate) -> Closed {
     }
 }
 
-/// Adds what is incomplete in a document to what is wrong with it, and leaves out what else is said of these values: it
-/// is nothing that the model meant.
-fn add_incomplete(violations: &mut Vec<Violation>, closed: &Closed, accepts_cut: bool) {
-    let incomplete = closed.violations(accepts_cut);
-    violations.retain(|violation| !incomplete.iter().any(|other| other.path == violation.path));
-    violations.splice(0..0, incomplete);
-}
-
 /// Returns how a document with these violations fails; `None` if there are none.
 fn failure(violations: Vec<Violation>) -> Option<Failure> {
     if violations.is_empty() {
@@ -227,11 +234,6 @@ fn unreadable(error: &ReadError) -> String {
         ReadError::Syntax { at, message } => format!("{message} (byte {at})"),
         other => other.to_string(),
     }
-}
-
-fn truncated() -> Failure {
-    let violation = of_answer(CUT, "a complete document", "the limit of tokens");
-    Failure::Truncated { violations: vec![violation] }
 }
 
 /// A violation of the whole answer.

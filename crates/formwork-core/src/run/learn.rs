@@ -70,6 +70,11 @@ impl Run {
         self.ledger.iter().filter_map(|attempt| attempt.lesson.as_deref())
     }
 
+    /// Returns whether an answer that was cut off at this moment was cut off by the deadline.
+    pub(super) fn is_late(&self, plan: &Plan, now: Time) -> bool {
+        self.deadline(plan).is_some_and(|deadline| now.after(LATE) >= deadline)
+    }
+
     /// Returns what an answer says about the bounds of the schema, if it says anything.
     pub(super) fn bounding(
         &self,
@@ -78,9 +83,8 @@ impl Run {
         finish: Finish,
         failure: Option<&Failure>,
     ) -> Option<Bounding> {
-        let is_late = self.deadline(plan).is_some_and(|deadline| now.after(LATE) >= deadline);
         let State::Calling { call, .. } = &self.state else { return None };
-        if *self.request.asked() != Ask::Whole || !self.position.may_bound(plan) || is_late {
+        if *self.request.asked() != Ask::Whole || !self.position.may_bound(plan) || self.is_late(plan, now) {
             return None;
         }
         if !call.lowered.bounds.is_empty() {

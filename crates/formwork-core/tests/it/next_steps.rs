@@ -49,6 +49,41 @@ fn wrong_content_goes_on_to_the_next_target_after_an_equal_share_of_the_attempts
 }
 
 #[test]
+fn the_same_wrong_answer_of_another_target_is_no_repetition() {
+    let policy = Policy::new(4).with_patching(Patching::Never);
+    let plan = Plan::new(contract(), targets(2)).with_policy(policy).build().unwrap();
+    // The first target repeats itself and is left; the second one has said it once.
+    let driven = drive(&plan, input(), &[WRONG, WRONG, WRONG, RIGHT]);
+    assert_eq!(asked(&driven), [0, 0, 1, 1]);
+    assert!(driven.run.finish().is_ok());
+}
+
+#[test]
+fn an_answer_that_the_deadline_cut_off_says_so() {
+    let policy = || Policy::new(1).with_patching(Patching::Never);
+    for (at, expected) in [(20, "the limit of tokens"), (999, "the deadline"), (1_000, "the deadline")] {
+        for text in ["", "{\"score\": 6", "{\"score\": 612, \"parts\": {\"a\": 300"] {
+            let plan = Plan::new(contract(), targets(1)).with_policy(policy());
+            let plan = plan.with_deadline(Duration::from_secs(1)).build().unwrap();
+            let mut run = Run::new(&plan, input());
+            let Step::Call { id, call, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
+            run.on(&plan, Time(at), Reply::Ends(text, Finish::Length).event(id, &call)).unwrap();
+            let Verdict::Failed { failure } = &run.ledger()[0].verdict else { panic!() };
+            let found = &failure.violations()[0].found;
+            assert!(found.starts_with(expected), "{found} at {at} for {text:?}");
+        }
+    }
+}
+
+#[test]
+fn the_wait_that_a_server_asks_for_is_named_where_it_ends_the_run() {
+    let plan = Plan::new(contract(), targets(1)).with_policy(Policy::new(3));
+    let plan = plan.with_deadline(Duration::from_secs(60)).build().unwrap();
+    let error = drive(&plan, input(), &[Reply::Limits(3_600)]).run.finish().unwrap_err();
+    assert!(error.message().ends_with("; the server asks to wait 3600 s"), "{error}");
+}
+
+#[test]
 fn a_patch_that_mends_nothing_is_followed_by_the_whole() {
     let still_wrong = Reply::Says(r#"{"score": 601}"#);
     let bad = Reply::Says(BAD_SUM);
