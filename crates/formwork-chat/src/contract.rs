@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::validator::{Data, Envelope};
-use crate::{StructuredAnswer, StructuredAnswerLite, V1_0, V1_1};
+use crate::{Example, StructuredAnswer, StructuredAnswerLite, V1_0, V1_1};
 
 /// The contract StructuredAnswerLite 1.0, as every first system message has it, byte for byte.
 pub const CONTRACT_1_0: &str = r#"{
@@ -29,15 +29,6 @@ pub const CONTRACT_1_0: &str = r#"{
     "model": "string"
   }
 }"#;
-
-/// A question that a model is shown with its answer.
-#[derive(Debug, Clone, Copy)]
-pub struct Example {
-    pub(crate) question: &'static str,
-    pub(crate) answer: &'static str,
-    /// The word of the question that it is about, in small letters.
-    pub(crate) subject: &'static str,
-}
 
 /// A question whose own words stand in the answer: very small models then take the words of the user's question, where they
 /// copy an answer to something else as it stands.

@@ -18,6 +18,7 @@ mod client;
 mod contract;
 mod conversation;
 mod debug;
+mod example;
 mod result;
 mod tool;
 mod turn;
@@ -29,7 +30,8 @@ pub use answer::{
 };
 pub use builder::ChatBuilder;
 pub use client::JsonModeChatClient;
-pub use contract::{AnswerContract, CONTRACT_1_0, CONTRACT_1_1, Example};
+pub use contract::{AnswerContract, CONTRACT_1_0, CONTRACT_1_1};
 pub use conversation::Conversation;
+pub use example::Example;
 pub use result::{ChatCode, ChatFailure, ChatResult, Reply, ToolUse};
 pub use tool::ChatTool;

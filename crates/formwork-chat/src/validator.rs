@@ -10,8 +10,8 @@ use formwork_core::{Context, JsonPath, Report, Stage, Structure, Validator, Viol
 use formwork_schema::Compiled;
 use serde_json::{Map, Value};
 
+use crate::Example;
 use crate::TaskKind;
-use crate::contract::Example;
 
 /// Judges the contract's envelope.
 pub(crate) struct Envelope {

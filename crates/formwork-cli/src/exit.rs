@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use formwork_core::ErrorKind;
 
-use crate::output::say;
+use crate::stderr::say;
 
 /// A command that did all that was asked, with its verdict.
 pub(crate) enum Done {

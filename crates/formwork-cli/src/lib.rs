@@ -22,6 +22,7 @@ mod progress;
 pub mod rows;
 mod rules;
 mod snippet;
+mod stderr;
 mod targets;
 
 use std::process::ExitCode;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::output::say;
+use crate::stderr::say;
 
 /// A bar for a step that counts bytes.
 #[derive(Default)]

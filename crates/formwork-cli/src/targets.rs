@@ -8,7 +8,7 @@ use formwork_extract::Backend;
 
 use crate::exit::Failed;
 use crate::model;
-use crate::output::say;
+use crate::stderr::say;
 
 /// The environment variable with the name of a model.
 const MODEL: &str = "FORMWORK_MODEL";

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::{
-    Clock, Context, Contract, Cost, Error, ErrorKind, Instruction, JsonPath, Level, Message, Plan, Policy,
-    RetryPolicy, Rule, Temperature, Validator, spaced,
+    Clock, Context, Contract, Cost, Error, ErrorKind, Inline, Instruction, JsonPath, Level, Message, Plan,
+    Policy, RetryPolicy, Rule, Schema, Temperature, Typed, Validator, spaced,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -40,6 +41,32 @@ pub struct ExtractorBuilder<T> {
     shared_budget: Option<Budget>,
     memory: Option<Memory>,
     of: PhantomData<fn() -> T>,
+}
+
+impl<T: JsonSchema + DeserializeOwned + Send + 'static> Extractor<T> {
+    /// An extractor for a Rust type: its schema is what schemars derives.
+    pub fn builder() -> ExtractorBuilder<T> {
+        ExtractorBuilder::new(contract_for(Arc::new(Typed::<T>::new())))
+    }
+}
+
+impl Extractor<Value> {
+    /// An extractor for a schema without a Rust type.
+    pub fn for_schema(schema: Arc<dyn Schema>) -> ExtractorBuilder<Value> {
+        ExtractorBuilder::new(contract_for(schema))
+    }
+
+    /// An extractor for a JSON Schema document, under a name of letters, digits, `_` and `-`.
+    pub fn for_document(name: impl Into<String>, schema: Value) -> ExtractorBuilder<Value> {
+        Self::for_schema(Arc::new(Inline::new(name, schema)))
+    }
+}
+
+impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
+    /// An extractor for a contract that was made elsewhere, by hand or with a validator of its own.
+    pub fn for_contract(contract: Contract) -> ExtractorBuilder<T> {
+        ExtractorBuilder::new(Ok(contract))
+    }
 }
 
 impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
@@ -354,4 +381,9 @@ fn checked(
         messages.extend([Message::user(input), Message::assistant(spaced(&output))]);
     }
     Ok(messages)
+}
+
+fn contract_for(schema: Arc<dyn Schema>) -> Result<Contract, Error> {
+    formwork_schema::contract_for(schema)
+        .map_err(|error| Error::new(ErrorKind::Schema, format!("#{}: {}", error.pointer, error.message)))
 }

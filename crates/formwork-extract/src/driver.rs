@@ -13,8 +13,8 @@ use tracing::Instrument as _;
 use crate::call::{DEADLINE_SLACK, Heard, make};
 use crate::consult::{AsyncValidator, Fallback, Findings, Situation};
 use crate::interrupt::{Interrupt, Interruption};
-use crate::observer::{Audience, Next, Observer, Started};
-use crate::updates::{Paced, Updates};
+use crate::observer::{Audience, Next, Observer, Paced, Started};
+use crate::updates::Updates;
 use crate::{Budget, CancellationToken, Memory, TokioClock, blocking, trace};
 
 /// Carries out the steps of [`Run`]s: makes the calls, waits, asks validators and the fallback.

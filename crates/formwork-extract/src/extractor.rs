@@ -2,18 +2,14 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use formwork_core::{
-    Contract, Error, ErrorKind, Inline, Input, Message, Outcome, Plan, Role, Run, Schema, Typed, decode,
-};
+use formwork_core::{Error, ErrorKind, Input, Message, Outcome, Plan, Role, Run, decode};
 use futures_core::Stream;
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::builder::ExtractorBuilder;
-use crate::updates::Paced;
+use crate::observer::Paced;
 use crate::{CancellationToken, Driver, Observer, Updates, blocking};
 
 /// Gets values of one type out of texts: compiled once, used for any number of inputs, from any number of tasks.
@@ -56,31 +52,7 @@ struct Shared {
     seed: Option<u64>,
 }
 
-impl<T: JsonSchema + DeserializeOwned + Send + 'static> Extractor<T> {
-    /// An extractor for a Rust type: its schema is what schemars derives.
-    pub fn builder() -> ExtractorBuilder<T> {
-        ExtractorBuilder::new(contract_for(Arc::new(Typed::<T>::new())))
-    }
-}
-
-impl Extractor<Value> {
-    /// An extractor for a schema without a Rust type.
-    pub fn for_schema(schema: Arc<dyn Schema>) -> ExtractorBuilder<Value> {
-        ExtractorBuilder::new(contract_for(schema))
-    }
-
-    /// An extractor for a JSON Schema document, under a name of letters, digits, `_` and `-`.
-    pub fn for_document(name: impl Into<String>, schema: Value) -> ExtractorBuilder<Value> {
-        Self::for_schema(Arc::new(Inline::new(name, schema)))
-    }
-}
-
 impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
-    /// An extractor for a contract that was made elsewhere, by hand or with a validator of its own.
-    pub fn for_contract(contract: Contract) -> ExtractorBuilder<T> {
-        ExtractorBuilder::new(Ok(contract))
-    }
-
     pub(crate) fn new(
         plan: Plan,
         driver: Driver,
@@ -254,9 +226,4 @@ impl<T> fmt::Debug for Extraction<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Extraction").field("driver", &self.driver).finish_non_exhaustive()
     }
-}
-
-fn contract_for(schema: Arc<dyn Schema>) -> Result<Contract, Error> {
-    formwork_schema::contract_for(schema)
-        .map_err(|error| Error::new(ErrorKind::Schema, format!("#{}: {}", error.pointer, error.message)))
 }

@@ -9,8 +9,6 @@ use std::time::Duration;
 use formwork_core::{Ask, Attempt, Call, Consult, Delta, Error, Outcome, Violation};
 use serde_json::Value;
 
-use crate::updates::Paced;
-
 /// Is told what a run does, as it happens: for logs, metrics, progress bars.
 ///
 /// An observer only observes: nothing that it does changes what comes out. It is called from the driver, so it must not
@@ -134,6 +132,11 @@ pub struct Next<'a> {
     pub ask: &'a Ask,
     /// How long the run waits before.
     pub wait: Duration,
+}
+
+/// An observer for whom the run pauses until what it was told is taken.
+pub(crate) trait Paced: Observer {
+    fn is_drained(&self) -> bool;
 }
 
 /// Everybody who is told about one run.

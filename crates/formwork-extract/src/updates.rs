@@ -10,7 +10,7 @@ use formwork_core::{Ask, Attempt, Consult, Delta, Error, ErrorKind, Outcome, Pla
 use futures_core::Stream;
 use serde_json::Value;
 
-use crate::observer::{Next, Observer, RunId, Started};
+use crate::observer::{Next, Observer, Paced, RunId, Started};
 use crate::partials::Partials;
 
 /// An event of a run, as a stream tells it.
@@ -135,11 +135,6 @@ impl<T> fmt::Debug for Updates<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Updates")
     }
-}
-
-/// An observer for whom the run pauses until what it was told is taken.
-pub(crate) trait Paced: Observer {
-    fn is_drained(&self) -> bool;
 }
 
 /// Turns what an observer is told into updates.

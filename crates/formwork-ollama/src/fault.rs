@@ -7,7 +7,7 @@ use formwork_wire::{error_in, fault_of, is_closed_early, quoted};
 
 use serde_json::Value;
 
-use crate::answer::Asked;
+use crate::asked::Asked;
 
 /// The fault that a response with an error status is.
 pub(crate) fn of_response(asked: &Asked, head: &Parts, body: &[u8], now: Time) -> Fault {

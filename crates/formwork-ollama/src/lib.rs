@@ -52,6 +52,8 @@
 
 mod admin;
 mod answer;
+mod asked;
+mod capabilities;
 mod config;
 mod fault;
 mod ollama;

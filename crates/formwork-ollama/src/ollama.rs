@@ -5,7 +5,9 @@ use formwork_wire::http::response::Parts;
 use formwork_wire::{Auth, Bytes, Decoder, Transport, Wire};
 use serde_json::{Map, Value};
 
-use crate::answer::{self, Asked};
+use crate::answer;
+use crate::asked::Asked;
+use crate::capabilities::enforcing;
 use crate::probe::{self, Identity, Probed};
 use crate::{Api, KeepAlive, Think, fault, request};
 
@@ -162,18 +164,6 @@ impl Ollama {
     fn asked(&self, call: &Call) -> Asked {
         Asked::new(&self.model, call)
     }
-}
-
-/// The same promises with this much enforcement, and the dialects that go with it.
-pub(crate) fn enforcing(mut capabilities: Capabilities, enforcement: Enforcement) -> Capabilities {
-    let dialects: &[&str] = match enforcement {
-        Enforcement::Schema => &["ollama", "json-object", "prompt"],
-        Enforcement::JsonObject => &["json-object", "prompt"],
-        Enforcement::Tool | Enforcement::None => &["prompt"],
-    };
-    capabilities.enforcement = enforcement;
-    capabilities.dialects = dialects.iter().map(|name| (*name).to_owned()).collect();
-    capabilities
 }
 
 #[async_trait]

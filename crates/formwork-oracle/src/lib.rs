@@ -8,6 +8,7 @@
 //!   score carries.
 //! - [`ScoreEvent`] is what a score leaves behind, for metrics, ledgers and reports.
 
+mod builder;
 mod check;
 mod contract;
 mod event;
@@ -26,11 +27,12 @@ mod seed;
 pub mod service;
 pub mod wallet;
 
+pub use builder::{DEFAULT_DEADLINE, DEFAULT_MAX_TOKENS, OracleBuilder};
 pub use check::{CROSS_CHECK, CrossCheck, Formula, TOLERANCE};
 pub use contract::contract;
 pub use event::{CrossChecks, Rejection, ScoreEvent, ScoreFailure, ScoreObserver};
 pub use examples::{Example, Examples, ExamplesError, MAX_EXAMPLES};
-pub use oracle::{DEFAULT_DEADLINE, DEFAULT_MAX_TOKENS, Oracle, OracleBuilder, ScoreRequest};
+pub use oracle::{Oracle, ScoreRequest};
 pub use prompt::{MAX_PROMPT, Prompt, PromptError};
 pub use score::{AI_RESPONSE_SCHEMA, AiScore, SCHEMA_NAME, ScoreBreakdown};
 pub use scored::{PromptId, ScoreSource, Scored};

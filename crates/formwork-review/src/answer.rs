@@ -7,9 +7,9 @@ use formwork_core::{
 };
 use serde_json::{Value, json};
 
+use crate::Material;
 use crate::contradiction::conclusion;
 use crate::quote::{cut, line, quoted};
-use crate::review::Material;
 use crate::votes::Vote;
 use crate::{Agent, Criterion};
 

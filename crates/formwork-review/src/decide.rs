@@ -4,9 +4,9 @@ use formwork_core::{Context, Report, Validator as _, Violation, spaced};
 use regex::Regex;
 use serde_json::Value;
 
+use crate::Material;
 use crate::aggregate::undecided;
 use crate::quote::line;
-use crate::review::Material;
 use crate::{Criterion, CriterionResult, Indeterminate, Verdict};
 
 /// The most violations that a reasoning lists.

@@ -44,6 +44,7 @@ mod decide;
 pub mod document;
 mod generate;
 mod generation;
+mod material;
 mod quote;
 mod result;
 mod review;
@@ -56,7 +57,8 @@ pub use generate::{GenerateOptions, generate_with_review};
 pub use generation::{
     Critique, Generate, GenerationError, GenerationInput, GenerationResult, LlmGenerationService,
 };
+pub use material::Material;
 pub use result::{CriterionResult, Indeterminate, ReviewPrice, ReviewResult, Verdict};
-pub use review::{LlmReviewService, Material, Review};
+pub use review::{LlmReviewService, Review};
 pub use rubric::{Criterion, Pattern, ReviewRubric, Votes};
 pub use votes::THRESHOLD;

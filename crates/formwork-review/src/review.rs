@@ -1,7 +1,6 @@
 use async_trait::async_trait;
 use formwork_core::{Attempt, Cost, Error, ErrorKind, Outcome, Usage};
 use futures_util::{StreamExt as _, stream};
-use serde_json::{Map, Value};
 use tracing::info_span;
 
 use crate::aggregate::{aggregate, undecided};
@@ -10,51 +9,9 @@ use crate::decide::decide;
 use crate::quote::{MOST, line};
 use crate::votes::{Vote, count, is_settled};
 use crate::{
-    Agent, Criterion, CriterionResult, GenerationError, Indeterminate, ReviewPrice, ReviewResult,
+    Agent, Criterion, CriterionResult, GenerationError, Indeterminate, Material, ReviewPrice, ReviewResult,
     ReviewRubric,
 };
-
-/// The output under review, with the data that criteria read.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Material {
-    /// The output.
-    pub output: Value,
-    /// The task that it was made for; empty if nobody says.
-    pub task: String,
-    /// Data that criteria may need, by name.
-    pub data: Map<String, Value>,
-}
-
-impl Material {
-    /// An output: JSON, or a text.
-    pub fn new(output: impl Into<Value>) -> Self {
-        Self { output: output.into(), ..Self::default() }
-    }
-
-    /// Sets the task that it was made for (default: empty).
-    #[must_use]
-    pub fn with_task(mut self, task: impl Into<String>) -> Self {
-        self.task = task.into();
-        self
-    }
-
-    /// Adds data of this name (default: none); null is as good as none.
-    #[must_use]
-    pub fn with_data(mut self, name: impl Into<String>, data: Value) -> Self {
-        self.data.insert(name.into(), data);
-        self
-    }
-
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.data.get(name).is_some_and(|data| !data.is_null())
-    }
-}
-
-impl From<Value> for Material {
-    fn from(output: Value) -> Self {
-        Self::new(output)
-    }
-}
 
 /// Reviews outputs with a model, and without one where a criterion can be decided so.
 #[derive(Debug, Clone)]

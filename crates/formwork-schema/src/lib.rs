@@ -32,22 +32,24 @@
 //! ```
 
 mod bounds;
+mod build;
 mod compare;
 mod compile;
+mod error;
 mod examine;
-mod graph;
-mod guard;
+mod finding;
 mod lint;
-mod measure;
+mod location;
 mod places;
 mod shape;
-mod stepwise;
 mod subschema;
 mod variant;
 mod words;
-mod work;
 
+pub use build::Formats;
 pub use compare::{Change, ChangeKind, Comparison, Verdict, compare};
-pub use compile::{Compiled, Formats, SchemaError, compile, compile_with, contract, contract_for};
+pub use compile::{Compiled, compile, compile_with, contract, contract_for};
+pub use error::SchemaError;
+pub use finding::Finding;
 pub use formwork_core::nearest;
-pub use lint::{Finding, lint};
+pub use lint::lint;

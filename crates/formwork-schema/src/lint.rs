@@ -1,33 +1,13 @@
 use std::borrow::Cow;
-use std::fmt;
 
 use formwork_core::keywords::{self, Holds, keyword};
 use formwork_core::{Severity, escape, misspelled};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::bounds::shallow;
 use crate::compile::compile;
 use crate::examine::unsatisfiable;
-
-/// Something about a schema that its author will not have meant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Finding {
-    /// RFC 6901 JSON Pointer into the schema.
-    pub pointer: String,
-    /// An error makes the schema useless, a warning is most likely a mistake.
-    pub severity: Severity,
-    /// The reason, and what to write instead.
-    pub message: String,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let severity = if self.severity == Severity::Error { "error" } else { "warning" };
-        write!(f, "{severity}: #{}: {}", self.pointer, self.message)
-    }
-}
+use crate::finding::Finding;
 
 /// Finds what is wrong with a schema: that it cannot be compiled, refers to other documents, is satisfied by nothing,
 /// or has keywords and required names that look misspelled.

@@ -1,14 +1,15 @@
 //! From the validator's errors to violations: flat, in words, one root cause for each place.
 
 use formwork_core::keywords::type_name;
-use formwork_core::{JsonPath, Report, Segment, Stage, Violation, unescape};
+use formwork_core::{Report, Stage, Violation};
 use jsonschema::ValidationError;
-use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::paths::LocationSegment;
 use serde_json::Value;
 
+use crate::location::path;
 use crate::variant::{expected_variants, meant_variant};
-use crate::words::{bound, count, either, shown};
+use crate::words::{bound, count, either, shown, type_names};
 
 /// Reports every error about `document`.
 pub(crate) fn shape<'e>(
@@ -176,34 +177,4 @@ pub(crate) fn words(kind: &Kind, value: &Value) -> (String, String) {
         // The rest is told apart before.
         _ => (String::new(), shown(value)),
     }
-}
-
-pub(crate) fn type_names(kind: &TypeKind) -> Vec<&'static str> {
-    match kind {
-        TypeKind::Single(name) => vec![name.as_str()],
-        TypeKind::Multiple(names) => names.iter().map(|name| name.as_str()).collect(),
-    }
-}
-
-/// Where an error is. The document tells names from indexes: in the error's pointer both may be `0`.
-pub(crate) fn path(error: &ValidationError<'_>, document: &Value) -> JsonPath {
-    let mut rest = error.instance_path().as_str();
-    let mut path: Vec<Segment> = Vec::new();
-    while let Some(from) = rest.strip_prefix('/') {
-        let (step, after) = from.split_at(from.bytes().position(|byte| byte == b'/').unwrap_or(from.len()));
-        // Most steps are names, and need no look at the document.
-        let index = if step.bytes().all(|byte| byte.is_ascii_digit()) { step.parse().ok() } else { None };
-        let index = index.filter(|_| at(document, &path).is_some_and(Value::is_array));
-        path.push(index.map_or_else(|| Segment::Key(unescape(step).into_owned()), Segment::Index));
-        rest = after;
-    }
-    path.into_iter().collect()
-}
-
-/// The value at the end of these steps.
-fn at<'v>(document: &'v Value, steps: &[Segment]) -> Option<&'v Value> {
-    steps.iter().try_fold(document, |value, step| match step {
-        Segment::Key(name) => value.get(name),
-        Segment::Index(index) => value.get(index),
-    })
 }

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use formwork_core::keywords::{find, fits_type, item, target};
+use formwork_core::keywords::{definition_name, find, fits_type, item, target};
 use formwork_core::{JsonPath, Segment};
 use serde_json::{Map, Value, json};
 
-use crate::compile::{Formats, build};
+use crate::build::{Formats, build};
 
 /// The schema of the value at `path`, able to stand alone: with the `$defs` that it needs. `normal` is normalised.
 pub(crate) fn subschema(normal: &Value, path: &JsonPath, document: &Value) -> Option<Value> {
@@ -144,7 +144,7 @@ fn needed_definitions(root: &Value, schema: &Value) -> Map<String, Value> {
 fn references(schema: &Value) -> Vec<String> {
     let mut found = Vec::new();
     find(schema, |part| {
-        found.extend(crate::graph::target(part).map(str::to_owned));
+        found.extend(definition_name(part).map(str::to_owned));
         false
     });
     found

@@ -7,8 +7,8 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
-use crate::shape::{path, type_names};
-use crate::words::either;
+use crate::location::path;
+use crate::words::{either, type_names};
 
 /// The errors of the variant that the value at `at` was meant to be; `None` if that cannot be told.
 ///

@@ -4,6 +4,7 @@ use std::borrow::Borrow;
 use std::fmt::{Display, Write as _};
 
 use formwork_core::keywords::type_name;
+use jsonschema::error::TypeKind;
 use serde_json::Value;
 
 /// A value for a message: scalars as JSON, containers by their type.
@@ -29,6 +30,13 @@ pub(crate) fn either(words: &[impl Borrow<str>]) -> String {
 }
 
 const MAX_LISTED: usize = 12;
+
+pub(crate) fn type_names(kind: &TypeKind) -> Vec<&'static str> {
+    match kind {
+        TypeKind::Single(name) => vec![name.as_str()],
+        TypeKind::Multiple(names) => names.iter().map(|name| name.as_str()).collect(),
+    }
+}
 
 /// `at least 0.5`.
 pub(crate) fn bound(before: &str, limit: &impl Display) -> String {

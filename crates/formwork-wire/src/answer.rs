@@ -6,7 +6,7 @@ use futures_core::Stream;
 use http::response::Parts;
 
 use crate::fault::request_id;
-use crate::http_provider::redacted;
+use crate::transport::redacted;
 use crate::{Body, Decoder, Deltas, SharedTransport};
 
 /// The most bytes that are read behind an answer to get to the end of the body. Behind a stream there is nothing, or a

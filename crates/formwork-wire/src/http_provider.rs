@@ -3,6 +3,7 @@ use formwork_core::{Answer, Call, Capabilities, Fault, FaultKind, Provider};
 
 use crate::answer::Decoding;
 use crate::fault::{media_type, quoted, request_id};
+use crate::transport::redacted;
 use crate::{SharedTransport, Wire};
 
 /// How much of the body of an error is read, in bytes.
@@ -87,10 +88,4 @@ impl<W: Wire> Provider for Http<W> {
     async fn probe(&self) -> Result<Capabilities, Fault> {
         self.wire.probe(self.transport.as_ref()).await.map_err(|fault| redacted(fault, &self.transport))
     }
-}
-
-/// A fault without anything secret in its words.
-pub(crate) fn redacted(mut fault: Fault, transport: &SharedTransport) -> Fault {
-    fault.message = transport.redact(&fault.message);
-    fault
 }

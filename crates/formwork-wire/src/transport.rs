@@ -36,6 +36,12 @@ pub trait Transport: Send + Sync + fmt::Debug {
 /// A transport that several providers share.
 pub type SharedTransport = Arc<dyn Transport>;
 
+/// A fault without anything secret in its words.
+pub(crate) fn redacted(mut fault: Fault, transport: &SharedTransport) -> Fault {
+    fault.message = transport.redact(&fault.message);
+    fault
+}
+
 /// The body of a response, as it comes in. Dropping it ends the exchange.
 pub struct Body(Pin<Box<dyn Chunks>>);
 

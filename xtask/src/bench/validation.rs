@@ -1,13 +1,16 @@
 //! What validation adds to a score: an answer's text read, held to the schema, decoded and cross-checked.
 
+use std::fs;
 use std::hint::black_box;
 use std::time::Instant;
 
 use formwork_core::{Context, Contract, Level};
 use formwork_oracle::fallback::{self, Counts};
-use formwork_oracle::{AiScore, CrossCheck, wallet};
+use formwork_oracle::wallet::{Reader, Wallet};
+use formwork_oracle::{AiScore, CrossCheck};
 
 use super::report::{Goal, Row};
+use crate::workspace;
 
 /// How many wallets have an answer; each has one that is right and one whose score does not follow from its breakdown.
 const WALLETS: usize = 200;
@@ -43,13 +46,23 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
 /// Texts of answers, and whether they are to be accepted.
 fn answers(check: &CrossCheck) -> Result<Vec<(String, bool)>, String> {
     let mut answers = Vec::new();
-    for (_, wallet) in wallet::generate(1, WALLETS) {
+    for wallet in wallets()?.iter().cycle().take(WALLETS) {
         let mut answer = fallback::score(&Counts::from(&wallet.features()), check);
         answers.push((text(&answer)?, true));
         answer.score = (answer.score + 500) % 1000;
         answers.push((text(&answer)?, false));
     }
     Ok(answers)
+}
+
+/// The wallets of the examples.
+fn wallets() -> Result<Vec<Wallet>, String> {
+    let folder = workspace::root().join("examples/wallets");
+    let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    files.iter().map(|path| Reader::new().file(path).map_err(|error| error.to_string())).collect()
 }
 
 fn text(answer: &AiScore) -> Result<String, String> {

@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: what holds the house together and the compiler does not check.
 
 mod attributes;
+mod circles;
 mod crates;
 mod documents;
 mod files;
@@ -42,6 +43,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     }
     let tracked =
         workspace::stdout(std::process::Command::new("git").args(["ls-files", "-z"]).current_dir(&root))?;
+    let mut sources = Vec::new();
     for name in tracked.split_terminator('\0') {
         // A file that is deleted and still tracked is gone with the next commit.
         let Ok(bytes) = fs::read(root.join(name)) else { continue };
@@ -49,8 +51,10 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         if let (true, Ok(text)) = (name.ends_with(".rs"), std::str::from_utf8(&bytes)) {
             problems.extend(attributes::check(name, text));
             problems.extend(sentences::check(name, text));
+            sources.push((name.to_owned(), text.to_owned()));
         }
     }
+    problems.extend(circles::check(&sources));
     match problems.len() {
         0 => {
             println!("tidy: {} crates, nothing to say", crates.len());

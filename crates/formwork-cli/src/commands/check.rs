@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::exit::{Done, Failed};
 use crate::jsonl::Answer as _;
-use crate::output::say;
 use crate::rows::{CheckInput, CheckOutput, RowError};
+use crate::stderr::say;
 use crate::{files, jsonl, output, rules, snippet};
 
 const AFTER_HELP: &str = "\

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::exit::{Done, Failed};
 use crate::jsonl::Answer as _;
-use crate::output::say;
 use crate::rows::{LowerError, LowerInput, LowerOutput, RowError};
+use crate::stderr::say;
 use crate::{files, jsonl, output};
 
 const EXAMPLES: &str = "\

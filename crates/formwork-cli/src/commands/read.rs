@@ -9,8 +9,8 @@ use formwork_schema::{Compiled, Formats, compile};
 use serde_json::Value;
 
 use crate::exit::{Done, Failed};
-use crate::output::say;
 use crate::rows::{ReadInput, ReadOutput, RowError};
+use crate::stderr::say;
 use crate::{files, jsonl, output};
 
 const AFTER_HELP: &str = "\

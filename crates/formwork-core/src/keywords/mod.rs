@@ -18,7 +18,7 @@ mod walk;
 
 pub use types::{fits_type, is_type, type_name};
 pub(crate) use walk::percent_decoded;
-pub use walk::{Part, Step, find, item, map_parts, member_names, parts, parts_mut, target};
+pub use walk::{Part, Step, definition_name, find, item, map_parts, member_names, parts, parts_mut, target};
 
 /// A keyword of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

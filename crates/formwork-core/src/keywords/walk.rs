@@ -132,6 +132,11 @@ pub fn target<'s>(root: &'s Value, schema: &Value) -> Option<&'s Value> {
     root.pointer(&percent_decoded(fragment))
 }
 
+/// Returns the name of the definition that a [normalised](crate::normalise) schema refers to.
+pub fn definition_name(schema: &Value) -> Option<&str> {
+    schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
+}
+
 /// Decodes the fragment of a URI (RFC 3986, section 2.1). One that is not UTF-8 stays as it is.
 pub(crate) fn percent_decoded(fragment: &str) -> Cow<'_, str> {
     if !fragment.contains('%') {

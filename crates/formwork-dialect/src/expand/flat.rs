@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use formwork_core::keywords::{Keyword, keyword};
+use formwork_core::keywords::{Keyword, definition_name, keyword};
 use serde_json::{Map, Value};
 
 use crate::form::Notes;
@@ -102,7 +102,7 @@ impl<'a> Definitions<'a> {
 
     /// The definition that a schema refers to, by its name.
     pub(crate) fn target(&mut self, node: &'a Value, places: &mut Places) -> Option<(&'a str, At<'a>)> {
-        let name = node.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?;
+        let name = definition_name(node)?;
         let (name, node) = self.all?.get_key_value(name)?;
         let place = *self.places.entry(name.as_str()).or_insert_with(|| places.definition(name));
         Some((name.as_str(), At { node, place }))

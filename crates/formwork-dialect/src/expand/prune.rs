@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use formwork_core::LossKind;
-use formwork_json::is_same;
 
 use super::{Losses, union};
 use crate::form::{Alternative, ArrayForm, Form, FormId, Forms, Literals, ObjectForm, Shape};
@@ -192,9 +191,4 @@ fn is_small(form: &Form) -> bool {
                     | Shape::Literals(Literals { .. })
             )
         })
-}
-
-/// Whether a listed value is among others.
-pub(super) fn contains(literals: &Literals, value: &serde_json::Value) -> bool {
-    literals.values.iter().any(|known| is_same(&known.value, value))
 }

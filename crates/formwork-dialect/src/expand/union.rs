@@ -5,8 +5,7 @@ use serde_json::Value;
 
 use super::flat::{At, Definitions, Flat};
 use super::kinds::{self, Kinds};
-use super::prune::contains;
-use crate::form::{Alternative, Shape};
+use crate::form::{Alternative, Literals, Shape};
 use crate::place::Places;
 
 /// The most branches of which each pair is compared.
@@ -133,4 +132,9 @@ pub(super) fn merge(alternatives: &mut Vec<Alternative>) {
         }
     }
     *alternatives = out;
+}
+
+/// Whether a listed value is among others.
+fn contains(literals: &Literals, value: &Value) -> bool {
+    literals.values.iter().any(|known| is_same(&known.value, value))
 }

@@ -1,6 +1,7 @@
 //! From forms to forms that a dialect can say: what it cannot, in another shape, with the way back.
 
 mod members;
+mod prepare;
 mod tuples;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -11,13 +12,14 @@ use serde_json::Value;
 use crate::depth::too_deep;
 use crate::expand::Losses;
 use crate::form::{
-    Alternative, ArrayForm, Extra, Form, FormId, Forms, Literal, Literals, Notes, NumberForm, ObjectForm,
-    Property, Role, Shape, StringForm, Use,
+    Alternative, ArrayForm, Form, FormId, Forms, Literal, Literals, Notes, ObjectForm, Property, Role, Shape,
+    StringForm, Use,
 };
 use crate::order::Order;
 use crate::outline::outline;
 use crate::place::PlaceId;
 use crate::profile::{self, Any, Maps, Profile};
+use prepare::{spell_any, spread_texts};
 
 /// Rewrites forms for a dialect. The members of objects come out in the order in which they are generated.
 ///
@@ -48,120 +50,6 @@ pub(crate) fn reshape(
         if texts.len() == count {
             losses.extend(own);
             return out;
-        }
-    }
-}
-
-/// Adds the forms in which a text of JSON would stand where another alternative has a plain string: nobody could tell them
-/// apart.
-fn spread_texts(forms: &Forms, texts: &mut HashSet<FormId>) {
-    let is_string = |alternative: &Alternative| match &alternative.shape {
-        Shape::String(_) | Shape::Any => true,
-        Shape::Literals(literals) => literals.values.iter().any(|literal| literal.value.is_string()),
-        _ => false,
-    };
-    if texts.is_empty() {
-        return;
-    }
-    loop {
-        let mut spread = Vec::new();
-        for id in forms.ids().filter(|id| !texts.contains(id)) {
-            let (mut has_text, mut has_string) = (false, false);
-            // Values that stand at the same place in several alternatives.
-            let mut groups: HashMap<&str, Vec<FormId>> = HashMap::new();
-            for alternative in &forms[id].alternatives {
-                match &alternative.shape {
-                    Shape::Same(inner) if leads_to(forms, *inner, texts) => has_text = true,
-                    Shape::Same(inner) => has_string |= forms.any(*inner, is_string),
-                    _ => has_string |= is_string(alternative),
-                }
-            }
-            if has_text && has_string {
-                spread.push(id);
-                continue;
-            }
-            forms.each_alternative(id, &mut |alternative| match &alternative.shape {
-                Shape::Object(object) => {
-                    for property in &object.properties {
-                        groups.entry(&property.name).or_default().push(property.value.form);
-                    }
-                    groups.entry("").or_default().extend(object.extras.iter().map(|extra| extra.value.form));
-                }
-                Shape::Array(array) => {
-                    groups.entry("").or_default().extend(array.items.iter().map(|items| items.form))
-                }
-                _ => {}
-            });
-            let is_text = |form: &&FormId| leads_to(forms, **form, texts);
-            for group in groups.values().filter(|group| group.iter().any(|form| is_text(&form))) {
-                let others = group.iter().filter(|form| !is_text(form));
-                spread.extend(others.filter(|form| forms.any(**form, is_string)));
-            }
-        }
-        if spread.is_empty() {
-            return;
-        }
-        texts.extend(spread);
-    }
-}
-
-/// Whether a form is one of these, or one of these stands among its alternatives.
-fn leads_to(forms: &Forms, id: FormId, these: &HashSet<FormId>) -> bool {
-    let mut seen = vec![id];
-    let mut next = 0;
-    while let Some(id) = seen.get(next).copied() {
-        next += 1;
-        if these.contains(&id) {
-            return true;
-        }
-        for alternative in &forms[id].alternatives {
-            match alternative.shape {
-                Shape::Same(inner) if !seen.contains(&inner) => seen.push(inner),
-                _ => {}
-            }
-        }
-    }
-    false
-}
-
-/// Writes "any value" as the kinds of values that there are, for dialects that have no word for it. With bounds, objects
-/// and arrays hold plain values only.
-fn spell_any(forms: &mut Forms, is_bounded: bool) {
-    let is_any = |form: &Form| matches!(form.alternatives.as_slice(), [only] if only.shape == Shape::Any);
-    let all: Vec<FormId> = forms.ids().filter(|id| is_any(&forms[*id])).collect();
-    if all.is_empty() {
-        return;
-    }
-    let plain = [
-        Shape::String(StringForm::default()),
-        Shape::Number(NumberForm::default()),
-        Shape::Boolean,
-        Shape::Null,
-    ];
-    let plain = || plain.iter().cloned().map(Alternative::of);
-    let any = forms.reserve();
-    let inner = if is_bounded {
-        forms.add(Form {
-            alternatives: plain().collect(),
-            notes: Notes::NONE,
-            name: Some("scalar".to_owned()),
-        })
-    } else {
-        any
-    };
-    let value = || Use::of(inner);
-    let containers = [
-        Shape::Array(ArrayForm { items: Some(value()), ..ArrayForm::default() }),
-        Shape::Object(ObjectForm {
-            extras: vec![Extra { pattern: None, is_rest: true, value: value() }],
-            ..ObjectForm::default()
-        }),
-    ];
-    let alternatives = plain().chain(containers.into_iter().map(Alternative::of)).collect();
-    forms.set(any, Form { alternatives, notes: Notes::NONE, name: Some("any".to_owned()) });
-    for id in all {
-        for alternative in &mut forms.get_mut(id).alternatives {
-            alternative.shape = Shape::Same(any);
         }
     }
 }

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::answer::Asked;
-use crate::ollama::enforcing;
+use crate::asked::Asked;
+use crate::capabilities::enforcing;
 use crate::{Ollama, Think, fault, request};
 use canary::Verdict;
 use show::Shown;

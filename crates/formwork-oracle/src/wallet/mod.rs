@@ -5,7 +5,6 @@
 //! - A [`Reader`] reads JSON and CSV, also as block explorers export them, and says what is wrong with them: file, line, JSON
 //!   path and fix, as a [`WalletError`].
 //! - [`Features`] are what is computed of it, the same on every machine; their `Display` is what the model sees.
-//! - [`Reference`] is the rubric taken by the letter, and [`generate`] makes wallets of any number to evaluate with.
 //!
 //! There is no clock here: how old a wallet is depends on its own `as_of`, so the same wallet is the same tomorrow.
 
@@ -13,10 +12,8 @@ mod count;
 mod error;
 mod explorer;
 mod features;
-mod generate;
 mod kinds;
 mod reader;
-mod reference;
 mod show;
 mod summary;
 mod survey;
@@ -31,10 +28,8 @@ use sha2::{Digest as _, Sha256};
 
 pub use error::WalletError;
 pub use features::{Claim, Features, RiskCount, Share, SurveyMatch};
-pub use generate::{Persona, generate};
 pub use kinds::{Category, Experience, RiskFlag, RiskTolerance};
 pub use reader::Reader;
-pub use reference::Reference;
 pub use show::{MAX_SHOWN_ANSWER, MAX_SHOWN_ANSWERS};
 pub use summary::{MAX_NAME, MAX_PROTOCOLS, Summary};
 pub use survey::{Answer, MAX_ANSWER, MAX_ANSWERS, MAX_QUESTION, Survey};

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use formwork_core::keywords::{Keyword, Role, keyword, map_parts, parts_mut};
+use formwork_core::keywords::{Keyword, Role, definition_name, keyword, map_parts, parts_mut};
 use formwork_core::normalise;
 use serde_json::{Map, Value, json};
-
-use crate::graph::target;
 
 /// A schema in the form of [`normalise`], with nothing left that has no effect on which values are valid.
 pub(super) struct Bare(Value);
@@ -32,7 +30,7 @@ impl Bare {
     /// Returns the schema that a chain of references leads to; `node` itself if it is more than a reference.
     pub(super) fn resolve<'a>(&'a self, mut node: &'a Value) -> &'a Value {
         let mut seen = BTreeSet::new();
-        while let Some(name) = target(node).filter(|_| only_reference(node)) {
+        while let Some(name) = definition_name(node).filter(|_| only_reference(node)) {
             match self.definition(name) {
                 Some(next) if seen.insert(name) => node = next,
                 _ => return node,

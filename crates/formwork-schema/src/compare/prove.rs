@@ -5,7 +5,7 @@ use jsonschema::canonical::{self, CanonicalSchema, Containment};
 use serde_json::Value;
 
 use super::{sample, structure};
-use crate::examine::is_cheap;
+use crate::bounds::is_cheap;
 
 /// The state of the proof of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

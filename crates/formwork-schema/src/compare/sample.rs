@@ -1,9 +1,10 @@
 //! Counterexamples: values that one schema accepts and another rejects.
 
+use formwork_core::keywords::definition_name;
 use serde_json::{Map, Value, json};
 
-use crate::compile::{Formats, compile_with};
-use crate::graph::target;
+use crate::build::Formats;
+use crate::compile::compile_with;
 
 /// Samples that are tried. Every variant of a union and every value of an `enum` is in one of them, up to this number.
 const SAMPLES: usize = 12;
@@ -54,7 +55,7 @@ impl Sampler<'_> {
                 if schema.get("properties").is_some() { self.object(schema, depth) } else { Value::Null };
             return all.iter().fold(own, |value, part| merged(value, self.value(part, depth + 1)));
         }
-        if let Some(name) = target(schema) {
+        if let Some(name) = definition_name(schema) {
             let document = self.document;
             return document["$defs"].get(name).map(|next| self.value(next, depth + 1)).unwrap_or_default();
         }

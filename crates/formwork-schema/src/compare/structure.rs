@@ -4,10 +4,8 @@
 
 use std::cmp::Ordering;
 
-use formwork_core::keywords::type_name;
+use formwork_core::keywords::{definition_name, type_name};
 use serde_json::{Map, Number, Value};
-
-use crate::graph::target;
 
 /// Pairs of schemas that are compared before the attempt is given up: milliseconds, in dev builds as well.
 const MAX_PAIRS: u32 = 20_000;
@@ -161,7 +159,7 @@ fn accepts_all(schema: &Value) -> bool {
 }
 
 fn definition<'s>(document: &'s Value, node: &Value) -> Option<&'s Value> {
-    document.get("$defs")?.get(target(node)?)
+    document.get("$defs")?.get(definition_name(node)?)
 }
 
 /// The schema that a member with this name has to satisfy; `None` if the object's schema demands nothing that is sure.

@@ -3,12 +3,11 @@
 use std::collections::{BTreeSet, HashSet};
 
 use formwork_core::JsonPath;
-use formwork_core::keywords::find;
+use formwork_core::keywords::{definition_name, find};
 use serde_json::{Map, Value, json};
 
 use super::bare::Bare;
 use super::{Change, ChangeKind, Verdict, verdict};
-use crate::graph::target;
 
 /// Lists the differences between two versions, each place once.
 pub(super) fn changes(before: &Bare, after: &Bare) -> Vec<Change> {
@@ -36,7 +35,7 @@ fn altered(before: &Bare, after: &Bare) -> BTreeSet<String> {
 }
 
 fn mentions(part: &Value, names: &BTreeSet<String>) -> bool {
-    find(part, |part| target(part).is_some_and(|name| names.contains(name))).is_some()
+    find(part, |part| definition_name(part).is_some_and(|name| names.contains(name))).is_some()
 }
 
 struct Walk<'s> {

@@ -10,7 +10,7 @@ use futures_core::Stream;
 use http::{HeaderMap, Request, Response};
 
 use super::{Cassette, Chunk, Exchange, Head, Recorded};
-use crate::http_provider::redacted;
+use crate::transport::redacted;
 use crate::{Body, Chunks, SharedTransport, Transport};
 
 /// The headers of responses that codecs read; others may tell whose account it is.

@@ -14,9 +14,9 @@ use formwork_extract::CancellationToken;
 use super::extract::report::{Spinner, indented};
 use super::extract::{seconds, temperature};
 use crate::exit::{Done, Failed};
-use crate::output::say;
+use crate::stderr::say;
 use crate::targets::Targets;
-use crate::{interrupt, output};
+use crate::{interrupt, output, stderr};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -159,7 +159,7 @@ async fn converse(
     let mut done = Done::Fine;
     loop {
         if io::stdin().is_terminal() {
-            output::error_text("> ");
+            stderr::error_text("> ");
         }
         // On a thread of its own: Ctrl-C is heard while somebody thinks about the next question.
         let line = tokio::task::spawn_blocking(next_line).await.map_err(Failed::usage)?;

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use self::schema::Given;
 use crate::exit::{Done, Failed};
-use crate::output::say;
+use crate::stderr::say;
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt, rules};
 

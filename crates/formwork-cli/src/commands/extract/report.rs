@@ -8,7 +8,7 @@ use formwork_core::{Ask, Attempt, Call, Delta, Failure, Verdict};
 use formwork_extract::{Next, Observer, RunId, Started};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::output::say;
+use crate::stderr::say;
 
 /// The most characters of an answer that are shown.
 const SHOWN: usize = 2000;

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::exit::Failed;
 use crate::files;
-use crate::output::say;
 use crate::rules;
+use crate::stderr::say;
 
 /// A schema that can be asked about, and the rules that belong to it.
 #[derive(Clone)]

@@ -10,7 +10,7 @@ use formwork_oracle::ledger::Ledger;
 use formwork_oracle::{CrossCheck, Examples, Formula, Oracle, OracleBuilder, Prompt};
 
 use crate::exit::Failed;
-use crate::output::say;
+use crate::stderr::say;
 use crate::targets::{Opened, Targets};
 
 /// The models that are asked for scores, and how.

@@ -9,7 +9,7 @@ use formwork_oracle::ledger::Entries;
 use formwork_oracle::report::Report;
 
 use crate::exit::{Done, Failed};
-use crate::output::say;
+use crate::stderr::say;
 use crate::{files, output};
 
 const AFTER_HELP: &str = "\

@@ -10,7 +10,7 @@ use formwork_oracle::service::{ApiKey, Limits, Service};
 use super::asking::{Asking, Version};
 use super::log;
 use crate::exit::{Done, Failed};
-use crate::output::say;
+use crate::stderr::say;
 
 const AFTER_HELP: &str = "\
 Examples:

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::exit::Failed;
 use crate::files;
-use crate::output::say;
+use crate::stderr::say;
 
 /// One wallet, or why it is none, under the name that its row has.
 pub(super) struct Named {

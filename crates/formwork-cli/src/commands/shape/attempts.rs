@@ -4,7 +4,7 @@ use formwork_core::{Attempt, Failure, Verdict};
 use formwork_extract::{Next, Observer, RunId, Started};
 
 use crate::commands::extract::report::indented;
-use crate::output::say;
+use crate::stderr::say;
 
 /// Writes what happened to each attempt; `most` is how many there are.
 pub(super) struct Attempts {

@@ -7,7 +7,7 @@ use formwork_shape::Shape;
 use serde_json::{Map, Value};
 
 use crate::exit::{Done, Failed};
-use crate::output::say;
+use crate::stderr::say;
 use crate::{files, output};
 
 /// Write a shape as JSON Schema

@@ -14,7 +14,7 @@ use formwork_shape::Shape;
 use crate::color::Color;
 use crate::exit::{Done, Failed};
 use crate::files;
-use crate::output::say;
+use crate::stderr::say;
 
 const AFTER_HELP: &str = "\
 A shape is JSON with types in the places of values:

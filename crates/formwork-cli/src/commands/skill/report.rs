@@ -9,7 +9,7 @@ use super::Folder;
 use super::run::{opened, runner};
 use crate::agents::{self, Asking};
 use crate::exit::{Done, Failed};
-use crate::output::say;
+use crate::stderr::say;
 use crate::targets::Targets;
 use crate::{interrupt, output};
 

@@ -13,7 +13,7 @@ use crate::commands::review::words;
 use crate::exit::{Done, Failed};
 use crate::rows::SkillRunOutput;
 use crate::targets::{Opened, Targets};
-use crate::{files, interrupt, output};
+use crate::{files, interrupt, output, stderr};
 
 /// Run a skill
 #[derive(clap::Args)]
@@ -68,12 +68,12 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
             // The generation is there, and the gate that it has to pass stays closed.
             (Some(failed), review) => {
                 if let Some(review) = review.as_ref().filter(|_| !args.json) {
-                    output::error_text(&words(review));
+                    stderr::error_text(&words(review));
                 }
                 Err(Failed::no_answer(failed))
             }
             (None, Some(review)) if !is_review && !args.json && matches!(done, Done::No) => {
-                output::error_text(&format!("the review failed:\n{}", words(review)));
+                stderr::error_text(&format!("the review failed:\n{}", words(review)));
                 Ok(done)
             }
             (None, _) => Ok(done),

@@ -1,17 +1,42 @@
-//! Which schemas are refused because compiling them or validating with them could take all time or stack there is.
+//! Bounds on schemas and values that would take all time or stack there is.
+//!
+//! A schema may come from anybody: it is a member of a request, a file of a user, or written by a model. jsonschema bounds
+//! neither itself nor its caller in three ways, and each has a remedy here.
+//!
+//! | what grows | with what | the remedy |
+//! |---|---|---|
+//! | stack | parts inside of each other; values inside of each other, where the schema leads back to itself | [`measure`] counts levels; [`bounded`] refuses the schema, [`Deepest`] the value |
+//! | time | ways through unions and references that lead to the same value: 5 variants and 10 levels are ten million | [`measure`] counts the ways for one value before it is compiled; [`work`] counts the comparisons for a value, and too many are not begun |
+//! | time | errors, which are collected along all of these ways | [`guard`] asks for the tags of variants first; [`stepwise`] finds the errors level by level |
+//! | both | the canonical form, which multiplies alternatives | [`cheap`] tells of which schemas it may be made |
+//!
+//! Counting is linear in the schema, or in the pairs of a part and a value, and does not recurse deeper than
+//! `MAX_DEPTH`: [`graph`] has the parts and the circles of references.
 //!
 //! The levels were measured on dev builds, whose frames are the largest (jsonschema 0.60.2, KB of stack for each level:
 //! compiling 5.5, reporting errors 3.2 for one value and 2.1 for values inside of each other, asking whether a value is
-//! valid 0.6), so that a thread with Rust's usual 2 MB gets by with three quarters of it.
+//! valid 0.6), so that a thread with Rust's usual 2 MB gets by with three quarters of it. Most schemas are within all
+//! bounds by far: for them nothing but [`bounded`] runs, once.
+
+mod cheap;
+mod graph;
+mod guard;
+mod measure;
+mod stepwise;
+mod work;
 
 use std::collections::BTreeMap;
 
 use formwork_core::{escape, normalise_with_origins};
 use serde_json::Value;
 
-use crate::compile::SchemaError;
-use crate::guard::guarded;
-use crate::measure::{Measure, Reach};
+use crate::error::SchemaError;
+use guard::guarded;
+use measure::{Measure, Reach};
+
+pub(crate) use cheap::{MAX_CANONICAL, is_cheap};
+pub(crate) use stepwise::{stepwise, vague};
+pub(crate) use work::{MAX_ASKED as MAX_WORK, MAX_REPORTED as MAX_REPORTED_WORK, is_more_work};
 
 /// Values inside of each other in a schema: what the readers of JSON bear.
 const MAX_DEPTH: usize = 127;
@@ -56,7 +81,7 @@ pub(crate) fn bounded(schema: &Value) -> Result<Bounded, SchemaError> {
     let mut measure = Measure::of(&normal);
     let mut refused = refusal(&normal, &measure);
     let mut guards = None;
-    if refused.is_none() && measure.unfolded > crate::work::MAX_REPORTED {
+    if refused.is_none() && measure.unfolded > work::MAX_REPORTED {
         let guarded = guarded(&normal);
         measure = Measure::of(&guarded);
         refused = refusal(&guarded, &measure);
@@ -80,7 +105,7 @@ fn refusal(normal: &Value, measure: &Measure) -> Option<(usize, String)> {
             "too many definitions are nested deeply: move what is inside of them into definitions of its own";
         return Some((0, message.to_owned()));
     }
-    // Of the units that are too much the least is told: there it begins.
+    // Reports the unit that exceeds the limit least: the growth begins there.
     let least = |of: &dyn Fn(&Reach) -> u64, limit: u64| {
         let all = measure.units.iter().map(of).enumerate().filter(|(_, found)| *found > limit);
         all.min_by_key(|(_, found)| *found).map(|(unit, _)| unit)

@@ -10,14 +10,14 @@ use formwork_core::keywords::{At, Keyword, Role, keyword, map_parts};
 use formwork_core::{JsonPath, Report, Segment, Stage, Violation};
 use serde_json::{Map, Value, json};
 
-use crate::bounds::is_deeper;
-use crate::compile::{Formats, build};
-use crate::graph::parts;
-use crate::guard::guarded;
-use crate::measure::size;
+use super::graph::parts;
+use super::guard::guarded;
+use super::is_deeper;
+use super::measure::size;
+use super::work::{MAX_ASKED, MAX_REPORTED, is_more_work};
+use crate::build::{Formats, build};
 use crate::shape::shape;
 use crate::subschema::{governing, subschema};
-use crate::work::{MAX_ASKED, MAX_REPORTED, is_more_work};
 
 /// Parts of schemas that are compiled to find the errors of one value: 0.1 s, and 1.5 s in a dev build.
 const MAX_COMPILED: u64 = 20_000;

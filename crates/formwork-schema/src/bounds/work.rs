@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 
-use formwork_core::keywords::{At, Part};
+use formwork_core::keywords::{At, Part, definition_name};
 use serde_json::Value;
 
-use crate::graph::{parts, target};
-use crate::guard::is_ruled_out;
+use super::graph::parts;
+use super::guard::is_ruled_out;
 
 /// Comparisons after which errors are looked for step by step instead: some 100 ms.
 pub(crate) const MAX_REPORTED: u64 = 50_000;
@@ -83,7 +83,7 @@ impl<'s> Work<'s> {
     /// Returns the questions that a pair depends on.
     fn inner<'v>(&self, (schema, value): Pair<'s, 'v>) -> Vec<Pair<'s, 'v>> {
         let mut inner = Vec::new();
-        let referred = target(schema).and_then(|name| self.normal.get("$defs")?.get(name));
+        let referred = definition_name(schema).and_then(|name| self.normal.get("$defs")?.get(name));
         inner.extend(referred.map(|unit| (unit, value)));
         let listed = schema.get("prefixItems").and_then(Value::as_array);
         for Part { keyword, schema: part, .. } in parts(schema) {
@@ -123,5 +123,5 @@ fn key((schema, value): Pair<'_, '_>) -> (*const Value, *const Value) {
 
 /// Whether a schema leads nowhere: most parts do, and need not be remembered.
 fn is_leaf(schema: &Value) -> bool {
-    target(schema).is_none() && parts(schema).next().is_none()
+    definition_name(schema).is_none() && parts(schema).next().is_none()
 }

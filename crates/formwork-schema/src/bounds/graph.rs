@@ -5,17 +5,12 @@
 
 use std::collections::HashMap;
 
-use formwork_core::keywords::{self, At, Part, Role};
+use formwork_core::keywords::{self, At, Part, Role, definition_name};
 use serde_json::Value;
 
 /// The schemas that are written inside of a schema, without definitions and the schema that it refers to.
 pub(crate) fn parts(schema: &Value) -> impl Iterator<Item = Part<'_>> {
     keywords::parts(schema).filter(|part| part.keyword.role != Role::Definitions)
-}
-
-/// The name of the definition that a schema refers to.
-pub(crate) fn target(schema: &Value) -> Option<&str> {
-    schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
 }
 
 /// The root and the definitions of a schema, each by its number; the root has number 0.
@@ -40,7 +35,7 @@ impl<'s> Graph<'s> {
     pub(crate) fn target(&self, schema: &Value) -> Option<usize> {
         // `$recursiveRef` is always the root, or what has taken its place.
         let recursive = schema.get("$recursiveRef").map(|_| 0);
-        target(schema).and_then(|name| self.numbers.get(name).copied()).or(recursive)
+        definition_name(schema).and_then(|name| self.numbers.get(name).copied()).or(recursive)
     }
 
     /// The definitions that each unit refers to: anywhere, or for the value itself only. One entry for each reference.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use formwork_core::keywords::At;
 use serde_json::Value;
 
-use crate::graph::{Graph, groups, is_cycle, parts};
+use super::graph::{Graph, groups, is_cycle, parts};
 
 /// The bounds of the time and the stack that validation takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -207,7 +207,7 @@ mod tests {
     /// Goes every way there is for one value, as jsonschema does; where it leads back, it stops.
     fn walk<'s>(normal: &'s Value, schema: &'s Value, behind: &mut Vec<&'s str>, most: u64) -> (u64, usize) {
         let (mut ways, mut levels) = (1, 0);
-        let name = crate::graph::target(schema).filter(|name| !behind.contains(name));
+        let name = formwork_core::keywords::definition_name(schema).filter(|name| !behind.contains(name));
         if let Some((name, unit)) = name.and_then(|name| Some((name, normal["$defs"].get(name)?))) {
             behind.push(name);
             let inner = walk(normal, unit, behind, most);

@@ -1,10 +1,8 @@
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::{Band, Features, RiskFlag, Wallet};
+use formwork_oracle::wallet::{Band, Features, RiskFlag};
 
 /// The rubric's scores by the letter: no model asked, nothing weighed. It is what generated wallets are expected to
 /// score, and what a report is held against; it is neither the fallback nor a second opinion.
+/// Each part is from 0 to 100.
 ///
 /// | part | rises with | is held down by |
 /// |---|---|---|
@@ -13,18 +11,14 @@ use super::{Band, Features, RiskFlag, Wallet};
 /// | diversity | the mean of categories in effect, protocols and counterparties | |
 /// | risk_behavior | starts at 95 | each flag by its weight and share; failed transactions |
 /// | survey_match | how well claims fit | 50 without any |
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Reference {
-    /// 0 to 100.
-    pub activity: u8,
-    /// 0 to 100.
-    pub maturity: u8,
-    /// 0 to 100.
-    pub diversity: u8,
-    /// 0 to 100, 100 being without risk.
-    pub risk_behavior: u8,
-    /// 0 to 100.
-    pub survey_match: u8,
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reference {
+    activity: u8,
+    maturity: u8,
+    diversity: u8,
+    /// 100 is without risk.
+    risk_behavior: u8,
+    survey_match: u8,
 }
 
 /// How far a score may be off the reference and still be expected.
@@ -32,7 +26,7 @@ const WIDTH: u16 = 75;
 
 impl Reference {
     /// Scores these features.
-    pub fn of(features: &Features) -> Self {
+    pub(super) fn of(features: &Features) -> Self {
         let survey = features.survey.as_ref().and_then(|survey| survey.percent);
         Self {
             activity: activity(features),
@@ -44,7 +38,7 @@ impl Reference {
     }
 
     /// The weighted sum on the scale of 0 to 1000, rounded: 2, 2, 2, 2.5 and 1.5.
-    pub const fn score(self) -> u16 {
+    const fn score(self) -> u16 {
         let twice = 4 * (self.activity as u16 + self.maturity as u16 + self.diversity as u16)
             + 5 * self.risk_behavior as u16
             + 3 * self.survey_match as u16;
@@ -52,18 +46,9 @@ impl Reference {
     }
 
     /// The scores that are expected around it.
-    pub fn band(self) -> Band {
+    pub(super) fn band(self) -> Band {
         let score = self.score();
         Band { min: score.saturating_sub(WIDTH), max: (score + WIDTH).min(1000) }
-    }
-}
-
-impl Wallet {
-    /// Sets the band around its reference as the expected score (default: no expectation).
-    #[must_use]
-    pub fn with_expected_by_reference(mut self) -> Self {
-        self.expected = Some(Reference::of(&self.features()).band());
-        self
     }
 }
 
@@ -136,6 +121,10 @@ const fn part(value: u8, percent: u8) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use formwork_oracle::wallet::{Reader, Wallet};
     use proptest::prelude::*;
 
     use super::*;
@@ -188,5 +177,27 @@ mod tests {
         fn a_table_is_never_left(at: u64) {
             prop_assert!((40..=100).contains(&between(at, TABLE)));
         }
+    }
+
+    #[test]
+    fn each_example_is_within_the_band_that_a_person_gave_it() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/wallets");
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let files = entries.filter(|path| path.extension().is_some_and(|other| other == "json"));
+        let wallets: Vec<(String, Wallet)> =
+            files.map(|path| (path.display().to_string(), Reader::new().file(&path).unwrap())).collect();
+        assert!(wallets.len() >= 30, "{}", wallets.len());
+        let mut off = Vec::new();
+        for (name, wallet) in &wallets {
+            let (reference, band) = (Reference::of(&wallet.features()), wallet.expected.unwrap());
+            assert!(band.max - band.min <= 200, "{name}: a band of {band:?} says nothing");
+            if !band.contains(reference.score()) {
+                off.push(format!("{name}: {} by {reference:?}, expected {band:?}", reference.score()));
+            }
+        }
+        assert!(off.is_empty(), "{}", off.join("\n"));
+        let (low, high): (Vec<_>, Vec<_>) =
+            wallets.iter().filter_map(|(_, wallet)| wallet.expected).partition(|band| band.middle() < 500);
+        assert!(low.len() >= 10 && high.len() >= 10, "varied: {} and {}", low.len(), high.len());
     }
 }

@@ -1,8 +1,12 @@
 //! `cargo evals wallets`: wallets to evaluate with, one a line, each with the scores that are expected of it.
 
+mod generate;
+mod personas;
+mod reference;
+
 use std::io::{self, BufWriter, Write as _};
 
-use formwork_oracle::wallet::generate;
+use generate::generate;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -4,10 +4,8 @@
 //! members is compared with every variant, at every level: 8 variants and 10 levels take 4 s in a dev build. So each
 //! variant is asked for its tags first, and for the rest only where they fit.
 
-use formwork_core::keywords::{fits_type, keyword, map_parts};
+use formwork_core::keywords::{definition_name, fits_type, keyword, map_parts};
 use serde_json::{Map, Value, json};
-
-use crate::graph::target;
 
 /// References that are followed to find the tags of a variant.
 const MAX_FOLLOWED: usize = 8;
@@ -61,7 +59,7 @@ fn plain<'s>(normal: &'s Value, variant: &'s Value) -> &'s Value {
     let mut here = variant;
     for _ in 0..MAX_FOLLOWED {
         let only = here.as_object().is_some_and(|members| members.len() == 1);
-        let next = target(here).filter(|_| only).and_then(|name| normal.get("$defs")?.get(name));
+        let next = definition_name(here).filter(|_| only).and_then(|name| normal.get("$defs")?.get(name));
         match next {
             Some(next) => here = next,
             None => break,
@@ -103,9 +101,9 @@ fn may_be_same(a: &Value, b: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounds::work::is_more_work;
     use crate::bounds::{bounded, shallow};
-    use crate::compile::{Formats, build};
-    use crate::work::is_more_work;
+    use crate::build::{Formats, build};
     use proptest::prelude::*;
 
     fn values() -> impl Strategy<Value = Value> {

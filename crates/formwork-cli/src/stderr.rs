@@ -1,0 +1,21 @@
+//! Standard error. Its reader may be gone, which must not end in a panic.
+
+use std::fmt;
+use std::io::{self, Write as _};
+
+/// Writes a line to standard error, in the way of `println!`.
+macro_rules! say {
+    ($($words:tt)*) => { $crate::stderr::error_line(format_args!($($words)*)) };
+}
+pub(crate) use say;
+
+/// Writes a line to standard error. A failure is ignored: there is no other place to report it.
+pub(crate) fn error_line(words: fmt::Arguments<'_>) {
+    // One write for each line, so that those of several threads do not mix.
+    error_text(&format!("{words}\n"));
+}
+
+/// Writes a text to standard error. A failure is ignored, as by [`error_line`].
+pub(crate) fn error_text(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}

@@ -1,0 +1,39 @@
+use formwork_core::{Call, Enforcement, Usage};
+
+use crate::pattern;
+
+/// The facts of a call that its answer is read by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) model: String,
+    /// `format` was sent, a schema or `"json"`.
+    pub(crate) has_format: bool,
+    /// The schema has a `pattern`.
+    pub(crate) has_pattern: bool,
+    pub(crate) max_tokens: Option<u32>,
+    /// The prompt's tokens, estimated.
+    pub(crate) input_tokens: u64,
+}
+
+impl Asked {
+    pub(crate) fn new(model: &str, call: &Call) -> Self {
+        Self {
+            model: model.to_owned(),
+            has_format: matches!(call.enforcement(), Enforcement::Schema | Enforcement::JsonObject),
+            has_pattern: call.schema().is_some_and(pattern::has_pattern),
+            max_tokens: call.max_tokens,
+            input_tokens: Usage::estimate(call, 0).input_tokens,
+        }
+    }
+
+    /// For requests that are no calls.
+    pub(crate) fn nothing(model: &str) -> Self {
+        Self {
+            model: model.to_owned(),
+            has_format: false,
+            has_pattern: false,
+            max_tokens: None,
+            input_tokens: 0,
+        }
+    }
+}
