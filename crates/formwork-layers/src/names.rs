@@ -8,7 +8,7 @@ pub const VERSION: &str = "7b0c0fe1e";
 
 /// `chat`.
 pub const OPERATION_NAME: &str = "gen_ai.operation.name";
-/// `openai`, `anthropic`, `gcp.gemini`; a server's own name otherwise.
+/// `openai`, `anthropic`, `gcp.gemini`, `gcp.vertex_ai`; a server's own name otherwise.
 pub const PROVIDER_NAME: &str = "gen_ai.provider.name";
 /// The model that was asked.
 pub const REQUEST_MODEL: &str = "gen_ai.request.model";

@@ -245,6 +245,22 @@ fn the_key_of_gemini_is_found_and_goes_into_its_header_alone() {
             assert!(!shown.contains(expected), "{shown}");
         }
     }
+    // Vertex AI takes a token, and the project from where Google's own tools have it.
+    let server = Server::start([Reply::json(document.to_string())]).unwrap();
+    let text = "[providers.it]\nkind = \"gemini\"\npreset = \"vertex\"\nmodel = \"gemini-2.5-flash\"\nstream = false\n";
+    let file = temporary("vertex.toml", format!("{text}base_url = \"{}\"\n", server.url()));
+    let mut ask = extract(&["--config", &file, "x"]);
+    ask.env("GOOGLE_CLOUD_PROJECT", "p-1")
+        .env("GOOGLE_CLOUD_LOCATION", "us-east5")
+        .env("GOOGLE_OAUTH_ACCESS_TOKEN", "ya29.0123456789");
+    let ran = run(ask, "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let received = server.received();
+    assert_eq!(received[0].header("authorization"), Some("Bearer ya29.0123456789"));
+    let path =
+        "/v1/projects/p-1/locations/us-east5/publishers/google/models/gemini-2.5-flash:generateContent";
+    assert_eq!(received[0].path, path);
+
     let mut ask = extract(&["--provider", "gemini", "--model", "gemini-2.5-flash", "x"]);
     ask.env_remove("GEMINI_API_KEY").env_remove("GOOGLE_API_KEY");
     let ran = run(ask, "");

@@ -1,4 +1,4 @@
-//! What a dialect has no schema for, and what therefore comes as JSON in a string.
+//! Forms that a dialect has no schema for, and that therefore come as JSON in a string.
 
 use std::collections::{HashMap, HashSet};
 

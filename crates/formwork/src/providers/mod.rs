@@ -391,7 +391,7 @@ fn memory() -> Memory {
 }
 
 /// The value of an environment variable that is set and not empty.
-#[cfg(any(feature = "ollama", feature = "openai"))]
+#[cfg(any(feature = "gemini", feature = "ollama", feature = "openai"))]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
