@@ -66,6 +66,7 @@ impl Dialects {
         static BUILTIN: LazyLock<Dialects> = LazyLock::new(|| {
             Dialects(Arc::new([
                 Arc::new(Native::OPENAI),
+                Arc::new(Native::ANTHROPIC),
                 Arc::new(Native::LLAMA_CPP),
                 Arc::new(Native::OLLAMA),
                 Arc::new(Native::LLGUIDANCE),

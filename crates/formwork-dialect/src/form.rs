@@ -7,6 +7,7 @@
 use formwork_core::Lift;
 use serde_json::{Number, Value};
 
+use crate::pattern::is_simple;
 use crate::place::{PlaceId, Places};
 
 /// The index of a form in its [`Forms`].
@@ -179,6 +180,21 @@ impl Shape {
             _ => {}
         }
     }
+
+    /// Calls `each` for the places of the forms that stand directly inside.
+    pub(crate) fn each_inner_mut(&mut self, mut each: impl FnMut(&mut FormId)) {
+        match self {
+            Self::Same(form) => each(form),
+            Self::Array(array) => {
+                array.prefix.iter_mut().chain(&mut array.items).for_each(|item| each(&mut item.form));
+            }
+            Self::Object(object) => {
+                object.properties.iter_mut().for_each(|property| each(&mut property.value.form));
+                object.extras.iter_mut().for_each(|extra| each(&mut extra.value.form));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// A form at the place where it is used, with the annotations of that place.
@@ -305,6 +321,13 @@ pub(crate) struct StringForm {
     pub(crate) holds: Option<String>,
     /// Whether `max` is a bound of ours.
     pub(crate) is_bounded: bool,
+}
+
+impl StringForm {
+    /// Returns the first pattern that is simple.
+    pub(crate) fn simple_pattern(&self) -> Option<&Pattern> {
+        self.patterns.iter().find(|one| is_simple(&one.source))
+    }
 }
 
 /// The meaning of a string.

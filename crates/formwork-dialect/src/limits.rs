@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::profile::Limits;
 
@@ -18,6 +18,8 @@ pub(crate) struct Size {
     pub(crate) characters: usize,
     /// Of the longest of the long lists.
     pub(crate) list_characters: usize,
+    pub(crate) optional: usize,
+    pub(crate) unions: usize,
 }
 
 impl Size {
@@ -30,6 +32,10 @@ impl Size {
 
     fn count(&mut self, schema: &Value) {
         let Value::Object(keywords) = schema else { return };
+        let length = |keyword: &str| keywords.get(keyword).and_then(Value::as_array).map_or(0, Vec::len);
+        let named = keywords.get("properties").and_then(Value::as_object).map_or(0, Map::len);
+        self.optional += named.saturating_sub(length("required"));
+        self.unions += usize::from(keywords.contains_key("anyOf") || length("type") > 1);
         for (keyword, value) in keywords {
             match (keyword.as_str(), value) {
                 ("properties" | "$defs" | "definitions", Value::Object(named)) => {
@@ -40,14 +46,14 @@ impl Size {
                     named.values().for_each(|schema| self.count(schema));
                 }
                 ("enum", Value::Array(values)) => {
-                    let characters: usize = values.iter().map(length).sum();
+                    let characters: usize = values.iter().map(characters_of).sum();
                     self.values += values.len();
                     self.characters += characters;
                     if values.len() > LONG_LIST {
                         self.list_characters = self.list_characters.max(characters);
                     }
                 }
-                ("const", value) => self.characters += length(value),
+                ("const", value) => self.characters += characters_of(value),
                 ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
                     schemas.iter().for_each(|schema| self.count(schema));
                 }
@@ -67,13 +73,15 @@ impl Size {
             ("listed values", self.values, limits.values),
             ("characters in names and listed values", self.characters, limits.characters),
             ("characters in one list of values", self.list_characters, limits.list_characters),
+            ("optional properties", self.optional, limits.optional),
+            ("unions", self.unions, limits.unions),
         ]
         .into_iter()
         .find(|(_, size, most)| size > most)
     }
 }
 
-fn length(value: &Value) -> usize {
+fn characters_of(value: &Value) -> usize {
     value.as_str().map_or_else(|| value.to_string().len(), |text| text.chars().count())
 }
 
@@ -150,10 +158,16 @@ mod tests {
                 depth: 2,
                 values: 2,
                 characters: 1 + 1 + 1 + 2 + 4 + 1,
-                list_characters: 0
+                list_characters: 0,
+                optional: 3,
+                unions: 1,
             }
         );
-        let limits = Limits { properties: 9, depth: 1, values: 9, characters: 99, list_characters: 9 };
+        let limits = Limits { depth: 1, ..Limits::NONE };
         assert_eq!(size.over(&limits), Some(("levels of nesting", 2, 1)));
+        let limits = Limits { optional: 2, ..Limits::NONE };
+        assert_eq!(size.over(&limits), Some(("optional properties", 3, 2)));
+        let several = json!({"anyOf": [{"type": ["string", "null"]}, {"type": ["integer"]}]});
+        assert_eq!(Size::of(&several).over(&Limits { unions: 1, ..Limits::NONE }), Some(("unions", 2, 1)));
     }
 }

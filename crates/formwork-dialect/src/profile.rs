@@ -27,6 +27,7 @@
 use serde_json::Value;
 
 use crate::Verdict;
+pub use crate::anthropic::ANTHROPIC;
 pub use crate::tighten::Room;
 
 /// The abilities of a dialect, and its server's reaction to the rest.
@@ -46,6 +47,8 @@ pub struct Profile {
     pub wrap: Option<&'static str>,
     /// Whether `{"$ref": "#"}` is taken.
     pub refers_to_root: bool,
+    /// Whether a definition may contain itself. Where it may not, the second one inside of a definition is JSON in a string.
+    pub recursion: bool,
     /// How members are written that an object may leave out.
     pub optional: Optional,
     /// How members are written whose names the schema does not list.
@@ -60,7 +63,9 @@ pub struct Profile {
     pub patterns: Patterns,
     /// The formats that it keeps to.
     pub formats: &'static [&'static str],
-    /// Whether numbers that are no integers keep to bounds; integers do everywhere.
+    /// Whether integers keep to bounds.
+    pub integer_bounds: bool,
+    /// Whether numbers that are no integers keep to bounds.
     pub number_bounds: bool,
     /// Whether bounds beyond 2^53 are read as they stand.
     pub large_bounds: bool,
@@ -74,6 +79,13 @@ pub struct Profile {
     pub room: Room,
     /// How large a schema may be (default in the rows here: no limit).
     pub limits: Option<Limits>,
+}
+
+impl Profile {
+    /// Returns whether numbers, or integers, keep to bounds.
+    pub(crate) const fn bounds(&self, integer: bool) -> bool {
+        if integer { self.integer_bounds } else { self.number_bounds }
+    }
 }
 
 /// The engine that reads the schemas of a dialect. The lint has a column of verdicts for each.
@@ -132,6 +144,8 @@ pub enum Any {
     Native,
     /// Each kind of value by itself, in a definition that refers to itself.
     Spelled,
+    /// JSON in a string.
+    Text,
 }
 
 /// How arrays are written whose items have schemas by position.
@@ -154,6 +168,15 @@ pub enum Lengths {
     UpTo(u64),
     /// Strings have none; lists do.
     ListsOnly,
+    /// Strings have none, and of lists only whether they may be empty (`minItems` of 1).
+    NotEmpty,
+}
+
+impl Lengths {
+    /// Returns whether lengths of strings are enforced.
+    pub(crate) const fn of_strings(self) -> bool {
+        matches!(self, Self::Any | Self::UpTo(_))
+    }
 }
 
 /// Which patterns of strings are enforced.
@@ -166,6 +189,9 @@ pub enum Patterns {
     /// One in plain form (characters, `[…]`, `(…)`, `|` and counts between `^` and `$`), alone: no length or format beside
     /// it is enforced.
     Plain,
+    /// One from `^` to `$` without look-around, word boundaries, references to groups and large counts, in the schema's own
+    /// words, alone: no format beside it is enforced.
+    Simple,
 }
 
 /// How large a schema may be.
@@ -181,6 +207,23 @@ pub struct Limits {
     pub characters: usize,
     /// Characters of one list of more than 250 values.
     pub list_characters: usize,
+    /// Members that objects may leave out, all together.
+    pub optional: usize,
+    /// Schemas with `anyOf` or several types, all together.
+    pub unions: usize,
+}
+
+impl Limits {
+    /// No limits.
+    pub const NONE: Self = Self {
+        properties: usize::MAX,
+        depth: usize::MAX,
+        values: usize::MAX,
+        characters: usize::MAX,
+        list_characters: usize::MAX,
+        optional: usize::MAX,
+        unions: usize::MAX,
+    };
 }
 
 /// The `llguidance` crate.
@@ -192,6 +235,7 @@ pub const LLGUIDANCE: Profile = Profile {
     shown: true,
     wrap: None,
     refers_to_root: false,
+    recursion: true,
     optional: Optional::Native,
     maps: Maps::Native,
     any: Any::Native,
@@ -199,6 +243,7 @@ pub const LLGUIDANCE: Profile = Profile {
     lengths: Lengths::Any,
     patterns: Patterns::All,
     formats: &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"],
+    integer_bounds: true,
     number_bounds: true,
     large_bounds: false,
     multiple_of: true,
@@ -217,6 +262,7 @@ pub const OPENAI: Profile = Profile {
     shown: false,
     wrap: Some("value"),
     refers_to_root: true,
+    recursion: true,
     optional: Optional::Nullable,
     maps: Maps::Pairs,
     any: Any::Spelled,
@@ -224,6 +270,7 @@ pub const OPENAI: Profile = Profile {
     lengths: Lengths::ListsOnly,
     patterns: Patterns::One,
     formats: &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],
+    integer_bounds: true,
     number_bounds: true,
     large_bounds: true,
     multiple_of: true,
@@ -236,6 +283,7 @@ pub const OPENAI: Profile = Profile {
         values: 1000,
         characters: 120_000,
         list_characters: 15_000,
+        ..Limits::NONE
     }),
 };
 
@@ -248,6 +296,7 @@ pub const LLAMA_CPP: Profile = Profile {
     shown: true,
     wrap: None,
     refers_to_root: false,
+    recursion: true,
     optional: Optional::RequiredFirst,
     maps: Maps::Plain,
     any: Any::Spelled,
@@ -256,6 +305,7 @@ pub const LLAMA_CPP: Profile = Profile {
     lengths: Lengths::UpTo(1000),
     patterns: Patterns::Plain,
     formats: &["date-time", "time", "date", "uuid"],
+    integer_bounds: true,
     number_bounds: false,
     large_bounds: false,
     multiple_of: false,

@@ -1,6 +1,7 @@
 //! From forms to forms that a dialect can say: what it cannot, in another shape, with the way back.
 
 mod members;
+mod recursion;
 mod tuples;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -29,12 +30,17 @@ pub(crate) fn reshape(
     is_bounded: bool,
     losses: &mut Losses,
 ) -> Forms {
-    if profile.any == Any::Spelled || is_bounded {
+    let mut texts = if profile.recursion { HashSet::new() } else { recursion::unroll(source) };
+    if profile.any == Any::Text {
+        let is_any =
+            |id: &FormId| source[*id].alternatives.iter().any(|alternative| alternative.shape == Shape::Any);
+        texts.extend(source.ids().filter(is_any));
+    } else if profile.any == Any::Spelled || is_bounded {
         spell_any(source, is_bounded);
     }
+    spread_texts(source, &mut texts);
     let names = Names::free(source);
     let siblings = Siblings::all(source, profile);
-    let mut texts = HashSet::new();
     loop {
         let mut work = Reshaper::new(source, profile, is_bounded, &names, &siblings, &texts);
         work.run(order);
@@ -399,14 +405,18 @@ impl<'p> Reshaper<'p> {
 
     /// JSON in a string, in place of a form.
     fn json_text(&mut self, source: FormId) -> Alternative {
-        let origin =
-            self.source[source].alternatives.iter().find_map(|alternative| match &alternative.shape {
-                Shape::Array(array) => Some(array.origin),
-                Shape::Object(object) => Some(object.origin),
-                _ => None,
-            });
+        let (mut origin, mut is_any) = (None, false);
+        self.source.each_alternative(source, &mut |alternative| match &alternative.shape {
+            Shape::Array(array) => origin = origin.or(Some(array.origin)),
+            Shape::Object(object) => origin = origin.or(Some(object.origin)),
+            Shape::Any => is_any = true,
+            _ => {}
+        });
         let origin = origin.unwrap_or_default();
-        self.lose(origin, "type", LossKind::Loosened);
+        // Any JSON at all is any value.
+        if !is_any {
+            self.lose(origin, "type", LossKind::Loosened);
+        }
         let holds = Some(outline(self.source, source));
         let string = StringForm { role: Role::Json, origin, holds, ..StringForm::default() };
         Alternative::of(Shape::String(string)).with_lifts(vec![Lift::ParseJson])

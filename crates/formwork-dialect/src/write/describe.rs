@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use formwork_core::{Lift, spaced};
 use serde_json::{Value, json};
 
-use crate::form::{Alternative, Literals, Notes, Role, Shape, StringForm};
-use crate::profile::{Lengths, Profile};
+use crate::form::{Alternative, ArrayForm, Literals, Notes, NumberForm, Role, Shape, StringForm};
+use crate::profile::{Lengths, Patterns, Profile};
 
 /// The most characters of the values that are written in words because they are too many to be enforced.
 const MAX_LISTED: usize = 4000;
@@ -62,6 +62,8 @@ fn unsaid(alternative: &Alternative, profile: &Profile, most_values: usize, part
     match &alternative.shape {
         Shape::String(string) => strings(string, profile, parts),
         Shape::Literals(literals) => values(literals, most_values, parts),
+        Shape::Number(number) => numbers(number, profile, parts),
+        Shape::Array(array) => lists(array, profile, parts),
         _ => {}
     }
     if alternative.lifts.contains(&Lift::PairsToMap) {
@@ -104,7 +106,7 @@ fn strings(string: &StringForm, profile: &Profile, parts: &mut Vec<String>) {
     if string.role != Role::Text {
         return;
     }
-    if profile.lengths == Lengths::ListsOnly {
+    if !profile.lengths.of_strings() {
         match (string.min, string.max) {
             (0, None) => {}
             (0, Some(max)) => parts.push(format!("(At most {max} characters.)")),
@@ -115,7 +117,42 @@ fn strings(string: &StringForm, profile: &Profile, parts: &mut Vec<String>) {
     if let Some(format) = string.format.as_deref().filter(|format| !profile.formats.contains(format)) {
         parts.push(format!("(Format: {format}.)"));
     }
-    for pattern in string.patterns.iter().skip(1) {
+    let has_format = string.format.as_deref().is_some_and(|format| profile.formats.contains(&format));
+    let enforced = match profile.patterns {
+        Patterns::Simple => string.simple_pattern().filter(|_| !has_format),
+        _ => string.patterns.first(),
+    };
+    for pattern in string.patterns.iter().filter(|one| Some(*one) != enforced) {
         parts.push(format!("(Matches {}.)", pattern.source));
+    }
+}
+
+fn numbers(number: &NumberForm, profile: &Profile, parts: &mut Vec<String>) {
+    if !profile.bounds(number.integer) {
+        let bounds = [(&number.min, "more than", "at least"), (&number.max, "less than", "at most")];
+        let said = bounds.into_iter().filter_map(|(bound, exclusive, inclusive)| {
+            let bound = bound.as_ref()?;
+            Some(format!("{} {}", if bound.exclusive { exclusive } else { inclusive }, bound.at))
+        });
+        let said: Vec<String> = said.collect();
+        if !said.is_empty() {
+            parts.push(format!("(Number: {}.)", said.join(", ")));
+        }
+    }
+    if let Some(step) = number.multiple_of.as_ref().filter(|_| !profile.multiple_of) {
+        parts.push(format!("(A multiple of {step}.)"));
+    }
+}
+
+fn lists(array: &ArrayForm, profile: &Profile, parts: &mut Vec<String>) {
+    if profile.lengths != Lengths::NotEmpty {
+        return;
+    }
+    match (array.min, array.max) {
+        (0 | 1, None) => {}
+        (min, Some(max)) if min == max => parts.push(format!("(Exactly {max} items.)")),
+        (0, Some(max)) => parts.push(format!("(At most {max} items.)")),
+        (min, None) => parts.push(format!("(At least {min} items.)")),
+        (min, Some(max)) => parts.push(format!("({min} to {max} items.)")),
     }
 }

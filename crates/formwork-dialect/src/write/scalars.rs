@@ -6,7 +6,7 @@ use crate::expand::MAX_SAFE;
 use crate::form::{Bound, Literals, NumberForm, Role, StringForm};
 use crate::pattern;
 use crate::plain::{Plain, plain};
-use crate::profile::{Lengths, Patterns};
+use crate::profile::Patterns;
 
 impl Writer<'_> {
     pub(super) fn literals(&mut self, literals: &Literals) -> Value {
@@ -69,8 +69,22 @@ impl Writer<'_> {
                 }
             }
             Patterns::Plain => self.either(form, at, &mut out),
+            Patterns::Simple => self.simple(form, at, &mut out),
         }
         Value::Object(out)
+    }
+
+    /// Writes the format, else the first pattern that is simple.
+    fn simple(&mut self, form: &StringForm, at: &str, out: &mut Map<String, Value>) {
+        self.lengths(form, at, out);
+        self.format(form, out);
+        let simple = form.simple_pattern().filter(|_| !out.contains_key("format"));
+        if form.patterns.len() > usize::from(simple.is_some()) {
+            self.lose(form.origin, "pattern", LossKind::Unenforced);
+        }
+        if let Some(one) = simple {
+            out.insert("pattern".to_owned(), json!(one.source));
+        }
     }
 
     /// A pattern, a format or lengths: llama.cpp enforces the first of them alone.
@@ -122,7 +136,7 @@ impl Writer<'_> {
     }
 
     fn lengths(&mut self, form: &StringForm, at: &str, out: &mut Map<String, Value>) {
-        if self.profile.lengths == Lengths::ListsOnly {
+        if !self.profile.lengths.of_strings() {
             for (keyword, said) in [("minLength", form.min > 0), ("maxLength", form.max.is_some())] {
                 if said && form.role == Role::Text && !(form.is_bounded && keyword == "maxLength") {
                     self.lose(form.origin, keyword, LossKind::Unenforced);
@@ -159,7 +173,7 @@ impl Writer<'_> {
             // the length of the whole keeps.
             let is_loose = match format.as_str() {
                 "date" | "date-time" | "time" => true,
-                "email" | "hostname" => self.profile.lengths == Lengths::ListsOnly || form.max.is_none(),
+                "email" | "hostname" => !self.profile.lengths.of_strings() || form.max.is_none(),
                 _ => false,
             };
             if is_loose {
@@ -178,8 +192,7 @@ impl Writer<'_> {
         {
             let Some(bound) = bound else { continue };
             let keyword = if bound.exclusive { exclusive } else { inclusive };
-            let is_said =
-                (form.integer || self.profile.number_bounds) && (self.profile.large_bounds || is_safe(bound));
+            let is_said = self.profile.bounds(form.integer) && (self.profile.large_bounds || is_safe(bound));
             if is_said {
                 out.insert(keyword.to_owned(), Value::Number(bound.at.clone()));
             } else {
