@@ -23,11 +23,13 @@ const TEXT: &str = "Maria Lindqvist, 34, moved to Lisbon last spring.";
 /// Every step; `{text}` is an argument of its own. Generated cases are drawn from `seed`.
 fn steps(seed: u64) -> Vec<Step> {
     let step = |command: &str| Step { variables: Vec::new(), command: command.to_owned() };
-    let with = |name, value: &str, command| Step { variables: vec![(name, value.to_owned())], ..step(command) };
+    let with =
+        |name, value: &str, command| Step { variables: vec![(name, value.to_owned())], ..step(command) };
     // Features that nobody combines in the workspace, where they are all on at once.
     let features = [
         "",
         "http",
+        "anthropic",
         "ollama",
         "openai",
         "oracle",
@@ -35,7 +37,7 @@ fn steps(seed: u64) -> Vec<Step> {
         "skill",
         "golden",
         "local",
-        "ollama,openai,oracle,skill,local",
+        "anthropic,ollama,openai,oracle,skill,local",
     ];
     let mut steps: Vec<Step> = features
         .iter()

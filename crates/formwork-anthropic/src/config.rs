@@ -41,10 +41,11 @@ pub struct Config {
     /// Headers that are sent with every request, such as `anthropic-beta`. Keys do not belong here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// How schemas are enforced: `schema` by the output format (default), `tool` by a tool that the model is forced to call.
-    #[serde(default)]
-    pub mode: Mode,
-    /// Whether the forced tool is strict (default: true).
+    /// How schemas are enforced: `schema` by the output format, `tool` by a tool that the model is forced to call. By default
+    /// what the registry says of the model; `schema` where that says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// Whether the forced tool is strict. By default what the registry says of the model; yes where that says nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
     /// Whether the model thinks before it answers: `off`, `adaptive`, or `{ budget_tokens = 2048 }` (at least 1024). By
@@ -80,7 +81,7 @@ impl Config {
             base_url: default_url(),
             api_key_env: default_key_env(),
             headers: BTreeMap::new(),
-            mode: Mode::default(),
+            mode: None,
             strict: None,
             thinking: None,
             effort: None,
@@ -125,7 +126,7 @@ impl Config {
                 return Err("`thinking.budget_tokens` has to be less than `max_tokens`".to_owned());
             }
         }
-        if self.mode == Mode::Tool && self.thinking.is_some_and(Thinking::is_on) {
+        if self.mode == Some(Mode::Tool) && self.thinking.is_some_and(Thinking::is_on) {
             return Err("a model that thinks cannot be forced to call a tool: leave out `mode = \"tool\"`, or set `thinking = \"off\"`".to_owned());
         }
         let mut wire = Anthropic::new(&self.model);
@@ -134,7 +135,7 @@ impl Config {
         capabilities.default_max_tokens = self.max_tokens;
         wire = wire
             .with_capabilities(capabilities)
-            .with_mode(self.mode)
+            .with_mode(self.mode.unwrap_or_default())
             .with_strict(self.strict.unwrap_or(true))
             .with_cache(self.cache)
             .with_stream(self.stream)

@@ -119,7 +119,7 @@ fn is_open(schema: &Value) -> bool {
 }
 
 fn has_other_minimum(schema: &Value) -> bool {
-    schema.get("minItems").is_some_and(|min| !min.as_u64().is_some_and(|min| min <= 1))
+    schema.get("minItems").is_some_and(|min| min.as_u64().is_none_or(|min| min > 1))
 }
 
 fn lists_containers(schema: &Value) -> bool {

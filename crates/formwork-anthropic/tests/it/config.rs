@@ -51,7 +51,7 @@ fn settings_are_read_as_the_documentation_has_them() {
         assert_eq!(config.wire().unwrap().capabilities().temperature, !thinking.is_on());
     }
     let config = read(json!({"mode": "tool", "max_tokens": 700})).unwrap();
-    assert_eq!(config.mode, Mode::Tool);
+    assert_eq!(config.mode, Some(Mode::Tool));
     assert_eq!(config.wire().unwrap().capabilities().default_max_tokens, Some(700));
 }
 

@@ -139,10 +139,13 @@ fn dialogue(messages: Vec<Message>) -> Vec<(String, Vec<String>)> {
     system.into_iter().chain(turns).collect()
 }
 
+/// Messages, and the turns that they become.
+type Case = (&'static [(Role, &'static str)], &'static [(&'static str, &'static [&'static str])]);
+
 #[test]
 fn turns_alternate_and_instructions_stand_apart() {
     use Role::{Assistant, System, User};
-    let cases: &[(&[(Role, &str)], &[(&str, &[&str])])] = &[
+    let cases: &[Case] = &[
         (&[(System, "a"), (System, "b"), (User, "c")], &[("system", &["a", "b"]), ("user", &["c"])]),
         (&[(User, "a"), (User, "b")], &[("user", &["a", "b"])]),
         (

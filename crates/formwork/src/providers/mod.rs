@@ -1,5 +1,7 @@
 //! Providers by name: what a configuration's `kind` stands for.
 
+#[cfg(feature = "anthropic")]
+mod anthropic;
 #[cfg(feature = "http")]
 mod http;
 mod local;
@@ -176,6 +178,8 @@ impl Providers {
     /// The kinds that this build has.
     pub fn builtin() -> Self {
         let providers = Self::none().with(local::kind());
+        #[cfg(feature = "anthropic")]
+        let providers = providers.with(anthropic::kind());
         #[cfg(feature = "ollama")]
         let providers = providers.with(ollama::kind());
         #[cfg(feature = "openai")]
@@ -385,7 +389,7 @@ fn memory() -> Memory {
 }
 
 /// The value of an environment variable that is set and not empty.
-#[cfg(any(feature = "ollama", feature = "openai"))]
+#[cfg(any(feature = "anthropic", feature = "ollama", feature = "openai"))]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
