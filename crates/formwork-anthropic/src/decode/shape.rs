@@ -16,7 +16,7 @@ pub(super) struct Message {
     pub(super) error: Option<Value>,
 }
 
-/// What is said of a refusal.
+/// The details of a refusal.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct StopDetails {
