@@ -89,7 +89,10 @@ fn rows_are_answered_one_by_one() {
 fn an_unknown_dialect_is_answered_with_the_nearest_name_or_all_names() {
     for (name, expected) in [
         ("opnai", "there is no dialect `opnai`: did you mean `openai`?"),
-        ("esperanto", "there are openai, llama-cpp, ollama, llguidance, json-object, prompt, prompt-outline"),
+        (
+            "esperanto",
+            "there are openai, anthropic, llama-cpp, ollama, llguidance, json-object, prompt, prompt-outline",
+        ),
     ] {
         let ran = formwork(&["lower", "--dialect", name, &schema()], "");
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
