@@ -1,17 +1,28 @@
-//! The Messages API against the suite that every provider runs, with each of its modes.
+//! The Messages API against the suite that every provider runs, with each of its modes; with `FORMWORK_LIVE=anthropic` and a
+//! key in `ANTHROPIC_API_KEY` against the vendor, which costs money.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use formwork_anthropic::{Anthropic, Mode};
-use formwork_conformance::{Asked, Protocol, Reply, Said, Suite};
+use formwork_anthropic::{API_KEY, Anthropic, DEFAULT_KEY_ENV, DEFAULT_URL, Mode};
+use formwork_conformance::{Asked, Live, Protocol, Reply, Said, Suite};
 use formwork_core::{Finish, SharedProvider};
+use formwork_http::{HttpTransport, Key};
 use formwork_wire::http::Request;
 use formwork_wire::{Bytes, Http, SharedTransport};
 use serde_json::{Value, json};
 
 fn main() -> ExitCode {
-    Suite::new().protocol(Messages { mode: Mode::Schema }).protocol(Messages { mode: Mode::Tool }).run()
+    let suite =
+        Suite::new().protocol(Messages { mode: Mode::Schema }).protocol(Messages { mode: Mode::Tool });
+    suite.live(Live::new("anthropic", "set `ANTHROPIC_API_KEY`", vendor)).run()
+}
+
+async fn vendor() -> Result<SharedProvider, String> {
+    let key = Key::from_env(DEFAULT_KEY_ENV).map_err(|error| error.to_string())?;
+    let transport = HttpTransport::new(DEFAULT_URL).and_then(|transport| transport.with_key(API_KEY, key));
+    let transport = transport.map_err(|error| error.to_string())?;
+    Ok(Arc::new(Http::new(Anthropic::new("claude-haiku-4-5"), Arc::new(transport))))
 }
 
 struct Messages {
