@@ -3,6 +3,7 @@
 mod corpora;
 mod review;
 mod wallets;
+mod wire;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,8 @@ enum Evaluation {
     Review(review::Args),
     /// Print wallets to evaluate the oracle with, each with the scores that are expected of it
     Wallets(wallets::Args),
+    /// Read recorded responses of providers
+    Wire(wire::Args),
 }
 
 fn main() -> ExitCode {
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
         Evaluation::Corpora(args) => corpora::run(&args),
         Evaluation::Review(args) => review::run(&args),
         Evaluation::Wallets(args) => wallets::run(&args),
+        Evaluation::Wire(args) => wire::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -29,6 +29,7 @@ fn steps(seed: u64) -> Vec<Step> {
     let features = [
         "",
         "http",
+        "anthropic",
         "gemini",
         "ollama",
         "openai",
@@ -37,7 +38,7 @@ fn steps(seed: u64) -> Vec<Step> {
         "skill",
         "golden",
         "local",
-        "gemini,ollama,openai,oracle,skill,local",
+        "anthropic,gemini,ollama,openai,oracle,skill,local",
     ];
     let mut steps: Vec<Step> = features
         .iter()

@@ -65,6 +65,7 @@ impl Dialects {
         static BUILTIN: LazyLock<Dialects> = LazyLock::new(|| {
             Dialects(Arc::new([
                 Arc::new(Native::OPENAI),
+                Arc::new(Native::ANTHROPIC),
                 Arc::new(Native::GEMINI),
                 Arc::new(Native::GEMINI_OPENAPI),
                 Arc::new(Native::LLAMA_CPP),

@@ -4,7 +4,7 @@
 //! [`Lowered`](formwork_core::Lowered): what is sent, what the model is shown, how an answer is mapped back, and a
 //! receipt of what the dialect cannot say. Judging always uses the original schema.
 //!
-//! - [`Native`] is a dialect that is enforced: OpenAI's, Gemini's, llama.cpp's, Ollama's, llguidance's.
+//! - [`Native`] is a dialect that is enforced: OpenAI's, Anthropic's, Gemini's, llama.cpp's, Ollama's, llguidance's.
 //! - [`JsonObject`] is for providers that enforce some JSON object.
 //! - [`Prompt`] puts the schema into words.
 //! - [`Silent`] is any of them for a prompt that shows the schema in words of its own.
@@ -20,6 +20,7 @@
 //!
 //! To embed it alone see `examples/embed-dialect.rs`.
 
+mod anthropic;
 mod depth;
 mod dialects;
 mod expand;

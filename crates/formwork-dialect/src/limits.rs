@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use formwork_core::keywords::{At, parts, target};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::profile::Limits;
 
@@ -19,6 +19,8 @@ pub(crate) struct Size {
     pub(crate) characters: usize,
     /// Of the longest of the long lists.
     pub(crate) list_characters: usize,
+    pub(crate) optional: usize,
+    pub(crate) unions: usize,
 }
 
 impl Size {
@@ -31,6 +33,10 @@ impl Size {
 
     fn count(&mut self, schema: &Value) {
         let Value::Object(keywords) = schema else { return };
+        let length = |keyword: &str| keywords.get(keyword).and_then(Value::as_array).map_or(0, Vec::len);
+        let named = keywords.get("properties").and_then(Value::as_object).map_or(0, Map::len);
+        self.optional += named.saturating_sub(length("required"));
+        self.unions += usize::from(keywords.contains_key("anyOf") || length("type") > 1);
         for (keyword, value) in keywords {
             match (keyword.as_str(), value) {
                 ("properties" | "$defs" | "definitions", Value::Object(named)) => {
@@ -40,14 +46,14 @@ impl Size {
                     self.characters += named.keys().map(|name| name.chars().count()).sum::<usize>();
                 }
                 ("enum", Value::Array(values)) => {
-                    let characters: usize = values.iter().map(length).sum();
+                    let characters: usize = values.iter().map(characters_of).sum();
                     self.values += values.len();
                     self.characters += characters;
                     if values.len() > LONG_LIST {
                         self.list_characters = self.list_characters.max(characters);
                     }
                 }
-                ("const", value) => self.characters += length(value),
+                ("const", value) => self.characters += characters_of(value),
                 _ => {}
             }
         }
@@ -62,13 +68,15 @@ impl Size {
             ("listed values", self.values, limits.values),
             ("characters in names and listed values", self.characters, limits.characters),
             ("characters in one list of values", self.list_characters, limits.list_characters),
+            ("optional properties", self.optional, limits.optional),
+            ("unions", self.unions, limits.unions),
         ]
         .into_iter()
         .find(|(_, size, most)| size > most)
     }
 }
 
-fn length(value: &Value) -> usize {
+fn characters_of(value: &Value) -> usize {
     value.as_str().map_or_else(|| value.to_string().len(), |text| text.chars().count())
 }
 
@@ -128,11 +136,16 @@ mod tests {
                 depth: 2,
                 values: 2,
                 characters: 1 + 1 + 1 + 2 + 4 + 1,
-                list_characters: 0
+                list_characters: 0,
+                optional: 3,
+                unions: 1,
             }
         );
-        let limits =
-            Limits { properties: 9, depth: 1, values: 9, characters: 99, list_characters: 9, max_items: 0 };
+        let limits = Limits { depth: 1, ..Limits::NONE };
         assert_eq!(size.over(&limits), Some(("levels of nesting", 2, 1)));
+        let limits = Limits { optional: 2, ..Limits::NONE };
+        assert_eq!(size.over(&limits), Some(("optional properties", 3, 2)));
+        let several = json!({"anyOf": [{"type": ["string", "null"]}, {"type": ["integer"]}]});
+        assert_eq!(Size::of(&several).over(&Limits { unions: 1, ..Limits::NONE }), Some(("unions", 2, 1)));
     }
 }

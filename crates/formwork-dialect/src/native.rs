@@ -8,7 +8,9 @@ use crate::limits::Size;
 use crate::lint::findings;
 use crate::order::Order;
 use crate::outline::outline;
-use crate::profile::{GEMINI, GEMINI_OPENAPI, LLAMA_CPP, LLGUIDANCE, Limits, OLLAMA, OPENAI, Profile};
+use crate::profile::{
+    ANTHROPIC, GEMINI, GEMINI_OPENAPI, LLAMA_CPP, LLGUIDANCE, Lengths, Limits, OLLAMA, OPENAI, Profile,
+};
 use crate::reshape::reshape;
 use crate::tighten::{bound, close};
 use crate::write::{Written, write};
@@ -50,6 +52,14 @@ impl Native {
     /// that are not enforced in words. Objects and arrays nested more than 10 levels deep become JSON in a string; where
     /// more than 1,000 values are listed, the longest lists are left to the validator.
     pub const OPENAI: Self = Self { profile: &OPENAI };
+
+    /// Anthropic's structured outputs (`output_config.format`, strict tools).
+    ///
+    /// Members that are required come first. Bounds on numbers, lengths, and patterns that are not simple are sent as words
+    /// and left to the validator. Maps are arrays of `{"key", "value"}`, tuples are objects, a root that is no object is
+    /// wrapped in `{"value": …}`. Any value, and the second nesting of a definition in itself, are JSON in a string, because
+    /// the API takes neither. A schema with more than 24 optional members or 16 unions is refused before the call.
+    pub const ANTHROPIC: Self = Self { profile: &ANTHROPIC };
 
     /// llama.cpp's server (b11434), not built with llguidance. The model reads an outline of the schema.
     ///
@@ -116,7 +126,8 @@ impl Lower for Native {
         if request.tighten != Tighten::None {
             close(&mut forms, &mut losses);
         }
-        let is_bounded = request.tighten == Tighten::Bounded;
+        // Bounds on lengths that are not sent would only be losses.
+        let is_bounded = request.tighten == Tighten::Bounded && profile.lengths != Lengths::NotEmpty;
         let mut forms =
             reshape(&mut forms, profile, &Order::new(request.dependencies), is_bounded, &mut losses);
         if is_bounded {

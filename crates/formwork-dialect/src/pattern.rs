@@ -129,6 +129,46 @@ impl Matcher {
 }
 
 /// Whether a (translated) pattern matches somewhere in a text.
+/// The largest count of repetitions in a simple pattern.
+const MAX_SIMPLE_COUNT: u32 = 100;
+
+/// Whether a pattern (of a schema) stands between `^` and `$` and has no look-around, word boundary, reference to a group,
+/// property of characters, or large count.
+pub(crate) fn is_simple(source: &str) -> bool {
+    let Some(inner) = source.strip_prefix('^').and_then(|rest| rest.strip_suffix('$')) else { return false };
+    let mut rest = inner.chars().peekable();
+    let (mut in_class, mut depth, mut count) = (false, 0_usize, None::<u32>);
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => match rest.next() {
+                Some('d' | 'w' | 's') => {}
+                Some(sign) if sign.is_ascii_punctuation() => {}
+                _ => return false,
+            },
+            ']' if in_class => in_class = false,
+            _ if in_class => {}
+            '[' => in_class = true,
+            '(' if rest.peek() == Some(&'?') => return false,
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            // The ends belong to one branch each.
+            '|' if depth == 0 => return false,
+            '^' | '$' => return false,
+            '{' => count = Some(0),
+            '}' => count = None,
+            digit if count.is_some() => {
+                let value = digit.to_digit(10).map(|digit| count.unwrap_or_default() * 10 + digit);
+                if value.is_some_and(|value| value > MAX_SIMPLE_COUNT) {
+                    return false;
+                }
+                count = Some(value.unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
+    !in_class && depth == 0 && source.is_ascii()
+}
+
 #[cfg(test)]
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     Regex::new(pattern).is_ok_and(|regex| regex.is_match(text))

@@ -27,6 +27,7 @@
 use serde_json::Value;
 
 use crate::Verdict;
+pub use crate::anthropic::ANTHROPIC;
 pub use crate::tighten::Room;
 
 /// The abilities of a dialect, and its server's reaction to the rest.
@@ -48,6 +49,8 @@ pub struct Profile {
     pub references: References,
     /// Whether `{"$ref": "#"}` is taken.
     pub refers_to_root: bool,
+    /// Whether a definition may contain itself. Where it may not, the second one inside of a definition is JSON in a string.
+    pub recursion: bool,
     /// How members are written that an object may leave out.
     pub optional: Optional,
     /// How members are written whose names the schema does not list.
@@ -62,7 +65,9 @@ pub struct Profile {
     pub patterns: Patterns,
     /// The formats that it keeps to.
     pub formats: &'static [&'static str],
-    /// Whether numbers that are no integers keep to bounds; integers do everywhere.
+    /// Whether integers keep to bounds.
+    pub integer_bounds: bool,
+    /// Whether numbers that are no integers keep to bounds.
     pub number_bounds: bool,
     /// Whether `exclusiveMinimum` and `exclusiveMaximum` are enforced. Where they are not, a bound is written as the inclusive
     /// one beside it.
@@ -83,6 +88,13 @@ pub struct Profile {
     pub room: Room,
     /// How large a schema may be (default in the rows here: no limit).
     pub limits: Option<Limits>,
+}
+
+impl Profile {
+    /// Returns whether numbers, or integers, keep to bounds.
+    pub(crate) const fn bounds(&self, integer: bool) -> bool {
+        if integer { self.integer_bounds } else { self.number_bounds }
+    }
 }
 
 /// The engine that reads the schemas of a dialect. The lint has a column of verdicts for each.
@@ -183,6 +195,15 @@ pub enum Lengths {
     UpTo(u64),
     /// Strings have none; lists do.
     ListsOnly,
+    /// Strings have none, and of lists only whether they may be empty (`minItems` of 1).
+    NotEmpty,
+}
+
+impl Lengths {
+    /// Returns whether lengths of strings are enforced.
+    pub(crate) const fn of_strings(self) -> bool {
+        matches!(self, Self::Any | Self::UpTo(_))
+    }
 }
 
 /// Which patterns of strings are enforced.
@@ -199,6 +220,9 @@ pub enum Patterns {
     /// One in plain form (characters, `[…]`, `(…)`, `|` and counts between `^` and `$`), alone: no length or format beside
     /// it is enforced.
     Plain,
+    /// One from `^` to `$` without look-around, word boundaries, references to groups and large counts, in the schema's own
+    /// words, alone: no format beside it is enforced.
+    Simple,
 }
 
 /// How large a schema may be.
@@ -216,6 +240,10 @@ pub struct Limits {
     pub list_characters: usize,
     /// The sum of all `maxItems`. An upper bound of a list that does not fit any more is left to the validator.
     pub max_items: u64,
+    /// Members that objects may leave out, all together.
+    pub optional: usize,
+    /// Schemas with `anyOf` or several types, all together.
+    pub unions: usize,
 }
 
 impl Limits {
@@ -227,6 +255,8 @@ impl Limits {
         characters: usize::MAX,
         list_characters: usize::MAX,
         max_items: u64::MAX,
+        optional: usize::MAX,
+        unions: usize::MAX,
     };
 }
 
@@ -240,6 +270,7 @@ pub const LLGUIDANCE: Profile = Profile {
     wrap: None,
     references: References::Native,
     refers_to_root: false,
+    recursion: true,
     optional: Optional::Native,
     maps: Maps::Native,
     any: Any::Native,
@@ -247,6 +278,7 @@ pub const LLGUIDANCE: Profile = Profile {
     lengths: Lengths::Any,
     patterns: Patterns::All,
     formats: &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"],
+    integer_bounds: true,
     number_bounds: true,
     exclusive_bounds: true,
     large_bounds: false,
@@ -269,6 +301,7 @@ pub const OPENAI: Profile = Profile {
     wrap: Some("value"),
     references: References::Native,
     refers_to_root: true,
+    recursion: true,
     optional: Optional::Nullable,
     maps: Maps::Pairs,
     any: Any::Spelled,
@@ -276,6 +309,7 @@ pub const OPENAI: Profile = Profile {
     lengths: Lengths::ListsOnly,
     patterns: Patterns::One,
     formats: &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],
+    integer_bounds: true,
     number_bounds: true,
     exclusive_bounds: true,
     large_bounds: true,
@@ -305,6 +339,7 @@ pub const LLAMA_CPP: Profile = Profile {
     wrap: None,
     references: References::Native,
     refers_to_root: false,
+    recursion: true,
     optional: Optional::RequiredFirst,
     maps: Maps::Plain,
     any: Any::Spelled,
@@ -313,6 +348,7 @@ pub const LLAMA_CPP: Profile = Profile {
     lengths: Lengths::UpTo(1000),
     patterns: Patterns::Plain,
     formats: &["date-time", "time", "date", "uuid"],
+    integer_bounds: true,
     number_bounds: false,
     exclusive_bounds: true,
     large_bounds: false,
@@ -352,6 +388,7 @@ pub const GEMINI: Profile = Profile {
     wrap: None,
     references: References::Native,
     refers_to_root: false,
+    recursion: true,
     optional: Optional::Native,
     // `additionalProperties` is taken, and such members seldom come.
     maps: Maps::Pairs,
@@ -361,6 +398,7 @@ pub const GEMINI: Profile = Profile {
     lengths: Lengths::ListsOnly,
     patterns: Patterns::None,
     formats: &["date-time", "date", "time"],
+    integer_bounds: true,
     number_bounds: true,
     exclusive_bounds: false,
     large_bounds: false,

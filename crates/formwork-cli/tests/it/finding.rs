@@ -197,6 +197,31 @@ fn the_servers_that_other_programs_know_by_variables_are_asked() {
     let ran = run(ask, "");
     assert_eq!((ran.code, openai.received().len()), (0, 1), "{}", ran.stderr);
 
+    // Its own libraries leave `/v1` out of the address; the key has a header of its own, and nothing prints it.
+    let said =
+        json!({"type": "message", "content": [{"type": "text", "text": MARIA}], "stop_reason": "end_turn"});
+    let refused_key = json!({"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key k-123456789"}});
+    let anthropic =
+        Server::start([Reply::json(said.to_string()), Reply::json(refused_key.to_string()).with_status(401)])
+            .unwrap();
+    for (address, code) in [(anthropic.url(), 0), (format!("{}/v1", anthropic.url()), 3)] {
+        let mut ask = extract(&["--provider", "anthropic", "--model", "claude-sonnet-4-6", "-v", "x"]);
+        ask.env("ANTHROPIC_BASE_URL", address).env("ANTHROPIC_API_KEY", "k-123456789");
+        let ran = run(ask, "");
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        assert!(!ran.stderr.contains("k-123456789"), "{}", ran.stderr);
+    }
+    for received in anthropic.received() {
+        assert_eq!(received.header("x-api-key"), Some("k-123456789"));
+        assert_eq!((received.header("authorization"), received.path.as_str()), (None, "/v1/messages"));
+        let sent: Value = serde_json::from_slice(&received.body).unwrap();
+        assert_eq!(sent["output_config"]["format"]["type"], "json_schema");
+        assert_eq!(sent["max_tokens"], 128_000);
+    }
+    let mut keyless = extract(&["--provider", "anthropic", "--model", "m", "x"]);
+    keyless.env_remove("ANTHROPIC_API_KEY");
+    refused(&run(keyless, ""), 2, "ANTHROPIC_API_KEY");
+
     // What the file says wins, and another vendor is another server.
     let named = chat(&[MARIA]);
     let file =
@@ -265,6 +290,32 @@ fn the_key_of_gemini_is_found_and_goes_into_its_header_alone() {
     ask.env_remove("GEMINI_API_KEY").env_remove("GOOGLE_API_KEY");
     let ran = run(ask, "");
     assert!(ran.stderr.contains("the environment variable `GEMINI_API_KEY` is not set"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_schema_over_the_limits_of_a_dialect_is_asked_for_in_the_prompt() {
+    let properties: serde_json::Map<_, _> =
+        (0..25).map(|n| (format!("field_{n}"), json!({"type": "string"}))).collect();
+    let schema = json!({"type": "object", "properties": properties}).to_string();
+    let schema = temporary("many-optional.schema.json", schema);
+    let answer = json!({"type": "message", "content": [{"type": "text", "text": "{\"field_7\": \"x\"}"}], "stop_reason": "end_turn"});
+    let server = Server::start([Reply::json(answer.to_string())]).unwrap();
+    let mut ask = command(&[
+        "extract",
+        "--provider",
+        "anthropic",
+        "--model",
+        "claude-sonnet-4-6",
+        "--schema",
+        &schema,
+        "x",
+    ]);
+    ask.env("ANTHROPIC_BASE_URL", server.url()).env("ANTHROPIC_API_KEY", "k-123456789");
+    let ran = run(ask, "");
+    assert_eq!((ran.code, ran.stdout.trim()), (0, "{\"field_7\": \"x\"}"), "{}", ran.stderr);
+    let sent = &bodies(&server)[0];
+    assert_eq!(sent["output_config"], Value::Null);
+    assert!(sent.to_string().contains("field_24"), "{sent}");
 }
 
 #[test]

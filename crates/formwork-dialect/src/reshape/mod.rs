@@ -2,6 +2,7 @@
 
 mod members;
 mod prepare;
+mod recursion;
 mod texts;
 mod tuples;
 
@@ -32,11 +33,13 @@ pub(crate) fn reshape(
     is_bounded: bool,
     losses: &mut Losses,
 ) -> Forms {
+    let unrolled = if profile.recursion { HashSet::new() } else { recursion::unroll(source) };
     if profile.any == Any::Spelled || is_bounded && profile.any == Any::Native {
         spell_any(source, is_bounded);
     }
     let names = Names::free(source);
     let mut texts = texts::unsayable(source, profile);
+    texts.extend(unrolled);
     spread_texts(source, &mut texts);
     let siblings = Siblings::all(source, profile);
     loop {

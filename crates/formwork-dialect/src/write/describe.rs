@@ -7,7 +7,7 @@ use formwork_core::{Lift, spaced};
 use serde_json::{Value, json};
 
 use super::scalars::written_pattern;
-use crate::form::{Alternative, Literals, Notes, NumberForm, Role, Shape, StringForm};
+use crate::form::{Alternative, ArrayForm, Literals, Notes, NumberForm, Role, Shape, StringForm};
 use crate::profile::{Lengths, Profile};
 
 /// The most characters of the values that are written in words because they are too many to be enforced.
@@ -64,6 +64,7 @@ fn unsaid(alternative: &Alternative, profile: &Profile, most_values: usize, part
         Shape::String(string) => strings(string, profile, parts),
         Shape::Literals(literals) => values(literals, most_values, parts),
         Shape::Number(number) => numbers(number, profile, parts),
+        Shape::Array(array) => lists(array, profile, parts),
         _ => {}
     }
     if alternative.lifts.contains(&Lift::PairsToMap) {
@@ -106,7 +107,7 @@ fn strings(string: &StringForm, profile: &Profile, parts: &mut Vec<String>) {
     if string.role != Role::Text {
         return;
     }
-    if profile.lengths == Lengths::ListsOnly {
+    if !profile.lengths.of_strings() {
         match (string.min, string.max) {
             (0, None) => {}
             (0, Some(max)) => parts.push(format!("(At most {max} characters.)")),
@@ -117,17 +118,42 @@ fn strings(string: &StringForm, profile: &Profile, parts: &mut Vec<String>) {
     if let Some(format) = string.format.as_deref().filter(|format| !profile.formats.contains(format)) {
         parts.push(format!("(Format: {format}.)"));
     }
-    let written = written_pattern(string, profile.patterns);
+    let written = written_pattern(string, profile);
     for (_, pattern) in string.patterns.iter().enumerate().filter(|(index, _)| Some(*index) != written) {
         parts.push(format!("(Matches {}.)", pattern.source));
     }
 }
 
 fn numbers(number: &NumberForm, profile: &Profile, parts: &mut Vec<String>) {
-    for (bound, words) in [(&number.min, "Greater than"), (&number.max, "Less than")] {
-        let bound = bound.as_ref().filter(|bound| bound.exclusive && !profile.exclusive_bounds);
-        parts.extend(bound.map(|bound| format!("({words} {}.)", bound.at)));
+    if !profile.bounds(number.integer) {
+        let bounds = [(&number.min, "more than", "at least"), (&number.max, "less than", "at most")];
+        let said = bounds.into_iter().filter_map(|(bound, exclusive, inclusive)| {
+            let bound = bound.as_ref()?;
+            Some(format!("{} {}", if bound.exclusive { exclusive } else { inclusive }, bound.at))
+        });
+        let said: Vec<String> = said.collect();
+        if !said.is_empty() {
+            parts.push(format!("(Number: {}.)", said.join(", ")));
+        }
+    } else if !profile.exclusive_bounds {
+        for (bound, words) in [(&number.min, "Greater than"), (&number.max, "Less than")] {
+            let bound = bound.as_ref().filter(|bound| bound.exclusive);
+            parts.extend(bound.map(|bound| format!("({words} {}.)", bound.at)));
+        }
     }
     let step = number.multiple_of.as_ref().filter(|_| !profile.multiple_of);
     parts.extend(step.map(|step| format!("(A multiple of {step}.)")));
+}
+
+fn lists(array: &ArrayForm, profile: &Profile, parts: &mut Vec<String>) {
+    if profile.lengths != Lengths::NotEmpty {
+        return;
+    }
+    match (array.min, array.max) {
+        (0 | 1, None) => {}
+        (min, Some(max)) if min == max => parts.push(format!("(Exactly {max} items.)")),
+        (0, Some(max)) => parts.push(format!("(At most {max} items.)")),
+        (min, None) => parts.push(format!("(At least {min} items.)")),
+        (min, Some(max)) => parts.push(format!("({min} to {max} items.)")),
+    }
 }

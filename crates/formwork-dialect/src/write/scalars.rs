@@ -6,7 +6,7 @@ use crate::expand::MAX_SAFE;
 use crate::form::{Bound, Literals, NumberForm, Role, StringForm};
 use crate::pattern;
 use crate::plain::{Plain, plain};
-use crate::profile::{Lengths, Patterns};
+use crate::profile::{Patterns, Profile};
 
 impl Writer<'_> {
     pub(super) fn literals(&mut self, literals: &Literals) -> Value {
@@ -58,10 +58,10 @@ impl Writer<'_> {
                     }
                 }
             }
-            Patterns::One | Patterns::Anchored | Patterns::None => {
+            Patterns::One | Patterns::Anchored | Patterns::Simple | Patterns::None => {
                 self.lengths(form, at, &mut out);
                 self.format(form, &mut out);
-                let written = written_pattern(form, self.profile.patterns);
+                let written = written_pattern(form, self.profile);
                 if let Some(one) = written.and_then(|index| form.patterns.get(index)) {
                     out.insert("pattern".to_owned(), json!(one.source));
                 }
@@ -123,7 +123,7 @@ impl Writer<'_> {
     }
 
     fn lengths(&mut self, form: &StringForm, at: &str, out: &mut Map<String, Value>) {
-        if self.profile.lengths == Lengths::ListsOnly {
+        if !self.profile.lengths.of_strings() {
             for (keyword, said) in [("minLength", form.min > 0), ("maxLength", form.max.is_some())] {
                 if said && form.role == Role::Text && !(form.is_bounded && keyword == "maxLength") {
                     self.lose(form.origin, keyword, LossKind::Unenforced);
@@ -160,7 +160,7 @@ impl Writer<'_> {
             // the length of the whole keeps.
             let is_loose = match format.as_str() {
                 "date" | "date-time" | "time" => true,
-                "email" | "hostname" => self.profile.lengths == Lengths::ListsOnly || form.max.is_none(),
+                "email" | "hostname" => !self.profile.lengths.of_strings() || form.max.is_none(),
                 _ => false,
             };
             if is_loose {
@@ -178,13 +178,12 @@ impl Writer<'_> {
             [(&form.min, "minimum", "exclusiveMinimum"), (&form.max, "maximum", "exclusiveMaximum")]
         {
             let Some(bound) = bound else { continue };
+            let is_said = self.profile.bounds(form.integer) && (self.profile.large_bounds || is_safe(bound));
             let mut keyword = if bound.exclusive { exclusive } else { inclusive };
-            if bound.exclusive && !self.profile.exclusive_bounds {
+            if is_said && bound.exclusive && !self.profile.exclusive_bounds {
                 self.lose(form.origin, keyword, LossKind::Loosened);
                 keyword = inclusive;
             }
-            let is_said =
-                (form.integer || self.profile.number_bounds) && (self.profile.large_bounds || is_safe(bound));
             if is_said {
                 out.insert(keyword.to_owned(), Value::Number(bound.at.clone()));
             } else {
@@ -202,10 +201,15 @@ impl Writer<'_> {
     }
 }
 
-/// Returns the index of the pattern that a dialect with this ability writes.
-pub(super) fn written_pattern(form: &StringForm, patterns: Patterns) -> Option<usize> {
-    match patterns {
+/// Returns the index of the pattern that a dialect writes.
+pub(super) fn written_pattern(form: &StringForm, profile: &Profile) -> Option<usize> {
+    match profile.patterns {
         Patterns::Anchored => form.patterns.iter().position(|one| pattern::is_anchored(&one.translated)),
+        Patterns::Simple => {
+            let has_format = form.format.as_deref().is_some_and(|format| profile.formats.contains(&format));
+            let simple = form.patterns.iter().position(|one| pattern::is_simple(&one.source));
+            simple.filter(|_| !has_format)
+        }
         Patterns::None => None,
         Patterns::All | Patterns::One | Patterns::Plain => (!form.patterns.is_empty()).then_some(0),
     }

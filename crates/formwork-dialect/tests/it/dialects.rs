@@ -239,6 +239,108 @@ fn openai_s_limits_are_kept_by_leaving_lists_out_and_by_text() {
 }
 
 #[test]
+fn anthropic_gets_what_it_takes_and_words_for_the_rest() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "nick": {"type": "string", "maxLength": 8},
+            "age": {"type": "integer", "minimum": 0, "maximum": 150},
+            "share": {"type": "number", "exclusiveMinimum": 0, "multipleOf": 0.5},
+            "code": {"type": "string", "pattern": "^[A-Z]{2}\\d+$"},
+            "odd": {"type": "string", "pattern": "x\\b"},
+            "tags": {"type": "array", "items": {"enum": ["a", 1, {"b": 2}]}, "minItems": 2, "maxItems": 5},
+            "some": {"type": "array", "items": {"type": "string", "format": "uri"}, "minItems": 1},
+            "meta": {"description": "Anything."},
+            "scores": {"type": "object", "additionalProperties": {"type": "integer"}},
+            "at": {"type": "array", "prefixItems": [{"type": "number"}, {"type": "number"}], "items": false, "minItems": 2},
+        },
+        "required": ["age", "meta"],
+    });
+    let lowered = lowered(&Native::ANTHROPIC, &schema);
+    let sent = lowered.schema.clone().unwrap();
+    let properties = &sent["properties"];
+    let names: Vec<_> = properties.as_object().unwrap().keys().map(String::as_str).collect();
+    // Members that are required come first, as the provider writes them.
+    assert_eq!(names, ["age", "meta", "nick", "share", "code", "odd", "tags", "some", "scores", "at"]);
+    assert_eq!((&sent["required"], &sent["additionalProperties"]), (&json!(["age", "meta"]), &json!(false)));
+    for (name, expected) in [
+        ("nick", json!({"type": "string", "description": "(At most 8 characters.)"})),
+        ("age", json!({"type": "integer", "description": "(Number: at least 0, at most 150.)"})),
+        ("share", json!({"type": "number", "description": "(Number: more than 0.) (A multiple of 0.5.)"})),
+        ("code", json!({"type": "string", "pattern": "^[A-Z]{2}\\d+$"})),
+        ("odd", json!({"type": "string", "description": "(Matches x\\b.)"})),
+        ("some", json!({"type": "array", "items": {"type": "string", "format": "uri"}, "minItems": 1})),
+    ] {
+        assert_eq!(properties[name], expected, "{name}");
+    }
+    assert_eq!((&properties["tags"]["minItems"], &properties["tags"]["maxItems"]), (&json!(1), &Value::Null));
+    assert_eq!(properties["tags"]["description"], "(2 to 5 items.)");
+    assert_eq!(properties["meta"]["type"], "string");
+    assert!(properties["meta"]["description"].as_str().unwrap().starts_with("Anything. (JSON, as text"));
+    let document = json!({"age": 34, "meta": {"any": [1, null]}, "scores": {"a": 1}, "at": [1, 2.5], "tags": [{"b": 2}, 1]});
+    let answer = lower_value(&document, &lowered).unwrap();
+    assert_eq!(answer["meta"], r#"{"any":[1,null]}"#);
+    assert_eq!(allows(&sent, &answer), Ok(true));
+    let (back, problems) = lift(answer, &lowered);
+    assert!(is_same(&back, &document) && problems.is_empty(), "{back} {problems:?}");
+}
+
+#[test]
+fn a_definition_stands_twice_inside_of_itself_and_then_as_text_where_recursion_is_not_taken() {
+    let schema = json!({
+        "$ref": "#/$defs/node",
+        "$defs": {"node": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/$defs/node"}}},
+            "required": ["name"],
+            "additionalProperties": false,
+        }},
+    });
+    let lowered = lowered(&Native::ANTHROPIC, &schema);
+    let sent = lowered.schema.as_ref().unwrap();
+    assert_eq!(lint("anthropic", sent), []);
+    assert_eq!(lint("anthropic", &schema).first().map(|finding| finding.keyword.as_str()), Some("$defs"));
+    let tree = |depth: usize| {
+        (0..depth).fold(
+            json!({"name": "leaf"}),
+            |inner, level| json!({"name": format!("n{level}"), "children": [inner]}),
+        )
+    };
+    for (depth, is_text) in [(0, false), (1, false), (2, true), (5, true)] {
+        let document = tree(depth);
+        let answer = lower_value(&document, &lowered).unwrap();
+        assert_eq!(answer.to_string().contains(r#"[""#), is_text, "{answer}");
+        assert_eq!(allows(sent, &answer), Ok(true), "{answer} by {sent}");
+        assert_eq!(lift(answer, &lowered), (document, vec![]));
+    }
+}
+
+#[test]
+fn anthropic_s_counts_are_kept_before_a_call() {
+    let object = |count: usize, member: Value, required: bool| {
+        let properties: serde_json::Map<String, Value> =
+            (0..count).map(|n| (format!("p{n}"), member.clone())).collect();
+        let names: Vec<_> = properties.keys().filter(|_| required).cloned().collect();
+        json!({"type": "object", "properties": properties, "required": names})
+    };
+    let text = json!({"type": "string"});
+    let nullable = json!({"type": ["string", "null"]});
+    for (schema, refused) in [
+        (object(100, text.clone(), true), None),
+        (object(24, text.clone(), false), None),
+        (object(25, text, false), Some("25 optional properties, and 24 are taken")),
+        (object(16, nullable.clone(), true), None),
+        (object(17, nullable, true), Some("17 unions, and 16 are taken")),
+    ] {
+        let lowered = Native::ANTHROPIC.lower(&LowerRequest::new(&schema)).map(|lowered| lowered.schema);
+        match refused {
+            None => assert_eq!(lint("anthropic", &lowered.unwrap().unwrap()), []),
+            Some(words) => assert!(lowered.unwrap_err().message.contains(words)),
+        }
+    }
+}
+
+#[test]
 fn llama_cpp_gets_patterns_that_it_understands() {
     let pattern = |pattern: &str, extra: Value| {
         let mut schema = json!({"type": "string", "pattern": pattern});

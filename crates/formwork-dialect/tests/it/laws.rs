@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use crate::model::{allows, matcher, sample};
 
-pub(crate) const ALL: [Native; 6] = [
+pub(crate) const ALL: [Native; 7] = [
     Native::OPENAI,
+    Native::ANTHROPIC,
     Native::GEMINI,
     Native::GEMINI_OPENAPI,
     Native::LLAMA_CPP,
@@ -25,8 +26,17 @@ fn lowered(dialect: &Native, schema: &Value, tighten: Tighten) -> Option<Lowered
         Ok(lowered) => return Some(lowered),
         Err(refused) => refused,
     };
-    assert_eq!(refused.message, "no value satisfies it", "{schema}");
+    let is_right = refused.message == "no value satisfies it" || is_too_large(dialect, schema, tighten);
+    assert!(is_right, "{refused}: {schema}");
     None
+}
+
+/// Whether a schema is over the limits of a dialect: then the model is asked in another one.
+fn is_too_large(dialect: &Native, schema: &Value, tighten: Tighten) -> bool {
+    let refused = dialect.lower(&LowerRequest::new(schema).with_tighten(tighten)).err();
+    let counts = ["optional properties", "unions"];
+    dialect.name() == "anthropic"
+        && refused.is_some_and(|refused| counts.iter().any(|what| refused.message.contains(what)))
 }
 
 fn any_kind_of_schema() -> impl Strategy<Value = Value> {
@@ -79,6 +89,9 @@ proptest! {
             for dialect in ALL {
                 for tighten in [Tighten::None, Tighten::Closed] {
                     let lowered = lowered(&dialect, &schema, tighten);
+                    if lowered.is_none() && is_too_large(&dialect, &schema, tighten) {
+                        continue;
+                    }
                     prop_assert!(lowered.is_some(), "{dialect:?} refuses {schema}, which {document} satisfies");
                     let Some(lowered) = lowered else { continue };
                     let sent = lowered.schema.as_ref().unwrap();

@@ -79,6 +79,62 @@ fn openai_s_findings_point_at_what_is_wrong() {
 }
 
 #[test]
+fn anthropic_s_findings_name_what_the_provider_refuses() {
+    let refused = [
+        (json!({"oneOf": [{"type": "null"}]}), "oneOf"),
+        (json!({"type": "object", "properties": {}}), "additionalProperties"),
+        (json!({"type": "object", "additionalProperties": {"type": "integer"}}), "additionalProperties"),
+        (json!({"type": "integer", "minimum": 0}), "minimum"),
+        (json!({"type": "number", "multipleOf": 0.5}), "multipleOf"),
+        (json!({"type": "string", "maxLength": 5}), "maxLength"),
+        (json!({"type": "string", "format": "iri"}), "format"),
+        (json!({"type": "array", "items": {"type": "null"}, "minItems": 2}), "minItems"),
+        (json!({"type": "array", "items": {"type": "null"}, "maxItems": 1}), "maxItems"),
+        (json!({"type": "array", "prefixItems": [{"type": "null"}]}), "prefixItems"),
+        (json!({"enum": ["a", {"b": 1}]}), "enum"),
+        (json!({"$ref": "#"}), "$ref"),
+        (json!({"$ref": "https://example.org/x.json"}), "$ref"),
+        (
+            json!({"$defs": {"a": {"items": {"$ref": "#/$defs/b"}}, "b": {"items": {"$ref": "#/$defs/a"}}}}),
+            "$defs",
+        ),
+    ];
+    for (schema, keyword) in refused {
+        let found: Vec<_> = lint("anthropic", &schema).into_iter().map(|finding| finding.keyword).collect();
+        assert_eq!(found, [keyword], "{schema}");
+    }
+    let taken = [
+        json!({"type": "array", "items": {"type": ["string", "null"]}, "minItems": 1}),
+        json!({"type": "string", "format": "date-time"}),
+        json!({"enum": ["a", 1, true, null]}),
+        json!({"$defs": {"a": {"items": {"$ref": "#/$defs/b"}}, "b": {"type": "null"}}, "$ref": "#/$defs/a"}),
+    ];
+    for schema in taken {
+        assert_eq!(lint("anthropic", &schema), [], "{schema}");
+    }
+    for (pattern, is_taken) in [
+        ("^[A-Z]{2}\\d+$", true),
+        ("^(a|b)[^x|]?\\.\\w*$", true),
+        ("^[a-f0-9]{64}$", true),
+        ("^$", true),
+        ("[A-Z]{2}", false),
+        ("^a|b$", false),
+        ("^(?=a)a$", false),
+        ("^(?:a)$", false),
+        ("^a\\b$", false),
+        ("^(a)\\1$", false),
+        ("^\\p{L}$", false),
+        ("^a{1,1000}$", false),
+        ("^é$", false),
+        ("^a\\$", false),
+        ("^[a$", false),
+    ] {
+        let findings = lint("anthropic", &json!({"type": "string", "pattern": pattern}));
+        assert_eq!(findings.is_empty(), is_taken, "{pattern}: {findings:?}");
+    }
+}
+
+#[test]
 fn dialects_that_enforce_nothing_find_nothing() {
     for name in ["prompt", "prompt-outline", "json-object", "esperanto"] {
         assert_eq!(lint(name, &json!({"not": {}, "uniqueItems": true})), []);

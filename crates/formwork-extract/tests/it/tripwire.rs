@@ -50,7 +50,7 @@ fn suspected(schema: &Value, dialect: &str, text: &str) -> Option<(Option<Lesson
 }
 
 fn any_dialect() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(vec!["openai", "llama-cpp", "ollama", "llguidance"])
+    prop::sample::select(vec!["openai", "anthropic", "llama-cpp", "ollama", "llguidance"])
 }
 
 fn keeps_to(schema: &Value, value: &Value) -> bool {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// The settings that every provider may have, whatever its kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Common {
-    /// The kind of provider: `ollama`, `openai`, `local`, or a vendor that speaks like OpenAI, such as `groq`.
+    /// The kind of provider: `anthropic`, `ollama`, `openai`, `local`, or a vendor that speaks like OpenAI, such as `groq`.
     pub kind: String,
     /// The dialects of JSON Schema that it is asked in, the strictest first; those that its kind has by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -119,8 +119,8 @@ impl Folder {
 
     /// Adds what a dialect makes of the schema that was added last: the schema that an extractor sends by default.
     ///
-    /// Dialects that enforce a schema are `openai`, `ollama`, `llama-cpp` and `llguidance`. Any other name, and a schema that
-    /// the dialect refuses, is an error of [`check`](Self::check) and [`write`](Self::write).
+    /// Dialects that enforce a schema are `openai`, `anthropic`, `ollama`, `llama-cpp` and `llguidance`. Any other name, and a
+    /// schema that the dialect refuses, is an error of [`check`](Self::check) and [`write`](Self::write).
     pub fn lowered(self, dialect: &str) -> Self {
         let Some((_, schema)) = self.last.clone() else { return self.without_schema(dialect) };
         self.lowered_by(dialect, &LowerRequest::new(&schema))

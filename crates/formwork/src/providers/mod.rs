@@ -1,5 +1,7 @@
 //! Providers by name: what a configuration's `kind` stands for.
 
+#[cfg(feature = "anthropic")]
+mod anthropic;
 #[cfg(feature = "gemini")]
 mod gemini;
 #[cfg(feature = "http")]
@@ -178,6 +180,8 @@ impl Providers {
     /// The kinds that this build has.
     pub fn builtin() -> Self {
         let providers = Self::none().with(local::kind());
+        #[cfg(feature = "anthropic")]
+        let providers = providers.with(anthropic::kind());
         #[cfg(feature = "gemini")]
         let providers = providers.with(gemini::kind());
         #[cfg(feature = "ollama")]
@@ -391,7 +395,7 @@ fn memory() -> Memory {
 }
 
 /// The value of an environment variable that is set and not empty.
-#[cfg(any(feature = "gemini", feature = "ollama", feature = "openai"))]
+#[cfg(any(feature = "anthropic", feature = "gemini", feature = "ollama", feature = "openai"))]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }

@@ -15,7 +15,7 @@ fn targets_are_asked_in_the_order_of_the_file_by_default() {
 #[test]
 fn every_preset_is_a_kind() {
     let providers = Providers::builtin();
-    for name in ["openai", "ollama", "local", "groq", "llama-server", "azure"] {
+    for name in ["anthropic", "openai", "ollama", "local", "groq", "llama-server", "azure"] {
         assert!(providers.kind(name).is_ok(), "{name}");
     }
 }

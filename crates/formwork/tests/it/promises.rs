@@ -102,3 +102,61 @@ fn a_gemini_model_is_asked_as_the_registry_knows_it() {
     );
     assert_eq!((said.dialects, said.temperature), (vec!["gemini-openapi".to_owned()], true));
 }
+
+#[cfg(feature = "anthropic")]
+mod anthropic {
+    use formwork::config::ConfigError;
+    use formwork::providers::Made;
+
+    use super::*;
+
+    fn made(section: &str) -> Result<Made, ConfigError> {
+        let text = format!("[providers.it]\nkind = \"anthropic\"\napi_key_env = \"\"\n{section}");
+        Providers::builtin().make(&Config::from_toml(&text).unwrap().sections()[0])
+    }
+
+    fn promises(section: &str) -> Capabilities {
+        made(section).unwrap().provider.capabilities().clone()
+    }
+
+    #[test]
+    fn a_row_says_what_a_claude_model_takes() {
+        // Whether it takes a temperature, and its limits.
+        for (model, temperature, output, context) in [
+            ("claude-sonnet-4-6", true, Some(128_000), Some(1_000_000)),
+            ("claude-haiku-4-5-20251001", true, Some(64_000), Some(200_000)),
+            ("claude-opus-4-8", false, Some(128_000), Some(1_000_000)),
+            ("claude-to-come", false, None, None),
+        ] {
+            let found = promises(&format!("model = \"{model}\""));
+            assert_eq!(found.dialects, ["anthropic", "prompt"], "{model}");
+            assert_eq!(found.enforcement, Enforcement::Schema);
+            assert_eq!((found.temperature, found.top_p, found.seed), (temperature, false, false), "{model}");
+            assert_eq!((found.output_tokens, found.context_tokens), (output, context), "{model}");
+            assert!(!found.late_system);
+        }
+        assert!(promises("model = \"claude-to-come\"\ntemperature = true").temperature);
+        assert!(!promises("model = \"claude-sonnet-4-6\"\ntemperature = false").temperature);
+        assert!(!promises("model = \"claude-sonnet-4-6\"\nthinking = { budget_tokens = 2048 }").temperature);
+        assert_eq!(promises("model = \"claude-sonnet-4-6\"\nmax_tokens = 900").default_max_tokens, Some(900));
+    }
+
+    #[test]
+    fn a_model_that_refuses_forced_tools_is_not_asked_with_one() {
+        assert_eq!(promises("model = \"claude-opus-4-8\"\nmode = \"tool\"").enforcement, Enforcement::Schema);
+        let error = made("model = \"claude-fable-5\"\nmode = \"tool\"").unwrap_err().to_string();
+        assert!(error.contains("cannot be forced") && error.contains("provider `it`"), "{error}");
+        let error =
+            made("model = \"claude-opus-4-6\"\nmode = \"tool\"\nthinking = \"adaptive\"").unwrap_err();
+        assert!(error.to_string().contains("leave out `mode"), "{error}");
+    }
+
+    #[test]
+    fn a_price_holds_at_the_vendor_alone() {
+        let address = |section: &str| made(section).unwrap().address;
+        assert_eq!(address("model = \"m\""), None);
+        assert_eq!(address("model = \"m\"\nbase_url = \"https://api.anthropic.com/v1/\""), None);
+        let elsewhere = address("model = \"m\"\nbase_url = \"http://localhost:1/v1\"");
+        assert_eq!(elsewhere.as_deref(), Some("http://localhost:1"));
+    }
+}

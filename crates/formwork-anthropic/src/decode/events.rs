@@ -1,0 +1,76 @@
+use formwork_core::{Fault, FaultKind};
+use formwork_wire::{Deltas, Messages, quoted};
+
+use super::reader::Reader;
+use super::shape::Event;
+
+/// The events of a stream, `message_stop` at its end.
+pub(super) struct Events {
+    reader: Reader,
+    has_event: bool,
+    /// Whether `message_start` came.
+    has_begun: bool,
+}
+
+impl Events {
+    pub(super) const fn new(reader: Reader) -> Self {
+        Self { reader, has_event: false, has_begun: false }
+    }
+}
+
+impl Messages for Events {
+    fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
+        let bad = |what: &str| Fault::new(FaultKind::BadWire, format!("{what}: {}", quoted(text)));
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        let event: Event =
+            serde_json::from_str(text).map_err(|_| bad("an event is not one of the Messages API"))?;
+        if let Some(error) = event.error {
+            return Err(self.reader.broken_off(error));
+        }
+        self.has_event = true;
+        if let Some(usage) = event.usage {
+            self.reader.count(usage);
+        }
+        match event.kind.as_deref() {
+            Some("message_start") => {
+                self.has_begun = true;
+                let message = event.message.unwrap_or_default();
+                if let Some(usage) = message.usage {
+                    self.reader.count(usage);
+                }
+                self.reader.answered_by(message.model);
+            }
+            Some("content_block_start") => {
+                self.reader.begin(event.index, event.content_block.unwrap_or_default(), out);
+            }
+            Some("content_block_delta") => {
+                self.reader.more(event.index, event.delta.unwrap_or_default(), out);
+            }
+            Some("content_block_stop") => self.reader.close(out),
+            Some("message_delta") => {
+                let delta = event.delta.unwrap_or_default();
+                self.reader.stop(delta.stop_reason, delta.stop_details);
+            }
+            Some("message_stop") if self.has_begun => self.reader.end(out),
+            Some("message_stop") => return Err(bad("the stream ended before it began")),
+            // `ping`, and kinds of events to come
+            Some(_) => {}
+            None => return Err(bad("an event has no type")),
+        }
+        Ok(())
+    }
+
+    /// Takes a stream without `message_stop`: complete if the reason to stop came, cut off otherwise.
+    fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
+        if self.reader.has_stopped() {
+            self.reader.end(out);
+            return Ok(());
+        }
+        if self.has_event && !self.has_begun {
+            return Err(Fault::new(FaultKind::BadWire, "the stream has no `message_start`"));
+        }
+        Err(Fault::cut_off("the stream ended without `message_stop`"))
+    }
+}

@@ -1,0 +1,247 @@
+use formwork_core::{Delta, Fault, Finish};
+use formwork_wire::Deltas;
+use serde_json::{Value, json};
+
+use super::shape::{Block, Counts, Piece, StopDetails};
+use crate::fault::{Asked, within};
+
+/// Reads the blocks of a message, in one piece or piece by piece, and keeps what belongs at the end of the answer.
+pub(super) struct Reader {
+    asked: Asked,
+    counts: Counts,
+    model: Option<String>,
+    finish: Option<Finish>,
+    /// The explanation of a refusal.
+    explanation: Option<String>,
+    /// The block of a stream that is open.
+    open: Option<Open>,
+    /// Whether the tool that carries the answer was called.
+    is_carried: bool,
+    /// The text beside the tool that carries the answer: the answer, if the tool is never called.
+    aside: String,
+    /// The bytes of text and thoughts so far.
+    answered: usize,
+    has_text: bool,
+}
+
+/// A block of a stream.
+struct Open {
+    index: Option<u64>,
+    kind: Kind,
+}
+
+enum Kind {
+    Text,
+    Thinking,
+    Input(Input),
+    Other,
+}
+
+/// The input of the tool that carries the answer, as it comes in.
+#[derive(Default)]
+struct Input {
+    /// The input that `content_block_start` has; Anthropic's is empty.
+    initial: Option<Value>,
+    /// The input so far, while nothing but white space came, or if it is a JSON string.
+    held: String,
+    /// Whether it was passed on so far.
+    is_passed: bool,
+}
+
+impl Reader {
+    pub(super) fn new(asked: Asked) -> Self {
+        Self {
+            asked,
+            counts: Counts::default(),
+            model: None,
+            finish: None,
+            explanation: None,
+            open: None,
+            is_carried: false,
+            aside: String::new(),
+            answered: 0,
+            has_text: false,
+        }
+    }
+
+    pub(super) const fn has_stopped(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    pub(super) fn answered_by(&mut self, model: Option<String>) {
+        self.model = model.or(self.model.take());
+    }
+
+    pub(super) fn count(&mut self, counts: Counts) {
+        self.counts = self.counts.merged(counts);
+    }
+
+    pub(super) fn broken_off(&self, error: Value) -> Fault {
+        within(&self.asked, &json!({"type": "error", "error": error}))
+    }
+
+    /// Takes a block of a message that came in one piece.
+    pub(super) fn block(&mut self, block: Block, out: &mut Deltas) {
+        match self.kind_of(&block) {
+            Kind::Text => self.text(&words(block.text), out),
+            Kind::Thinking => self.thought(&words(block.thinking), out),
+            Kind::Input(_) => {
+                self.is_carried = true;
+                self.answer(&document(block.input), out);
+            }
+            Kind::Other => {}
+        }
+    }
+
+    /// Takes the beginning of a block in a stream.
+    pub(super) fn begin(&mut self, index: Option<u64>, block: Block, out: &mut Deltas) {
+        self.close(out);
+        let mut kind = self.kind_of(&block);
+        match &mut kind {
+            Kind::Text => self.text(&words(block.text), out),
+            Kind::Thinking => self.thought(&words(block.thinking), out),
+            Kind::Input(input) => {
+                self.is_carried = true;
+                input.initial = block.input;
+            }
+            Kind::Other => {}
+        }
+        self.open = Some(Open { index, kind });
+    }
+
+    /// Takes more of the block that is open. A signature of thoughts is passed over.
+    pub(super) fn more(&mut self, index: Option<u64>, piece: Piece, out: &mut Deltas) {
+        let Some(mut open) = self.open.take_if(|open| open.index == index) else { return };
+        match (&mut open.kind, piece.kind.as_deref()) {
+            (Kind::Text, Some("text_delta")) => self.text(&piece.text.unwrap_or_default(), out),
+            (Kind::Thinking, Some("thinking_delta")) => {
+                self.thought(&piece.thinking.unwrap_or_default(), out);
+            }
+            (Kind::Input(input), Some("input_json_delta")) => {
+                let ready = input.push(&piece.partial_json.unwrap_or_default());
+                self.answer(&ready, out);
+            }
+            _ => {}
+        }
+        self.open = Some(open);
+    }
+
+    /// Takes the end of the block that is open.
+    pub(super) fn close(&mut self, out: &mut Deltas) {
+        if let Some(Open { kind: Kind::Input(input), .. }) = self.open.take() {
+            self.answer(&input.rest(), out);
+        }
+    }
+
+    /// Takes the reason why the message ended.
+    pub(super) fn stop(&mut self, reason: Option<String>, details: Option<StopDetails>) {
+        let explanation = details.and_then(|details| details.explanation);
+        self.explanation = explanation.or(self.explanation.take());
+        let Some(reason) = reason else { return };
+        self.finish = Some(match reason.as_str() {
+            "max_tokens" | "model_context_window_exceeded" => Finish::Length,
+            "refusal" => Finish::Refused,
+            "tool_use" => Finish::ToolCall,
+            // `end_turn`, `stop_sequence`, and `pause_turn` of tools on the vendor's side, which are never asked for.
+            _ => Finish::Stop,
+        });
+    }
+
+    /// Ends the answer.
+    pub(super) fn end(&mut self, out: &mut Deltas) {
+        self.close(out);
+        if !self.is_carried {
+            let aside = std::mem::take(&mut self.aside);
+            self.answer(&aside, out);
+        }
+        let finish = match self.finish.unwrap_or(Finish::Stop) {
+            // It called the tool that it had to call.
+            Finish::ToolCall if self.is_carried => Finish::Stop,
+            finish => finish,
+        };
+        if finish == Finish::Refused && !self.has_text {
+            let explanation = self.explanation.take().unwrap_or_default();
+            self.answer(&explanation, out);
+        }
+        let usage = self.counts.usage().unwrap_or_else(|| self.asked.estimate(self.answered));
+        let model = self.model.take();
+        out.push_back(Delta::End { finish, usage, closed_at: None, restrained: false, model });
+    }
+
+    fn kind_of(&self, block: &Block) -> Kind {
+        match block.kind.as_str() {
+            "text" => Kind::Text,
+            "thinking" => Kind::Thinking,
+            // One call carries the answer; the API is asked for no more than one.
+            "tool_use"
+                if !self.is_carried && self.asked.carrier.is_some() && self.asked.carrier == block.name =>
+            {
+                Kind::Input(Input::default())
+            }
+            _ => Kind::Other,
+        }
+    }
+
+    fn text(&mut self, text: &str, out: &mut Deltas) {
+        if self.asked.carrier.is_some() {
+            self.aside.push_str(text);
+        } else {
+            self.answer(text, out);
+        }
+    }
+
+    fn answer(&mut self, text: &str, out: &mut Deltas) {
+        if !text.is_empty() {
+            self.answered += text.len();
+            self.has_text = true;
+            out.push_back(Delta::Text(text.to_owned()));
+        }
+    }
+
+    fn thought(&mut self, text: &str, out: &mut Deltas) {
+        if !text.is_empty() {
+            self.answered += text.len();
+            out.push_back(Delta::Reasoning(text.to_owned()));
+        }
+    }
+}
+
+impl Input {
+    /// Takes more of the input; returns what can be passed on. A JSON string is kept until it is whole: some models write the
+    /// document as text into a string.
+    fn push(&mut self, piece: &str) -> String {
+        if self.is_passed {
+            return piece.to_owned();
+        }
+        self.held.push_str(piece);
+        if self.held.trim_start().is_empty() || self.held.trim_start().starts_with('"') {
+            return String::new();
+        }
+        self.is_passed = true;
+        std::mem::take(&mut self.held)
+    }
+
+    /// Returns what is left at the end of the block.
+    fn rest(self) -> String {
+        match serde_json::from_str(&self.held) {
+            _ if self.is_passed => String::new(),
+            Ok(Value::String(text)) => text,
+            _ if self.held.trim().is_empty() => document(self.initial),
+            _ => self.held,
+        }
+    }
+}
+
+/// Returns the text of a tool's input; a string is the text itself.
+fn document(input: Option<Value>) -> String {
+    match input {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text,
+        Some(input) => input.to_string(),
+    }
+}
+
+/// Returns a text; nothing in place of any other value.
+fn words(value: Option<Value>) -> String {
+    if let Some(Value::String(text)) = value { text } else { String::new() }
+}

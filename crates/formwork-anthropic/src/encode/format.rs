@@ -1,0 +1,107 @@
+//! How a schema is enforced: the output format, or a tool that the model has to call.
+
+use formwork_core::{Call, Enforcement, Fault};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{bad_request, unsupported};
+use crate::{Anthropic, Mode};
+
+/// The members of the body that say what the answer must look like.
+#[derive(Default)]
+pub(super) struct Format<'a> {
+    pub(super) output_config: Option<OutputConfig<'a>>,
+    pub(super) tools: Vec<Tool<'a>>,
+    pub(super) tool_choice: Option<ToolChoice<'a>>,
+}
+
+#[derive(Default, Serialize)]
+pub(super) struct OutputConfig<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<OutputFormat<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum OutputFormat<'a> {
+    JsonSchema { schema: &'a Value },
+}
+
+#[derive(Serialize)]
+pub(super) struct Tool<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    input_schema: &'a Value,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    strict: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum ToolChoice<'a> {
+    Tool { name: &'a str, disable_parallel_tool_use: bool },
+}
+
+/// Returns the name of the tool whose input is the answer to this call; `None` if the answer is text.
+pub(crate) fn carrier(wire: &Anthropic, call: &Call) -> Option<String> {
+    let is_tool = match call.enforcement() {
+        Enforcement::Tool => true,
+        Enforcement::Schema => wire.mode == Mode::Tool,
+        _ => false,
+    };
+    is_tool.then(|| safe_name(&call.schema_name))
+}
+
+/// Returns the format of a call; `carrier` is the name of the tool that carries the answer.
+pub(super) fn format<'a>(
+    wire: &'a Anthropic,
+    call: &'a Call,
+    carrier: Option<&'a str>,
+) -> Result<Format<'a>, Fault> {
+    let mut format = Format::default();
+    let enforcement = call.enforcement();
+    if enforcement == Enforcement::JsonObject {
+        return Err(unsupported("the Messages API has no mode for JSON objects without a schema"));
+    }
+    if enforcement != Enforcement::None {
+        let schema = call.schema();
+        let schema = schema.ok_or_else(|| bad_request("a schema is to be enforced, and there is none"))?;
+        match carrier {
+            None => {
+                let output_format = Some(OutputFormat::JsonSchema { schema });
+                format.output_config = Some(OutputConfig { format: output_format, effort: None });
+            }
+            Some(_) if wire.thinks() => {
+                return Err(unsupported("a model that thinks cannot be forced to call a tool"));
+            }
+            Some(name) => {
+                // `Enforcement::Tool` asks for no enforcement while decoding.
+                let strict = wire.strict && enforcement == Enforcement::Schema;
+                let description = "Gives the answer.";
+                format.tools.push(Tool { name, description, input_schema: schema, strict });
+                format.tool_choice = Some(ToolChoice::Tool { name, disable_parallel_tool_use: true });
+            }
+        }
+    }
+    if let Some(effort) = &wire.effort {
+        format.output_config.get_or_insert_default().effort = Some(effort);
+    }
+    format.tools.extend(call.tools.iter().map(|tool| Tool {
+        name: &tool.name,
+        description: &tool.description,
+        input_schema: &tool.parameters,
+        strict: false,
+    }));
+    Ok(format)
+}
+
+/// Returns a name that the API takes: `[A-Za-z0-9_-]{1,64}`.
+fn safe_name(name: &str) -> String {
+    let is_safe = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    let safe: String =
+        name.chars().take(64).map(|letter| if is_safe(&letter) { letter } else { '_' }).collect();
+    if safe.is_empty() { "answer".to_owned() } else { safe }
+}

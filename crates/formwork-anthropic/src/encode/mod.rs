@@ -1,0 +1,118 @@
+//! A call into a request.
+
+mod format;
+mod messages;
+
+use formwork_core::{Call, Fault, FaultKind};
+use formwork_wire::Bytes;
+use formwork_wire::http::header::CONTENT_TYPE;
+use formwork_wire::http::{HeaderName, HeaderValue, Method, Request, Uri};
+use serde::Serialize;
+use serde_json::Value;
+
+use format::{OutputConfig, Tool, ToolChoice};
+use messages::{Block, Turn};
+
+pub(crate) use format::carrier;
+
+use crate::{Anthropic, DEFAULT_MAX_TOKENS, Thinking};
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ToolChoice<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Block<'a>>,
+    messages: Vec<Turn<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thought>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    stream: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Thought {
+    Disabled,
+    Adaptive,
+    Enabled { budget_tokens: u32 },
+}
+
+/// Returns the request for a call.
+pub(crate) fn request(wire: &Anthropic, call: &Call) -> Result<Request<Bytes>, Fault> {
+    let mut request = Request::new(Bytes::from(body(wire, call)?));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = Uri::from_static("/v1/messages");
+    let headers = request.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
+    Ok(request)
+}
+
+fn body(wire: &Anthropic, call: &Call) -> Result<Vec<u8>, Fault> {
+    let max_tokens = max_tokens(wire, call);
+    let thinking = wire.thinking.map(|thinking| thought(thinking, max_tokens)).transpose()?;
+    let name = carrier(wire, call);
+    let format = format::format(wire, call, name.as_deref())?;
+    let dialogue = messages::dialogue(&call.messages, wire.cache)?;
+    let body = Body {
+        model: &wire.model,
+        max_tokens,
+        tools: format.tools,
+        tool_choice: format.tool_choice,
+        system: dialogue.system,
+        messages: dialogue.turns,
+        output_config: format.output_config,
+        thinking,
+        temperature: call.sampling.temperature.filter(|_| wire.capabilities.temperature),
+        top_p: call.sampling.top_p.filter(|_| wire.capabilities.top_p),
+        stream: wire.stream,
+    };
+    let written = |error: serde_json::Error| bad_request(format!("the request cannot be written: {error}"));
+    if wire.extra.is_empty() {
+        return serde_json::to_vec(&body).map_err(written);
+    }
+    let mut body = serde_json::to_value(&body).map_err(written)?;
+    if let Value::Object(members) = &mut body {
+        members.extend(wire.extra.clone());
+    }
+    serde_json::to_vec(&body).map_err(written)
+}
+
+/// Returns the limit of tokens, which the API requires.
+fn max_tokens(wire: &Anthropic, call: &Call) -> u32 {
+    let known = &wire.capabilities;
+    let wanted = call.max_tokens.or(known.default_max_tokens).or(known.output_tokens);
+    wanted.unwrap_or(DEFAULT_MAX_TOKENS).min(known.output_tokens.unwrap_or(u32::MAX))
+}
+
+/// Returns the setting for thinking, unless the limit of tokens leaves nothing for the answer.
+fn thought(thinking: Thinking, max_tokens: u32) -> Result<Thought, Fault> {
+    Ok(match thinking {
+        Thinking::Off => Thought::Disabled,
+        Thinking::Adaptive => Thought::Adaptive,
+        Thinking::Budget { budget_tokens } if budget_tokens >= max_tokens => {
+            return Err(bad_request(format!(
+                "the thinking budget ({budget_tokens} tokens) has to be less than the limit of tokens of the call ({max_tokens})"
+            )));
+        }
+        Thinking::Budget { budget_tokens } => Thought::Enabled { budget_tokens },
+    })
+}
+
+fn bad_request(message: impl Into<String>) -> Fault {
+    Fault::new(FaultKind::BadRequest, message)
+}
+
+fn unsupported(message: impl Into<String>) -> Fault {
+    Fault::new(FaultKind::Unsupported, message)
+}

@@ -1,0 +1,188 @@
+//! The Messages API against the suite that every provider runs, with each of its modes; with `FORMWORK_LIVE=anthropic` and a
+//! key in `ANTHROPIC_API_KEY` against the vendor, which costs money.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use formwork_anthropic::{API_KEY, Anthropic, DEFAULT_KEY_ENV, DEFAULT_URL, Mode};
+use formwork_conformance::{Asked, Live, Protocol, Reply, Said, Suite};
+use formwork_core::{Finish, SharedProvider};
+use formwork_http::{HttpTransport, Key};
+use formwork_wire::http::Request;
+use formwork_wire::{Bytes, Http, SharedTransport};
+use serde_json::{Value, json};
+
+fn main() -> ExitCode {
+    let suite =
+        Suite::new().protocol(Messages { mode: Mode::Schema }).protocol(Messages { mode: Mode::Tool });
+    suite.live(Live::new("anthropic", "set `ANTHROPIC_API_KEY`", vendor)).run()
+}
+
+async fn vendor() -> Result<SharedProvider, String> {
+    let key = Key::from_env(DEFAULT_KEY_ENV).map_err(|error| error.to_string())?;
+    let transport = HttpTransport::new(DEFAULT_URL).and_then(|transport| transport.with_key(API_KEY, key));
+    let transport = transport.map_err(|error| error.to_string())?;
+    Ok(Arc::new(Http::new(Anthropic::new("claude-haiku-4-5"), Arc::new(transport))))
+}
+
+struct Messages {
+    mode: Mode,
+}
+
+/// Events as the API frames them, with white space behind some as the recorded ones have.
+fn events(events: &[Value]) -> String {
+    let written = events
+        .iter()
+        .map(|event| format!("event: {}\ndata: {event}    \n\n", event["type"].as_str().unwrap_or_default()));
+    written.collect()
+}
+
+fn reason(finish: Finish) -> &'static str {
+    match finish {
+        Finish::Length => "max_tokens",
+        Finish::Refused => "refusal",
+        _ => "end_turn",
+    }
+}
+
+impl Messages {
+    fn begin(&self, said: &str, reasoning: &str) -> Vec<Value> {
+        let usage = json!({"input_tokens": 4, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 2, "output_tokens": 1});
+        let mut events = vec![
+            json!({"type": "message_start", "message": {"type": "message", "role": "assistant", "model": "claude-test", "content": [], "stop_reason": null, "usage": usage}}),
+            json!({"type": "ping"}),
+        ];
+        if !reasoning.is_empty() {
+            events.extend([
+                json!({"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}}),
+                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": reasoning}}),
+                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "EqQB"}}),
+                json!({"type": "content_block_stop", "index": 0}),
+            ]);
+        }
+        events.push(json!({"type": "content_block_start", "index": 1, "content_block": self.block("")}));
+        let characters: Vec<char> = said.chars().collect();
+        // Few characters an event, as models write; for long texts more, so that the suite ends.
+        for piece in characters.chunks((characters.len() / 500).max(3)) {
+            let piece: String = piece.iter().collect();
+            let delta = match self.mode {
+                Mode::Schema => json!({"type": "text_delta", "text": piece}),
+                Mode::Tool => json!({"type": "input_json_delta", "partial_json": piece}),
+            };
+            events.push(json!({"type": "content_block_delta", "index": 1, "delta": delta}));
+        }
+        events
+    }
+
+    fn block(&self, text: &str) -> Value {
+        match self.mode {
+            Mode::Schema => json!({"type": "text", "text": text}),
+            Mode::Tool if text.is_empty() => {
+                json!({"type": "tool_use", "id": "toolu_1", "name": "thing", "input": {}})
+            }
+            Mode::Tool => json!({"type": "tool_use", "id": "toolu_1", "name": "thing", "input": text}),
+        }
+    }
+}
+
+impl Protocol for Messages {
+    fn name(&self) -> &'static str {
+        match self.mode {
+            Mode::Schema => "schema",
+            Mode::Tool => "tool",
+        }
+    }
+
+    fn provider(&self, transport: SharedTransport) -> SharedProvider {
+        let wire = Anthropic::new("claude-test").with_mode(self.mode);
+        Arc::new(Http::new(wire, transport))
+    }
+
+    fn say(&self, said: &Said) -> Vec<Reply> {
+        let mut content = Vec::new();
+        if !said.reasoning.is_empty() {
+            content.push(json!({"type": "thinking", "thinking": said.reasoning, "signature": "EqQB"}));
+        }
+        content.push(self.block(&said.text));
+        let whole = json!({
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-test",
+            "content": content,
+            "stop_reason": reason(said.finish),
+            "usage": {"input_tokens": said.usage.input_tokens, "output_tokens": said.usage.output_tokens},
+        });
+        let mut streamed = self.begin(&said.text, &said.reasoning);
+        streamed.extend([
+            json!({"type": "content_block_stop", "index": 1}),
+            json!({"type": "message_delta", "delta": {"stop_reason": reason(said.finish)}, "usage": {"output_tokens": said.usage.output_tokens}}),
+            json!({"type": "message_stop"}),
+        ]);
+        vec![
+            Reply::new(200, "application/json", whole.to_string()),
+            Reply::new(200, "text/event-stream; charset=utf-8", events(&streamed)),
+        ]
+    }
+
+    fn error(&self, status: u16, words: &str) -> Reply {
+        let kind = match status {
+            401 => "authentication_error",
+            429 => "rate_limit_error",
+            529 => "overloaded_error",
+            500.. => "api_error",
+            _ => "invalid_request_error",
+        };
+        let document =
+            json!({"type": "error", "error": {"type": kind, "message": words}, "request_id": "req_1"});
+        Reply::new(status, "application/json", document.to_string())
+    }
+
+    fn error_within(&self, said: &str, words: &str) -> Option<Reply> {
+        let mut begun = self.begin(said, "");
+        begun.push(json!({"type": "error", "error": {"type": "overloaded_error", "message": words}}));
+        Some(Reply::new(200, "text/event-stream; charset=utf-8", events(&begun)))
+    }
+
+    fn schema_complaints(&self) -> Vec<(u16, &'static str)> {
+        vec![
+            (
+                400,
+                "Schemas contains too many parameters with union types (17 parameters with type arrays or anyOf), which would cause exponential compilation cost. Reduce the number of nullable or union-typed parameters (limit: 16 parameters with unions).",
+            ),
+            (
+                400,
+                "The compiled grammar is too large, which would cause performance issues. Simplify your tool schemas or reduce the number of strict tools.",
+            ),
+            (
+                400,
+                "output_config.format.schema: For 'integer' type, properties maximum, minimum are not supported",
+            ),
+        ]
+    }
+
+    fn asked(&self, request: &Request<Bytes>) -> Asked {
+        let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+        let some = |value: &Value| (!value.is_null()).then(|| value.clone());
+        let tool = &body["tools"][0];
+        let is_strict = tool["strict"] == true;
+        let turns = body["messages"].as_array().into_iter().flatten();
+        let system = json!({"role": "system", "content": body["system"]});
+        let messages = std::iter::once(&system).chain(turns).flat_map(|turn| {
+            let role = turn["role"].as_str().unwrap_or_default();
+            let blocks = turn["content"].as_array().into_iter().flatten();
+            blocks.map(move |block| (role.to_owned(), block["text"].as_str().unwrap_or_default().to_owned()))
+        });
+        Asked {
+            // A strict tool is enforced while decoding.
+            schema: some(&body["output_config"]["format"]["schema"])
+                .or_else(|| some(&tool["input_schema"]).filter(|_| is_strict)),
+            tool: some(&tool["input_schema"]).filter(|_| !is_strict),
+            json_object: false,
+            temperature: body["temperature"].as_f64(),
+            top_p: body["top_p"].as_f64(),
+            seed: body["seed"].as_u64(),
+            max_tokens: body["max_tokens"].as_u64(),
+            messages: messages.collect(),
+        }
+    }
+}

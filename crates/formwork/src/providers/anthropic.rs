@@ -1,0 +1,62 @@
+use std::sync::Arc;
+
+use formwork_anthropic::{API_KEY, Anthropic, Config, DEFAULT_URL, Mode};
+use formwork_dialect::registry::{Entry, NativeMode};
+use formwork_wire::{Http, Wire as _};
+use schemars::SchemaGenerator;
+
+use super::http::{Server, transport};
+use super::{Kind, Made};
+use crate::config::{ConfigError, Section};
+
+pub(super) fn kind() -> Kind {
+    let schema = SchemaGenerator::default().into_root_schema_for::<Config>().to_value();
+    Kind::new("anthropic", "Claude models, over Anthropic's Messages API", schema, make)
+}
+
+fn make(section: &Section) -> Result<Made, ConfigError> {
+    /// The variable of Anthropic's own libraries.
+    const BASE_URL: &str = "ANTHROPIC_BASE_URL";
+
+    let config: Config = match super::variable(BASE_URL) {
+        Some(url) => {
+            let source = format!("the environment variable {BASE_URL}");
+            section.clone().with_default_from(&source, "base_url", &url).read()?
+        }
+        None => section.read()?,
+    };
+    let row = section.registry().lookup(&format!("anthropic/{}", config.model));
+    let wire = promised(config.clone(), row).map_err(|message| section.error(message))?;
+    let base_url = config.base_url();
+    let server = Server { base_url, auth: API_KEY, api_key_env: config.key_env(), headers: &config.headers };
+    let provider = Http::new(wire, transport(section, &server)?).with_name(&section.name);
+    let address = Some(base_url.to_owned()).filter(|url| url != DEFAULT_URL);
+    let system = "anthropic".to_owned();
+    Ok(Made { provider: Arc::new(provider), system, model: config.model, address, probe: None })
+}
+
+/// Returns the protocol with what a model's row says, where the configuration says nothing. Without a row the model is asked
+/// for schemas, without a temperature.
+fn promised(mut config: Config, row: Option<&Entry>) -> Result<Anthropic, String> {
+    let Some(row) = row else { return config.wire() };
+    let known = row.capabilities();
+    let mode = if row.native == NativeMode::Tool { Mode::Tool } else { Mode::Schema };
+    config.mode = config.mode.or(Some(mode));
+    config.strict = config.strict.or(Some(row.strict));
+    config.temperature = config.temperature.or(Some(known.temperature));
+    if config.mode == Some(Mode::Tool) && !row.forced_tool {
+        return Err(format!(
+            "`{}` cannot be forced to call a tool: leave out `mode = \"tool\"`",
+            config.model
+        ));
+    }
+    let wire = config.wire()?;
+    let mut capabilities = wire.capabilities().clone();
+    capabilities.context_tokens = known.context_tokens;
+    capabilities.output_tokens = known.output_tokens;
+    if row.dialect.is_some() || row.native == NativeMode::None {
+        capabilities.enforcement = known.enforcement;
+        capabilities.dialects = known.dialects;
+    }
+    Ok(wire.with_capabilities(capabilities))
+}

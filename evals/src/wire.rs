@@ -1,0 +1,185 @@
+//! `cargo evals wire`: recorded bodies of providers, read by the protocols that are in the workspace.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use formwork::anthropic::Anthropic;
+use formwork::gemini::Gemini;
+use formwork::ollama::Ollama;
+use formwork::openai::OpenAi;
+use formwork::wire::http::{Request, Response};
+use formwork::wire::{Body, Bytes, Http, SharedTransport, Transport};
+use formwork_core::{
+    Call, Completion, Enforcement, Fault, FaultKind, Finish, Lowered, Message, SharedProvider, Time,
+};
+use serde_json::{Value, json};
+
+use crate::corpora::{rows, text};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The folder with `wire_bodies.jsonl`
+    #[arg(long, default_value = "../shared/corpora")]
+    folder: PathBuf,
+    /// Print each body as it was read, one JSON object a line, instead of a summary
+    #[arg(long)]
+    jsonl: bool,
+}
+
+/// A protocol that recorded bodies are read by.
+struct Protocol {
+    /// How the paths of its requests end.
+    path: &'static str,
+    /// The provider of a model, over a transport.
+    provider: fn(model: &str, transport: SharedTransport) -> SharedProvider,
+}
+
+/// Every protocol is one line. The first whose path fits is taken.
+const PROTOCOLS: &[Protocol] = &[
+    Protocol {
+        path: "/v1/messages",
+        provider: |model, over| Arc::new(Http::new(Anthropic::new(model), over)),
+    },
+    Protocol {
+        path: "/chat/completions",
+        provider: |model, over| Arc::new(Http::new(OpenAi::new(model), over)),
+    },
+    Protocol {
+        path: ":generateContent",
+        provider: |model, over| Arc::new(Http::new(Gemini::new(model).with_stream(false), over)),
+    },
+    Protocol {
+        path: ":streamGenerateContent",
+        provider: |model, over| Arc::new(Http::new(Gemini::new(model), over)),
+    },
+    Protocol { path: "/api/chat", provider: |model, over| Arc::new(Http::new(Ollama::new(model), over)) },
+];
+
+pub(crate) fn run(args: &Args) -> Result<(), String> {
+    let rows = rows(&args.folder.join("wire_bodies.jsonl"))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+    let read: Vec<(&Value, Result<Value, String>)> =
+        rows.iter().map(|row| (row, runtime.block_on(read(row)))).collect();
+    let printed = if args.jsonl { print_lines(&read) } else { print_summary(&read) };
+    match printed {
+        // A reader that has enough (`| head`) is no error.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot print: {error}")),
+        _ => Ok(()),
+    }
+}
+
+fn print_lines(read: &[(&Value, Result<Value, String>)]) -> io::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    for (_, row) in read {
+        if let Ok(row) = row {
+            writeln!(out, "{row}")?;
+        }
+    }
+    out.flush()
+}
+
+fn print_summary(read: &[(&Value, Result<Value, String>)]) -> io::Result<()> {
+    let mut counts: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    for (row, read) in read {
+        let what = match read {
+            Err(reason) => reason.clone(),
+            Ok(read) if read["fault"].is_null() => format!("{} {}", row["status"], text(read, "finish")),
+            Ok(read) => format!("{} fault: {}", row["status"], text(&read["fault"], "kind")),
+        };
+        *counts.entry((text(row, "provider"), what)).or_default() += 1;
+    }
+    let mut out = io::stdout().lock();
+    for ((provider, what), count) in counts {
+        writeln!(out, "{count:>5}  {provider:<45} {what}")?;
+    }
+    Ok(())
+}
+
+/// Reads one recorded body.
+async fn read(row: &Value) -> Result<Value, String> {
+    let path = text(row, "path").split('?').next().unwrap_or_default();
+    let protocol = PROTOCOLS.iter().find(|protocol| path.ends_with(protocol.path));
+    let protocol = protocol.ok_or("no protocol for it")?;
+    let plain = answer(protocol, row, None).await;
+    let mut arguments = Vec::new();
+    for name in called(row, &plain) {
+        // The tool that carries the answer has its arguments as the text, and ends the answer like any other end.
+        if let Ok(Completion { text, finish: Finish::Stop, .. }) = answer(protocol, row, Some(name)).await {
+            arguments.push(json!({"name": name, "arguments": text}));
+        }
+    }
+    let id = &row["id"];
+    Ok(match plain {
+        Ok(Completion { text, finish, usage, .. }) => json!({
+            "id": id,
+            "text": text,
+            "tool_arguments": arguments,
+            "finish": finish,
+            "usage": {"input": usage.input_tokens, "output": usage.output_tokens},
+            "fault": null,
+        }),
+        Err(Fault { kind, message, .. }) => json!({
+            "id": id,
+            "text": null,
+            "tool_arguments": [],
+            "finish": null,
+            "usage": null,
+            "fault": {"kind": kind, "message": message},
+        }),
+    })
+}
+
+/// The names of the tools that the model may have called.
+fn called<'r>(row: &'r Value, read: &Result<Completion, Fault>) -> Vec<&'r str> {
+    if !read.as_ref().is_ok_and(|completion| completion.finish == Finish::ToolCall) {
+        return Vec::new();
+    }
+    let tools = row["request"]["tools"].as_array().into_iter().flatten();
+    let names = tools.flat_map(|tool| {
+        let declared = tool["functionDeclarations"].as_array().into_iter().flatten();
+        [tool, &tool["function"]].into_iter().chain(declared)
+    });
+    names.filter_map(|tool| tool["name"].as_str()).collect()
+}
+
+/// Reads the body as the answer to a call, whose answer is the arguments of a tool if one is named.
+async fn answer(protocol: &Protocol, row: &Value, tool: Option<&str>) -> Result<Completion, Fault> {
+    let body = match &row["response"] {
+        Value::String(text) => text.clone(),
+        document => document.to_string(),
+    };
+    let status = row["status"].as_u64().and_then(|status| u16::try_from(status).ok()).unwrap_or(200);
+    let content_type = text(row, "content_type").to_owned();
+    let model = text(&row["request"], "model");
+    let provider = (protocol.provider)(model, Arc::new(Recorded { status, content_type, body }));
+    let enforcement = if tool.is_some() { Enforcement::Tool } else { Enforcement::None };
+    let schema = tool.map(|_| json!({"type": "object"}));
+    let call = Call::new(vec![Message::user("?")], Lowered::new(enforcement, schema))
+        .with_schema_name(tool.unwrap_or("answer"));
+    provider.call(&call).await?.collect().await
+}
+
+/// A transport that gives one recorded response.
+#[derive(Debug)]
+struct Recorded {
+    status: u16,
+    content_type: String,
+    body: String,
+}
+
+#[async_trait]
+impl Transport for Recorded {
+    async fn send(&self, _: Request<Bytes>, _: Option<Time>) -> Result<Response<Body>, Fault> {
+        let response = Response::builder().status(self.status).header("content-type", &self.content_type);
+        let response = response.body(self.body.clone().into_bytes().into());
+        response.map_err(|error| Fault::new(FaultKind::BadWire, error.to_string()))
+    }
+
+    fn now(&self) -> Time {
+        Time(0)
+    }
+}
