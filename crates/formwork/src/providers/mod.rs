@@ -448,7 +448,7 @@ mod tests {
     use super::*;
 
     /// Returns what is known of a section's model: its price, and what it is told apart by.
-    #[cfg(all(feature = "openai", feature = "ollama"))]
+    #[cfg(all(feature = "gemini", feature = "openai", feature = "ollama"))]
     fn known(lines: &str) -> (Option<Price>, String) {
         let config = Config::from_toml(&format!("[providers.a]\n{lines}")).unwrap();
         let section = config.section("a").unwrap();
@@ -457,7 +457,7 @@ mod tests {
         (made.known_price(section), identity)
     }
 
-    #[cfg(all(feature = "openai", feature = "ollama"))]
+    #[cfg(all(feature = "gemini", feature = "openai", feature = "ollama"))]
     #[test]
     fn a_price_holds_at_the_vendors_own_address_and_targets_differ_by_address_and_model() {
         let own = "api_key_env = \"\"\nkind = ";
@@ -466,6 +466,8 @@ mod tests {
             ("\"openai\"\nmodel = \"gpt-4o-mini\"\nbase_url = \"http://localhost:1/v1\"", false),
             ("\"openai\"\nmodel = \"nobody-knows\"", false),
             ("\"llama-server\"\nmodel = \"gpt-4o-mini\"", false),
+            ("\"gemini\"\nmodel = \"gemini-2.5-flash\"", true),
+            ("\"gemini\"\nmodel = \"gemini-2.5-flash\"\nbase_url = \"http://localhost:1\"", false),
             ("\"ollama\"\nmodel = \"qwen3:8b\"", false),
             ("\"ollama\"\nmodel = \"qwen3:8b\"\nbase_url = \"http://elsewhere:11434\"", false),
         ];
