@@ -16,7 +16,9 @@
 //!     "additionalProperties": false,
 //! });
 //! let messages = vec![Message::system("Extract."), Message::user("Maria, 34, moved to Lisbon.")];
-//! let call = Call::new(messages, Lowered::new(Enforcement::Schema, schema.clone())).with_max_tokens(400);
+//! let call = Call::new(messages, Lowered::new(Enforcement::Schema, schema.clone()))
+//!     .with_schema_name("person")
+//!     .with_max_tokens(400);
 //! let body = |wire: Anthropic| -> Result<Value, formwork_core::Fault> {
 //!     Ok(serde_json::from_slice(wire.encode(&call)?.body()).unwrap())
 //! };
