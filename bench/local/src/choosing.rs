@@ -25,9 +25,9 @@ pub(crate) async fn measure(
 ) -> Result<Value, Box<dyn Error>> {
     let schema: Value = serde_json::from_str(&std::fs::read_to_string(schema)?)?;
     let local = Local::open(LocalOptions::new())?;
-    let backend = formwork_dialect::rungs(local.capabilities())
+    let backend = formwork_dialect::modes(local.capabilities())
         .into_iter()
-        .fold(Backend::new(Arc::new(local.clone())), Backend::with_rung);
+        .fold(Backend::new(Arc::new(local.clone())), Backend::with_mode);
     let mut steps = Vec::new();
     for seed in 0..seeds {
         let extractor = Extractor::for_document("answer", schema.clone())

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use formwork_anthropic::{API_KEY, Anthropic, DEFAULT_KEY_ENV, DEFAULT_URL, Mode};
-use formwork_conformance::{Asked, Live, Protocol, Reply, Said, Suite};
+use formwork_conformance::{Live, Protocol, Reply, SentRequest, ServerAnswer, Suite};
 use formwork_core::{Finish, SharedProvider};
 use formwork_http::{HttpTransport, Key};
 use formwork_wire::http::Request;
@@ -98,7 +98,7 @@ impl Protocol for Messages {
         Arc::new(Http::new(wire, transport))
     }
 
-    fn say(&self, said: &Said) -> Vec<Reply> {
+    fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
         let mut content = Vec::new();
         if !said.reasoning.is_empty() {
             content.push(json!({"type": "thinking", "thinking": said.reasoning, "signature": "EqQB"}));
@@ -160,7 +160,7 @@ impl Protocol for Messages {
         ]
     }
 
-    fn asked(&self, request: &Request<Bytes>) -> Asked {
+    fn asked(&self, request: &Request<Bytes>) -> SentRequest {
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let some = |value: &Value| (!value.is_null()).then(|| value.clone());
         let tool = &body["tools"][0];
@@ -172,7 +172,7 @@ impl Protocol for Messages {
             let blocks = turn["content"].as_array().into_iter().flatten();
             blocks.map(move |block| (role.to_owned(), block["text"].as_str().unwrap_or_default().to_owned()))
         });
-        Asked {
+        SentRequest {
             // A strict tool is enforced while decoding.
             schema: some(&body["output_config"]["format"]["schema"])
                 .or_else(|| some(&tool["input_schema"]).filter(|_| is_strict)),

@@ -267,9 +267,9 @@ impl<A: AnswerContract> ChatBuilder<A> {
 /// contract in its own words, so no dialect has to show its schema.
 fn mode(backend: Backend) -> Backend {
     let has_json_mode = backend.provider().capabilities().dialects.iter().any(|name| name == "json-object");
-    let rungs: Vec<Arc<dyn Lower>> =
-        if has_json_mode { vec![Arc::new(JsonObject), Arc::new(Prompt::new())] } else { backend.rungs() };
-    backend.with_rungs(rungs.into_iter().map(|lower| Arc::new(Silent::new(lower)) as Arc<dyn Lower>))
+    let modes: Vec<Arc<dyn Lower>> =
+        if has_json_mode { vec![Arc::new(JsonObject), Arc::new(Prompt::new())] } else { backend.modes() };
+    backend.with_modes(modes.into_iter().map(|lower| Arc::new(Silent::new(lower)) as Arc<dyn Lower>))
 }
 
 fn named(tools: &[ChatTool]) -> Result<(), Error> {

@@ -9,11 +9,11 @@ use formwork_core::ErrorKind;
 use crate::stderr::say;
 
 /// A command that did all that was asked, with its verdict.
-pub(crate) enum Done {
+pub(crate) enum Status {
     /// Everything is fine.
-    Fine,
+    Ok,
     /// The command worked, its answer is no: an invalid document, unreadable text, no valid answer.
-    No,
+    Negative,
 }
 
 /// Why a command could not do what was asked: one line for people, and the exit code.
@@ -23,10 +23,10 @@ pub(crate) struct Failed {
     message: String,
 }
 
-impl Done {
+impl Status {
     /// Everything is fine, or not.
     pub(crate) const fn of(fine: bool) -> Self {
-        if fine { Self::Fine } else { Self::No }
+        if fine { Self::Ok } else { Self::Negative }
     }
 }
 
@@ -90,10 +90,10 @@ impl From<io::Error> for Failed {
     }
 }
 
-pub(crate) fn code(done: Result<Done, Failed>) -> ExitCode {
+pub(crate) fn code(done: Result<Status, Failed>) -> ExitCode {
     match done {
-        Ok(Done::Fine) => ExitCode::SUCCESS,
-        Ok(Done::No) => ExitCode::from(1),
+        Ok(Status::Ok) => ExitCode::SUCCESS,
+        Ok(Status::Negative) => ExitCode::from(1),
         Err(Failed { code: 0, .. }) => ExitCode::SUCCESS,
         Err(Failed { code, message }) => {
             say!("error: {message}");

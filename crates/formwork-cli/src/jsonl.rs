@@ -12,7 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use tokio::sync::mpsc::{Receiver, channel};
 
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::files::name;
 use crate::output;
 use crate::rows::{CheckOutput, LowerOutput, ReadOutput, RowError};
@@ -30,7 +30,7 @@ pub(crate) fn each_row<I: DeserializeOwned, O: Answer>(
     allow_failures: bool,
     answer: impl Fn(I) -> O,
     unreadable: impl Fn(Value, RowError) -> O,
-) -> Result<Done, Failed> {
+) -> Result<Status, Failed> {
     let progress = progress();
     let mut all_ok = true;
     for row in rows(path)? {
@@ -43,7 +43,7 @@ pub(crate) fn each_row<I: DeserializeOwned, O: Answer>(
         progress.inc(1);
     }
     progress.finish_and_clear();
-    Ok(Done::of(all_ok || allow_failures))
+    Ok(Status::of(all_ok || allow_failures))
 }
 
 /// A row, or why it is none.

@@ -23,6 +23,6 @@ mod suite;
 mod wire;
 
 pub use live::Live;
-pub use protocol::{Asked, Protocol, Said};
+pub use protocol::{Protocol, SentRequest, ServerAnswer};
 pub use reply::Reply;
 pub use suite::Suite;

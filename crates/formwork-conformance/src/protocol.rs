@@ -17,7 +17,7 @@ pub trait Protocol: Send + Sync + 'static {
 
     /// The responses by which a server says this, one for each form that it has: streamed, in one piece. None, if the
     /// protocol cannot say it.
-    fn say(&self, said: &Said) -> Vec<Reply>;
+    fn say(&self, said: &ServerAnswer) -> Vec<Reply>;
 
     /// An error response.
     fn error(&self, status: u16, words: &str) -> Reply;
@@ -29,12 +29,12 @@ pub trait Protocol: Send + Sync + 'static {
     fn schema_complaints(&self) -> Vec<(u16, &'static str)>;
 
     /// Returns what a request asks for.
-    fn asked(&self, request: &Request<Bytes>) -> Asked;
+    fn asked(&self, request: &Request<Bytes>) -> SentRequest;
 }
 
 /// The words of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct ServerAnswer {
     /// The text of the answer; the words of a refusal.
     pub text: String,
     /// The model's thoughts.
@@ -45,7 +45,7 @@ pub struct Said {
     pub usage: Usage,
 }
 
-impl Said {
+impl ServerAnswer {
     pub(crate) fn new(text: impl Into<String>) -> Self {
         let usage = Usage::new(11, 7);
         Self { text: text.into(), reasoning: String::new(), finish: Finish::Stop, usage }
@@ -54,7 +54,7 @@ impl Said {
 
 /// The contents of a request, in no protocol's words.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Asked {
+pub struct SentRequest {
     /// The schema that is to be enforced while decoding.
     pub schema: Option<Value>,
     /// The schema of the tool that is to be called.

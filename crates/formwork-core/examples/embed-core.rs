@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use formwork_core::{
     Completion, Context, Contract, Enforcement, Error, Event, Inline, JsonPath, Lower, LowerRequest, Lowered,
-    Plan, Refused, Report, Run, Shown, Stage, Step, Structure, Target, Time, Validator, Violation, spaced,
+    Plan, Refused, Report, Run, SchemaText, Stage, Step, Structure, Target, Time, Validator, Violation,
+    spaced,
 };
 use serde_json::{Value, json};
 
 fn main() -> Result<(), Error> {
     let schema = json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
     let contract = Contract::new(Arc::new(Inline::new("person", schema)), Arc::new(Adult));
-    let target = Target::new("by hand", Default::default()).with_rung(Arc::new(InWords));
+    let target = Target::new("by hand", Default::default()).with_mode(Arc::new(InWords));
     let plan = Plan::new(contract, vec![target]).build()?;
 
     // Where a real driver calls a model, waits and looks at a clock, this one has a list and a counter.
@@ -33,7 +34,7 @@ fn main() -> Result<(), Error> {
                 continue;
             }
             Step::Done => break,
-            // There is nobody to consult in this plan.
+            // There is neither an asynchronous check nor a fallback in this plan.
             _ => Event::Cancelled,
         };
         now = Time(now.0 + 1);
@@ -81,6 +82,6 @@ impl Lower for InWords {
     }
 
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
-        Ok(Lowered::told(Shown::JsonSchema(spaced(request.schema))))
+        Ok(Lowered::told(SchemaText::JsonSchema(spaced(request.schema))))
     }
 }

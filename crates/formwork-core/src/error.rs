@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Attempt, Cost, LessonKind, Usage, Verdict, Violation, is_answered};
+use crate::{Attempt, Cost, ObservationKind, Usage, Verdict, Violation, is_answered};
 
 /// Why a run gave up, as far as a caller has to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -136,7 +136,7 @@ impl fmt::Display for Inner {
         if !f.alternate() {
             return Ok(());
         }
-        for Attempt { attempt, target, verdict, lesson, .. } in &self.attempts {
+        for Attempt { attempt, target, verdict, observation, .. } in &self.attempts {
             write!(f, "\n  attempt {attempt}, {target}: ")?;
             match verdict {
                 Verdict::Accepted => write!(f, "accepted")?,
@@ -150,8 +150,10 @@ impl fmt::Display for Inner {
                 }
             }
             // A refusal is told already: it is the fault.
-            if let Some(lesson) = lesson.as_ref().filter(|lesson| lesson.kind == LessonKind::Ignored) {
-                write!(f, "\n    {lesson}")?;
+            if let Some(observation) =
+                observation.as_ref().filter(|observation| observation.kind == ObservationKind::Ignored)
+            {
+                write!(f, "\n    {observation}")?;
             }
         }
         Ok(())

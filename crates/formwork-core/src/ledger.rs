@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(doc)]
 use crate::Error;
-use crate::{Enforcement, Fault, Finish, Lesson, Sampling, Time, Usage, Violation};
+use crate::{Enforcement, Fault, Finish, Observation, Sampling, Time, Usage, Violation};
 
 /// The cost of something, or the most that it may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -237,9 +237,9 @@ pub struct Attempt {
     pub cost: Cost,
     /// How it ended.
     pub verdict: Verdict,
-    /// The lesson about the target, if there was one: that it refuses the schema, or ignores it. Seldom, therefore boxed.
+    /// The observation about the target, if there was one: that it refuses the schema, or ignores it. Seldom, therefore boxed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lesson: Option<Box<Lesson>>,
+    pub observation: Option<Box<Observation>>,
 }
 
 /// Returns whether a provider completed an answer in one of these calls, whatever was wrong with it.
@@ -337,7 +337,7 @@ impl<T> Outcome<T> {
         self.usage
     }
 
-    /// Returns the cost of all calls and consultations together, as [`Error::cost`] does; money is `None` if the price of one
+    /// Returns the cost of all calls and external steps together, as [`Error::cost`] does; money is `None` if the price of one
     /// is not known.
     pub const fn cost(&self) -> Cost {
         self.cost

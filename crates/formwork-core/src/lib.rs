@@ -23,13 +23,13 @@ mod feedback;
 mod fit;
 pub mod keywords;
 mod ledger;
-mod lesson;
 mod lift;
 mod lower;
 mod lower_value;
 mod message;
 mod nearest;
 mod normalise;
+mod observation;
 mod plan;
 mod policy;
 mod provider;
@@ -55,21 +55,21 @@ pub use formwork_json::{
     Edit, EditKind, JsonPath, Level, PathError, PathPattern, PatternStep, Segment, Span, escape, unescape,
 };
 pub use ledger::{Attempt, Cost, Failure, Origin, Outcome, Price, Provenance, Source, Verdict, is_answered};
-pub use lesson::{Lesson, LessonKind};
 pub use lift::{Lift, LiftOp, lift};
 pub use lower::{
-    AddedBound, Dependency, Loss, LossKind, Lower, LowerRequest, Lowered, Refused, Shown, Tighten,
+    AddedBound, Dependency, Loss, LossKind, Lower, LowerRequest, Lowered, Refused, SchemaText, Tighten,
 };
 pub use lower_value::lower_value;
 pub use message::{Message, Part, Role, Tool};
 pub use nearest::{advised, misspelled, nearest};
 pub use normalise::{is_old_draft, normalise, normalise_with_origins};
+pub use observation::{Observation, ObservationKind};
 pub use plan::{Instruction, Plan, PlanBuilder, Target};
-pub use policy::{Ask, Backoff, Decision, Patching, Policy, Reask, RetryPolicy, Seen, Temperature};
+pub use policy::{Ask, Backoff, Decision, Patching, Policy, Reask, RetryContext, RetryPolicy, Temperature};
 pub use provider::{Clock, Layer, Provider, SharedProvider};
 pub use report::Report;
 pub use rule::{Rule, Term};
-pub use run::{CallId, Consult, Event, Input, MAX_CALLS, Misuse, Run, Step};
+pub use run::{CallId, Event, External, Input, MAX_CALLS, Misuse, Run, Step};
 pub use schema::{Inline, Schema, Typed};
 pub use text::spaced;
 pub use time::Time;

@@ -96,7 +96,7 @@ pub struct Dependency {
     pub then: JsonPath,
 }
 
-/// A schema in a provider's dialect, with the way back and the receipt.
+/// A schema in a provider's dialect, with the way back and the lowering report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Lowered {
@@ -109,7 +109,7 @@ pub struct Lowered {
     /// How the provider is asked to enforce it.
     pub enforcement: Enforcement,
     /// The schema as it is written into the prompt; `None` where the provider shows the schema to the model itself.
-    pub shown: Option<Shown>,
+    pub shown: Option<SchemaText>,
     /// How an answer is mapped back; see [`lift`](crate::lift). Data, so that a stored run can go on.
     pub lift: Vec<LiftOp>,
     /// The bounds that [`Tighten::Bounded`] added. A value that is full at one of them is not complete.
@@ -127,7 +127,7 @@ impl Lowered {
     }
 
     /// A schema that is written into the prompt and enforced by nobody.
-    pub fn told(schema: Shown) -> Self {
+    pub fn told(schema: SchemaText) -> Self {
         Self { shown: Some(schema), ..Self::default() }
     }
 
@@ -140,7 +140,7 @@ impl Lowered {
 
     /// Sets the schema as it is written into the prompt (default: none).
     #[must_use]
-    pub fn with_shown(mut self, shown: Option<Shown>) -> Self {
+    pub fn with_shown(mut self, shown: Option<SchemaText>) -> Self {
         self.shown = shown;
         self
     }
@@ -188,14 +188,14 @@ impl AddedBound {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "as", content = "text", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Shown {
+pub enum SchemaText {
     /// JSON Schema, with a space after each comma and colon.
     JsonSchema(String),
     /// A compact, type-like outline: `{"age": integer}`.
     Outline(String),
 }
 
-impl Shown {
+impl SchemaText {
     /// Returns the text as it stands in the prompt.
     pub fn text(&self) -> &str {
         match self {

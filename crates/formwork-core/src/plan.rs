@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     Capabilities, Contract, Cost, Enforcement, Error, ErrorKind, Lower, LowerRequest, Lowered, Policy, Price,
-    Refused, RetryPolicy, Shown, Tighten, Usage,
+    Refused, RetryPolicy, SchemaText, Tighten, Usage,
 };
 
 /// Everything that a [`Run`](crate::Run) does not change: the contract, the policy, the targets and the limits.
@@ -16,7 +16,7 @@ use crate::{
 /// # fn doc(contract: formwork_core::Contract, lower: std::sync::Arc<dyn formwork_core::Lower>) -> Result<(),
 /// formwork_core::Error> { use formwork_core::{Capabilities, Plan, Policy, Target}; use std::time::Duration;
 ///
-/// let target = Target::new("local", Capabilities::default()).with_rung(lower);
+/// let target = Target::new("local", Capabilities::default()).with_mode(lower);
 /// let plan = Plan::new(contract, vec![target])
 ///     .with_policy(Policy::oracle())
 ///     .with_deadline(Duration::from_secs(10))
@@ -34,7 +34,7 @@ pub struct Plan {
     pub(crate) budget: Option<Cost>,
     pub(crate) shares_budget: Option<Cost>,
     pub(crate) max_tokens: Option<u32>,
-    pub(crate) consults: bool,
+    pub(crate) async_checks: bool,
     pub(crate) fallback: bool,
     digest: String,
     schema_digest: String,
@@ -45,7 +45,7 @@ pub struct Plan {
 pub struct Target {
     pub(crate) name: String,
     pub(crate) capabilities: Capabilities,
-    pub(crate) rungs: Vec<Rung>,
+    pub(crate) modes: Vec<Mode>,
     pub(crate) price: Option<Price>,
     pub(crate) tighten: Tighten,
     /// The dialects that cannot take the schema, each with the number of dialects before it that can, and the reason.
@@ -56,7 +56,7 @@ pub struct Target {
 
 /// One way of asking a target: a dialect, and the contract's schema in it.
 #[derive(Debug, Clone)]
-pub(crate) struct Rung {
+pub(crate) struct Mode {
     pub(crate) lower: Arc<dyn Lower>,
     pub(crate) whole: Arc<Lowered>,
 }
@@ -67,7 +67,7 @@ impl Target {
         Self {
             name: name.into(),
             capabilities,
-            rungs: Vec::new(),
+            modes: Vec::new(),
             price: None,
             tighten: Tighten::default(),
             skipped: Vec::new(),
@@ -79,7 +79,7 @@ impl Target {
     /// Adds a dialect to ask it in (default: none). The first one is used until the target refuses the schema, then the
     /// next; one that proves to ignore the schema is asked in the next one that promises less.
     #[must_use]
-    pub fn with_rung(mut self, lower: Arc<dyn Lower>) -> Self {
+    pub fn with_mode(mut self, lower: Arc<dyn Lower>) -> Self {
         self.lowers.push(lower);
         self
     }
@@ -112,7 +112,7 @@ impl Target {
         self
     }
 
-    /// Lowers the contract's schema for each rung; rungs that cannot take it are left out.
+    /// Lowers the contract's schema for each mode; modes that cannot take it are left out.
     fn lower(&mut self, contract: &Contract, max_tokens: Option<u32>) -> Result<(), Refused> {
         let dependencies = if self.capabilities.rules { contract.dependencies() } else { Vec::new() };
         let request = LowerRequest {
@@ -123,12 +123,12 @@ impl Target {
         };
         for lower in &self.lowers {
             match lower.lower(&request) {
-                Ok(whole) => self.rungs.push(Rung { lower: Arc::clone(lower), whole: Arc::new(whole) }),
-                Err(reason) => self.skipped.push((self.rungs.len(), lower.name().to_owned(), reason)),
+                Ok(whole) => self.modes.push(Mode { lower: Arc::clone(lower), whole: Arc::new(whole) }),
+                Err(reason) => self.skipped.push((self.modes.len(), lower.name().to_owned(), reason)),
             }
         }
         match self.skipped.first() {
-            Some((_, _, reason)) if self.rungs.is_empty() => Err(reason.clone()),
+            Some((_, _, reason)) if self.modes.is_empty() => Err(reason.clone()),
             _ => Ok(()),
         }
     }
@@ -154,10 +154,10 @@ impl Default for Instruction {
 }
 
 impl Instruction {
-    pub(crate) fn words(&self, shown: &Shown, kind: &str) -> String {
+    pub(crate) fn words(&self, shown: &SchemaText, kind: &str) -> String {
         let (before, text) = match shown {
-            Shown::JsonSchema(text) => (&self.json_schema, text),
-            Shown::Outline(text) => (&self.outline, text),
+            SchemaText::JsonSchema(text) => (&self.json_schema, text),
+            SchemaText::Outline(text) => (&self.outline, text),
         };
         before.replace("{kind}", kind) + text
     }
@@ -182,7 +182,7 @@ impl Plan {
             budget: None,
             shares_budget: None,
             max_tokens: None,
-            consults: false,
+            async_checks: false,
             fallback: false,
             digest: String::new(),
             schema_digest: String::new(),
@@ -207,9 +207,9 @@ impl Plan {
 
     /// The ways of asking a target, the strictest first: the name of the dialect, and how far it is enforced. Dialects
     /// that cannot take the schema are left out.
-    pub fn rungs(&self, target: usize) -> impl Iterator<Item = (&str, Enforcement)> {
-        let rungs = self.targets.get(target).map(|target| target.rungs.as_slice()).unwrap_or_default();
-        rungs.iter().map(|rung| (rung.lower.name(), rung.whole.enforcement))
+    pub fn modes(&self, target: usize) -> impl Iterator<Item = (&str, Enforcement)> {
+        let modes = self.targets.get(target).map(|target| target.modes.as_slice()).unwrap_or_default();
+        modes.iter().map(|mode| (mode.lower.name(), mode.whole.enforcement))
     }
 
     /// Returns what tells a target apart wherever it is configured, if that is known; see [`Target::with_identity`].
@@ -223,14 +223,14 @@ impl Plan {
         skipped.iter().map(|(_, dialect, reason)| (dialect.as_str(), reason))
     }
 
-    /// The same of those alone that stand before a rung: what is asked there is asked in a weaker way than configured.
+    /// The same of those alone that stand before a mode: what is asked there is asked in a weaker way than configured.
     pub(crate) fn skipped_before(
         &self,
         target: usize,
-        rung: usize,
+        mode: usize,
     ) -> impl Iterator<Item = (&str, &Refused)> {
         let skipped = self.targets.get(target).map(|target| target.skipped.as_slice()).unwrap_or_default();
-        let before = skipped.iter().filter(move |(place, ..)| *place <= rung);
+        let before = skipped.iter().filter(move |(place, ..)| *place <= mode);
         before.map(|(_, dialect, reason)| (dialect.as_str(), reason))
     }
 
@@ -298,8 +298,8 @@ impl PlanBuilder {
 
     /// Asks the driver's validators that wait for something before accepting (default: there are none).
     #[must_use]
-    pub const fn with_consults(mut self) -> Self {
-        self.plan.consults = true;
+    pub const fn with_async_checks(mut self) -> Self {
+        self.plan.async_checks = true;
         self
     }
 
@@ -333,7 +333,7 @@ impl PlanBuilder {
             target
                 .lower(&plan.contract, plan.max_tokens)
                 .map_err(|refused| Error::new(ErrorKind::Schema, refused.to_string()))?;
-            if target.rungs.is_empty() {
+            if target.modes.is_empty() {
                 let message = format!("target `{}` has no dialect to be asked in", target.name);
                 return Err(Error::new(ErrorKind::Config, message));
             }
@@ -343,7 +343,7 @@ impl PlanBuilder {
         for target in &plan.targets {
             hash.update([0]);
             hash.update(&target.name);
-            target.rungs.iter().for_each(|rung| hash.update(rung.lower.name()));
+            target.modes.iter().for_each(|mode| hash.update(mode.lower.name()));
         }
         plan.digest = hex(hash);
         let mut hash = Sha256::new();

@@ -18,8 +18,8 @@ pub enum Stage {
     Type,
     /// A check of the contract: a rule, a closure, a custom validator.
     Check,
-    /// Something outside: an async validator, a reviewer.
-    Consult,
+    /// A check that waits for something outside of the run: an asynchronous validator, a reviewer.
+    AsyncCheck,
 }
 
 /// Whether a violation makes the answer unacceptable.

@@ -3,7 +3,7 @@ use std::sync::{Arc, LazyLock};
 use formwork_core::{Capabilities, Lower, advised};
 use serde_json::Value;
 
-use crate::{Finding, JsonObject, Native, Prompt};
+use crate::{JsonObject, LintFinding, Native, Prompt};
 
 /// A dialect of JSON Schema: how schemas are written for a kind of server, and what the server makes of others.
 pub trait Dialect: Lower {
@@ -12,12 +12,12 @@ pub trait Dialect: Lower {
 
     /// Returns what the server would reject, ignore or misread in a schema that was not lowered, in the order of the document
     /// (default: nothing).
-    fn lint(&self, _schema: &Value) -> Vec<Finding> {
+    fn lint(&self, _schema: &Value) -> Vec<LintFinding> {
         Vec::new()
     }
 }
 
-/// The table of dialects: what the names in `rungs = [...]`, in the registry of models and in `--dialect` stand for.
+/// The table of dialects: what the names in `modes = [...]`, in the registry of models and in `--dialect` stand for.
 ///
 /// A dialect is [data](crate::profile) for [`Native`], or a type of your own:
 ///
@@ -52,7 +52,7 @@ pub trait Dialect: Lower {
 ///
 /// let dialects = Dialects::builtin().with(Arc::new(Verbatim));
 /// let promised = Capabilities::new(Enforcement::Schema).with_dialect("verbatim");
-/// let names: Vec<_> = dialects.rungs(&promised).iter().map(|rung| rung.name().to_owned()).collect();
+/// let names: Vec<_> = dialects.modes(&promised).iter().map(|mode| mode.name().to_owned()).collect();
 /// assert_eq!(names, ["verbatim", "prompt"]);
 /// assert!(dialects.get("verbatm").unwrap_err().contains("did you mean `verbatim`?"));
 /// ```
@@ -104,13 +104,13 @@ impl Dialects {
 
     /// Returns the ways of asking a provider, the strictest first: the dialects that it says it takes, then the prompt alone.
     /// A name that is not in the table is left out.
-    pub fn rungs(&self, capabilities: &Capabilities) -> Vec<Arc<dyn Lower>> {
+    pub fn modes(&self, capabilities: &Capabilities) -> Vec<Arc<dyn Lower>> {
         let taken = capabilities.dialects.iter().filter_map(|name| self.get(name).ok());
-        let mut rungs: Vec<Arc<dyn Lower>> = taken.map(|dialect| dialect as Arc<dyn Lower>).collect();
-        if !rungs.iter().any(|rung| rung.name().starts_with("prompt")) {
-            rungs.push(Arc::new(Prompt::new()));
+        let mut modes: Vec<Arc<dyn Lower>> = taken.map(|dialect| dialect as Arc<dyn Lower>).collect();
+        if !modes.iter().any(|mode| mode.name().starts_with("prompt")) {
+            modes.push(Arc::new(Prompt::new()));
         }
-        rungs
+        modes
     }
 }
 

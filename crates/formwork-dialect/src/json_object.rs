@@ -1,5 +1,5 @@
 use formwork_core::{
-    Enforcement, Lift, LiftOp, Lower, LowerRequest, Lowered, Refused, Shown, normalise, spaced,
+    Enforcement, Lift, LiftOp, Lower, LowerRequest, Lowered, Refused, SchemaText, normalise, spaced,
 };
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ use crate::form::Shape;
 /// in `{"value": …}`. What is shown has the word JSON in it, without which OpenAI and DeepSeek refuse the call.
 ///
 /// ```
-/// use formwork_core::{Lower, LowerRequest, Shown, lift};
+/// use formwork_core::{Lower, LowerRequest, SchemaText, lift};
 /// use formwork_dialect::JsonObject;
 ///
 /// let schema = serde_json::json!({"type": "array", "items": {"type": "integer"}});
@@ -67,7 +67,8 @@ impl Lower for JsonObject {
             shown.extend(definitions.map(|definitions| ("$defs".to_owned(), definitions)));
             lift.push(LiftOp { at: String::new(), lift: Lift::Unwrap(VALUE.to_owned()) });
         }
-        let mut lowered = Lowered::told(Shown::JsonSchema(spaced(&Value::Object(shown)))).with_lift(lift);
+        let mut lowered =
+            Lowered::told(SchemaText::JsonSchema(spaced(&Value::Object(shown)))).with_lift(lift);
         lowered.enforcement = self.enforcement();
         Ok(lowered)
     }

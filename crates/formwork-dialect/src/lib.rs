@@ -2,13 +2,13 @@
 //!
 //! A [`Lower`](formwork_core::Lower) writes a schema in the dialect of a provider and hands out a
 //! [`Lowered`](formwork_core::Lowered): what is sent, what the model is shown, how an answer is mapped back, and a
-//! receipt of what the dialect cannot say. Judging always uses the original schema.
+//! lowering report of what the dialect cannot say. Judging always uses the original schema.
 //!
 //! - [`Native`] is a dialect that is enforced: OpenAI's, Anthropic's, Gemini's, llama.cpp's, Ollama's, llguidance's.
 //! - [`JsonObject`] is for providers that enforce some JSON object.
 //! - [`Prompt`] puts the schema into words.
 //! - [`Silent`] is any of them for a prompt that shows the schema in words of its own.
-//! - [`rungs`] picks the dialects of a provider by what it declares.
+//! - [`modes`] picks the dialects of a provider by what it declares.
 //! - [`registry`] says what is known of a model by its name.
 //! - [`lint`] says what a dialect would make of a schema as it stands.
 //! - [`Dialects`] is the table of all dialects by name; a dialect of your own is one file, as data ([`profile`]) or as a
@@ -29,6 +29,7 @@ mod json_object;
 mod limits;
 mod lint;
 mod lower_value;
+mod modes;
 mod native;
 mod order;
 mod outline;
@@ -39,16 +40,15 @@ pub mod profile;
 mod prompt;
 pub mod registry;
 mod reshape;
-mod rungs;
 mod silent;
 mod tighten;
 mod write;
 
 pub use dialects::{Dialect, Dialects};
 pub use json_object::JsonObject;
-pub use lint::{Finding, Verdict, lint};
+pub use lint::{LintFinding, Verdict, lint};
 pub use lower_value::lower_value;
+pub use modes::{dialect, modes};
 pub use native::Native;
 pub use prompt::Prompt;
-pub use rungs::{dialect, rungs};
 pub use silent::Silent;

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, Shown, Tighten};
+use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, SchemaText, Tighten};
 use serde_json::Value;
 
 use crate::expand::{Expanded, expand, reported};
@@ -14,7 +14,7 @@ use crate::profile::{
 use crate::reshape::reshape;
 use crate::tighten::{bound, close};
 use crate::write::{Written, write};
-use crate::{Dialect, Finding};
+use crate::{Dialect, LintFinding};
 
 /// The dialect of a provider that keeps a model to a schema.
 ///
@@ -99,7 +99,7 @@ impl Dialect for Native {
         self.profile.about
     }
 
-    fn lint(&self, schema: &Value) -> Vec<Finding> {
+    fn lint(&self, schema: &Value) -> Vec<LintFinding> {
         findings(self.profile, schema)
     }
 }
@@ -131,7 +131,7 @@ impl Lower for Native {
         let mut forms =
             reshape(&mut forms, profile, &Order::new(request.dependencies), is_bounded, &mut losses);
         if is_bounded {
-            bound(&mut forms, &profile.room, request.max_tokens, &mut losses);
+            bound(&mut forms, &profile.token_budget, request.max_tokens, &mut losses);
         }
         let written = match &profile.limits {
             None => write(&forms, profile, usize::MAX),
@@ -141,7 +141,7 @@ impl Lower for Native {
         losses.extend(written.losses);
         Ok(Lowered::new(self.enforcement(), written.schema)
             .with_dialect(profile.name)
-            .with_shown(profile.shown.then(|| Shown::Outline(outline(&forms, forms.root))))
+            .with_shown(profile.shown.then(|| SchemaText::Outline(outline(&forms, forms.root))))
             .with_lift(written.lift)
             .with_bounds(written.bounds)
             .with_losses(reported(losses)))

@@ -28,7 +28,7 @@ use serde_json::Value;
 
 use crate::Verdict;
 pub use crate::anthropic::ANTHROPIC;
-pub use crate::tighten::Room;
+pub use crate::tighten::TokenBudget;
 
 /// The abilities of a dialect, and its server's reaction to the rest.
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ pub struct Profile {
     /// Whether keys may come out in the order of the alphabet.
     pub sorts_keys: bool,
     /// The bounds of the policy [`Tighten::Bounded`](formwork_core::Tighten).
-    pub room: Room,
+    pub token_budget: TokenBudget,
     /// How large a schema may be (default in the rows here: no limit).
     pub limits: Option<Limits>,
 }
@@ -287,7 +287,7 @@ pub const LLGUIDANCE: Profile = Profile {
     enums: Enums::Any,
     empty_objects: true,
     sorts_keys: false,
-    room: Room::SMALL_MODEL,
+    token_budget: TokenBudget::SMALL_MODEL,
     limits: None,
 };
 
@@ -318,7 +318,7 @@ pub const OPENAI: Profile = Profile {
     enums: Enums::Any,
     empty_objects: true,
     sorts_keys: false,
-    room: Room::HOSTED,
+    token_budget: TokenBudget::HOSTED,
     limits: Some(Limits {
         properties: 5000,
         depth: 10,
@@ -357,7 +357,7 @@ pub const LLAMA_CPP: Profile = Profile {
     enums: Enums::Any,
     empty_objects: true,
     sorts_keys: false,
-    room: Room::SERVED,
+    token_budget: TokenBudget::SERVED,
     limits: None,
 };
 
@@ -407,7 +407,7 @@ pub const GEMINI: Profile = Profile {
     enums: Enums::Any,
     empty_objects: true,
     sorts_keys: false,
-    room: Room::HOSTED,
+    token_budget: TokenBudget::HOSTED,
     limits: Some(Limits {
         depth: 10,
         values: 1000,

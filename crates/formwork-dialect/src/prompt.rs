@@ -1,4 +1,4 @@
-use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, Shown, spaced};
+use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, SchemaText, spaced};
 use serde_json::Value;
 
 use crate::Dialect;
@@ -11,12 +11,12 @@ use crate::tighten::close;
 /// It is shown as JSON Schema, spaced (small models copy what they see, and answer better to `", "`), or as an outline.
 ///
 /// ```
-/// use formwork_core::{Lower, LowerRequest, Shown};
+/// use formwork_core::{Lower, LowerRequest, SchemaText};
 /// use formwork_dialect::Prompt;
 ///
 /// let schema = serde_json::json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
 /// let lowered = Prompt::outline().lower(&LowerRequest::new(&schema))?;
-/// assert_eq!(lowered.shown, Some(Shown::Outline(r#"{"age": integer}"#.into())));
+/// assert_eq!(lowered.shown, Some(SchemaText::Outline(r#"{"age": integer}"#.into())));
 /// # Ok::<(), formwork_core::Refused>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
@@ -59,9 +59,9 @@ impl Lower for Prompt {
         let shown = if self.outline {
             let Expanded { mut forms, mut losses } = expand(request.schema, self.name())?;
             close(&mut forms, &mut losses);
-            Shown::Outline(outline(&forms, forms.root))
+            SchemaText::Outline(outline(&forms, forms.root))
         } else {
-            Shown::JsonSchema(spaced(&without_identity(request.schema)))
+            SchemaText::JsonSchema(spaced(&without_identity(request.schema)))
         };
         Ok(Lowered::told(shown))
     }

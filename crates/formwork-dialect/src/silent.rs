@@ -5,7 +5,7 @@ use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused};
 /// Another dialect that shows the model nothing: for applications whose prompt says in words of its own what the answer
 /// looks like.
 ///
-/// The enforcement, the way back of an answer and the receipt stay. Where the dialect has the model answer in another
+/// The enforcement, the way back of an answer and the lowering report stay. Where the dialect has the model answer in another
 /// shape, as with a root that is no object, its own words are shown all the same, because the prompt does not know them.
 ///
 /// ```

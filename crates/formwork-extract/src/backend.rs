@@ -4,7 +4,7 @@ use formwork_core::{Capabilities, Layer, Lower, Price, Provider, SharedProvider,
 
 use formwork_dialect::Dialects;
 
-use crate::Memory;
+use crate::ObservationStore;
 
 /// A provider as an extractor asks it: in which dialects, and at what price.
 ///
@@ -25,13 +25,13 @@ use crate::Memory;
 pub struct Backend {
     pub(crate) provider: SharedProvider,
     name: Option<String>,
-    rungs: Vec<Arc<dyn Lower>>,
+    modes: Vec<Arc<dyn Lower>>,
     dialects: Dialects,
     price: Option<Price>,
     tighten: Tighten,
     default_max_tokens: Option<u32>,
     identity: Option<String>,
-    memory: Option<Memory>,
+    store: Option<ObservationStore>,
 }
 
 impl Backend {
@@ -40,13 +40,13 @@ impl Backend {
         Self {
             provider,
             name: None,
-            rungs: Vec::new(),
+            modes: Vec::new(),
             dialects: Dialects::builtin(),
             price: None,
             tighten: Tighten::default(),
             default_max_tokens: None,
             identity: None,
-            memory: None,
+            store: None,
         }
     }
 
@@ -60,16 +60,16 @@ impl Backend {
     /// Adds a dialect to ask it in, instead of the default ones. The first one is used until the provider refuses the
     /// schema, then the next; one that proves to ignore the schema is asked in the next one that promises less.
     #[must_use]
-    pub fn with_rung(mut self, lower: Arc<dyn Lower>) -> Self {
-        self.rungs.push(lower);
+    pub fn with_mode(mut self, lower: Arc<dyn Lower>) -> Self {
+        self.modes.push(lower);
         self
     }
 
     /// Sets the dialects, the strictest first, in place of all others (default: those that its capabilities name): for callers
     /// who decide how a model is asked, whatever it would take.
     #[must_use]
-    pub fn with_rungs(mut self, rungs: impl IntoIterator<Item = Arc<dyn Lower>>) -> Self {
-        self.rungs = rungs.into_iter().collect();
+    pub fn with_modes(mut self, modes: impl IntoIterator<Item = Arc<dyn Lower>>) -> Self {
+        self.modes = modes.into_iter().collect();
         self
     }
 
@@ -94,11 +94,11 @@ impl Backend {
     }
 
     /// The dialects that it is asked in, the strictest first.
-    pub fn rungs(&self) -> Vec<Arc<dyn Lower>> {
-        if self.rungs.is_empty() {
-            self.dialects.rungs(self.provider.capabilities())
+    pub fn modes(&self) -> Vec<Arc<dyn Lower>> {
+        if self.modes.is_empty() {
+            self.dialects.modes(self.provider.capabilities())
         } else {
-            self.rungs.clone()
+            self.modes.clone()
         }
     }
 
@@ -142,16 +142,16 @@ impl Backend {
         self
     }
 
-    /// Sets the memory of extractors that ask this target and are given none (default: each has one of its own).
+    /// Sets the store of extractors that ask this target and are given none (default: each has one of its own).
     #[must_use]
-    pub fn with_memory(mut self, memory: Memory) -> Self {
-        self.memory = Some(memory);
+    pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
+        self.store = Some(store);
         self
     }
 
-    /// Returns the memory that it brings for extractors, if any.
-    pub const fn memory(&self) -> Option<&Memory> {
-        self.memory.as_ref()
+    /// Returns the store that it brings for extractors, if any.
+    pub const fn observation_store(&self) -> Option<&ObservationStore> {
+        self.store.as_ref()
     }
 
     pub(crate) fn target(&self) -> Target {
@@ -164,7 +164,7 @@ impl Backend {
         if let Some(identity) = &self.identity {
             target = target.with_identity(identity);
         }
-        self.rungs().into_iter().fold(target, Target::with_rung)
+        self.modes().into_iter().fold(target, Target::with_mode)
     }
 }
 

@@ -13,9 +13,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::consult::FallbackFn;
+use crate::external::FallbackFn;
 use crate::extractor::Extractor;
-use crate::{AsyncValidator, Backend, Budget, Driver, Fallback, Memory, Observer, Situation};
+use crate::{AsyncValidator, Backend, Budget, Driver, Fallback, ObservationStore, Observer, Situation};
 
 /// Builds an [`Extractor`]. What is wrong with any part is reported by [`build`](Self::build).
 #[must_use]
@@ -40,7 +40,7 @@ pub struct ExtractorBuilder<T> {
     validators: Vec<Arc<dyn AsyncValidator>>,
     fallback: Option<Arc<dyn Fallback>>,
     shared_budget: Option<Budget>,
-    memory: Option<Memory>,
+    store: Option<ObservationStore>,
     of: PhantomData<fn() -> T>,
 }
 
@@ -93,7 +93,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
             validators: Vec::new(),
             fallback: None,
             shared_budget: None,
-            memory: None,
+            store: None,
             of: PhantomData,
         }
     }
@@ -158,10 +158,10 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self
     }
 
-    /// Sets a memory of what targets refuse or ignore that other extractors share (default: that of the first target which
-    /// [brings one](Backend::with_memory), else one of its own).
-    pub fn with_memory(mut self, memory: Memory) -> Self {
-        self.memory = Some(memory);
+    /// Sets a store of what targets refuse or ignore that other extractors share (default: that of the first target which
+    /// [brings one](Backend::with_observation_store), else one of its own).
+    pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
+        self.store = Some(store);
         self
     }
 
@@ -314,12 +314,12 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
             plan = plan.with_max_tokens(max_tokens);
         }
         if !self.validators.is_empty() {
-            plan = plan.with_consults();
+            plan = plan.with_async_checks();
         }
         if self.fallback.is_some() {
             plan = plan.with_fallback();
         }
-        let own = self.backends.iter().find_map(|backend| backend.memory().cloned());
+        let own = self.backends.iter().find_map(|backend| backend.observation_store().cloned());
         let mut driver = Driver::new(self.backends.into_iter().map(|backend| backend.provider));
         if let Some(clock) = self.clock {
             driver = driver.with_clock(clock);
@@ -330,8 +330,8 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         if let Some(budget) = self.shared_budget {
             driver = driver.with_budget(budget);
         }
-        if let Some(memory) = self.memory.or(own) {
-            driver = driver.with_memory(memory);
+        if let Some(store) = self.store.or(own) {
+            driver = driver.with_observation_store(store);
         }
         driver = self.observers.into_iter().fold(driver, Driver::with_observer);
         driver = self.validators.into_iter().fold(driver, Driver::with_validator);

@@ -8,10 +8,10 @@ use formwork_core::{
 use futures_core::Stream;
 
 use crate::interrupt::{Interrupt, Interruption};
-use crate::observer::Audience;
+use crate::observer::Observers;
 
 /// The outcome of one call.
-pub(crate) struct Heard {
+pub(crate) struct CallResult {
     pub(crate) completion: Completion,
     /// Why it was stopped before its end, if it was and the document was not whole by then.
     pub(crate) stopped: Option<Violation>,
@@ -25,10 +25,10 @@ pub(crate) async fn make(
     provider: &dyn Provider,
     call: &Call,
     interrupt: &mut Interrupt<'_>,
-    audience: &Audience<'_>,
-) -> Result<Result<Heard, (Fault, Usage)>, Interruption> {
+    observers: &Observers<'_>,
+) -> Result<Result<CallResult, (Fault, Usage)>, Interruption> {
     let mut completion = Completion::new("");
-    let result = listen(provider, call, interrupt, audience, &mut completion).await;
+    let result = listen(provider, call, interrupt, observers, &mut completion).await;
     // What arrived of an answer was paid for, whatever became of it.
     let arrived = completion.text.len() + completion.reasoning.len();
     let usage = if arrived > 0 { Usage::estimate(call, arrived) } else { Usage::default() };
@@ -41,14 +41,16 @@ pub(crate) async fn make(
     };
     if is_late && !completion.text.is_empty() {
         let completion = completion.with_finish(Finish::Length).with_usage(usage);
-        return Ok(Ok(Heard { completion, stopped: None }));
+        return Ok(Ok(CallResult { completion, stopped: None }));
     }
     if is_late && result.is_ok() {
         // The clocks differ by milliseconds, and why the run ends must not depend on them.
         interrupt.until_deadline().await;
     }
     match result {
-        Ok(heard) => Ok(heard.map(|stopped| Heard { completion, stopped }).map_err(|fault| (fault, usage))),
+        Ok(heard) => {
+            Ok(heard.map(|stopped| CallResult { completion, stopped }).map_err(|fault| (fault, usage)))
+        }
         Err(Interruption::Late) => {
             let fault = Fault::new(FaultKind::Timeout, "the deadline passed before the answer began");
             Ok(Err((fault, usage)))
@@ -67,7 +69,7 @@ async fn listen(
     provider: &dyn Provider,
     call: &Call,
     interrupt: &mut Interrupt<'_>,
-    audience: &Audience<'_>,
+    observers: &Observers<'_>,
     completion: &mut Completion,
 ) -> Result<Result<Option<Violation>, Fault>, Interruption> {
     let mut answer = match interrupt.or(provider.call(call)).await? {
@@ -82,8 +84,8 @@ async fn listen(
             Some(Err(fault)) => return Ok(Err(fault)),
             None => return Ok(Err(Fault::cut_off("its end marker is missing"))),
         };
-        audience.tell(|observer, run| observer.delta(run, &delta));
-        audience.pause().await;
+        observers.tell(|observer, run| observer.delta(run, &delta));
+        observers.pause().await;
         let runaway = match delta {
             Delta::Text(text) => {
                 completion.text.push_str(&text);

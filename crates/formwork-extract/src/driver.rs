@@ -4,22 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::{
-    Call, CallId, Clock, Consult, Context, Cost, Error, ErrorKind, Event, Failure, FaultKind, JsonPath,
-    LessonKind, Outcome, Plan, Run, Severity, SharedProvider, Stage, Step, Verdict, Violation,
+    Call, CallId, Clock, Context, Cost, Error, ErrorKind, Event, External, Failure, FaultKind, JsonPath,
+    ObservationKind, Outcome, Plan, Run, Severity, SharedProvider, Stage, Step, Verdict, Violation,
 };
 use serde_json::Value;
 use tracing::Instrument as _;
 
-use crate::call::{DEADLINE_SLACK, Heard, make};
-use crate::consult::{AsyncValidator, Fallback, Findings, Situation};
+use crate::call::{CallResult, DEADLINE_SLACK, make};
+use crate::external::{AsyncValidator, CheckResult, Fallback, Situation};
 use crate::interrupt::{Interrupt, Interruption};
-use crate::observer::{Audience, Next, Observer, Paced, Started};
+use crate::observer::{Next, Observer, Observers, Paced, Started};
 use crate::updates::Updates;
-use crate::{Budget, CancellationToken, Memory, TokioClock, blocking, trace};
+use crate::{Budget, CancellationToken, ObservationStore, TokioClock, blocking, trace};
 
 /// Carries out the steps of [`Run`]s: makes the calls, waits, asks validators and the fallback.
 ///
-/// It decides nothing; the run does. What a run learns of a target it keeps in its [`Memory`] for the next. So
+/// It decides nothing; the run does. What a run learns of a target it keeps in its [`ObservationStore`] for the next. So
 /// [`drive`](Self::drive), [`drive_blocking`](Self::drive_blocking) and [`stream`](Self::stream) come to the same result.
 ///
 /// ```
@@ -33,7 +33,7 @@ use crate::{Budget, CancellationToken, Memory, TokioClock, blocking, trace};
 /// let model = Arc::new(Scripted::new(["{\"age\": \"34\"}", "{\"age\": 34}"]));
 /// let schema = json!({"properties": {"age": {"type": "integer"}}, "required": ["age"]});
 /// let contract = formwork_schema::contract_for(Arc::new(Inline::new("person", schema)))?;
-/// let target = Target::new(model.name(), model.capabilities().clone()).with_rung(Arc::new(Prompt::new()));
+/// let target = Target::new(model.name(), model.capabilities().clone()).with_mode(Arc::new(Prompt::new()));
 /// let plan = Plan::new(contract, vec![target]).build()?;
 ///
 /// let run = Run::new(&plan, "Maria, 34".into());
@@ -49,7 +49,7 @@ pub struct Driver {
     validators: Vec<Arc<dyn AsyncValidator>>,
     fallback: Option<Arc<dyn Fallback>>,
     budget: Option<Budget>,
-    memory: Memory,
+    store: ObservationStore,
 }
 
 /// A target that was given so long until the caller's deadline, and brought nothing, is left out for a while.
@@ -65,7 +65,7 @@ impl Driver {
             validators: Vec::new(),
             fallback: None,
             budget: None,
-            memory: Memory::new(),
+            store: ObservationStore::new(),
         }
     }
 
@@ -83,7 +83,7 @@ impl Driver {
         self
     }
 
-    /// Adds a validator (default: none), where the plan [has consults](formwork_core::PlanBuilder::with_consults).
+    /// Adds a validator (default: none), where the plan [has asynchronous checks](formwork_core::PlanBuilder::with_async_checks).
     #[must_use]
     pub fn with_validator(mut self, validator: Arc<dyn AsyncValidator>) -> Self {
         self.validators.push(validator);
@@ -104,10 +104,10 @@ impl Driver {
         self
     }
 
-    /// Sets a memory that other drivers share (default: one of its own).
+    /// Sets a store that other drivers share (default: one of its own).
     #[must_use]
-    pub fn with_memory(mut self, memory: Memory) -> Self {
-        self.memory = memory;
+    pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
+        self.store = store;
         self
     }
 
@@ -154,14 +154,14 @@ impl Driver {
         tap: Option<&dyn Paced>,
     ) -> Result<Outcome<Value>, Error> {
         let span = trace::span(plan);
-        let audience = Audience::new(&self.observers, tap);
-        let ride = Ride { driver: self, plan, cancel, audience, again: false };
+        let observers = Observers::new(&self.observers, tap);
+        let drive = Drive { driver: self, plan, cancel, observers, again: false };
         let run = run
-            .with_start_rungs(self.memory.start_rungs(plan, self.clock.now()))
-            .with_bounded(self.memory.bounded(plan))
-            .with_out_of_service(self.memory.out_of_service(plan, self.clock.now()))
+            .with_start_modes(self.store.start_modes(plan, self.clock.now()))
+            .with_bounded(self.store.bounded(plan))
+            .with_out_of_service(self.store.out_of_service(plan, self.clock.now()))
             .with_jitter(RandomState::new().hash_one("jitter"));
-        let result = ride.finish(run).instrument(span.clone()).await;
+        let result = drive.finish(run).instrument(span.clone()).await;
         trace::record(&span, &result);
         result
     }
@@ -173,28 +173,28 @@ impl fmt::Debug for Driver {
             .field("providers", &self.providers)
             .field("clock", &self.clock)
             .field("budget", &self.budget)
-            .field("memory", &self.memory)
+            .field("store", &self.store)
             .finish_non_exhaustive()
     }
 }
 
 /// One run on its way.
-struct Ride<'a> {
+struct Drive<'a> {
     driver: &'a Driver,
     plan: &'a Plan,
     cancel: &'a CancellationToken,
-    audience: Audience<'a>,
+    observers: Observers<'a>,
     /// The last answer was not accepted, and what is asked next is not told yet.
     again: bool,
 }
 
-impl Ride<'_> {
+impl Drive<'_> {
     async fn finish(mut self, mut run: Run) -> Result<Outcome<Value>, Error> {
         let result = match self.steps(&mut run).await {
             Ok(()) => run.finish(),
             Err(error) => Err(error),
         };
-        self.audience.tell(|observer, run| observer.done(run, &result));
+        self.observers.tell(|observer, run| observer.done(run, &result));
         result
     }
 
@@ -205,11 +205,10 @@ impl Ride<'_> {
             return Err(Error::new(ErrorKind::Config, message));
         }
         let now = self.driver.clock.now();
-        for (target, until) in
-            self.driver.memory.out_of_service(self.plan, now).iter().filter(|_| targets > 1)
+        for (target, until) in self.driver.store.out_of_service(self.plan, now).iter().filter(|_| targets > 1)
         {
             let (name, wait) = (self.target(*target), until.since(now));
-            self.audience.tell(|observer, id| observer.skipping(id, name, wait));
+            self.observers.tell(|observer, id| observer.skipping(id, name, wait));
         }
         loop {
             let now = self.driver.clock.now();
@@ -221,8 +220,8 @@ impl Ride<'_> {
                 Step::Wait { until, .. } => {
                     let wait = until.since(now);
                     self.tell_next(run, wait);
-                    self.audience.tell(|observer, id| observer.waiting(id, wait));
-                    self.audience.pause().await;
+                    self.observers.tell(|observer, id| observer.waiting(id, wait));
+                    self.observers.pause().await;
                     let clock = self.driver.clock.as_ref();
                     // A cancel is seen at the next turn.
                     let _ = Interrupt::new(clock, None, self.cancel).or(clock.sleep_until(until)).await;
@@ -231,7 +230,8 @@ impl Ride<'_> {
                     self.tell_next(run, Duration::ZERO);
                     self.call(run, id, target, &call, reserve).await?;
                 }
-                Step::Consult { id, who, candidate, .. } => self.consult(run, id, who, &candidate).await?,
+                Step::Check { id, candidate, .. } => self.check(run, id, &candidate).await?,
+                Step::Fallback { id, candidate, .. } => self.fallback(run, id, &candidate).await?,
                 _ => {
                     return Err(Error::new(
                         ErrorKind::Config,
@@ -261,16 +261,18 @@ impl Ride<'_> {
             return Err(Error::new(ErrorKind::Config, "the plan has more targets than the driver providers"));
         };
         let name = self.target(target);
-        self.audience.tell(|observer, run_id| {
+        self.observers.tell(|observer, run_id| {
             let started = Started { attempt: run.attempt(), target: name, ask: run.asked(), call };
             observer.attempt_started(run_id, &started);
         });
-        self.audience.pause().await;
+        self.observers.pause().await;
         let mut interrupt = Interrupt::new(self.driver.clock.as_ref(), call.deadline, self.cancel);
-        let heard = make(provider.as_ref(), call, &mut interrupt, &self.audience).await;
+        let heard = make(provider.as_ref(), call, &mut interrupt, &self.observers).await;
         let event = match heard {
-            Ok(Ok(Heard { completion, stopped: None })) => Event::answered(id, completion),
-            Ok(Ok(Heard { completion, stopped: Some(reason) })) => Event::stopped(id, completion, reason),
+            Ok(Ok(CallResult { completion, stopped: None })) => Event::answered(id, completion),
+            Ok(Ok(CallResult { completion, stopped: Some(reason) })) => {
+                Event::stopped(id, completion, reason)
+            }
             Ok(Err((fault, usage))) => Event::failed(id, fault, usage),
             Err(Interruption::Cancelled | Interruption::Late) => Event::Cancelled,
         };
@@ -288,39 +290,27 @@ impl Ride<'_> {
                             && deadline.since(attempt.started) < TIME_ENOUGH
                     }) => {}
             Verdict::Failed { failure: Failure::Fault(fault) } => {
-                self.driver.memory.failed(self.plan, target, fault, attempt.ended);
+                self.driver.store.failed(self.plan, target, fault, attempt.ended);
             }
             Verdict::Cancelled => {}
-            _ => self.driver.memory.answered(self.plan, target),
+            _ => self.driver.store.answered(self.plan, target),
         }
-        if let Some(lesson) = &attempt.lesson {
-            self.driver.memory.learn(self.plan, lesson, attempt.ended);
-            if matches!(lesson.kind, LessonKind::Ignored | LessonKind::RanAway) {
-                tracing::warn!(target: "formwork", "{lesson}");
+        if let Some(observation) = &attempt.observation {
+            self.driver.store.learn(self.plan, observation, attempt.ended);
+            if matches!(observation.kind, ObservationKind::Ignored | ObservationKind::RanAway) {
+                tracing::warn!(target: "formwork", "{observation}");
             }
         }
         self.again = matches!(attempt.verdict, Verdict::Failed { .. });
-        self.audience.tell(|observer, id| observer.attempt_finished(id, attempt));
-        self.audience.pause().await;
+        self.observers.tell(|observer, id| observer.attempt_finished(id, attempt));
+        self.observers.pause().await;
         Ok(())
     }
 
-    async fn consult(
-        &mut self,
-        run: &mut Run,
-        id: CallId,
-        who: Consult,
-        candidate: &Value,
-    ) -> Result<(), Error> {
-        self.audience.tell(|observer, id| observer.consulting(id, who, candidate));
-        self.audience.pause().await;
-        let answer = match who {
-            Consult::Validators => self.validate(run, candidate).await,
-            Consult::Fallback => self.fall_back(run, candidate).await.map(|value| (Findings::none(), value)),
-            // Somebody whom this driver does not know has nothing to say.
-            _ => Ok((Findings::none(), None)),
-        };
-        let Ok((Findings { violations, spent }, value)) = answer else {
+    async fn check(&mut self, run: &mut Run, id: CallId, candidate: &Value) -> Result<(), Error> {
+        self.observers.tell(|observer, id| observer.external_started(id, External::Checks, candidate));
+        self.observers.pause().await;
+        let Ok(CheckResult { violations, spent }) = self.validate(run, candidate).await else {
             return self.report(run, Event::Cancelled);
         };
         if let Some(budget) = &self.driver.budget {
@@ -329,41 +319,45 @@ impl Ride<'_> {
         let errors: Vec<Violation> =
             violations.iter().filter(|violation| violation.severity == Severity::Error).cloned().collect();
         self.again = !errors.is_empty();
-        self.audience.tell(|observer, id| observer.consulted(id, who, &errors, value.as_ref()));
-        self.audience.pause().await;
-        let event = match who {
-            Consult::Fallback => Event::supplied(id, value),
-            _ => Event::validated(id, violations, spent),
+        self.observers.tell(|observer, id| observer.external_finished(id, External::Checks, &errors, None));
+        self.observers.pause().await;
+        self.report(run, Event::checked(id, violations, spent))
+    }
+
+    async fn fallback(&mut self, run: &mut Run, id: CallId, candidate: &Value) -> Result<(), Error> {
+        self.observers.tell(|observer, id| observer.external_started(id, External::Fallback, candidate));
+        self.observers.pause().await;
+        let Ok(value) = self.fall_back(run, candidate).await else {
+            return self.report(run, Event::Cancelled);
         };
-        self.report(run, event)
+        let told = value.as_ref();
+        self.observers.tell(|observer, id| observer.external_finished(id, External::Fallback, &[], told));
+        self.observers.pause().await;
+        self.report(run, Event::supplied(id, value))
     }
 
     /// Asks every validator; one that does not come back before the deadline is a violation.
-    async fn validate(
-        &self,
-        run: &Run,
-        candidate: &Value,
-    ) -> Result<(Findings, Option<Value>), Interruption> {
+    async fn validate(&self, run: &Run, candidate: &Value) -> Result<CheckResult, Interruption> {
         let input = run.input();
         let cx = Context { source: &input.source, data: &input.data };
         let deadline = run.deadline(self.plan);
         let mut interrupt = Interrupt::new(self.driver.clock.as_ref(), deadline, self.cancel);
-        let mut all = Findings::none();
+        let mut all = CheckResult::none();
         for validator in &self.driver.validators {
             match interrupt.or(validator.validate(candidate, &cx)).await {
-                Ok(Findings { violations, spent }) => {
+                Ok(CheckResult { violations, spent }) => {
                     all.violations.extend(violations);
                     all.spent = all.spent.plus(spent);
                 }
                 Err(Interruption::Cancelled) => return Err(Interruption::Cancelled),
                 Err(Interruption::Late) => {
-                    let late = Violation::new(JsonPath::root(), "deadline", Stage::Consult);
+                    let late = Violation::new(JsonPath::root(), "deadline", Stage::AsyncCheck);
                     all.violations.push(late.with_expected("a verdict before the deadline"));
                     break;
                 }
             }
         }
-        Ok((all, None))
+        Ok(all)
     }
 
     async fn fall_back(&self, run: &Run, draft: &Value) -> Result<Option<Value>, Interruption> {
@@ -382,7 +376,7 @@ impl Ride<'_> {
             return;
         }
         let target = self.target(run.target());
-        self.audience.tell(|observer, id| {
+        self.observers.tell(|observer, id| {
             observer.asking(id, &Next { attempt: run.attempt(), target, ask: run.asked(), wait });
         });
     }

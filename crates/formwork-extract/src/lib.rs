@@ -5,7 +5,7 @@
 //! - [`Updates`] is a run as a stream: texts, snapshots of the document, attempts, and the outcome.
 //! - [`Observer`] is told what runs do; [`AsyncValidator`] and [`Fallback`] have a say where the contract gives them one.
 //! - [`Budget`] is shared by runs, [`CancellationToken`] ends them.
-//! - [`Memory`] keeps what runs learn of their targets: what those refuse is not asked of them again.
+//! - [`ObservationStore`] keeps what runs learn of their targets: what those refuse is not asked of them again.
 //!
 //! Every way of driving is the same code over the same machine, so all of them come to the same result. A provider that
 //! never answers is given up at the deadline; time comes from a [`Clock`](formwork_core::Clock), and is
@@ -31,11 +31,11 @@ mod builder;
 mod call;
 mod cancel;
 mod clock;
-mod consult;
 mod driver;
+mod external;
 mod extractor;
 mod interrupt;
-mod memory;
+mod observations;
 mod observer;
 mod partials;
 mod trace;
@@ -47,9 +47,9 @@ pub use budget::{Budget, Reservation};
 pub use builder::ExtractorBuilder;
 pub use cancel::CancellationToken;
 pub use clock::TokioClock;
-pub use consult::{AsyncValidator, Fallback, Findings, Situation};
 pub use driver::Driver;
+pub use external::{AsyncValidator, CheckResult, Fallback, Situation};
 pub use extractor::{Extraction, Extractor};
-pub use memory::Memory;
+pub use observations::ObservationStore;
 pub use observer::{Next, Observer, RunId, Started};
 pub use updates::{Update, Updates};

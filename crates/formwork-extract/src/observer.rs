@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use formwork_core::{Ask, Attempt, Call, Consult, Delta, Error, Outcome, Violation};
+use formwork_core::{Ask, Attempt, Call, Delta, Error, External, Outcome, Violation};
 use serde_json::Value;
 
 /// Is told what a run does, as it happens: for logs, metrics, progress bars.
@@ -49,11 +49,11 @@ pub trait Observer: Send + Sync {
     /// A target is left out for so long, because earlier runs found it out of service and there is another one.
     fn skipping(&self, run: RunId, target: &str, wait: Duration) {}
 
-    /// Async validators or the fallback are asked.
-    fn consulting(&self, run: RunId, who: Consult, candidate: &Value) {}
+    /// The asynchronous checks or the fallback start.
+    fn external_started(&self, run: RunId, who: External, candidate: &Value) {}
 
-    /// They have answered: what the validators found, or whether the fallback has a value.
-    fn consulted(&self, run: RunId, who: Consult, violations: &[Violation], value: Option<&Value>) {}
+    /// The asynchronous checks or the fallback are done: the violations that were found, or the fallback's value.
+    fn external_finished(&self, run: RunId, who: External, violations: &[Violation], value: Option<&Value>) {}
 
     /// The run has ended. Not told if its future was dropped.
     fn done(&self, run: RunId, result: &Result<Outcome<Value>, Error>) {}
@@ -78,11 +78,11 @@ impl<O: Observer + ?Sized> Observer for Arc<O> {
     fn skipping(&self, run: RunId, target: &str, wait: Duration) {
         (**self).skipping(run, target, wait);
     }
-    fn consulting(&self, run: RunId, who: Consult, candidate: &Value) {
-        (**self).consulting(run, who, candidate);
+    fn external_started(&self, run: RunId, who: External, candidate: &Value) {
+        (**self).external_started(run, who, candidate);
     }
-    fn consulted(&self, run: RunId, who: Consult, violations: &[Violation], value: Option<&Value>) {
-        (**self).consulted(run, who, violations, value);
+    fn external_finished(&self, run: RunId, who: External, violations: &[Violation], value: Option<&Value>) {
+        (**self).external_finished(run, who, violations, value);
     }
     fn done(&self, run: RunId, result: &Result<Outcome<Value>, Error>) {
         (**self).done(run, result);
@@ -140,13 +140,13 @@ pub(crate) trait Paced: Observer {
 }
 
 /// Everybody who is told about one run.
-pub(crate) struct Audience<'a> {
+pub(crate) struct Observers<'a> {
     run: RunId,
     observers: &'a [Arc<dyn Observer>],
     tap: Option<&'a dyn Paced>,
 }
 
-impl<'a> Audience<'a> {
+impl<'a> Observers<'a> {
     pub(crate) fn new(observers: &'a [Arc<dyn Observer>], tap: Option<&'a dyn Paced>) -> Self {
         Self { run: RunId::next(), observers, tap }
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use formwork_core::{Ask, Attempt, Consult, Delta, Error, ErrorKind, Outcome, Plan, Violation};
+use formwork_core::{Ask, Attempt, Delta, Error, ErrorKind, External, Outcome, Plan, Violation};
 use futures_core::Stream;
 use serde_json::Value;
 
@@ -48,12 +48,12 @@ pub enum Update<T> {
         /// How long the run waits before.
         wait: Duration,
     },
-    /// Async validators or the fallback are asked.
-    Consulting(Consult),
-    /// They have answered.
-    Consulted {
-        /// The validators or the fallback.
-        who: Consult,
+    /// The asynchronous checks or the fallback have started.
+    ExternalStarted(External),
+    /// They are done.
+    ExternalFinished {
+        /// The checks or the fallback.
+        who: External,
         /// The violations that the validators found.
         violations: Vec<Violation>,
     },
@@ -63,7 +63,7 @@ pub enum Update<T> {
 
 /// The updates of one run; the last one is [`Update::Done`] or the error.
 ///
-/// The run goes on only while somebody reads: what was told is taken before the next piece is asked for. Dropping the
+/// The run goes on only while somebody reads: what was pending is taken before the next piece is asked for. Dropping the
 /// stream drops the open call at once.
 ///
 /// Beside [`Stream`] there are [`next`](Self::next) and [`outcome`](Self::outcome), so that no other crate is needed.
@@ -82,8 +82,8 @@ impl<T: Send> Updates<T> {
     where
         F: Future<Output = Result<Outcome<T>, Error>> + Send + 'static,
     {
-        let told = Told { updates: VecDeque::new(), plan, partials: None };
-        let tap = Arc::new(Tap(Mutex::new(told)));
+        let pending = Pending { updates: VecDeque::new(), plan, partials: None };
+        let tap = Arc::new(Tap(Mutex::new(pending)));
         Self { run: Running::Going(Box::pin(start(Arc::clone(&tap)))), tap }
     }
 
@@ -137,10 +137,10 @@ impl<T> fmt::Debug for Updates<T> {
     }
 }
 
-/// Turns what an observer is told into updates.
-pub(crate) struct Tap<T>(Mutex<Told<T>>);
+/// Turns what an observer is pending into updates.
+pub(crate) struct Tap<T>(Mutex<Pending<T>>);
 
-struct Told<T> {
+struct Pending<T> {
     updates: VecDeque<Update<T>>,
     plan: Arc<Plan>,
     partials: Option<Partials>,
@@ -148,32 +148,32 @@ struct Told<T> {
 
 impl<T> Tap<T> {
     fn take(&self) -> Option<Update<T>> {
-        self.told().updates.pop_front()
+        self.pending().updates.pop_front()
     }
 
     fn push(&self, update: Update<T>) {
-        self.told().updates.push_back(update);
+        self.pending().updates.push_back(update);
     }
 
-    fn told(&self) -> MutexGuard<'_, Told<T>> {
+    fn pending(&self) -> MutexGuard<'_, Pending<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: Send> Paced for Tap<T> {
     fn is_drained(&self) -> bool {
-        self.told().updates.is_empty()
+        self.pending().updates.is_empty()
     }
 }
 
 impl<T: Send> Observer for Tap<T> {
     fn attempt_started(&self, _: RunId, started: &Started<'_>) {
-        let mut told = self.told();
-        told.partials = match started.ask {
-            Ask::Whole => Some(Partials::new(Arc::clone(&told.plan), Arc::clone(&started.call.lowered))),
+        let mut pending = self.pending();
+        pending.partials = match started.ask {
+            Ask::Whole => Some(Partials::new(Arc::clone(&pending.plan), Arc::clone(&started.call.lowered))),
             _ => None,
         };
-        told.updates.push_back(Update::Started {
+        pending.updates.push_back(Update::Started {
             attempt: started.attempt,
             target: started.target.to_owned(),
             ask: started.ask.clone(),
@@ -183,16 +183,16 @@ impl<T: Send> Observer for Tap<T> {
     fn delta(&self, _: RunId, delta: &Delta) {
         match delta {
             Delta::Text(text) => {
-                let mut told = self.told();
-                let partial = told.partials.as_mut().and_then(|partials| partials.push(text));
-                told.updates.push_back(Update::Text(text.clone()));
-                told.updates.extend(partial.map(Update::Partial));
+                let mut pending = self.pending();
+                let partial = pending.partials.as_mut().and_then(|partials| partials.push(text));
+                pending.updates.push_back(Update::Text(text.clone()));
+                pending.updates.extend(partial.map(Update::Partial));
             }
             Delta::Reasoning(text) => self.push(Update::Reasoning(text.clone())),
             Delta::End { .. } => {
-                let mut told = self.told();
-                let partial = told.partials.take().and_then(Partials::end);
-                told.updates.extend(partial.map(Update::Partial));
+                let mut pending = self.pending();
+                let partial = pending.partials.take().and_then(Partials::end);
+                pending.updates.extend(partial.map(Update::Partial));
             }
             _ => {}
         }
@@ -207,11 +207,11 @@ impl<T: Send> Observer for Tap<T> {
         self.push(Update::Asking { attempt, target: target.to_owned(), ask: ask.clone(), wait });
     }
 
-    fn consulting(&self, _: RunId, who: Consult, _: &Value) {
-        self.push(Update::Consulting(who));
+    fn external_started(&self, _: RunId, who: External, _: &Value) {
+        self.push(Update::ExternalStarted(who));
     }
 
-    fn consulted(&self, _: RunId, who: Consult, violations: &[Violation], _: Option<&Value>) {
-        self.push(Update::Consulted { who, violations: violations.to_vec() });
+    fn external_finished(&self, _: RunId, who: External, violations: &[Violation], _: Option<&Value>) {
+        self.push(Update::ExternalFinished { who, violations: violations.to_vec() });
     }
 }

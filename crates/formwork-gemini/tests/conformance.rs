@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use formwork_conformance::{Asked, Live, Protocol, Reply, Said, Suite};
+use formwork_conformance::{Live, Protocol, Reply, SentRequest, ServerAnswer, Suite};
 use formwork_core::{Finish, SharedProvider};
 use formwork_gemini::Gemini;
 use formwork_http::HttpTransport;
@@ -35,7 +35,7 @@ impl Protocol for Generate {
         Arc::new(Http::new(Gemini::new("gemini-2.5-flash"), transport))
     }
 
-    fn say(&self, said: &Said) -> Vec<Reply> {
+    fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
         // Nothing in the protocol tells a refusal in the model's own words from an answer.
         if said.finish == Finish::Refused {
             return Vec::new();
@@ -91,7 +91,7 @@ impl Protocol for Generate {
         ]
     }
 
-    fn asked(&self, request: &Request<Bytes>) -> Asked {
+    fn asked(&self, request: &Request<Bytes>) -> SentRequest {
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let generation = &body["generationConfig"];
         let text = |content: &Value| {
@@ -103,7 +103,7 @@ impl Protocol for Generate {
         let messages = body.get("systemInstruction").into_iter().chain(contents);
         let found = |value: &Value| (!value.is_null()).then(|| value.clone());
         let schema = found(&generation["responseJsonSchema"]);
-        Asked {
+        SentRequest {
             json_object: schema.is_none() && generation["responseMimeType"] == "application/json",
             schema,
             tool: found(&body["tools"][0]["functionDeclarations"][0]["parametersJsonSchema"]),
@@ -132,7 +132,7 @@ fn piece(part: &Value) -> Value {
     })
 }
 
-fn end(said: &Said, parts: Vec<Value>) -> Value {
+fn end(said: &ServerAnswer, parts: Vec<Value>) -> Value {
     let reason = match said.finish {
         Finish::Length => "MAX_TOKENS",
         Finish::Filtered => "SAFETY",

@@ -87,7 +87,7 @@ struct Tag {
 /// `/api/show`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Shown {
+struct ModelInfo {
     license: String,
     template: String,
     parameters: String,
@@ -118,7 +118,7 @@ impl Admin {
     /// [`FaultKind::Unsupported`], if it is not there; another [`Fault`], if the server cannot be asked.
     pub async fn show(&self, model: &str) -> Result<ModelDetails, Fault> {
         let body = json!({ "model": model }).to_string().into();
-        let shown: Shown = self.document(Method::POST, "/api/show", body).await?;
+        let shown: ModelInfo = self.document(Method::POST, "/api/show", body).await?;
         let known = |name: &str| shown.model_info.get(name);
         let architecture = known("general.architecture").and_then(Value::as_str).map(str::to_owned);
         let context = architecture.as_ref().and_then(|name| known(&format!("{name}.context_length")));

@@ -6,11 +6,11 @@ use formwork_wire::{Decoder, Deltas, Framed, Messages, Ndjson, media_type, quote
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::asked::Asked;
+use crate::asked::RequestInfo;
 use crate::fault;
 
 /// Returns the decoder of a successful response: lines, or one document where no stream was asked for.
-pub(crate) fn decoder(asked: Asked, stream: bool, head: &Parts) -> Box<dyn Decoder> {
+pub(crate) fn decoder(asked: RequestInfo, stream: bool, head: &Parts) -> Box<dyn Decoder> {
     let lines = Lines::new(asked);
     let is_lines = media_type(head).is_some_and(|media| media.eq_ignore_ascii_case("application/x-ndjson"));
     if stream || is_lines {
@@ -27,7 +27,7 @@ pub(crate) fn decoder(asked: Asked, stream: bool, head: &Parts) -> Box<dyn Decod
 struct Line {
     error: Option<Value>,
     model: Option<String>,
-    message: Option<Said>,
+    message: Option<ResponseMessage>,
     response: Option<String>,
     thinking: Option<String>,
     done: Option<bool>,
@@ -38,7 +38,7 @@ struct Line {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Said {
+struct ResponseMessage {
     content: Option<String>,
     thinking: Option<String>,
     tool_calls: Option<Vec<Value>>,
@@ -47,7 +47,7 @@ struct Said {
 /// Reads lines.
 #[derive(Debug)]
 struct Lines {
-    asked: Asked,
+    asked: RequestInfo,
     /// The bytes of the answer so far.
     text: usize,
     /// The bytes of what the model thought so far.
@@ -59,7 +59,7 @@ struct Lines {
 }
 
 impl Lines {
-    const fn new(asked: Asked) -> Self {
+    const fn new(asked: RequestInfo) -> Self {
         Self { asked, text: 0, reasoning: 0, calls_tools: false, has_line: false, has_answer: false }
     }
 

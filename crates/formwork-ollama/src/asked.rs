@@ -4,7 +4,7 @@ use crate::pattern;
 
 /// The facts of a call that its answer is read by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct RequestInfo {
     pub(crate) model: String,
     /// `format` was sent, a schema or `"json"`.
     pub(crate) has_format: bool,
@@ -15,7 +15,7 @@ pub(crate) struct Asked {
     pub(crate) input_tokens: u64,
 }
 
-impl Asked {
+impl RequestInfo {
     pub(crate) fn new(model: &str, call: &Call) -> Self {
         Self {
             model: model.to_owned(),

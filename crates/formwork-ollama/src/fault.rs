@@ -7,18 +7,18 @@ use formwork_wire::{error_in, fault_of, is_closed_early, quoted};
 
 use serde_json::Value;
 
-use crate::asked::Asked;
+use crate::asked::RequestInfo;
 
 /// The fault that a response with an error status is.
-pub(crate) fn of_response(asked: &Asked, head: &Parts, body: &[u8], now: Time) -> Fault {
+pub(crate) fn of_response(asked: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
     let fault = fault_of(head, body, asked.has_format, now);
     explained(asked, fault, &words(body))
 }
 
 /// The fault that a line with an error is, in a response that began well. After the first text it is no longer the
 /// schema that the server stumbles over.
-pub(crate) fn in_stream(asked: &Asked, line: &str, after_text: bool) -> Fault {
-    let asked = Asked {
+pub(crate) fn in_stream(asked: &RequestInfo, line: &str, after_text: bool) -> Fault {
+    let asked = RequestInfo {
         has_format: asked.has_format && !after_text,
         has_pattern: asked.has_pattern && !after_text,
         ..asked.clone()
@@ -32,7 +32,7 @@ pub(crate) fn in_stream(asked: &Asked, line: &str, after_text: bool) -> Fault {
 }
 
 /// The fault of a transport. A server that dies of a pattern closes the connection without an answer (0.17.4).
-pub(crate) fn of_transport(asked: &Asked, mut fault: Fault) -> Fault {
+pub(crate) fn of_transport(asked: &RequestInfo, mut fault: Fault) -> Fault {
     if asked.has_pattern && is_closed_early(&fault) {
         fault.kind = FaultKind::SchemaRefused;
         fault.message.push_str("; the schema has a `pattern`, and an Ollama server may die of one");
@@ -54,7 +54,7 @@ fn words(body: &[u8]) -> String {
 }
 
 /// The same fault with the class that these words have with Ollama, and with what to do about it.
-fn explained(asked: &Asked, mut fault: Fault, said: &str) -> Fault {
+fn explained(asked: &RequestInfo, mut fault: Fault, said: &str) -> Fault {
     let said = said.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
     let failed = fault.kind == FaultKind::Overloaded;

@@ -6,7 +6,7 @@ use formwork_wire::{Auth, Bytes, Decoder, Transport, Wire};
 use serde_json::{Map, Value};
 
 use crate::answer;
-use crate::asked::Asked;
+use crate::asked::RequestInfo;
 use crate::capabilities::enforcing;
 use crate::probe::{self, Identity, Probed};
 use crate::{Api, KeepAlive, Think, fault, request};
@@ -161,8 +161,8 @@ impl Ollama {
         probe::identity(self, transport).await
     }
 
-    fn asked(&self, call: &Call) -> Asked {
-        Asked::new(&self.model, call)
+    fn asked(&self, call: &Call) -> RequestInfo {
+        RequestInfo::new(&self.model, call)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use formwork_conformance::{Asked, Live, Protocol, Reply, Said, Suite};
+use formwork_conformance::{Live, Protocol, Reply, SentRequest, ServerAnswer, Suite};
 use formwork_core::{Finish, Provider, SharedProvider};
 use formwork_http::HttpTransport;
 use formwork_ollama::Ollama;
@@ -51,7 +51,7 @@ impl Native {
         piece
     }
 
-    fn end(&self, mut piece: Value, said: &Said) -> Value {
+    fn end(&self, mut piece: Value, said: &ServerAnswer) -> Value {
         piece["done"] = json!(true);
         piece["done_reason"] = json!(if said.finish == Finish::Length { "length" } else { "stop" });
         piece["prompt_eval_count"] = json!(said.usage.input_tokens);
@@ -71,7 +71,7 @@ impl Protocol for Native {
         Arc::new(Http::new(wire, transport))
     }
 
-    fn say(&self, said: &Said) -> Vec<Reply> {
+    fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
         if matches!(said.finish, Finish::Refused | Finish::Filtered) {
             return Vec::new();
         }
@@ -111,7 +111,7 @@ impl Protocol for Native {
         ]
     }
 
-    fn asked(&self, request: &Request<Bytes>) -> Asked {
+    fn asked(&self, request: &Request<Bytes>) -> SentRequest {
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let options = &body["options"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -121,7 +121,7 @@ impl Protocol for Native {
             let messages = body["messages"].as_array().into_iter().flatten();
             messages.map(|message| (text(&message["role"]), text(&message["content"]))).collect()
         };
-        Asked {
+        SentRequest {
             schema: body["format"].is_object().then(|| body["format"].clone()),
             tool: None,
             json_object: body["format"] == "json",

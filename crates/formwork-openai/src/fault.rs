@@ -14,7 +14,7 @@ use crate::encode::safe_name;
 
 /// The facts of a call that its response is read by.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct RequestInfo {
     pub(crate) model: String,
     pub(crate) enforcement: Enforcement,
     /// The name of the tool whose arguments are the answer.
@@ -23,7 +23,7 @@ pub(crate) struct Asked {
     pub(crate) input_tokens: u64,
 }
 
-impl Asked {
+impl RequestInfo {
     pub(crate) fn of(wire: &OpenAi, call: &Call) -> Self {
         let enforcement = call.enforcement();
         Self {
@@ -43,7 +43,7 @@ impl Asked {
 
 /// The words of an error, in lower case.
 #[derive(Default)]
-struct Said {
+struct ErrorBody {
     message: String,
     /// `code` and `type`, whichever are words.
     codes: Vec<String>,
@@ -51,7 +51,7 @@ struct Said {
     param: Option<String>,
 }
 
-impl Said {
+impl ErrorBody {
     fn of(document: &Value) -> Self {
         let error = document.get("error").filter(|error| error.is_object()).unwrap_or(document);
         let text = |name: &str| Some(error.get(name)?.as_str()?.to_lowercase());
@@ -96,11 +96,13 @@ fn extra_member(document: &Value) -> Option<String> {
 }
 
 /// The fault of a response with an error status.
-pub(crate) fn fault(asked: &Asked, head: &Parts, body: &[u8], now: Time) -> Fault {
+pub(crate) fn fault(asked: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
     let document = serde_json::from_slice(body).unwrap_or(Value::Null);
     let said = match &document {
-        Value::Null => Said { message: String::from_utf8_lossy(body).to_lowercase(), ..Said::default() },
-        document => Said::of(document),
+        Value::Null => {
+            ErrorBody { message: String::from_utf8_lossy(body).to_lowercase(), ..ErrorBody::default() }
+        }
+        document => ErrorBody::of(document),
     };
     let mut fault = fault_of(head, body, asked.enforcement != Enforcement::None, now);
     if let Some((kind, advice)) = special(asked, head.status.as_u16(), &said) {
@@ -111,8 +113,8 @@ pub(crate) fn fault(asked: &Asked, head: &Parts, body: &[u8], now: Time) -> Faul
 }
 
 /// The fault of an error that came inside of a successful response.
-pub(crate) fn fault_within(asked: &Asked, document: &Value, words: &str) -> Fault {
-    let said = Said::of(document);
+pub(crate) fn fault_within(asked: &RequestInfo, document: &Value, words: &str) -> Fault {
+    let said = ErrorBody::of(document);
     let numbers = ["/error/code", "/error/status", "/code", "/status"].iter();
     let number = numbers.filter_map(|place| {
         let number = document.pointer(place)?;
@@ -129,7 +131,7 @@ pub(crate) fn fault_within(asked: &Asked, document: &Value, words: &str) -> Faul
 }
 
 /// The status that an error would have had, by its code.
-fn status_of(said: &Said) -> u16 {
+fn status_of(said: &ErrorBody) -> u16 {
     let codes = said.codes.join(" ");
     let has = |words: &[&str]| words.iter().any(|word| codes.contains(word));
     match () {
@@ -164,7 +166,7 @@ const SCHEMA_WORDS: &[&str] = &[
 ];
 
 /// Returns the kinds of errors that are told apart, and what people can do about them.
-fn special(asked: &Asked, status: u16, said: &Said) -> Option<(FaultKind, String)> {
+fn special(asked: &RequestInfo, status: u16, said: &ErrorBody) -> Option<(FaultKind, String)> {
     let is_refused = matches!(status, 400 | 422);
     if said.has_code(&["insufficient_quota"]) {
         return Some((FaultKind::NoCredit, "the account has no credit left".to_owned()));
@@ -195,7 +197,7 @@ fn special(asked: &Asked, status: u16, said: &Said) -> Option<(FaultKind, String
     None
 }
 
-fn is_too_long(said: &Said) -> bool {
+fn is_too_long(said: &ErrorBody) -> bool {
     said.has_code(&["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"])
         || said.says(&[
             "maximum context length",
@@ -207,14 +209,14 @@ fn is_too_long(said: &Said) -> bool {
         ])
 }
 
-fn is_model_missing(said: &Said) -> bool {
+fn is_model_missing(said: &ErrorBody) -> bool {
     let gone =
         ["not found", "not exist", "does not exist", "invalid model", "unknown model", "decommissioned"];
     said.has_code(&["model_not_found", "model_decommissioned", "invalid_model"])
         || (said.message.contains("model") && said.says(&gone))
 }
 
-fn is_schema_refused(asked: &Asked, status: u16, said: &Said) -> bool {
+fn is_schema_refused(asked: &RequestInfo, status: u16, said: &ErrorBody) -> bool {
     // OpenRouter with `require_parameters`: no host of this model takes the schema.
     if status == 404 {
         return said.says(&["no endpoints found that"]);
@@ -224,7 +226,7 @@ fn is_schema_refused(asked: &Asked, status: u16, said: &Said) -> bool {
     matches!(status, 400 | 422) && (said.param.as_ref().is_some_and(about) || said.says(SCHEMA_WORDS) || tool)
 }
 
-fn is_parameter_refused(said: &Said) -> bool {
+fn is_parameter_refused(said: &ErrorBody) -> bool {
     said.has_code(&["unsupported_parameter", "unsupported_value", "unknown_parameter"])
         || said.says(&[
             "unsupported parameter",
@@ -248,9 +250,9 @@ fn parameter_advice(name: &str) -> String {
 
 /// Returns the model's answer where a server tells of it as an error: Groq of an answer that does not fit the
 /// schema, Azure and OpenRouter of a prompt that a filter stopped.
-pub(crate) fn rescue(asked: &Asked, document: &Value) -> Option<Completion> {
+pub(crate) fn rescue(asked: &RequestInfo, document: &Value) -> Option<Completion> {
     let error = document.get("error")?;
-    let said = Said::of(document);
+    let said = ErrorBody::of(document);
     if said.has_code(&["json_validate_failed", "tool_use_failed"]) {
         let text = match error.get("failed_generation") {
             None | Some(Value::Null) => String::new(),

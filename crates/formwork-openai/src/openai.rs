@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::fault::Asked;
+use crate::fault::RequestInfo;
 use crate::{decode, encode, fault, models, probe};
 
 /// `api-key: …`, as Azure OpenAI takes it.
@@ -182,15 +182,15 @@ impl Wire for OpenAi {
     }
 
     fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {
-        decode::decoder(Asked::of(self, call), head)
+        decode::decoder(RequestInfo::of(self, call), head)
     }
 
     fn fault(&self, call: &Call, head: &Parts, body: &[u8], now: Time) -> Fault {
-        fault::fault(&Asked::of(self, call), head, body, now)
+        fault::fault(&RequestInfo::of(self, call), head, body, now)
     }
 
     fn rescue(&self, call: &Call, _: &Parts, body: &[u8]) -> Option<Completion> {
-        fault::rescue(&Asked::of(self, call), &serde_json::from_slice(body).ok()?)
+        fault::rescue(&RequestInfo::of(self, call), &serde_json::from_slice(body).ok()?)
     }
 
     async fn probe(&self, transport: &dyn Transport) -> Result<Capabilities, Fault> {

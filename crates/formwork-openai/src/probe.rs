@@ -6,7 +6,7 @@ use formwork_wire::{Bytes, Transport};
 use serde_json::Value;
 
 use crate::OpenAi;
-use crate::fault::{Asked, fault};
+use crate::fault::{RequestInfo, fault};
 
 /// The longest list of models that is read, in bytes: routers list thousands.
 const LIST_BYTES: usize = 16 * 1024 * 1024;
@@ -33,7 +33,7 @@ pub(crate) async fn probe(wire: &OpenAi, transport: &dyn Transport) -> Result<Ca
         return Ok(capabilities);
     }
     let (model, enforcement) = (wire.model.clone(), Enforcement::None);
-    let asked = Asked { model, enforcement, tool: None, input_tokens: 0 };
+    let asked = RequestInfo { model, enforcement, tool: None, input_tokens: 0 };
     Err(fault(&asked, &head, &body.beginning(ERROR_BYTES).await, transport.now()))
 }
 

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use formwork_conformance::{Asked, Live, Protocol, Reply, Said, Suite};
+use formwork_conformance::{Live, Protocol, Reply, SentRequest, ServerAnswer, Suite};
 use formwork_core::{Finish, SharedProvider};
 use formwork_http::HttpTransport;
 use formwork_openai::{MaxTokensField, OpenAi};
@@ -45,7 +45,7 @@ impl Protocol for Chat {
         Arc::new(Http::new(OpenAi::new("gpt-4o-mini"), transport))
     }
 
-    fn say(&self, said: &Said) -> Vec<Reply> {
+    fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
         vec![whole(said), streamed(said)]
     }
 
@@ -67,7 +67,7 @@ impl Protocol for Chat {
         ]
     }
 
-    fn asked(&self, request: &Request<Bytes>) -> Asked {
+    fn asked(&self, request: &Request<Bytes>) -> SentRequest {
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let format = &body["response_format"];
         let messages = body["messages"].as_array().into_iter().flatten();
@@ -75,7 +75,7 @@ impl Protocol for Chat {
             Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
             content => content.as_str().unwrap_or_default().to_owned(),
         };
-        Asked {
+        SentRequest {
             schema: found(&format["json_schema"]["schema"]),
             tool: found(&body["tools"][0]["function"]["parameters"]),
             json_object: format["type"] == "json_object",
@@ -109,17 +109,17 @@ const fn reason(finish: Finish) -> &'static str {
     }
 }
 
-fn usage(said: &Said) -> Value {
+fn usage(said: &ServerAnswer) -> Value {
     let (input, output) = (said.usage.input_tokens, said.usage.output_tokens);
     json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output})
 }
 
 /// What the model says, under its name: a refusal has one of its own.
-fn content(said: &Said) -> (&'static str, &str) {
+fn content(said: &ServerAnswer) -> (&'static str, &str) {
     (if said.finish == Finish::Refused { "refusal" } else { "content" }, &said.text)
 }
 
-fn whole(said: &Said) -> Reply {
+fn whole(said: &ServerAnswer) -> Reply {
     let (name, text) = content(said);
     let mut message = json!({"role": "assistant", "content": null, name: text});
     if !said.reasoning.is_empty() {
@@ -136,7 +136,7 @@ fn whole(said: &Said) -> Reply {
     Reply::new(200, "application/json", body.to_string())
 }
 
-fn streamed(said: &Said) -> Reply {
+fn streamed(said: &ServerAnswer) -> Reply {
     let (name, text) = content(said);
     let mut body = event(&delta(json!({"role": "assistant", "content": ""})));
     if !said.reasoning.is_empty() {

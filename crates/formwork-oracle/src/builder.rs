@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::{Backoff, Clock, Cost, Error, ErrorKind, Patching, Policy, Temperature};
-use formwork_extract::{Backend, Budget, Extractor, ExtractorBuilder, Memory, TokioClock};
+use formwork_extract::{Backend, Budget, Extractor, ExtractorBuilder, ObservationStore, TokioClock};
 
 use crate::fallback::{self, Counts};
 use crate::oracle::{Oracle, Shared};
@@ -32,7 +32,7 @@ pub struct OracleBuilder {
     max_tokens: u32,
     budget: Option<Cost>,
     shared_budget: Option<Budget>,
-    memory: Option<Memory>,
+    store: Option<ObservationStore>,
     clock: Option<Arc<dyn Clock>>,
     without_fallback: bool,
     observers: Vec<Arc<dyn ScoreObserver>>,
@@ -55,7 +55,7 @@ impl Oracle {
             max_tokens: DEFAULT_MAX_TOKENS,
             budget: None,
             shared_budget: None,
-            memory: None,
+            store: None,
             clock: None,
             without_fallback: false,
             observers: Vec::new(),
@@ -146,9 +146,9 @@ impl OracleBuilder {
         self
     }
 
-    /// Sets a memory of what targets refuse, to share it (default: one of its own).
-    pub fn with_memory(mut self, memory: Memory) -> Self {
-        self.memory = Some(memory);
+    /// Sets a store of what targets refuse, to share it (default: one of its own).
+    pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
+        self.store = Some(store);
         self
     }
 
@@ -220,8 +220,8 @@ impl OracleBuilder {
         if let Some(budget) = self.shared_budget {
             builder = builder.with_shared_budget(budget);
         }
-        if let Some(memory) = self.memory {
-            builder = builder.with_memory(memory);
+        if let Some(store) = self.store {
+            builder = builder.with_observation_store(store);
         }
         if !self.without_fallback {
             let check = self.check;

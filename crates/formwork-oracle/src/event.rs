@@ -149,7 +149,7 @@ impl ScoreEvent {
 
     /// How often a way of asking was refused, and the next weaker one taken.
     pub fn step_downs(&self) -> usize {
-        self.attempts.iter().filter(|attempt| attempt.lesson.is_some()).count()
+        self.attempts.iter().filter(|attempt| attempt.observation.is_some()).count()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use formwork_core::{Attempt, Consult, Delta, Enforcement, Failure, LessonKind, Verdict, Violation};
+use formwork_core::{Attempt, Delta, Enforcement, External, Failure, ObservationKind, Verdict, Violation};
 use formwork_extract::{Observer, RunId, Started};
 use serde_json::Value;
 use tracing::{info, warn};
@@ -46,14 +46,14 @@ impl Log {
 
     fn failed(&self, attempt: &Attempt, fault: &formwork_core::Fault) {
         let request_id = &*self.request_id;
-        match &attempt.lesson {
-            Some(lesson) => warn!(
+        match &attempt.observation {
+            Some(observation) => warn!(
                 target: "formwork_oracle",
                 request_id,
                 target_name = attempt.target,
                 attempt = attempt.attempt,
-                dialect = lesson.dialect,
-                reason = lesson.reason,
+                dialect = observation.dialect,
+                reason = observation.reason,
                 "the target refused {}: the next way of asking is taken, the attempt is not used up",
                 match attempt.enforcement {
                     Enforcement::Schema | Enforcement::Tool => "the schema",
@@ -117,19 +117,21 @@ impl Observer for Log {
             Verdict::Failed { failure } => self.rejected(attempt, failure),
             Verdict::Accepted | Verdict::Cancelled => {}
         }
-        if let Some(lesson) = attempt.lesson.as_ref().filter(|lesson| lesson.kind == LessonKind::Ignored) {
+        if let Some(observation) =
+            attempt.observation.as_ref().filter(|observation| observation.kind == ObservationKind::Ignored)
+        {
             warn!(
                 target: "formwork_oracle",
                 request_id = &*self.request_id,
                 target_name = attempt.target,
-                reason = lesson.reason,
+                reason = observation.reason,
                 "the target ignores the schema"
             );
         }
     }
 
-    fn consulted(&self, _: RunId, who: Consult, _: &[Violation], value: Option<&Value>) {
-        if who == Consult::Fallback && value.is_some() {
+    fn external_finished(&self, _: RunId, who: External, _: &[Violation], value: Option<&Value>) {
+        if who == External::Fallback && value.is_some() {
             warn!(
                 target: "formwork_oracle",
                 request_id = &*self.request_id,

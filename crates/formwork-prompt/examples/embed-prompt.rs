@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use formwork_core::{Call, Fault, LowerRequest, Message, Provider, Refused, Shown};
+use formwork_core::{Call, Fault, LowerRequest, Message, Provider, Refused, SchemaText};
 use formwork_prompt::Prompt;
 use formwork_testkit::Scripted;
 use serde_json::json;
@@ -13,20 +13,20 @@ use serde_json::json;
 async fn main() -> Result<(), Fault> {
     let native = Arc::new(Scripted::new([r#"{"age": 34}"#]));
     let told = Prompt::outline(native);
-    for rung in formwork_dialect::rungs(told.capabilities()) {
+    for mode in formwork_dialect::modes(told.capabilities()) {
         let schema =
             json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
-        let lowered = rung.lower(&LowerRequest::new(&schema)).map_err(|refused: Refused| {
+        let lowered = mode.lower(&LowerRequest::new(&schema)).map_err(|refused: Refused| {
             Fault::new(formwork_core::FaultKind::BadRequest, refused.to_string())
         })?;
         // A `Run` writes this into the prompt.
         let words = match &lowered.shown {
-            Some(Shown::Outline(text) | Shown::JsonSchema(text)) => {
+            Some(SchemaText::Outline(text) | SchemaText::JsonSchema(text)) => {
                 format!("Answer with JSON of this shape: {text}")
             }
             _ => String::new(),
         };
-        println!("{}: {words}", rung.name());
+        println!("{}: {words}", mode.name());
         let messages = vec![Message::system(words), Message::user("Maria, 34, moved to Lisbon.")];
         let call = Call::new(messages, lowered).with_schema_name("Person");
         println!("{}", told.call(&call).await?.collect().await?.text);

@@ -8,7 +8,7 @@ use formwork_core::{
 };
 use formwork_dialect::registry::Registry;
 use formwork_extract::{
-    Backend, CancellationToken, Extractor, ExtractorBuilder, Memory, Observer, TokioClock,
+    Backend, CancellationToken, Extractor, ExtractorBuilder, ObservationStore, Observer, TokioClock,
 };
 use serde_json::Value;
 use tracing::{Instrument as _, Span};
@@ -19,7 +19,7 @@ use tracing::{Instrument as _, Span};
 ///   calls that fail are repeated after 2, 4 and 8 seconds, or later where the server says so.
 /// - Everything that is done on one [`begun`](Self::begun) agent shares [60 seconds](Self::TIME_LIMIT).
 /// - Schemas go by the name [`output_schema`](Self::SCHEMA_NAME), spans by `llm_generation` and `llm_review`.
-/// - Which dialects a model is asked in is said by [`rungs`]: its own enforcement where the registry knows of one.
+/// - Which dialects a model is asked in is said by [`modes`]: its own enforcement where the registry knows of one.
 ///
 /// Clones share what was learnt of the models.
 ///
@@ -42,7 +42,7 @@ pub struct Agent {
     clock: Arc<dyn Clock>,
     observers: Vec<Arc<dyn Observer>>,
     cancel: CancellationToken,
-    memory: Memory,
+    store: ObservationStore,
 }
 
 impl Agent {
@@ -58,7 +58,7 @@ impl Agent {
     /// Asks these, in order.
     pub fn new(backends: impl IntoIterator<Item = Backend>) -> Self {
         let backends: Vec<Backend> = backends.into_iter().collect();
-        let memory = backends.iter().find_map(Backend::memory).cloned().unwrap_or_default();
+        let store = backends.iter().find_map(Backend::observation_store).cloned().unwrap_or_default();
         Self {
             backends,
             policy: Policy::agent(Self::TEMPERATURE),
@@ -69,7 +69,7 @@ impl Agent {
             clock: Arc::new(TokioClock::new()),
             observers: Vec::new(),
             cancel: CancellationToken::new(),
-            memory,
+            store,
         }
     }
 
@@ -187,7 +187,7 @@ impl Agent {
             .with_policy(policy)
             .with_deadline(left)
             .with_clock(Arc::clone(&self.clock))
-            .with_memory(self.memory.clone());
+            .with_observation_store(self.store.clone());
         if let Some(tokens) = max_tokens {
             builder = builder.with_max_tokens(tokens);
         }
@@ -218,21 +218,21 @@ impl fmt::Debug for Agent {
 ///
 /// ```
 /// use formwork_core::{Capabilities, Enforcement};
-/// use formwork_review::rungs;
+/// use formwork_review::modes;
 ///
 /// let proxy = Capabilities::new(Enforcement::Schema).with_dialect("openai").with_dialect("json-object");
-/// let names = |model| rungs(model, &proxy).iter().map(|rung| rung.name().to_owned()).collect::<Vec<_>>();
+/// let names = |model| modes(model, &proxy).iter().map(|mode| mode.name().to_owned()).collect::<Vec<_>>();
 /// assert_eq!(names("gpt-4o"), ["openai", "json-object", "prompt"]);
 /// assert_eq!(names("gemini/gemini-1.5-pro"), ["prompt"]);
 /// ```
-pub fn rungs(model: &str, capabilities: &Capabilities) -> Vec<Arc<dyn Lower>> {
+pub fn modes(model: &str, capabilities: &Capabilities) -> Vec<Arc<dyn Lower>> {
     let native = Registry::embedded().lookup(model).map(|entry| {
         let own = entry.native.enforcement();
         if entry.json_object { own.max(Enforcement::JsonObject) } else { own }
     });
-    let mut rungs = formwork_dialect::rungs(capabilities);
+    let mut modes = formwork_dialect::modes(capabilities);
     if let Some(most) = native {
-        rungs.retain(|rung| rung.enforcement() <= most);
+        modes.retain(|mode| mode.enforcement() <= most);
     }
-    rungs
+    modes
 }

@@ -5,13 +5,13 @@ use jsonschema::canonical::{self, CanonicalSchema, CanonicalView, UnsatisfiableR
 use serde_json::Value;
 
 use crate::bounds::{MAX_CANONICAL, is_cheap};
-use crate::finding::Finding;
+use crate::finding::LintFinding;
 
 /// Finds what nothing satisfies. The schema compiles.
-pub(crate) fn unsatisfiable(schema: &Value, findings: &mut Vec<Finding>) {
+pub(crate) fn unsatisfiable(schema: &Value, findings: &mut Vec<LintFinding>) {
     if *schema == Value::Bool(false) {
         let message = "no value satisfies `false`".to_owned();
-        findings.push(Finding { pointer: String::new(), severity: Severity::Error, message });
+        findings.push(LintFinding { pointer: String::new(), severity: Severity::Error, message });
         return;
     }
     if !is_cheap(schema) {
@@ -21,7 +21,7 @@ pub(crate) fn unsatisfiable(schema: &Value, findings: &mut Vec<Finding>) {
     let parts = prepared.unsatisfiable().unwrap_or_default();
     if !parts.contains_key("") && prepared.canonicalize().is_ok_and(|whole| is_nothing(&whole)) {
         let message = "no value satisfies the schema".to_owned();
-        findings.push(Finding { pointer: String::new(), severity: Severity::Error, message });
+        findings.push(LintFinding { pointer: String::new(), severity: Severity::Error, message });
     }
     for (pointer, reason) in parts {
         let message = match reason {
@@ -33,7 +33,7 @@ pub(crate) fn unsatisfiable(schema: &Value, findings: &mut Vec<Finding>) {
             }
         };
         let severity = if pointer.is_empty() { Severity::Error } else { Severity::Warning };
-        findings.push(Finding { pointer, severity, message });
+        findings.push(LintFinding { pointer, severity, message });
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Something about a schema that its author will not have meant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Finding {
+pub struct LintFinding {
     /// RFC 6901 JSON Pointer into the schema.
     pub pointer: String,
     /// An error makes the schema useless, a warning is most likely a mistake.
@@ -15,7 +15,7 @@ pub struct Finding {
     pub message: String,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for LintFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let severity = if self.severity == Severity::Error { "error" } else { "warning" };
         write!(f, "{severity}: #{}: {}", self.pointer, self.message)

@@ -50,6 +50,6 @@ pub use build::Formats;
 pub use compare::{Change, ChangeKind, Comparison, Verdict, compare};
 pub use compile::{Compiled, compile, compile_with, contract, contract_for};
 pub use error::SchemaError;
-pub use finding::Finding;
+pub use finding::LintFinding;
 pub use formwork_core::nearest;
 pub use lint::lint;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::bounds::shallow;
 use crate::compile::compile;
 use crate::examine::unsatisfiable;
-use crate::finding::Finding;
+use crate::finding::LintFinding;
 
 /// Finds what is wrong with a schema: that it cannot be compiled, refers to other documents, is satisfied by nothing,
 /// or has keywords and required names that look misspelled.
@@ -20,19 +20,19 @@ use crate::finding::Finding;
 /// let findings = formwork_schema::lint(&serde_json::json!({"type": "object", "requird": ["a"]}));
 /// assert_eq!(findings[0].to_string(), "warning: #/requird: unknown keyword: did you mean `required`?");
 /// ```
-pub fn lint(schema: &Value) -> Vec<Finding> {
+pub fn lint(schema: &Value) -> Vec<LintFinding> {
     let mut findings = Vec::new();
     match compile(schema) {
         // What cannot be compiled may be nested too deeply for anything else.
         Err(error) if shallow(schema).is_err() => {
-            return vec![Finding {
+            return vec![LintFinding {
                 pointer: error.pointer,
                 severity: Severity::Error,
                 message: error.message,
             }];
         }
         Err(error) => {
-            findings.push(Finding {
+            findings.push(LintFinding {
                 pointer: error.pointer,
                 severity: Severity::Error,
                 message: error.message,
@@ -61,7 +61,7 @@ struct Spelling<'s> {
     /// Where the look is, as the names that lead there.
     path: Vec<Cow<'s, str>>,
     compared: usize,
-    findings: Vec<Finding>,
+    findings: Vec<LintFinding>,
 }
 
 impl<'s> Spelling<'s> {
@@ -76,7 +76,7 @@ impl<'s> Spelling<'s> {
 
     fn warn(&mut self, message: String) {
         let pointer = self.path.iter().map(|step| format!("/{}", escape(step))).collect();
-        self.findings.push(Finding { pointer, severity: Severity::Warning, message });
+        self.findings.push(LintFinding { pointer, severity: Severity::Warning, message });
     }
 
     fn schema(&mut self, schema: &'s Value) {

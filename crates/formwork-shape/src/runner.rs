@@ -99,8 +99,8 @@ impl<T: DeserializeOwned + Send + 'static> ShapeRunnerBuilder<T> {
         let backend: Backend = backend.into();
         // The prompt shows the shape itself: no dialect has to show it once more.
         let silent = |lower| Arc::new(Silent::new(lower)) as Arc<dyn Lower>;
-        let rungs: Vec<_> = backend.rungs().into_iter().map(silent).collect();
-        self.settings(|extractor| extractor.with_target(backend.with_rungs(rungs)))
+        let modes: Vec<_> = backend.modes().into_iter().map(silent).collect();
+        self.settings(|extractor| extractor.with_target(backend.with_modes(modes)))
     }
 
     /// Sets what is to be done with the input (default: nothing is said). It stands before the input.

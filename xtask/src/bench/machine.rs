@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use formwork_core::{
     Capabilities, Completion, Context, Contract, Enforcement, Event, Input, Level, Lower, LowerRequest,
-    Lowered, Outcome, Plan, Policy, Refused, Run, Shown, Step, Target, Time, spaced,
+    Lowered, Outcome, Plan, Policy, Refused, Run, SchemaText, Step, Target, Time, spaced,
 };
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
 
 fn plan(contract: &Contract) -> Result<Plan, String> {
     let capabilities = Capabilities::new(Enforcement::None).with_temperature();
-    let target = Target::new("scripted", capabilities).with_rung(Arc::new(Prompt));
+    let target = Target::new("scripted", capabilities).with_mode(Arc::new(Prompt));
     let plan = Plan::new(contract.clone(), vec![target]).with_policy(Policy::oracle()).build();
     plan.map_err(|error| error.to_string())
 }
@@ -76,6 +76,6 @@ impl Lower for Prompt {
     }
 
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
-        Ok(Lowered::told(Shown::JsonSchema(spaced(request.schema))))
+        Ok(Lowered::told(SchemaText::JsonSchema(spaced(request.schema))))
     }
 }

@@ -8,7 +8,7 @@ use formwork_json::{Level, read};
 use formwork_schema::{Compiled, Formats, compile_with, lint};
 use serde_json::Value;
 
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::jsonl::Answer as _;
 use crate::rows::{CheckInput, CheckOutput, RowError};
 use crate::stderr::say;
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     allow_failures: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
     let inputs = args.documents.iter().chain(&args.schema).chain(&args.rules).chain(&args.source);
     files::one_standard_input(&inputs.map(PathBuf::as_path).collect::<Vec<_>>())?;
     let examiner = Examiner {
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
             output::row(&checked)?;
         }
     }
-    Ok(if all_valid { Done::Fine } else { Done::No })
+    Ok(if all_valid { Status::Ok } else { Status::Negative })
 }
 
 /// How documents are examined.

@@ -8,7 +8,7 @@ use formwork_core::{Call, Enforcement, Fault, FaultKind, Lower, LowerRequest, Me
 use formwork_extract::{Backend, CancellationToken};
 use serde_json::{Value, json};
 
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::rows::{DoctorOutput, DoctorState};
 use crate::targets::{self, Targets};
 use crate::{interrupt, output};
@@ -46,11 +46,11 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     interrupt::run(&CancellationToken::new(), examine(args, providers))
 }
 
-async fn examine(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+async fn examine(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     let chosen = args.targets.choose_all(providers)?;
     // Which file was read is half of what is to be found out.
     chosen.tell();
@@ -65,7 +65,7 @@ async fn examine(args: &Args, providers: &Providers) -> Result<Done, Failed> {
         worst = worst.max(Some(found.state));
     }
     match worst {
-        None | Some(DoctorState::Works) => Ok(Done::Fine),
+        None | Some(DoctorState::Works) => Ok(Status::Ok),
         Some(DoctorState::Unavailable) => Err(Failed::unavailable("a provider does not work, see above")),
         Some(DoctorState::Misconfigured) => Err(Failed::usage("a provider is wrongly described, see above")),
     }
@@ -91,7 +91,7 @@ async fn examined(section: &Section, providers: &Providers) -> DoctorOutput {
         Ok(backend) => backend,
         Err(error) => return found.failed(DoctorState::Misconfigured, &error.to_string(), ""),
     };
-    let modes = backend.rungs();
+    let modes = backend.modes();
     let Some(mode) = modes.first() else {
         return found.failed(DoctorState::Misconfigured, "it takes no dialect of JSON Schema", "");
     };
@@ -107,7 +107,7 @@ async fn examined(section: &Section, providers: &Providers) -> DoctorOutput {
     };
     let value: Option<Value> = serde_json::from_str(&said).ok();
     let weaker = |words: &str, modes: &str| {
-        (words.to_owned(), format!("name weaker dialects for it: rungs = {modes}"))
+        (words.to_owned(), format!("name weaker dialects for it: modes = {modes}"))
     };
     let (error, fix) = match mode.enforcement() {
         _ if said.trim().is_empty() => {
@@ -170,7 +170,7 @@ fn failed(found: DoctorOutput, fault: &Fault) -> DoctorOutput {
         FaultKind::Unsupported => "correct `model`, or `base_url`".to_owned(),
         FaultKind::BadWire => "correct `base_url`: what answers there is no such API".to_owned(),
         FaultKind::SchemaRefused => {
-            "name weaker dialects for it: rungs = [\"json-object\", \"prompt\"]".to_owned()
+            "name weaker dialects for it: modes = [\"json-object\", \"prompt\"]".to_owned()
         }
         FaultKind::Timeout => {
             "raise `timeout_seconds` and `first_timeout_seconds`, or try again later".to_owned()

@@ -9,7 +9,7 @@ use formwork_dialect::{Dialect, Dialects, lower_value};
 use formwork_schema::compile;
 use serde_json::Value;
 
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::jsonl::Answer as _;
 use crate::rows::{LowerError, LowerInput, LowerOutput, RowError};
 use crate::stderr::say;
@@ -95,7 +95,7 @@ impl From<TightenArg> for Tighten {
     }
 }
 
-pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     let dialect = providers.dialects().get(&args.dialect).map_err(Failed::usage)?;
     let dialect = dialect.as_ref();
     if args.jsonl {
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
             explain(&answer);
         }
     }
-    Ok(if answer.is_ok() { Done::Fine } else { Done::No })
+    Ok(if answer.is_ok() { Status::Ok } else { Status::Negative })
 }
 
 /// Lowers or lints one schema.

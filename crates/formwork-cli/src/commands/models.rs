@@ -9,7 +9,7 @@ use clap::Subcommand;
 use formwork::providers::Providers;
 use formwork_local::{Cached, HubFile, KNOWN, Known, Store};
 
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::hub::hub;
 use crate::model::{advised, known};
 use crate::output;
@@ -102,7 +102,7 @@ enum Action {
     },
 }
 
-pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     if args.matrix {
         if args.action.is_some() {
             return Err(Failed::usage("--matrix is no list of files: leave out the command after `models`"));
@@ -121,13 +121,13 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
             let fetched = store.with_progress(Bytes::default()).with_hub(hub()).fetch(model);
             let path = fetched.map_err(|error| Failed::unavailable(advised(error)))?;
             output::line(path.display())?;
-            Ok(Done::Fine)
+            Ok(Status::Ok)
         }
         Some(Action::Show { model, json }) => show(&store, model, *json || args.json),
         Some(Action::Path { model }) => match store.path(model) {
             Some(path) => {
                 output::line(path.display())?;
-                Ok(Done::Fine)
+                Ok(Status::Ok)
             }
             None => {
                 known(model).map_err(Failed::no_answer)?;
@@ -141,7 +141,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
         Some(Action::Remove { model }) => {
             known(model).map_err(Failed::usage)?;
             if store.remove(model).map_err(|error| Failed::usage(advised(error)))? {
-                Ok(Done::Fine)
+                Ok(Status::Ok)
             } else {
                 Err(Failed::no_answer(format!("`{model}` is not here; there is nothing to remove")))
             }
@@ -149,7 +149,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
     }
 }
 
-fn list(store: &Store, json: bool) -> Result<Done, Failed> {
+fn list(store: &Store, json: bool) -> Result<Status, Failed> {
     let here = store.list();
     let known = KNOWN.iter().map(|known| row(store, known));
     let of_hubs = here.iter().filter(|file| HubFile::is_meant(&file.name)).map(row_of_hub);
@@ -161,10 +161,10 @@ fn list(store: &Store, json: bool) -> Result<Done, Failed> {
         let (files, folder) = (here.len(), store.folder().display());
         output::line(format_args!("{files} files, {} MB in {folder}", bytes / 1_000_000))?;
     }
-    Ok(Done::Fine)
+    Ok(Status::Ok)
 }
 
-fn show(store: &Store, model: &str, json: bool) -> Result<Done, Failed> {
+fn show(store: &Store, model: &str, json: bool) -> Result<Status, Failed> {
     known(model).map_err(Failed::no_answer)?;
     let found = match Known::find(model) {
         Some(known) => Some(row(store, known)),
@@ -175,7 +175,7 @@ fn show(store: &Store, model: &str, json: bool) -> Result<Done, Failed> {
         return Err(Failed::no_answer(message));
     };
     print(&row, json)?;
-    Ok(Done::Fine)
+    Ok(Status::Ok)
 }
 
 fn row(store: &Store, known: &Known) -> ModelOutput {

@@ -8,7 +8,7 @@ use formwork_json::{Candidate, Level, Reading, read, read_bytes};
 use formwork_schema::{Compiled, Formats, compile};
 use serde_json::Value;
 
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::rows::{ReadInput, ReadOutput, RowError};
 use crate::stderr::say;
 use crate::{files, jsonl, output};
@@ -83,7 +83,7 @@ impl From<LevelArg> for Level {
     }
 }
 
-pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
     let level = args.level.into();
     let schema = match &args.schema {
         Some(path) => {
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failed> {
             }
         }
     }
-    Ok(if read.ok { Done::Fine } else { Done::No })
+    Ok(if read.ok { Status::Ok } else { Status::Negative })
 }
 
 fn read_row(row: ReadInput, common: Option<(&Value, &Compiled)>, level: Level) -> ReadOutput {

@@ -1,5 +1,5 @@
-use formwork_core::{AddedBound, Enforcement, LiftOp, Loss, Lowered, Refused, Shown};
-use formwork_dialect::Finding;
+use formwork_core::{AddedBound, Enforcement, LiftOp, Loss, Lowered, Refused, SchemaText};
+use formwork_dialect::LintFinding;
 use formwork_schema::SchemaError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub struct LowerOutput {
     /// The schema as it is written into the prompt, with `--explain`; absent where the provider shows the schema to the
     /// model itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub shown: Option<Shown>,
+    pub shown: Option<SchemaText>,
     /// How an answer is mapped back, with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lift: Option<Vec<LiftOp>>,
@@ -53,7 +53,7 @@ pub struct LowerOutput {
     pub lifted: Option<Vec<Value>>,
     /// The parts of the schema as it stands that the dialect would reject, ignore or misread, with `--lint`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub findings: Option<Vec<Finding>>,
+    pub findings: Option<Vec<LintFinding>>,
     /// Why there is none of this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<LowerError>,
@@ -97,7 +97,7 @@ impl LowerOutput {
         Self { ok: false, error: Some(error), ..Self::empty(id) }
     }
 
-    pub(crate) fn found(id: Value, findings: Vec<Finding>) -> Self {
+    pub(crate) fn found(id: Value, findings: Vec<LintFinding>) -> Self {
         Self { findings: Some(findings), ..Self::empty(id) }
     }
 

@@ -81,7 +81,7 @@ impl DoctorOutput {
     }
 
     pub(crate) fn with_backend(mut self, backend: &Backend) -> Self {
-        let modes = backend.rungs();
+        let modes = backend.modes();
         self.enforcement = modes.first().map(|mode| mode.enforcement());
         self.dialects = modes.iter().map(|mode| mode.name().to_owned()).collect();
         self.context_tokens = backend.capabilities().context_tokens;

@@ -132,8 +132,8 @@ fn its_advice_helps() {
     let cases = [
         case(
             "llama-server",
-            r#"rungs = ["json-object", "prompt"]"#,
-            |text| format!("{text}rungs = [\"json-object\", \"prompt\"]\n"),
+            r#"modes = ["json-object", "prompt"]"#,
+            |text| format!("{text}modes = [\"json-object\", \"prompt\"]\n"),
             |asked| match asked.body["response_format"]["type"].as_str() {
                 Some("json_object") => chat(r#"{"fruit": "apple"}"#),
                 _ => chat("An apple."),
@@ -141,8 +141,8 @@ fn its_advice_helps() {
         ),
         case(
             "llama-server",
-            r#"rungs = ["json-object", "prompt"]"#,
-            |text| format!("{text}rungs = [\"json-object\", \"prompt\"]\n"),
+            r#"modes = ["json-object", "prompt"]"#,
+            |text| format!("{text}modes = [\"json-object\", \"prompt\"]\n"),
             |asked| match asked.body["response_format"]["type"].as_str() {
                 Some("json_schema") => {
                     error(400, "Invalid schema for response_format 'canary': not supported")
@@ -152,8 +152,8 @@ fn its_advice_helps() {
         ),
         case(
             "llama-server",
-            r#"rungs = ["prompt"]"#,
-            |text| text.replace("rungs = [\"json-object\", \"prompt\"]", "rungs = [\"prompt\"]"),
+            r#"modes = ["prompt"]"#,
+            |text| text.replace("modes = [\"json-object\", \"prompt\"]", "modes = [\"prompt\"]"),
             |_| chat("An apple."),
         ),
         case(
@@ -164,8 +164,8 @@ fn its_advice_helps() {
         ),
         case(
             "ollama",
-            r#"rungs = ["json-object", "prompt"]"#,
-            |text| format!("{text}rungs = [\"json-object\", \"prompt\"]\n"),
+            r#"modes = ["json-object", "prompt"]"#,
+            |text| format!("{text}modes = [\"json-object\", \"prompt\"]\n"),
             |asked| if asked.body["format"] == "json" { ollama("{}") } else { ollama("An apple.") },
         ),
         case(
@@ -203,8 +203,8 @@ fn its_advice_helps() {
     for Case { kind, server, advice, apply } in cases {
         let server = server();
         let mut text = section(kind, &server.url);
-        if advice == r#"rungs = ["prompt"]"# {
-            text.push_str("rungs = [\"json-object\", \"prompt\"]\n");
+        if advice == r#"modes = ["prompt"]"# {
+            text.push_str("modes = [\"json-object\", \"prompt\"]\n");
         }
         if advice == "correct `base_url`" {
             text = text.replace("/v1", "/elsewhere/v1");

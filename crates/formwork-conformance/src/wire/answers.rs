@@ -4,7 +4,7 @@ use formwork_core::{Delta, FaultKind, Finish, Usage};
 use futures_util::StreamExt as _;
 
 use super::{Shared, answer, ask, equal, strictest};
-use crate::Said;
+use crate::ServerAnswer;
 use crate::script::Script;
 
 /// Texts that a careless codec changes.
@@ -18,7 +18,7 @@ const TEXTS: &[&str] = &[
 
 pub(super) async fn verbatim(protocol: Shared) -> Result<(), String> {
     for text in TEXTS {
-        for reply in protocol.say(&Said::new(*text)) {
+        for reply in protocol.say(&ServerAnswer::new(*text)) {
             let completion = answer(&protocol, &strictest(&protocol), reply).await?;
             equal("text", &completion.text.as_str(), text)?;
             equal("finish", &completion.finish, &Finish::Stop)?;
@@ -29,7 +29,7 @@ pub(super) async fn verbatim(protocol: Shared) -> Result<(), String> {
 
 pub(super) async fn megabyte(protocol: Shared) -> Result<(), String> {
     let text = format!("{{\"zulu\": \"{}\"}}", "é🦀x ".repeat(128 * 1024));
-    for reply in protocol.say(&Said::new(&text)) {
+    for reply in protocol.say(&ServerAnswer::new(&text)) {
         let completion = answer(&protocol, &strictest(&protocol), reply.in_chunks(16_384)).await?;
         equal("length", &completion.text.len(), &text.len())?;
         equal("text", &(completion.text == text), &true)?;
@@ -39,7 +39,7 @@ pub(super) async fn megabyte(protocol: Shared) -> Result<(), String> {
 
 pub(super) async fn chunks(protocol: Shared) -> Result<(), String> {
     for text in TEXTS {
-        for reply in protocol.say(&Said::new(*text)) {
+        for reply in protocol.say(&ServerAnswer::new(*text)) {
             for bytes in [1, 2, 3, 7] {
                 let completion =
                     answer(&protocol, &strictest(&protocol), reply.clone().in_chunks(bytes)).await?;
@@ -51,7 +51,7 @@ pub(super) async fn chunks(protocol: Shared) -> Result<(), String> {
 }
 
 pub(super) async fn length(protocol: Shared) -> Result<(), String> {
-    let said = Said { finish: Finish::Length, ..Said::new("{\"zulu\": \"a") };
+    let said = ServerAnswer { finish: Finish::Length, ..ServerAnswer::new("{\"zulu\": \"a") };
     let replies = protocol.say(&said);
     equal("some form of a cut-off", &replies.is_empty(), &false)?;
     for reply in replies {
@@ -63,7 +63,7 @@ pub(super) async fn length(protocol: Shared) -> Result<(), String> {
 }
 
 pub(super) async fn refusal(protocol: Shared) -> Result<(), String> {
-    let said = Said { finish: Finish::Refused, ..Said::new("I cannot help with that.") };
+    let said = ServerAnswer { finish: Finish::Refused, ..ServerAnswer::new("I cannot help with that.") };
     for reply in protocol.say(&said) {
         let completion = answer(&protocol, &strictest(&protocol), reply).await?;
         equal("finish", &completion.finish, &Finish::Refused)?;
@@ -72,7 +72,8 @@ pub(super) async fn refusal(protocol: Shared) -> Result<(), String> {
 }
 
 pub(super) async fn reasoning(protocol: Shared) -> Result<(), String> {
-    let said = Said { reasoning: "Let me think {".to_owned(), ..Said::new("{\"zulu\": \"a\"}") };
+    let said =
+        ServerAnswer { reasoning: "Let me think {".to_owned(), ..ServerAnswer::new("{\"zulu\": \"a\"}") };
     for reply in protocol.say(&said) {
         let completion = answer(&protocol, &strictest(&protocol), reply).await?;
         equal("text", &completion.text, &said.text)?;
@@ -82,7 +83,7 @@ pub(super) async fn reasoning(protocol: Shared) -> Result<(), String> {
 }
 
 pub(super) async fn usage(protocol: Shared) -> Result<(), String> {
-    let said = Said::new("{}");
+    let said = ServerAnswer::new("{}");
     for reply in protocol.say(&said) {
         let Usage { input_tokens, output_tokens, estimated, .. } =
             answer(&protocol, &strictest(&protocol), reply).await?.usage;
@@ -93,7 +94,7 @@ pub(super) async fn usage(protocol: Shared) -> Result<(), String> {
 
 /// Checks that nothing is read which is not asked for: who reads slowly slows the server down instead of filling memory.
 pub(super) async fn back_pressure(protocol: Shared) -> Result<(), String> {
-    for reply in protocol.say(&Said::new("x ".repeat(50_000))) {
+    for reply in protocol.say(&ServerAnswer::new("x ".repeat(50_000))) {
         let script = Script::new([reply.in_chunks(64)]);
         let provider = protocol.provider(script.clone());
         let call = strictest(&protocol);
@@ -117,7 +118,7 @@ pub(super) async fn back_pressure(protocol: Shared) -> Result<(), String> {
 /// Cut within a character, within a line, before the end mark: it is a fault, or all of the answer was there. The same
 /// call may bring all of it the next time, so that the fault of a stream is transient.
 pub(super) async fn cut(protocol: Shared) -> Result<(), String> {
-    let said = Said::new("{\"zulu\": \"é🦀\"}");
+    let said = ServerAnswer::new("{\"zulu\": \"é🦀\"}");
     for reply in protocol.say(&said) {
         for at in 0..reply.body.len() {
             match ask(&protocol, &strictest(&protocol), reply.clone().cut(at)).await {

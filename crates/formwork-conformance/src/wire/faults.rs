@@ -6,7 +6,7 @@ use formwork_core::{Enforcement, FaultKind};
 
 use super::{Shared, call, equal, fault, strictest};
 use crate::script::{KEY, Script};
-use crate::{Reply, Said};
+use crate::{Reply, ServerAnswer};
 
 pub(super) async fn statuses(protocol: Shared) -> Result<(), String> {
     use FaultKind::{Auth, BadRequest, Overloaded, RateLimited, Timeout, Unsupported};
@@ -124,7 +124,7 @@ pub(super) async fn keys(protocol: Shared) -> Result<(), String> {
         let fault = fault(&protocol, &strictest(&protocol), reply).await?;
         equal("the key is told", &format!("{fault:?}{fault}").contains(KEY), &false)?;
     }
-    let script = Script::new(protocol.say(&Said::new("{}")));
+    let script = Script::new(protocol.say(&ServerAnswer::new("{}")));
     let provider = protocol.provider(script);
     equal("the key is told", &format!("{provider:?}").contains(KEY), &false)
 }

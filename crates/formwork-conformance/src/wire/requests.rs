@@ -4,11 +4,11 @@ use formwork_core::{Call, Enforcement, Message, Role, Sampling};
 
 use super::{Shared, call, equal, schema};
 use crate::script::Script;
-use crate::{Asked, Said};
+use crate::{SentRequest, ServerAnswer};
 
 /// Returns what the provider asks for this call, and the bytes of it.
-async fn asked(protocol: &Shared, call: &Call) -> Result<(Asked, String), String> {
-    let script = Script::new(protocol.say(&Said::new("{}")));
+async fn asked(protocol: &Shared, call: &Call) -> Result<(SentRequest, String), String> {
+    let script = Script::new(protocol.say(&ServerAnswer::new("{}")));
     let answer = protocol.provider(script.clone()).call(call).await;
     answer.map_err(|fault| fault.to_string())?;
     let requests = script.requests();

@@ -120,7 +120,7 @@ impl Reask {
 /// The state of the run that a policy may look at.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Seen<'a> {
+pub struct RetryContext<'a> {
     /// The failure.
     pub failure: &'a Failure,
     /// The part of the document that was asked for.
@@ -131,7 +131,7 @@ pub struct Seen<'a> {
     pub max_tokens: Option<u32>,
     /// The most tokens that an answer of this target can have, if that is known: its own limit, and what the prompt leaves of
     /// its context.
-    pub room: Option<u32>,
+    pub token_budget: Option<u32>,
     /// Answers so far that count, over all targets.
     pub attempts: u32,
     /// Answers so far that count, of this target.
@@ -160,7 +160,7 @@ pub struct Seen<'a> {
     pub draw: f64,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> RetryContext<'a> {
     /// The state after the first answer of a run with one target, which failed and cannot be patched: for tests of a policy,
     /// which set the rest.
     pub const fn new(failure: &'a Failure, asked: &'a Ask, capabilities: &'a Capabilities) -> Self {
@@ -169,7 +169,7 @@ impl<'a> Seen<'a> {
             asked,
             sampling: Sampling { temperature: None, top_p: None, seed: None },
             max_tokens: None,
-            room: None,
+            token_budget: None,
             attempts: 1,
             attempts_on_target: 1,
             targets: 1,
@@ -187,7 +187,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Decides what is asked next. Pure: the same [`Seen`] gives the same [`Decision`].
+/// Decides what is asked next. Pure: the same [`RetryContext`] gives the same [`Decision`].
 ///
 /// [`Policy`] is the ready one. A policy of your own cannot make a run endless: the run has a bound on its calls.
 pub trait RetryPolicy: Send + Sync + fmt::Debug {
@@ -195,10 +195,10 @@ pub trait RetryPolicy: Send + Sync + fmt::Debug {
     fn first(&self, capabilities: &Capabilities) -> Sampling;
 
     /// Decides what is done after a failure.
-    fn decide(&self, seen: &Seen<'_>) -> Decision;
+    fn decide(&self, seen: &RetryContext<'_>) -> Decision;
 
     /// Whether it may ask for a patch. Where it never does, nobody has to find out what one could mend, and
-    /// [`Seen::patchable`] is empty.
+    /// [`RetryContext::patchable`] is empty.
     fn patches(&self) -> bool {
         true
     }
@@ -216,7 +216,7 @@ impl<P: RetryPolicy + ?Sized> RetryPolicy for Arc<P> {
         (**self).first(capabilities)
     }
 
-    fn decide(&self, seen: &Seen<'_>) -> Decision {
+    fn decide(&self, seen: &RetryContext<'_>) -> Decision {
         (**self).decide(seen)
     }
 

@@ -2,7 +2,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Ask, Capabilities, Decision, Failure, Fault, Feedback, Reask, RetryPolicy, Sampling, Seen};
+use crate::{
+    Ask, Capabilities, Decision, Failure, Fault, Feedback, Reask, RetryContext, RetryPolicy, Sampling,
+};
 
 /// How the temperature goes over the attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -227,7 +229,7 @@ impl Policy {
         self.attempts_per_target.unwrap_or_else(|| self.attempts.div_ceil(targets))
     }
 
-    fn after_fault(&self, seen: &Seen<'_>, fault: &Fault) -> Decision {
+    fn after_fault(&self, seen: &RetryContext<'_>, fault: &Fault) -> Decision {
         let own = self
             .backoff
             .wait(seen.faults, fault.retry_after, seen.draw)
@@ -243,14 +245,14 @@ impl Policy {
     }
 
     /// The same call to the next target. Feedback would not help: the content was not at fault.
-    fn next_or_give_up(seen: &Seen<'_>) -> Decision {
+    fn next_or_give_up(seen: &RetryContext<'_>) -> Decision {
         match seen.next {
             Some(_) => Decision::repeat_on_next_target(Duration::ZERO),
             None => Decision::GiveUp,
         }
     }
 
-    fn after_content(&self, seen: &Seen<'_>) -> Decision {
+    fn after_content(&self, seen: &RetryContext<'_>) -> Decision {
         let patch = |counts| self.ask(seen, Ask::Patch(seen.patchable.to_vec()), counts, false);
         if let Patching::Within(most) = self.patching
             && !seen.patchable.is_empty()
@@ -276,7 +278,7 @@ impl Policy {
         }
     }
 
-    fn ask(&self, seen: &Seen<'_>, ask: Ask, counts: bool, next_target: bool) -> Decision {
+    fn ask(&self, seen: &RetryContext<'_>, ask: Ask, counts: bool, next_target: bool) -> Decision {
         let temperature = if counts { self.temperature.of(seen.attempts) } else { seen.sampling.temperature };
         let truncated = matches!(seen.failure, Failure::Truncated { .. });
         Decision::Ask(Reask {
@@ -286,14 +288,16 @@ impl Policy {
             sampling: Sampling { temperature, ..seen.sampling },
             feedback: self.feedback.clone(),
             // The same room would cut the same answer at the same place.
-            max_tokens: seen.max_tokens.map(|most| if truncated { doubled(most, seen.room) } else { most }),
+            max_tokens: seen
+                .max_tokens
+                .map(|most| if truncated { doubled(most, seen.token_budget) } else { most }),
         })
     }
 }
 
 /// Returns twice a limit of tokens, at most what the target can give, and never less than the limit itself.
-fn doubled(most: u32, room: Option<u32>) -> u32 {
-    most.saturating_mul(2).min(room.unwrap_or(u32::MAX)).max(most)
+fn doubled(most: u32, token_budget: Option<u32>) -> u32 {
+    most.saturating_mul(2).min(token_budget.unwrap_or(u32::MAX)).max(most)
 }
 
 impl Default for Policy {
@@ -307,7 +311,7 @@ impl RetryPolicy for Policy {
         Sampling { temperature: self.temperature.of(0), ..Sampling::default() }
     }
 
-    fn decide(&self, seen: &Seen<'_>) -> Decision {
+    fn decide(&self, seen: &RetryContext<'_>) -> Decision {
         match seen.failure {
             Failure::Fault(fault) => self.after_fault(seen, fault),
             Failure::Refused { .. } if !self.ask_after_refusal => Self::next_or_give_up(seen),

@@ -1,11 +1,10 @@
 //! Takes in the result of a call: judges it, enters it into the ledger, and hands on to the next decision.
 
 use formwork_json::{Edit, JsonPath};
-use serde_json::Value;
 
 use super::examine::{Examined, Question};
-use super::step::Consult;
-use super::{End, Run, State};
+use super::step::External;
+use super::{Run, State};
 use crate::{
     Ask, Attempt, Completion, ErrorKind, Failure, Fault, FaultKind, Finish, Plan, Severity, Time, Usage,
     Verdict, Violation,
@@ -60,9 +59,9 @@ impl Run {
         if let Some(draft) = draft {
             self.drafts.replace(draft, &self.ledger);
         }
-        if accepted && plan.consults {
+        if accepted && plan.async_checks {
             let id = self.next_id();
-            self.state = State::Consulting { id, who: Consult::Validators, end: None };
+            self.state = State::Outside { id, who: External::Checks, end: None };
         } else if accepted {
             self.accept(plan);
         } else {
@@ -98,34 +97,19 @@ impl Run {
         }
     }
 
-    pub(super) fn consulted(
-        &mut self,
-        plan: &Plan,
-        now: Time,
-        violations: Vec<Violation>,
-        value: Option<Value>,
-    ) {
-        let State::Consulting { who, end, .. } = &self.state else { return };
+    pub(super) fn checked(&mut self, plan: &Plan, now: Time, violations: Vec<Violation>) {
         let (violations, warnings): (Vec<_>, Vec<_>) =
             violations.into_iter().partition(|violation| violation.severity == Severity::Error);
-        match who {
-            Consult::Validators if violations.is_empty() => {
-                self.drafts.warn(warnings);
-                self.accept(plan);
-            }
-            Consult::Validators => {
-                if let Some(last) = self.ledger.last_mut() {
-                    last.verdict = Verdict::Failed { failure: Failure::Invalid { violations } };
-                }
-                self.drafts.reject_current(self.ledger.len().checked_sub(1));
-                self.decide(plan, now, false, false);
-            }
-            Consult::Fallback => {
-                let nothing = || End { kind: ErrorKind::Rejected, message: String::new() };
-                let end = end.clone().unwrap_or_else(nothing);
-                self.fall_back(plan, end, value);
-            }
+        if violations.is_empty() {
+            self.drafts.warn(warnings);
+            self.accept(plan);
+            return;
         }
+        if let Some(last) = self.ledger.last_mut() {
+            last.verdict = Verdict::Failed { failure: Failure::Invalid { violations } };
+        }
+        self.drafts.reject_current(self.ledger.len().checked_sub(1));
+        self.decide(plan, now, false, false);
     }
 
     /// Writes a call into the ledger.
@@ -154,7 +138,7 @@ impl Run {
         self.ledger.push(Attempt {
             attempt: self.attempt(),
             target: target.name.clone(),
-            dialect: self.position.rung_of(plan).map(|rung| rung.lower.name().to_owned()).unwrap_or_default(),
+            dialect: self.position.mode_of(plan).map(|mode| mode.lower.name().to_owned()).unwrap_or_default(),
             enforcement: call.enforcement(),
             patched: if let Ask::Patch(paths) = self.request.asked() { paths.clone() } else { Vec::new() },
             sampling: call.sampling,
@@ -169,7 +153,7 @@ impl Run {
             usage,
             cost,
             verdict,
-            lesson: None,
+            observation: None,
         });
     }
 }

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use super::Run;
 use super::closed::is_incomplete;
 use crate::feedback::cut_bytes;
-use crate::plan::Rung;
+use crate::plan::Mode;
 use crate::{
     Ask, Call, Capabilities, Enforcement, Failure, LowerRequest, Lowered, Message, Plan, Role, Sampling,
-    Shown, Target, Tighten,
+    SchemaText, Target, Tighten,
 };
 
 impl Run {
     /// The next call, and what the policy wanted to send and the target does not take.
     pub(super) fn compose(&self, plan: &Plan) -> Result<(Call, Vec<String>), String> {
         let target = self.position.target_of(plan).ok_or("the plan has no such target")?;
-        let rung = self.position.rung_of(plan).ok_or("the target has no such dialect")?;
+        let mode = self.position.mode_of(plan).ok_or("the target has no such dialect")?;
         let (lowered, messages) = match self.request.asked() {
             Ask::Whole => {
-                let mut messages = self.task(plan, rung.whole.shown.as_ref());
+                let mut messages = self.task(plan, mode.whole.shown.as_ref());
                 if let Some(feedback) =
                     self.request.feedback().filter(|_| !self.drafts.violations(&self.ledger).is_empty())
                 {
@@ -35,10 +35,10 @@ impl Run {
                     }
                 }
                 let limit = self.limit_for(plan, target, &messages);
-                (self.bounded_whole(plan, target, rung, limit), messages)
+                (self.bounded_whole(plan, target, mode, limit), messages)
             }
             Ask::Patch(paths) => {
-                let lowered = self.patch(plan, target, rung, paths)?;
+                let lowered = self.patch(plan, target, mode, paths)?;
                 let mut messages = self.task(plan, lowered.shown.as_ref());
                 messages.push(Message::user(self.patch_words(paths)));
                 (Arc::new(lowered), messages)
@@ -72,12 +72,12 @@ impl Run {
     }
 
     /// The schema of the whole document, bounded to what the limit of tokens holds where that is wanted and possible.
-    fn bounded_whole(&self, plan: &Plan, target: &Target, rung: &Rung, limit: Option<u32>) -> Arc<Lowered> {
+    fn bounded_whole(&self, plan: &Plan, target: &Target, mode: &Mode, limit: Option<u32>) -> Arc<Lowered> {
         let tighten = self.position.tighten(plan);
         let is_planned =
             tighten == target.tighten && (tighten != Tighten::Bounded || limit == self.planned(plan));
-        if is_planned || rung.whole.enforcement != Enforcement::Schema {
-            return Arc::clone(&rung.whole);
+        if is_planned || mode.whole.enforcement != Enforcement::Schema {
+            return Arc::clone(&mode.whole);
         }
         let dependencies = if target.capabilities.rules { plan.contract.dependencies() } else { Vec::new() };
         let request = LowerRequest {
@@ -86,7 +86,7 @@ impl Run {
             max_tokens: limit,
             ..LowerRequest::new(plan.contract.schema().document())
         };
-        rung.lower.lower(&request).map_or_else(|_| Arc::clone(&rung.whole), Arc::new)
+        mode.lower.lower(&request).map_or_else(|_| Arc::clone(&mode.whole), Arc::new)
     }
 
     /// The limit of tokens that the plan's own lowering was made for.
@@ -109,14 +109,14 @@ impl Run {
     }
 
     /// The most tokens that an answer of this target can have, if that is known.
-    pub(super) fn room(&self, target: &Target) -> Option<u32> {
+    pub(super) fn token_budget(&self, target: &Target) -> Option<u32> {
         let Capabilities { output_tokens, context_tokens, .. } = target.capabilities;
         let left = context_tokens.map(|context| left(context, &self.input.messages));
         [output_tokens, left].into_iter().flatten().min()
     }
 
     /// The task, with the schema in its first system message where the model has to see it.
-    fn task(&self, plan: &Plan, shown: Option<&Shown>) -> Vec<Message> {
+    fn task(&self, plan: &Plan, shown: Option<&SchemaText>) -> Vec<Message> {
         let mut messages = self.input.messages.clone();
         if let Some(shown) = shown {
             let kind = match (self.request.asked(), plan.contract.schema().document()["type"].as_str()) {

@@ -35,7 +35,7 @@ impl Counters {
         self.faults
     }
 
-    /// The cost of all calls and consultations.
+    /// The cost of all calls and external steps.
     pub(super) const fn spent(&self) -> Cost {
         self.spent
     }

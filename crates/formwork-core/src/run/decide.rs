@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{DEADLINE_PASSED, MAX_CALLS, Run, State};
-use crate::{Ask, Call, Cost, Decision, ErrorKind, Failure, Plan, Seen, Time, Usage};
+use crate::{Ask, Call, Cost, Decision, ErrorKind, Failure, Plan, RetryContext, Time, Usage};
 
 /// The tokens that are counted for an answer without any limit. There is one wherever a budget is.
 const UNLIMITED: u32 = 128_000;
@@ -124,12 +124,12 @@ impl Run {
         if !patchable.is_empty() && !self.can_patch(plan, &patchable) {
             patchable.clear();
         }
-        Some(plan.policy.decide(&Seen {
+        Some(plan.policy.decide(&RetryContext {
             failure,
             asked,
             sampling: self.request.sampling(),
             max_tokens: self.request.limit(),
-            room: self.room(target),
+            token_budget: self.token_budget(target),
             attempts: self.counters.attempts(),
             attempts_on_target: self.counters.on_target(),
             targets: plan.targets.len(),

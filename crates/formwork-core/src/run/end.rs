@@ -4,7 +4,7 @@ use formwork_json::JsonPath;
 use serde::{Deserialize, Serialize};
 
 use super::drafts::Draft;
-use super::step::Consult;
+use super::step::External;
 use super::{Run, State};
 use crate::{
     ErrorKind, Failure, FaultKind, Origin, Plan, Provenance, Refused, Source, Stage, Time, Usage, Verdict,
@@ -28,7 +28,7 @@ impl Run {
         let target = self.ledger.last().map(|attempt| attempt.target.clone()).unwrap_or_default();
         let Draft { value, mut provenance, mut warnings, closed, .. } = draft;
         warnings.extend(
-            plan.skipped_before(self.position.target(), self.position.rung())
+            plan.skipped_before(self.position.target(), self.position.mode())
                 .map(|(dialect, reason)| skipped(dialect, reason)),
         );
         provenance.extend(closed.provenance(self.counters.attempts().max(1)));
@@ -66,7 +66,7 @@ impl Run {
     pub(super) fn give_up(&mut self, plan: &Plan, kind: ErrorKind, message: &str) {
         let end = End { kind, message: message.to_owned() };
         self.state = if plan.fallback {
-            State::Consulting { id: self.next_id(), who: Consult::Fallback, end: Some(end) }
+            State::Outside { id: self.next_id(), who: External::Fallback, end: Some(end) }
         } else {
             State::Failed(end)
         };

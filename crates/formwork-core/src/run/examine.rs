@@ -4,9 +4,9 @@ use formwork_json::{Candidate, Edit, JsonPath, ReadError, locate_all, read, spli
 use serde_json::Value;
 
 use super::closed::{CUT, Closed, is_incomplete};
+use super::compliance;
 use super::drafts::Draft;
 use super::patch::label;
-use super::tripwire;
 use crate::feedback::cut_bytes;
 use crate::{
     Ask, Call, Completion, Context, Failure, Finish, Fit, Judgement, Plan, Provenance, Source, Stage,
@@ -67,7 +67,7 @@ impl Question<'_> {
             Err(_) if completion.finish == Finish::Length => return failed(self.truncated()),
             Err(error) => {
                 let violation = of_answer("json", "", &unreadable(&error));
-                let ignored = self.promised(completion).and_then(|_| tripwire::unread(completion, &error));
+                let ignored = self.promised(completion).and_then(|_| compliance::unread(completion, &error));
                 return Examined { ignored, ..failed(Failure::NotJson { violations: vec![violation] }) };
             }
         };
@@ -94,7 +94,7 @@ impl Question<'_> {
         };
         let ignored = self.promised(completion).and_then(|call| {
             let value = Some(&draft.value).filter(|_| call.lowered.lift.is_empty());
-            tripwire::read(call, completion, &candidate, value, &violations)
+            compliance::read(call, completion, &candidate, value, &violations)
         });
         let cut = match completion.finish {
             Finish::Length => candidate.closed_at().is_some(),
@@ -121,7 +121,7 @@ impl Question<'_> {
 
     /// The call, if its answer was promised to keep to the schema of the whole document.
     fn promised(&self, completion: &Completion) -> Option<&Call> {
-        (*self.asked == Ask::Whole && tripwire::is_armed(self.call, completion)).then_some(self.call)
+        (*self.asked == Ask::Whole && compliance::is_armed(self.call, completion)).then_some(self.call)
     }
 
     /// Lifts and judges one candidate for the whole document; its value is given beside it.

@@ -6,7 +6,7 @@ use super::{Run, State};
 #[cfg(doc)]
 use crate::Tighten;
 use crate::feedback::cut_bytes;
-use crate::{Ask, Failure, Finish, Lesson, LessonKind, Plan, Time};
+use crate::{Ask, Failure, Finish, Observation, ObservationKind, Plan, Time};
 
 /// The rule that a stream breaks which repeats itself; see [`Watch`](crate::Watch).
 const RUNAWAY: &str = "runaway";
@@ -29,17 +29,17 @@ pub(super) enum Bounding {
 const MAX_REASON: usize = 300;
 
 impl Run {
-    /// Starts each target, in the plan's order, on this rung of its own (default: the strictest): what earlier runs
+    /// Starts each target, in the plan's order, on this mode of its own (default: the strictest): what earlier runs
     /// learnt spares this one the calls that taught it.
     ///
-    /// A target that is not named starts on rung 0, a rung that is not there stands for the last. Of what was said
-    /// before, the higher rung counts. Without effect once the run has made its first step.
+    /// A target that is not named starts on mode 0, a mode that is not there stands for the last. Of what was said
+    /// before, the higher mode counts. Without effect once the run has made its first step.
     #[must_use]
-    pub fn with_start_rungs(mut self, rungs: impl IntoIterator<Item = usize>) -> Self {
+    pub fn with_start_modes(mut self, modes: impl IntoIterator<Item = usize>) -> Self {
         if self.started.is_some() {
             return self;
         }
-        self.position.start_at(rungs);
+        self.position.start_at(modes);
         self
     }
 
@@ -65,9 +65,9 @@ impl Run {
         self
     }
 
-    /// Returns what it learnt of its targets, in order. Each lesson stands in the attempt that taught it.
-    pub fn lessons(&self) -> impl Iterator<Item = &Lesson> {
-        self.ledger.iter().filter_map(|attempt| attempt.lesson.as_deref())
+    /// Returns what it learnt of its targets, in order. Each observation stands in the attempt that taught it.
+    pub fn observations(&self) -> impl Iterator<Item = &Observation> {
+        self.ledger.iter().filter_map(|attempt| attempt.observation.as_deref())
     }
 
     /// Returns whether an answer that was cut off at this moment was cut off by the deadline.
@@ -111,61 +111,63 @@ impl Run {
 
     /// Returns whether this or an earlier run saw the target in use run away with the schema.
     fn ran_away_before(&self) -> bool {
-        let mut lessons = self.lessons();
+        let mut observations = self.observations();
         self.position.starts_bounded()
-            || lessons
-                .any(|lesson| lesson.target == self.position.target() && lesson.kind == LessonKind::RanAway)
+            || observations.any(|observation| {
+                observation.target == self.position.target() && observation.kind == ObservationKind::RanAway
+            })
     }
 
     /// Bounds the schema of the next call, or leaves it as it is again.
     pub(super) fn set_bounded(&mut self, plan: &Plan, bounding: Bounding) {
         match bounding {
             Bounding::Full => self.position.bound(false),
-            Bounding::Completed => self.learn(plan, LessonKind::Completed, String::new()),
+            Bounding::Completed => self.learn(plan, ObservationKind::Completed, String::new()),
             Bounding::RanAway(reason) => {
                 self.position.bound(true);
-                self.learn(plan, LessonKind::RanAway, reason);
+                self.learn(plan, ObservationKind::RanAway, reason);
             }
         }
     }
 
-    /// The last call failed because its schema was refused: goes one rung down, if there is one.
+    /// The last call failed because its schema was refused: goes one mode down, if there is one.
     pub(super) fn was_refused(&mut self, plan: &Plan, reason: &str) -> bool {
         // A patch has a schema of its own, which says nothing about the contract's.
         if *self.request.asked() == Ask::Whole {
-            self.learn(plan, LessonKind::Refused, cut_bytes(reason, MAX_REASON));
+            self.learn(plan, ObservationKind::Refused, cut_bytes(reason, MAX_REASON));
         }
-        self.position.lower_rung(plan)
+        self.position.lower_mode(plan)
     }
 
-    /// The last answer proves that the target ignored the schema: goes down to the first rung of another mode.
+    /// The last answer proves that the target ignored the schema: goes down to the first mode of another mode.
     ///
     /// Another dialect of the same mode would be ignored as well. Said once for each target: where no other mode is
     /// left, every further answer would prove the same.
     pub(super) fn was_ignored(&mut self, plan: &Plan, proof: String) {
-        let known =
-            |lesson: &Lesson| lesson.kind == LessonKind::Ignored && lesson.target == self.position.target();
-        if self.lessons().any(known) {
+        let known = |observation: &Observation| {
+            observation.kind == ObservationKind::Ignored && observation.target == self.position.target()
+        };
+        if self.observations().any(known) {
             return;
         }
-        self.learn(plan, LessonKind::Ignored, proof);
+        self.learn(plan, ObservationKind::Ignored, proof);
         self.position.leave_schema_mode(plan);
     }
 
-    /// Writes a lesson into the last attempt.
-    fn learn(&mut self, plan: &Plan, kind: LessonKind, reason: String) {
-        let (target, rung) = (self.position.target(), self.position.rung());
+    /// Writes a observation into the last attempt.
+    fn learn(&mut self, plan: &Plan, kind: ObservationKind, reason: String) {
+        let (target, mode) = (self.position.target(), self.position.mode());
         if let Some(last) = self.ledger.last_mut() {
-            let lesson = Lesson {
+            let observation = Observation {
                 target,
                 name: last.target.clone(),
                 schema: plan.schema_digest().to_owned(),
-                rung,
+                mode,
                 dialect: last.dialect.clone(),
                 kind,
                 reason,
             };
-            last.lesson = Some(Box::new(lesson));
+            last.observation = Some(Box::new(observation));
         }
     }
 }

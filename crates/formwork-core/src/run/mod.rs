@@ -5,8 +5,8 @@
 //! ([`examine`]).
 
 mod answer;
-mod breach;
 mod closed;
+mod compliance;
 mod compose;
 mod counters;
 mod decide;
@@ -19,7 +19,6 @@ mod patch;
 mod position;
 mod request;
 mod step;
-mod tripwire;
 
 use std::sync::Arc;
 
@@ -36,7 +35,7 @@ use position::Position;
 use request::Request;
 
 pub use input::Input;
-pub use step::{CallId, Consult, Event, Misuse, Step};
+pub use step::{CallId, Event, External, Misuse, Step};
 
 /// One request, from its first call to its end.
 ///
@@ -45,7 +44,7 @@ pub use step::{CallId, Consult, Event, Misuse, Step};
 /// every step and go on in another process.
 ///
 /// These laws always hold: it ends; calls are bounded; an accepted value satisfies the contract, a fallback's too; within a
-/// target the temperature never rises and no rung is asked again once a lower one is; targets only advance; waits end
+/// target the temperature never rises and no mode is asked again once a lower one is; targets only advance; waits end
 /// before the deadline; what was spent and what is reserved stay within the budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -53,7 +52,7 @@ pub struct Run {
     input: Input,
     state: State,
     started: Option<Time>,
-    /// Calls and consultations so far.
+    /// Calls and external steps so far.
     ids: u32,
     draws: u64,
     /// The number that jitter is drawn from, where the input has no seed.
@@ -70,7 +69,7 @@ enum State {
     Ready,
     Waiting { until: Time },
     Calling { id: CallId, call: Arc<Call>, skipped: Vec<String>, since: Time },
-    Consulting { id: CallId, who: Consult, end: Option<End> },
+    Outside { id: CallId, who: External, end: Option<End> },
     Accepted { value: Value, origin: Origin, provenance: Vec<Provenance>, warnings: Vec<Violation> },
     Failed(End),
 }
@@ -135,9 +134,13 @@ impl Run {
                 call: Arc::clone(call),
                 reserve: self.reserve(plan, call),
             },
-            State::Consulting { id, who, .. } => {
+            State::Outside { id, who, .. } => {
                 let candidate = self.drafts.current().map(|draft| draft.value.clone()).unwrap_or_default();
-                Step::Consult { id: *id, who: *who, candidate: Arc::new(candidate) }
+                let (id, candidate) = (*id, Arc::new(candidate));
+                match who {
+                    External::Checks => Step::Check { id, candidate },
+                    External::Fallback => Step::Fallback { id, candidate },
+                }
             }
             State::Waiting { until } => Step::Wait { until: *until },
             State::Ready | State::Accepted { .. } | State::Failed(_) => Step::Done,
@@ -153,7 +156,7 @@ impl Run {
             return Err(Misuse::OtherPlan);
         }
         let open = match &self.state {
-            State::Calling { id, .. } | State::Consulting { id, .. } => Some(*id),
+            State::Calling { id, .. } | State::Outside { id, .. } => Some(*id),
             _ => None,
         };
         match (event, &self.state) {
@@ -166,11 +169,18 @@ impl Run {
                 self.failed(plan, now, fault, usage)
             }
             (Event::Denied { id }, State::Calling { .. }) if open == Some(id) => self.denied(plan),
-            (Event::Consulted { id, violations, spent, value }, State::Consulting { .. })
+            (Event::Checked { id, violations, spent }, State::Outside { who: External::Checks, .. })
                 if open == Some(id) =>
             {
                 self.counters.spend(spent);
-                self.consulted(plan, now, violations, value);
+                self.checked(plan, now, violations);
+            }
+            (Event::Supplied { id, value }, State::Outside { who: External::Fallback, end, .. })
+                if open == Some(id) =>
+            {
+                let nothing = || End { kind: ErrorKind::Rejected, message: String::new() };
+                let end = end.clone().unwrap_or_else(nothing);
+                self.fall_back(plan, end, value);
             }
             _ => return Err(Misuse::NotExpected),
         }

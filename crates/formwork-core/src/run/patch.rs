@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::Run;
 use crate::feedback::cut_bytes;
-use crate::plan::Rung;
+use crate::plan::Mode;
 use crate::{LowerRequest, Lowered, MAX_PATH, Plan, Rule, Target, spaced};
 
 impl Run {
@@ -46,7 +46,7 @@ impl Run {
         &self,
         plan: &Plan,
         target: &Target,
-        rung: &Rung,
+        mode: &Mode,
         paths: &[JsonPath],
     ) -> Result<Lowered, String> {
         let schema = self.patch_schema(plan, paths);
@@ -63,15 +63,15 @@ impl Run {
         let max_tokens = self.request.max_tokens().or(target.capabilities.default_max_tokens);
         let request =
             LowerRequest { tighten: self.position.tighten(plan), max_tokens, ..LowerRequest::new(&schema) };
-        rung.lower.lower(&request).map_err(|refused| refused.to_string())
+        mode.lower.lower(&request).map_err(|refused| refused.to_string())
     }
 
     /// Whether these values can be asked for alone.
     pub(super) fn can_patch(&self, plan: &Plan, paths: &[JsonPath]) -> bool {
         self.position
             .target_of(plan)
-            .zip(self.position.rung_of(plan))
-            .is_some_and(|(target, rung)| self.patch(plan, target, rung, paths).is_ok())
+            .zip(self.position.mode_of(plan))
+            .is_some_and(|(target, mode)| self.patch(plan, target, mode, paths).is_ok())
     }
 
     /// An object with one member for each path, each under the schema that governs it, narrowed by the rules.

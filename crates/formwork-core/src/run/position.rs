@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Rung;
+use crate::plan::Mode;
 use crate::{Enforcement, Plan, Target, Tighten, Time};
 
 /// The target in use and the way of asking it. Targets only advance, and within one no dialect is taken again once a later one
@@ -12,8 +12,8 @@ use crate::{Enforcement, Plan, Target, Tighten, Time};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Position {
     target: usize,
-    rung: usize,
-    /// The rung that each target is first asked on; the strictest where nothing is said.
+    mode: usize,
+    /// The mode that each target is first asked on; the strictest where nothing is said.
     starts: Vec<usize>,
     /// The targets that start with a bounded schema.
     run_away: Vec<usize>,
@@ -30,8 +30,8 @@ impl Position {
     }
 
     /// The index of the dialect among those of the target.
-    pub(super) const fn rung(&self) -> usize {
-        self.rung
+    pub(super) const fn mode(&self) -> usize {
+        self.mode
     }
 
     /// The target in use, as the plan has it.
@@ -40,16 +40,16 @@ impl Position {
     }
 
     /// The dialect in use, as the plan has it.
-    pub(super) fn rung_of<'p>(&self, plan: &'p Plan) -> Option<&'p Rung> {
-        self.target_of(plan)?.rungs.get(self.rung)
+    pub(super) fn mode_of<'p>(&self, plan: &'p Plan) -> Option<&'p Mode> {
+        self.target_of(plan)?.modes.get(self.mode)
     }
 
-    /// Starts each target, in the plan's order, on this rung of its own. Of what was said before, the higher rung counts.
-    pub(super) fn start_at(&mut self, rungs: impl IntoIterator<Item = usize>) {
-        for (target, rung) in rungs.into_iter().enumerate() {
+    /// Starts each target, in the plan's order, on this mode of its own. Of what was said before, the higher mode counts.
+    pub(super) fn start_at(&mut self, modes: impl IntoIterator<Item = usize>) {
+        for (target, mode) in modes.into_iter().enumerate() {
             match self.starts.get_mut(target) {
-                Some(start) => *start = rung.max(*start),
-                None => self.starts.push(rung),
+                Some(start) => *start = mode.max(*start),
+                None => self.starts.push(mode),
             }
         }
     }
@@ -84,10 +84,10 @@ impl Position {
         out.map(|(_, until)| until.since(now)).max().unwrap_or_default()
     }
 
-    /// Takes the rung that the target in use is first asked on, and what is known of how it has to be bounded.
+    /// Takes the mode that the target in use is first asked on, and what is known of how it has to be bounded.
     pub(super) fn enter(&mut self, plan: &Plan) {
-        let rungs = self.target_of(plan).map_or(0, |target| target.rungs.len());
-        self.rung = self.starts.get(self.target).copied().unwrap_or_default().min(rungs.saturating_sub(1));
+        let modes = self.target_of(plan).map_or(0, |target| target.modes.len());
+        self.mode = self.starts.get(self.target).copied().unwrap_or_default().min(modes.saturating_sub(1));
         self.bounded = self.starts_bounded() && self.may_bound(plan);
     }
 
@@ -102,19 +102,19 @@ impl Position {
     }
 
     /// Goes on to the next dialect of the target; `false` if there is none.
-    pub(super) fn lower_rung(&mut self, plan: &Plan) -> bool {
-        let is_lower = self.target_of(plan).is_some_and(|target| self.rung + 1 < target.rungs.len());
-        self.rung += usize::from(is_lower);
+    pub(super) fn lower_mode(&mut self, plan: &Plan) -> bool {
+        let is_lower = self.target_of(plan).is_some_and(|target| self.mode + 1 < target.modes.len());
+        self.mode += usize::from(is_lower);
         is_lower
     }
 
     /// Goes on to the first dialect of the target that promises less than to keep to a schema, if there is one.
     pub(super) fn leave_schema_mode(&mut self, plan: &Plan) {
-        let rungs = self.target_of(plan).map(|target| target.rungs.as_slice()).unwrap_or_default();
+        let modes = self.target_of(plan).map(|target| target.modes.as_slice()).unwrap_or_default();
         let weaker =
-            |rung: &usize| rungs.get(*rung).is_some_and(|rung| rung.whole.enforcement < Enforcement::Schema);
-        if let Some(rung) = (self.rung + 1..rungs.len()).find(weaker) {
-            self.rung = rung;
+            |mode: &usize| modes.get(*mode).is_some_and(|mode| mode.whole.enforcement < Enforcement::Schema);
+        if let Some(mode) = (self.mode + 1..modes.len()).find(weaker) {
+            self.mode = mode;
         }
     }
 
@@ -128,7 +128,7 @@ impl Position {
     /// tokens by itself, and nobody has decided about bounds.
     pub(super) fn may_bound(&self, plan: &Plan) -> bool {
         let Some(target) = self.target_of(plan) else { return false };
-        let is_held = self.rung_of(plan).is_some_and(|rung| rung.whole.enforcement == Enforcement::Schema);
+        let is_held = self.mode_of(plan).is_some_and(|mode| mode.whole.enforcement == Enforcement::Schema);
         is_held && target.tighten == Tighten::Closed && !target.capabilities.keeps_limit
     }
 

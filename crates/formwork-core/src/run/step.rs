@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::Run;
 use crate::{Call, Completion, Cost, Error, ErrorKind, Fault, Time, Usage, Violation};
 
-/// The number of a call or consultation within its run.
+/// The number of a call or external step within its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallId(pub(super) u32);
@@ -37,28 +37,34 @@ pub enum Step {
         /// The cost at worst; a driver with a shared budget reserves it, or reports [`Event::Denied`].
         reserve: Cost,
     },
-    /// Ask somebody else about a value, and report [`Event::Consulted`].
+    /// Ask the asynchronous checks about a value, and report [`Event::Checked`].
     #[non_exhaustive]
-    Consult {
+    Check {
         /// To be given back with the event.
         id: CallId,
-        /// Whom.
-        who: Consult,
-        /// The value in question; `null` for a fallback without any draft.
+        /// The value that satisfies the contract.
+        candidate: Arc<Value>,
+    },
+    /// Ask the fallback for a value, because no model gave an acceptable one, and report [`Event::Supplied`].
+    #[non_exhaustive]
+    Fallback {
+        /// To be given back with the event.
+        id: CallId,
+        /// The last value that was not accepted; `null` if there was no document.
         candidate: Arc<Value>,
     },
     /// The run has ended; see [`Run::finish`].
     Done,
 }
 
-/// The party that is asked in a [`Step::Consult`].
+/// A step outside of the run that is no call of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Consult {
-    /// Validators that have to wait for something: is this value acceptable?
-    Validators,
-    /// The fallback: which value is to be used, now that no model gave one?
+pub enum External {
+    /// A [`Step::Check`].
+    Checks,
+    /// A [`Step::Fallback`].
     Fallback,
 }
 
@@ -92,16 +98,22 @@ pub enum Event {
         /// Of which step.
         id: CallId,
     },
-    /// A consultation came back.
+    /// The asynchronous checks are done.
     #[non_exhaustive]
-    Consulted {
+    Checked {
         /// Of which step.
         id: CallId,
         /// The violations of the candidate; warnings do not reject it.
         violations: Vec<Violation>,
-        /// The cost of asking.
+        /// The cost of the checks.
         spent: Cost,
-        /// The fallback's value.
+    },
+    /// The fallback is done.
+    #[non_exhaustive]
+    Supplied {
+        /// Of which step.
+        id: CallId,
+        /// Its value, if it has one.
         value: Option<Value>,
     },
     /// The caller wants no answer any more.
@@ -129,14 +141,14 @@ impl Event {
         Self::Denied { id }
     }
 
-    /// The validators of a step found this, at a cost.
-    pub const fn validated(id: CallId, violations: Vec<Violation>, spent: Cost) -> Self {
-        Self::Consulted { id, violations, spent, value: None }
+    /// The asynchronous checks of a step found these violations, at a cost.
+    pub const fn checked(id: CallId, violations: Vec<Violation>, spent: Cost) -> Self {
+        Self::Checked { id, violations, spent }
     }
 
     /// The fallback of a step gave this value, if it had one.
-    pub fn supplied(id: CallId, value: Option<Value>) -> Self {
-        Self::Consulted { id, violations: Vec::new(), spent: Cost::default(), value }
+    pub const fn supplied(id: CallId, value: Option<Value>) -> Self {
+        Self::Supplied { id, value }
     }
 }
 

@@ -125,17 +125,22 @@ fn re_asks_errors_and_lessons_do_not_grow_with_the_answer() {
                     let text: &'static str = answer(&long(length)).leak();
                     let driven = drive(&plan, input(), &[Reply::Says(text)]);
                     let calls = driven.calls.iter().map(|(_, _, call)| size(call)).max().unwrap();
-                    let lessons = driven.run.lessons().map(|lesson| lesson.to_string().len()).max();
+                    let observations =
+                        driven.run.observations().map(|observation| observation.to_string().len()).max();
                     let error = driven.run.finish().unwrap_err();
-                    (calls, lessons.unwrap_or(0), error.to_string().len(), format!("{error:#}").len())
+                    (calls, observations.unwrap_or(0), error.to_string().len(), format!("{error:#}").len())
                 };
-                let (calls, lessons, line, story) = sizes(20_000);
+                let (calls, observations, line, story) = sizes(20_000);
                 let words = 3_000;
                 assert!(calls <= words + MAX_PREVIOUS + MAX_BYTES + 8 * MAX_LINE, "{calls} bytes");
-                assert!(lessons <= words + MAX_PATH && line <= words + MAX_LINE, "{lessons} {line}");
+                assert!(
+                    observations <= words + MAX_PATH && line <= words + MAX_LINE,
+                    "{observations} {line}"
+                );
                 // Past the limits nothing grows any more, but for the digits of offsets and counts.
-                let (calls_2, lessons_2, line_2, story_2) = sizes(40_000);
-                for (one, other) in [(calls, calls_2), (lessons, lessons_2), (line, line_2), (story, story_2)]
+                let (calls_2, observations_2, line_2, story_2) = sizes(40_000);
+                for (one, other) in
+                    [(calls, calls_2), (observations, observations_2), (line, line_2), (story, story_2)]
                 {
                     assert!(other <= one + 200, "{one} bytes, then {other}");
                 }

@@ -107,7 +107,7 @@ impl RetryPolicy for Patches {
         Sampling::default()
     }
 
-    fn decide(&self, seen: &Seen<'_>) -> Decision {
+    fn decide(&self, seen: &RetryContext<'_>) -> Decision {
         if seen.attempts >= 3 {
             return Decision::GiveUp;
         }
@@ -187,7 +187,7 @@ fn the_marks_survive_lifting() {
         (vec![rename], renamed, vec!["$"]),
     ] {
         let target = Target::new("one", Capabilities::new(Enforcement::Schema))
-            .with_rung(Arc::new(Lifting(ops.clone())));
+            .with_mode(Arc::new(Lifting(ops.clone())));
         let plan = Plan::new(contract(), vec![target]).with_policy(Policy::new(1)).build().unwrap();
         let at = text.find("ne\"").unwrap();
         let whole = drive(&plan, input(), &[Reply::Says(text)]).run.finish().unwrap();

@@ -57,7 +57,7 @@ impl Watcher {
         if target > self.target {
             (self.target, self.hottest, self.enforced) = (target, None, None);
         }
-        assert!(self.enforced.is_none_or(|before| call.enforcement() <= before), "rungs only go down");
+        assert!(self.enforced.is_none_or(|before| call.enforcement() <= before), "modes only go down");
         self.enforced = Some(call.enforcement());
         if let (Some(before), Some(now)) = (self.hottest, call.sampling.temperature) {
             assert!(now <= before, "it never heats up within a target");
@@ -70,7 +70,7 @@ impl Watcher {
         assert!(self.calls <= 40, "calls are bounded");
         assert_eq!(run.ledger().len(), self.calls as usize, "every call is in the ledger");
         assert!(self.waited < DEADLINE, "waits end before the deadline");
-        lessons(run);
+        observations(run);
         match run.clone().finish() {
             Ok(outcome) => {
                 let judged = plan.contract().judge(&outcome.value, &Context::EMPTY);
@@ -90,7 +90,7 @@ impl Watcher {
 const IMPOSSIBLE: [&str; 2] = ["no JSON here", r#"{"score": 700, "parts.a": 70}"#];
 
 /// What has to hold of everything that a run learnt.
-fn lessons(run: &Run) {
+fn observations(run: &Run) {
     let (mut ignored, mut run_away) = (BTreeSet::new(), BTreeSet::new());
     for (nth, attempt) in run.ledger().iter().enumerate() {
         let whole = attempt.patched.is_empty();
@@ -101,34 +101,37 @@ fn lessons(run: &Run) {
             && attempt.finish == Some(Finish::Stop)
             && IMPOSSIBLE.contains(&attempt.text.as_str());
         let is_last = nth + 1 == run.ledger().len();
-        let taught = attempt.lesson.as_ref().map(|lesson| lesson.kind);
+        let taught = attempt.observation.as_ref().map(|observation| observation.kind);
         let cut = whole
             && attempt.enforcement == Enforcement::Schema
             && attempt.finish == Some(Finish::Length)
             && matches!(&attempt.verdict, Verdict::Failed { failure: Failure::Truncated { .. } })
             && !run_away.contains(&attempt.target);
         let expected = match (whole && refused, proof) {
-            (true, _) => Some(LessonKind::Refused),
-            (_, true) => Some(LessonKind::Ignored),
+            (true, _) => Some(ObservationKind::Refused),
+            (_, true) => Some(ObservationKind::Ignored),
             // At the deadline the time may have been too short, and not the limit of tokens.
-            _ if cut && !(is_last && taught.is_none()) => Some(LessonKind::RanAway),
+            _ if cut && !(is_last && taught.is_none()) => Some(ObservationKind::RanAway),
             _ => None,
         };
-        assert_eq!(attempt.lesson.as_ref().map(|lesson| lesson.kind), expected, "{attempt:?}");
-        let Some(lesson) = &attempt.lesson else { continue };
-        if lesson.kind == LessonKind::RanAway {
+        assert_eq!(attempt.observation.as_ref().map(|observation| observation.kind), expected, "{attempt:?}");
+        let Some(observation) = &attempt.observation else { continue };
+        if observation.kind == ObservationKind::RanAway {
             run_away.insert(attempt.target.clone());
             continue;
         }
-        assert_eq!((&lesson.name, &lesson.dialect), (&attempt.target, &attempt.dialect));
-        if lesson.kind == LessonKind::Ignored {
-            assert!(ignored.insert(lesson.target), "it is said once for each target");
+        assert_eq!((&observation.name, &observation.dialect), (&attempt.target, &attempt.dialect));
+        if observation.kind == ObservationKind::Ignored {
+            assert!(ignored.insert(observation.target), "it is said once for each target");
         }
-        let later = run.ledger().iter().skip(nth + 1).filter(|later| later.target == lesson.name);
-        let is_last = lesson.dialect == "prompt";
-        assert!(is_last || later.into_iter().all(|later| later.dialect != lesson.dialect), "it is heeded");
+        let later = run.ledger().iter().skip(nth + 1).filter(|later| later.target == observation.name);
+        let is_last = observation.dialect == "prompt";
+        assert!(
+            is_last || later.into_iter().all(|later| later.dialect != observation.dialect),
+            "it is heeded"
+        );
     }
-    assert!(run.lessons().eq(run.ledger().iter().filter_map(|attempt| attempt.lesson.as_deref())));
+    assert!(run.observations().eq(run.ledger().iter().filter_map(|attempt| attempt.observation.as_deref())));
 }
 
 /// Walks every script of replies from here to the end of the run; how many ends there are.
@@ -164,7 +167,7 @@ fn walk(plan: &Plan, mut run: Run, mut now: Time, mut watcher: Watcher) -> usize
                     })
                     .sum();
             }
-            _ => unreachable!("this plan consults nobody"),
+            _ => unreachable!("this plan has no checks outside of the run"),
         }
     }
 }
@@ -222,7 +225,7 @@ fn any_script() -> impl Strategy<Value = Vec<Reply>> {
 
 /// Drives a run; before every step it is stored and read back if `stored`.
 fn trace(plan: &Plan, seed: u64, starts: &[usize], script: &[Reply], stored: bool) -> (Vec<Step>, String) {
-    let run = Run::new(plan, input().with_seed(seed)).with_start_rungs(starts.iter().copied());
+    let run = Run::new(plan, input().with_seed(seed)).with_start_modes(starts.iter().copied());
     let (mut run, mut now, mut steps, mut calls) = (run, Time(0), Vec::new(), 0);
     loop {
         if stored {
@@ -237,7 +240,7 @@ fn trace(plan: &Plan, seed: u64, starts: &[usize], script: &[Reply], stored: boo
                 calls += 1;
                 run.on(plan, now, reply.event(id, &call)).unwrap();
             }
-            Step::Consult { id, .. } => {
+            Step::Fallback { id, .. } => {
                 let value = Some(json!({"score": 0, "parts": {"a": 0, "b": 0}, "note": ""}));
                 run.on(plan, now, Event::supplied(id, value)).unwrap();
             }
@@ -255,7 +258,7 @@ impl RetryPolicy for Unruly {
         Sampling::default().with_temperature(0.5)
     }
 
-    fn decide(&self, seen: &Seen<'_>) -> Decision {
+    fn decide(&self, seen: &RetryContext<'_>) -> Decision {
         let ask = Ask::Patch(vec![JsonPath::root().key("nowhere").index(9)]);
         let reask = Reask::new(ask, seen.sampling.with_temperature(2.0)).within_attempt();
         Decision::Ask(reask.with_max_tokens(seen.max_tokens))
@@ -276,12 +279,12 @@ fn an_unruly_policy_cannot_break_the_laws() {
 proptest! {
     #[test]
     fn storing_and_resuming_before_every_step_changes_nothing(
-        policy in any_policy(), script in any_script(), seed: u64, fallback: bool, consults: bool,
+        policy in any_policy(), script in any_script(), seed: u64, fallback: bool, async_checks: bool,
         starts in prop::collection::vec(0usize..4, 0..4),
     ) {
         let builder = Plan::new(contract(), vec![target("one"), target("two")]).with_policy(policy).with_deadline(DEADLINE);
         let builder = if fallback { builder.with_fallback() } else { builder };
-        let plan = if consults { builder.with_consults() } else { builder }.build().unwrap();
+        let plan = if async_checks { builder.with_async_checks() } else { builder }.build().unwrap();
         prop_assert_eq!(trace(&plan, seed, &starts, &script, false), trace(&plan, seed, &starts, &script, true));
     }
 
@@ -292,8 +295,8 @@ proptest! {
         let plan = Plan::new(contract(), vec![target("one"), target("two")]).with_policy(policy).build().unwrap();
         let first = drive(&plan, input(), &script).run;
         let mut starts = vec![0; 2];
-        first.lessons().for_each(|lesson| starts[lesson.target] = lesson.rung + 1);
-        let mut run = Run::new(&plan, input()).with_start_rungs(starts);
+        first.observations().for_each(|observation| starts[observation.target] = observation.mode + 1);
+        let mut run = Run::new(&plan, input()).with_start_modes(starts);
         let mut calls = 0;
         loop {
             match run.step(&plan, Time(u64::MAX / 2)).unwrap() {
@@ -305,9 +308,9 @@ proptest! {
                 other => unreachable!("{other:?}"),
             }
         }
-        for lesson in first.lessons().filter(|lesson| lesson.dialect != "prompt") {
-            let same = |attempt: &Attempt| attempt.target == lesson.name && attempt.dialect == lesson.dialect;
-            prop_assert!(!run.ledger().iter().any(same), "{}", lesson);
+        for observation in first.observations().filter(|observation| observation.dialect != "prompt") {
+            let same = |attempt: &Attempt| attempt.target == observation.name && attempt.dialect == observation.dialect;
+            prop_assert!(!run.ledger().iter().any(same), "{}", observation);
         }
     }
 
@@ -325,7 +328,7 @@ proptest! {
                     run.on(&plan, now, script[calls % script.len()].event(id, &call)).unwrap();
                     calls += 1;
                 }
-            _ => unreachable!("this plan consults nobody"),
+            _ => unreachable!("this plan has no checks outside of the run"),
             }
         }
     }
@@ -360,7 +363,7 @@ proptest! {
             for late in &wrong {
                 prop_assert_eq!(run.on(&plan, Time(0), late.event(first, &first_call)), Err(Misuse::NotExpected));
             }
-            let consulted = Event::validated(id, vec![], Cost::default());
+            let consulted = Event::checked(id, vec![], Cost::default());
             prop_assert_eq!(run.on(&plan, Time(0), consulted), Err(Misuse::NotExpected));
             prop_assert_eq!(&run, &before);
         }

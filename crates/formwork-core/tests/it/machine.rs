@@ -177,7 +177,7 @@ fn the_next_target_hears_what_was_wrong() {
 #[test]
 fn what_a_target_does_not_take_is_left_out_and_noted() {
     let plain =
-        Target::new("plain", Capabilities::default()).with_rung(Arc::new(AsIs("prompt", Enforcement::None)));
+        Target::new("plain", Capabilities::default()).with_mode(Arc::new(AsIs("prompt", Enforcement::None)));
     let plan = Plan::new(contract(), vec![plain]).with_policy(Policy::oracle()).build().unwrap();
     let driven = drive(&plan, input().with_seed(7), &[Reply::Says(GOOD)]);
     assert_eq!(driven.calls[0].2.sampling, Sampling::default());
@@ -248,13 +248,13 @@ fn what_fails_at_the_deadline_ends_there_and_asks_nobody_else() {
 
 #[test]
 fn what_validators_reject_is_the_best_only_with_what_they_say() {
-    let plan = Plan::new(contract(), vec![target("one")]).with_consults().build().unwrap();
+    let plan = Plan::new(contract(), vec![target("one")]).with_async_checks().build().unwrap();
     let mut run = Run::new(&plan, input());
     let Step::Call { id, call, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
     run.on(&plan, Time(1), Reply::Says(GOOD).event(id, &call)).unwrap();
-    let Step::Consult { id, .. } = run.step(&plan, Time(1)).unwrap() else { panic!() };
-    let violations = vec![Violation::new("$.note".parse().unwrap(), "known", Stage::Consult)];
-    let consulted = Event::validated(id, violations, Cost::default());
+    let Step::Check { id, .. } = run.step(&plan, Time(1)).unwrap() else { panic!() };
+    let violations = vec![Violation::new("$.note".parse().unwrap(), "known", Stage::AsyncCheck)];
+    let consulted = Event::checked(id, violations, Cost::default());
     run.on(&plan, Time(1), consulted).unwrap();
     run.on(&plan, Time(1), Event::Cancelled).unwrap();
     assert_eq!(run.finish().unwrap_err().best().unwrap().violations[0].rule, "known");
@@ -267,26 +267,22 @@ fn a_denied_call_uses_the_fallback() {
 }
 
 #[test]
-fn consultations_reject_and_are_judged_too() {
-    let plan = Plan::new(contract(), vec![target("one")]).with_consults().with_fallback().build().unwrap();
+fn async_checks_reject_and_fallbacks_are_judged() {
+    let plan =
+        Plan::new(contract(), vec![target("one")]).with_async_checks().with_fallback().build().unwrap();
     let mut run = Run::new(&plan, input());
     let Step::Call { id, call, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
     run.on(&plan, Time(1), Reply::Says(GOOD).event(id, &call)).unwrap();
-    let Step::Consult { id, who: Consult::Validators, candidate, .. } = run.step(&plan, Time(1)).unwrap()
-    else {
-        panic!()
-    };
+    let Step::Check { id, candidate, .. } = run.step(&plan, Time(1)).unwrap() else { panic!() };
     assert_eq!(candidate["score"], 700);
     let unknown =
-        Violation::new("$.note".parse().unwrap(), "known", Stage::Consult).with_expected("a known note");
+        Violation::new("$.note".parse().unwrap(), "known", Stage::AsyncCheck).with_expected("a known note");
     let spent = Cost { tokens: 5, micro_usd: Some(1) };
-    run.on(&plan, Time(2), Event::validated(id, vec![unknown], spent)).unwrap();
+    run.on(&plan, Time(2), Event::checked(id, vec![unknown], spent)).unwrap();
     let Step::Call { id, call, .. } = run.step(&plan, Time(2)).unwrap() else { panic!() };
     assert_eq!(call.schema().unwrap()["required"], json!(["note"]));
     run.on(&plan, Time(3), Reply::Ends("", Finish::Refused).event(id, &call)).unwrap();
-    let Step::Consult { id, who: Consult::Fallback, .. } = run.step(&plan, Time(3)).unwrap() else {
-        panic!()
-    };
+    let Step::Fallback { id, .. } = run.step(&plan, Time(3)).unwrap() else { panic!() };
     let value = Some(json!({"score": 9000}));
     run.on(&plan, Time(4), Event::supplied(id, value)).unwrap();
     let error = run.finish().unwrap_err();

@@ -5,10 +5,10 @@
 mod bounds;
 mod closed;
 mod laws;
-mod lessons;
 mod machine;
 mod money;
 mod next_steps;
+mod observations;
 mod policies;
 mod readings;
 mod running_away;

@@ -129,7 +129,7 @@ proptest! {
                     let booked = run.ledger().iter().map(|attempt| attempt.cost.micro_usd.unwrap()).sum::<u64>();
                     prop_assert!(billed <= booked * 1_000_000, "what was billed is booked, faults included");
                 }
-                _ => unreachable!("this plan consults nobody"),
+                _ => unreachable!("this plan has no checks outside of the run"),
             }
         }
         prop_assert!(billed <= budget.micro_usd.unwrap() * 1_000_000);

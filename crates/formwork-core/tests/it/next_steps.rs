@@ -234,13 +234,13 @@ fn a_step_with_another_plan_is_refused_and_changes_nothing() {
 
 #[test]
 fn warnings_of_validators_are_kept_by_the_run_itself() {
-    let plan = Plan::new(contract(), targets(1)).with_consults().build().unwrap();
+    let plan = Plan::new(contract(), targets(1)).with_async_checks().build().unwrap();
     let mut run = Run::new(&plan, input());
     let Ok(Step::Call { id, call, .. }) = run.step(&plan, Time(0)) else { panic!() };
     run.on(&plan, Time(1), RIGHT.event(id, &call)).unwrap();
-    let Ok(Step::Consult { id, .. }) = run.step(&plan, Time(1)) else { panic!() };
-    let warning = Violation::new("$.note".parse().unwrap(), "tone", Stage::Consult).as_warning();
-    let consulted = Event::validated(id, vec![warning.clone()], Cost::default());
+    let Ok(Step::Check { id, .. }) = run.step(&plan, Time(1)) else { panic!() };
+    let warning = Violation::new("$.note".parse().unwrap(), "tone", Stage::AsyncCheck).as_warning();
+    let consulted = Event::checked(id, vec![warning.clone()], Cost::default());
     run.on(&plan, Time(2), consulted).unwrap();
     let stored = serde_json::to_string(&run).unwrap();
     let run: Run = serde_json::from_str(&stored).unwrap();

@@ -108,7 +108,7 @@ fn shape_keeps_one_fresh_prompt_with_the_last_errors_only() {
     let answers = [Reply::Says(r#"{"parts": {"a": 1, "b": 1}}"#), Reply::Says(BAD_RANGE), Reply::Says("no")];
     // With one way of asking alone: what the first answer lacks would prove that the schema is ignored.
     let only = Target::new("only", Capabilities::new(Enforcement::Schema))
-        .with_rung(Arc::new(AsIs("strict", Enforcement::Schema)));
+        .with_mode(Arc::new(AsIs("strict", Enforcement::Schema)));
     let plan = Plan::new(contract(), vec![only]).with_policy(Policy::shape()).build().unwrap();
     let driven = drive(&plan, input(), &answers);
     let prompts: Vec<String> =

@@ -37,7 +37,7 @@ fn capabilities() -> Capabilities {
 }
 
 fn bounding(capabilities: Capabilities) -> Target {
-    Target::new("primary", capabilities).with_rung(Arc::new(Bounding(Enforcement::Schema)))
+    Target::new("primary", capabilities).with_mode(Arc::new(Bounding(Enforcement::Schema)))
 }
 
 fn planned(target: Target, policy: Policy) -> Plan {
@@ -53,8 +53,8 @@ fn bounds(driven: &Driven) -> Vec<Option<u64>> {
     driven.calls.iter().map(|(_, _, call)| bound(call)).collect()
 }
 
-fn kinds(driven: &Driven) -> Vec<LessonKind> {
-    driven.run.lessons().map(|lesson| lesson.kind).collect()
+fn kinds(driven: &Driven) -> Vec<ObservationKind> {
+    driven.run.observations().map(|observation| observation.kind).collect()
 }
 
 const CUT: Reply = Reply::Ends(r#"{"score": 700, "parts": {"a": 7"#, Finish::Length);
@@ -64,10 +64,10 @@ const FULL: Reply = Reply::Says(r#"{"score": 700, "parts": {"a": 70, "b": 70}, "
 
 #[test]
 fn a_schema_is_bounded_for_one_call_after_the_target_ran_away_with_it() {
-    use LessonKind::{Completed, RanAway};
+    use ObservationKind::{Completed, RanAway};
 
     let bound = Some(10);
-    for (script, calls, lessons) in [
+    for (script, calls, observations) in [
         (vec![RIGHT], vec![None], vec![]),
         (vec![FULL], vec![None], vec![]),
         (vec![Reply::Says(BAD_SUM), RIGHT], vec![None, None], vec![]),
@@ -78,7 +78,7 @@ fn a_schema_is_bounded_for_one_call_after_the_target_ran_away_with_it() {
         (vec![CUT, FULL, CUT, RIGHT], vec![None, bound, None, bound], vec![RanAway, RanAway]),
     ] {
         let driven = drive(&planned(bounding(capabilities()), Policy::new(4)), input(), &script);
-        assert_eq!((bounds(&driven), kinds(&driven)), (calls, lessons), "{script:?}");
+        assert_eq!((bounds(&driven), kinds(&driven)), (calls, observations), "{script:?}");
         assert!(driven.run.finish().is_ok(), "{script:?}");
     }
 }
@@ -99,7 +99,7 @@ fn a_stream_that_was_stopped_as_a_runaway_counts_like_one_that_was_cut() {
 
 #[test]
 fn targets_for_which_bounds_are_no_remedy_or_decided_about_stay_as_they_are() {
-    let prompt = Target::new("primary", capabilities()).with_rung(Arc::new(Bounding(Enforcement::None)));
+    let prompt = Target::new("primary", capabilities()).with_mode(Arc::new(Bounding(Enforcement::None)));
     for (target, first, second) in [
         (bounding(capabilities()).with_tighten(Tighten::None), None, None),
         (bounding(capabilities()).with_tighten(Tighten::Bounded), Some(10), Some(10)),
@@ -125,7 +125,10 @@ fn what_an_earlier_run_saw_bounds_the_first_call_until_a_document_is_complete_wi
         assert_eq!(!call.lowered.bounds.is_empty(), bounded);
         run.on(&plan, Time(1), reply.event(id, &call)).unwrap();
     }
-    assert_eq!(run.lessons().map(|lesson| lesson.kind).collect::<Vec<_>>(), [LessonKind::Completed]);
+    assert_eq!(
+        run.observations().map(|observation| observation.kind).collect::<Vec<_>>(),
+        [ObservationKind::Completed]
+    );
     assert!(run.finish().is_ok());
 }
 
@@ -244,8 +247,8 @@ impl Lower for Unable {
 #[test]
 fn a_dialect_that_cannot_take_the_schema_is_a_warning_of_every_answer() {
     let target = Target::new("primary", capabilities())
-        .with_rung(Arc::new(Unable))
-        .with_rung(Arc::new(Bounding(Enforcement::Schema)));
+        .with_mode(Arc::new(Unable))
+        .with_mode(Arc::new(Bounding(Enforcement::Schema)));
     let plan = planned(target, Policy::new(1));
     assert_eq!(plan.skipped(0).map(|(dialect, _)| dialect).collect::<Vec<_>>(), ["unable"]);
     let outcome = drive(&plan, input(), &[RIGHT]).run.finish().unwrap();
@@ -256,8 +259,8 @@ fn a_dialect_that_cannot_take_the_schema_is_a_warning_of_every_answer() {
 
     // One that stands behind the dialect in use takes nothing away from the answer.
     let target = Target::new("primary", capabilities())
-        .with_rung(Arc::new(Bounding(Enforcement::Schema)))
-        .with_rung(Arc::new(Unable));
+        .with_mode(Arc::new(Bounding(Enforcement::Schema)))
+        .with_mode(Arc::new(Unable));
     let outcome = drive(&planned(target, Policy::new(1)), input(), &[RIGHT]).run.finish().unwrap();
     assert_eq!(outcome.warnings, []);
 }

@@ -108,7 +108,7 @@ impl Lower for AsIs {
 
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
         let text = spaced(request.schema);
-        let shown = (self.1 == Enforcement::None).then_some(Shown::JsonSchema(text));
+        let shown = (self.1 == Enforcement::None).then_some(SchemaText::JsonSchema(text));
         let schema = (self.1 == Enforcement::Schema).then(|| request.schema.clone());
         Ok(Lowered::new(self.1, schema).with_shown(shown))
     }
@@ -117,8 +117,8 @@ impl Lower for AsIs {
 pub(crate) fn target(name: &str) -> Target {
     let capabilities = Capabilities::new(Enforcement::Schema).with_temperature().with_seed();
     Target::new(name, capabilities)
-        .with_rung(Arc::new(AsIs("strict", Enforcement::Schema)))
-        .with_rung(Arc::new(AsIs("prompt", Enforcement::None)))
+        .with_mode(Arc::new(AsIs("strict", Enforcement::Schema)))
+        .with_mode(Arc::new(AsIs("prompt", Enforcement::None)))
 }
 
 pub(crate) fn plan(policy: Policy) -> Plan {
@@ -194,12 +194,12 @@ pub(crate) fn drive_run(plan: &Plan, mut run: Run, script: &[Reply]) -> Driven {
                 now = now.after(Duration::from_millis(1));
                 run.on(plan, now, reply.event(id, &call)).unwrap();
             }
-            Step::Consult { id, who: Consult::Fallback, .. } => {
+            Step::Fallback { id, .. } => {
                 let value = Some(json!({"score": 0, "parts": {"a": 0, "b": 0}, "note": "fallback"}));
                 run.on(plan, now, Event::supplied(id, value)).unwrap();
             }
-            Step::Consult { id, .. } => {
-                run.on(plan, now, Event::validated(id, vec![], Cost::default())).unwrap();
+            Step::Check { id, .. } => {
+                run.on(plan, now, Event::checked(id, vec![], Cost::default())).unwrap();
             }
             _ => return Driven { run, calls },
         }

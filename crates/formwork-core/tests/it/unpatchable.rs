@@ -52,7 +52,7 @@ fn impossible() -> [Rule; 2] {
 
 #[test]
 fn a_patch_that_the_dialect_refuses_is_a_whole_answer() {
-    let target = Target::new("primary", Capabilities::default()).with_rung(Arc::new(WholeOnly));
+    let target = Target::new("primary", Capabilities::default()).with_mode(Arc::new(WholeOnly));
     for patching in [Patching::Attempt, Patching::Within(2)] {
         let policy = Policy::new(2).with_patching(patching);
         let plan = Plan::new(contract(), vec![target.clone()]).with_policy(policy).build().unwrap();
@@ -86,7 +86,7 @@ impl RetryPolicy for Stubborn {
         Sampling::default()
     }
 
-    fn decide(&self, seen: &Seen<'_>) -> Decision {
+    fn decide(&self, seen: &RetryContext<'_>) -> Decision {
         if seen.attempts > 1 {
             return Decision::GiveUp;
         }
@@ -97,7 +97,7 @@ impl RetryPolicy for Stubborn {
 
 #[test]
 fn a_policy_that_insists_on_such_a_patch_gets_a_whole_answer() {
-    let target = Target::new("primary", Capabilities::default()).with_rung(Arc::new(WholeOnly));
+    let target = Target::new("primary", Capabilities::default()).with_mode(Arc::new(WholeOnly));
     let plan = Plan::new(contract(), vec![target]).with_policy(Stubborn).build().unwrap();
     let driven = drive(&plan, input(), &[Reply::Says(BAD_SUM), Reply::Says(GOOD)]);
     assert_eq!(asked(&driven), [false, false]);

@@ -17,7 +17,7 @@ use crate::profile::Profile;
 
 /// Something in a schema that a dialect does not take as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Finding {
+pub struct LintFinding {
     /// RFC 6901 JSON Pointer of the schema that the keyword stands in, or is missing in.
     pub pointer: String,
     /// The keyword.
@@ -50,7 +50,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for LintFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pointer, keyword, verdict, words } = self;
         write!(f, "#{pointer}: `{keyword}` {verdict}: {words}")
@@ -73,18 +73,18 @@ impl fmt::Display for Finding {
 /// assert_eq!(findings[0].to_string(), "#: `maximum` ignored: bounds hold for integers only");
 /// assert!(lint("llguidance", &schema).is_empty());
 /// ```
-pub fn lint(dialect: &str, schema: &Value) -> Vec<Finding> {
+pub fn lint(dialect: &str, schema: &Value) -> Vec<LintFinding> {
     Dialects::builtin().get(dialect).map(|dialect| dialect.lint(schema)).unwrap_or_default()
 }
 
 /// Returns what the server of a dialect would reject, ignore or misread, by the data of the dialect.
-pub(crate) fn findings(profile: &Profile, schema: &Value) -> Vec<Finding> {
+pub(crate) fn findings(profile: &Profile, schema: &Value) -> Vec<LintFinding> {
     let mut findings = Vec::new();
     visit(&Place { schema, is_root: true, profile }, String::new(), &mut findings);
     if let Some(limits) = &profile.limits
         && let Some((what, size, most)) = Size::of(schema).over(limits)
     {
-        findings.push(Finding {
+        findings.push(LintFinding {
             pointer: String::new(),
             keyword: "properties".to_owned(),
             verdict: Verdict::Rejected,
@@ -94,13 +94,13 @@ pub(crate) fn findings(profile: &Profile, schema: &Value) -> Vec<Finding> {
     findings
 }
 
-fn visit(place: &Place<'_>, pointer: String, out: &mut Vec<Finding>) {
+fn visit(place: &Place<'_>, pointer: String, out: &mut Vec<LintFinding>) {
     let Profile { engine, rules, .. } = place.profile;
     let of_engine = ROWS.iter().filter(|row| (row.when)(place, row.keyword));
     let of_engine = of_engine.filter_map(|row| Some((row.keyword, row.verdict(*engine)?, row.words)));
     let own = rules.iter().filter(|rule| (rule.when)(place.schema));
     let own = own.map(|rule| (rule.keyword, rule.verdict, rule.words));
-    out.extend(of_engine.chain(own).map(|(keyword, verdict, words)| Finding {
+    out.extend(of_engine.chain(own).map(|(keyword, verdict, words)| LintFinding {
         pointer: pointer.clone(),
         keyword: keyword.to_owned(),
         verdict,

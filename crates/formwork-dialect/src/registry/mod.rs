@@ -159,8 +159,8 @@ mod tests {
             for pattern in entry.patterns.iter() {
                 assert_eq!(row(pattern.as_str()), entry, "{pattern}");
             }
-            let rungs = crate::rungs(&entry.capabilities());
-            assert_eq!(rungs.last().map(|rung| rung.name().to_owned()).as_deref(), Some("prompt"));
+            let modes = crate::modes(&entry.capabilities());
+            assert_eq!(modes.last().map(|mode| mode.name().to_owned()).as_deref(), Some("prompt"));
             assert!(entry.output_tokens <= entry.context_tokens, "{}", entry.patterns);
         }
     }

@@ -18,9 +18,9 @@ const CHARACTERS_PER_TOKEN: f64 = 3.0;
 /// The longest name of a member that is not listed, in characters.
 const MAX_NAME: u64 = 32;
 
-/// How much room a document has: the bounds that [`Tighten::Bounded`](formwork_core::Tighten) picks from.
+/// The room for a document: the bounds that [`Tighten::Bounded`](formwork_core::Tighten) picks from.
 #[derive(Debug, Clone)]
-pub struct Room {
+pub struct TokenBudget {
     /// The tokens that an answer may have where nobody says.
     tokens: u32,
     /// From roomy to narrow: items of an array, characters of a string. Narrow lists hurt less than cut-off sentences.
@@ -29,7 +29,7 @@ pub struct Room {
     text: u64,
 }
 
-impl Room {
+impl TokenBudget {
     /// For models that go on where they may.
     pub const SMALL_MODEL: Self = Self {
         tokens: 512,
@@ -66,8 +66,13 @@ impl Room {
 }
 
 /// Bounds strings, arrays, maps and integers that the schema leaves longer than fits into `max_tokens`.
-pub(crate) fn bound(forms: &mut Forms, room: &Room, max_tokens: Option<u32>, losses: &mut Losses) {
-    let caps = Caps::fitting(forms, room, max_tokens);
+pub(crate) fn bound(
+    forms: &mut Forms,
+    token_budget: &TokenBudget,
+    max_tokens: Option<u32>,
+    losses: &mut Losses,
+) {
+    let caps = Caps::fitting(forms, token_budget, max_tokens);
     for id in forms.ids() {
         let mut alternatives = std::mem::take(&mut forms.get_mut(id).alternatives);
         // A kind of value that the schema says nothing about is no help to a model that is to be kept short.
@@ -111,21 +116,21 @@ struct Caps {
 
 impl Caps {
     /// The roomiest bounds with which the longest document fits; the narrowest if none does.
-    fn fitting(forms: &Forms, room: &Room, max_tokens: Option<u32>) -> Self {
-        let tokens = f64::from(max_tokens.unwrap_or(room.tokens));
+    fn fitting(forms: &Forms, token_budget: &TokenBudget, max_tokens: Option<u32>) -> Self {
+        let tokens = f64::from(max_tokens.unwrap_or(token_budget.tokens));
         let fits = |caps: Self| {
             let known = vec![None; forms.len()];
             Estimate { forms, caps, known }.form(forms.root, 0) <= tokens
         };
-        let steps = room.ladder.iter().map(|(items, text)| Self { items: *items, text: *text });
+        let steps = token_budget.ladder.iter().map(|(items, text)| Self { items: *items, text: *text });
         let narrowest = steps.clone().next_back();
         let mut caps =
             steps.into_iter().find(|caps| fits(*caps)).or(narrowest).unwrap_or(Self { items: 1, text: 16 });
         // The rest goes to the strings.
-        while caps.text < room.text && fits(Self { text: caps.text + caps.text / 4, ..caps }) {
+        while caps.text < token_budget.text && fits(Self { text: caps.text + caps.text / 4, ..caps }) {
             caps.text += caps.text / 4;
         }
-        caps.text = caps.text.min(room.text);
+        caps.text = caps.text.min(token_budget.text);
         caps
     }
 

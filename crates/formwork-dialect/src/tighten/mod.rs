@@ -7,7 +7,7 @@ use formwork_core::LossKind;
 use crate::expand::Losses;
 use crate::form::{Forms, Shape};
 
-pub use caps::Room;
+pub use caps::TokenBudget;
 pub(crate) use caps::bound;
 
 /// Closes the objects that name their members and leave open whether there are others.

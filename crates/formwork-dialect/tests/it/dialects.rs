@@ -392,11 +392,11 @@ fn ollama_keeps_a_declared_order_through_the_alphabet() {
 
 #[test]
 fn json_object_shows_the_schema_and_the_word() {
-    use formwork_core::{Enforcement, Shown};
+    use formwork_core::{Enforcement, SchemaText};
     let dialect = formwork_dialect::dialect("json-object").unwrap();
     let lower = |schema: &Value| dialect.lower(&LowerRequest::new(schema)).unwrap();
     let text = |lowered: &Lowered| match &lowered.shown {
-        Some(Shown::JsonSchema(text)) => text.clone(),
+        Some(SchemaText::JsonSchema(text)) => text.clone(),
         other => panic!("{other:?}"),
     };
     let object = lower(&json!({"type": "object", "properties": {"a": {"type": "integer"}}}));

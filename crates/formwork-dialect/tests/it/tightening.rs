@@ -1,7 +1,9 @@
 //! What is bounded, by how much, and what is refused.
 
 use formwork_core::Dependency;
-use formwork_core::{Lift, LiftOp, Loss, LossKind, Lower as _, LowerRequest, Lowered, Shown, Tighten, lift};
+use formwork_core::{
+    Lift, LiftOp, Loss, LossKind, Lower as _, LowerRequest, Lowered, SchemaText, Tighten, lift,
+};
 use formwork_dialect::{Native, Prompt, lower_value};
 use serde_json::{Value, json};
 
@@ -141,7 +143,7 @@ fn a_recursive_definition_is_named_in_the_outline() {
     }, "required": ["value", "next"], "additionalProperties": false}}});
     assert_eq!(
         lowered(&schema).shown,
-        Some(Shown::Outline(
+        Some(SchemaText::Outline(
             r#"{"value": integer, "next": node | null}
 where node is {"value": integer, "next": node | null}"#
                 .into()
@@ -369,7 +371,7 @@ fn annotations_reach_the_model() {
     for dialect in crate::laws::ALL {
         let lowered = dialect.lower(&LowerRequest::new(&schema)).unwrap();
         let read = match lowered.shown {
-            Some(Shown::Outline(text) | Shown::JsonSchema(text)) => text,
+            Some(SchemaText::Outline(text) | SchemaText::JsonSchema(text)) => text,
             _ => lowered.schema.unwrap().to_string(),
         };
         for words in words {
@@ -378,7 +380,7 @@ fn annotations_reach_the_model() {
     }
     let outline = Prompt::outline().lower(&LowerRequest::new(&schema)).unwrap();
     assert!(
-        matches!(outline.shown, Some(Shown::Outline(text)) if words.iter().all(|words| text.contains(words)))
+        matches!(outline.shown, Some(SchemaText::Outline(text)) if words.iter().all(|words| text.contains(words)))
     );
 }
 
@@ -397,10 +399,10 @@ fn what_a_model_is_shown_reads_like_the_answer() {
     });
     let lowered = Prompt::outline().lower(&LowerRequest::new(&schema)).unwrap();
     let outline = "{\n  \"name\": string,\n  \"kind\": \"a\" | \"b\" /* What it is */,\n  \"score\"?: number from 0 to 1,\n  \"tags\"?: [string, ...],\n  \"born\"?: string (date)\n}";
-    assert_eq!(lowered.shown, Some(Shown::Outline(outline.into())));
+    assert_eq!(lowered.shown, Some(SchemaText::Outline(outline.into())));
     let schema = json!({"$schema": "x", "type": "integer"});
     assert_eq!(
         Prompt::new().lower(&LowerRequest::new(&schema)).unwrap().shown,
-        Some(Shown::JsonSchema(r#"{"type": "integer"}"#.into()))
+        Some(SchemaText::JsonSchema(r#"{"type": "integer"}"#.into()))
     );
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::*;
-use formwork_extract::{AsyncValidator, Extractor, Findings, Update};
+use formwork_extract::{AsyncValidator, CheckResult, Extractor, Update};
 use formwork_testkit::{Reply, Scripted, VirtualClock};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -55,12 +55,12 @@ struct Known;
 
 #[async_trait::async_trait]
 impl AsyncValidator for Known {
-    async fn validate(&self, value: &Value, _: &Context<'_>) -> Findings {
+    async fn validate(&self, value: &Value, _: &Context<'_>) -> CheckResult {
         let path = JsonPath::root().key("name");
         if value["name"] == "Marta" {
-            Violation::new(path, "known", Stage::Consult).into()
+            Violation::new(path, "known", Stage::AsyncCheck).into()
         } else {
-            Findings::none()
+            CheckResult::none()
         }
     }
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use formwork_core::*;
-use formwork_extract::{AsyncValidator, Budget, Extractor, Findings};
+use formwork_extract::{AsyncValidator, Budget, CheckResult, Extractor};
 use formwork_testkit::{Reply, Scripted};
 use serde_json::{Value, json};
 
@@ -111,13 +111,13 @@ struct Register;
 
 #[async_trait::async_trait]
 impl AsyncValidator for Register {
-    async fn validate(&self, value: &Value, cx: &Context<'_>) -> Findings {
+    async fn validate(&self, value: &Value, cx: &Context<'_>) -> CheckResult {
         assert_eq!(cx.source, TEXT);
         tokio::task::yield_now().await;
         let path = JsonPath::root().key("name");
-        let findings: Findings = match value["name"].as_str() {
-            Some("Maria") => Violation::new(path, "new", Stage::Consult).as_warning().into(),
-            _ => Violation::new(path, "registered", Stage::Consult).with_expected("a known person").into(),
+        let findings: CheckResult = match value["name"].as_str() {
+            Some("Maria") => Violation::new(path, "new", Stage::AsyncCheck).as_warning().into(),
+            _ => Violation::new(path, "registered", Stage::AsyncCheck).with_expected("a known person").into(),
         };
         findings.with_spent(Cost { tokens: 5, micro_usd: Some(0) })
     }

@@ -11,7 +11,7 @@ use crate::support::*;
 
 fn plan(names: &[&str]) -> Arc<Plan> {
     let target =
-        |name: &&str| Target::new(*name, Capabilities::new(Enforcement::Schema)).with_rung(Arc::new(AsIs));
+        |name: &&str| Target::new(*name, Capabilities::new(Enforcement::Schema)).with_mode(Arc::new(AsIs));
     let contract = formwork_schema::contract::<Person>().unwrap();
     Arc::new(Plan::new(contract, names.iter().map(target).collect()).build().unwrap())
 }

@@ -8,7 +8,7 @@ use std::task::{Context as Task, Waker};
 use std::time::Duration;
 
 use formwork_core::*;
-use formwork_extract::{AsyncValidator, CancellationToken, Extraction, Fallback, Findings, Situation};
+use formwork_extract::{AsyncValidator, CancellationToken, CheckResult, Extraction, Fallback, Situation};
 use formwork_testkit::{Reply, Scripted, VirtualClock};
 use serde_json::{Value, json};
 
@@ -114,7 +114,7 @@ struct Never;
 
 #[async_trait::async_trait]
 impl AsyncValidator for Never {
-    async fn validate(&self, _: &Value, _: &Context<'_>) -> Findings {
+    async fn validate(&self, _: &Value, _: &Context<'_>) -> CheckResult {
         std::future::pending().await
     }
 }

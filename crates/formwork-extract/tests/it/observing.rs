@@ -41,10 +41,10 @@ impl Observer for Notes {
     fn waiting(&self, run: RunId, wait: Duration) {
         self.note(run, format!("wait {wait:?}"));
     }
-    fn consulting(&self, run: RunId, who: Consult, candidate: &Value) {
+    fn external_started(&self, run: RunId, who: External, candidate: &Value) {
         self.note(run, format!("{who:?} about {candidate}"));
     }
-    fn consulted(&self, run: RunId, who: Consult, violations: &[Violation], value: Option<&Value>) {
+    fn external_finished(&self, run: RunId, who: External, violations: &[Violation], value: Option<&Value>) {
         self.note(run, format!("{who:?}: {} {}", violations.len(), value.is_some()));
     }
     fn done(&self, run: RunId, result: &Result<Outcome<Value>, Error>) {

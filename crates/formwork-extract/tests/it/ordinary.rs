@@ -86,7 +86,7 @@ async fn a_long_answer_arrives_whole_in_every_dialect_and_in_any_pieces() {
             for size in [bytes.len(), 4] {
                 let pieces: Vec<String> = bytes.chunks(size).map(|piece| piece.iter().collect()).collect();
                 let model = Arc::new(Scripted::new([Reply::pieces(pieces)]));
-                let backend = Backend::from(Arc::clone(&model)).with_rung(lower.clone());
+                let backend = Backend::from(Arc::clone(&model)).with_mode(lower.clone());
                 let extractor =
                     Extractor::for_document("answer", schema.clone()).with_target(backend).build().unwrap();
                 let outcome =

@@ -106,7 +106,7 @@ async fn snapshots_are_in_the_original_schema_s_form() {
     let schema =
         json!({"type": "object", "properties": {"name": {"type": "string"}, "nick": {"type": "string"}}});
     let extractor = formwork_extract::Extractor::for_document("person", schema)
-        .with_target(formwork_extract::Backend::from(model).with_rung(Arc::new(Nulls)))
+        .with_target(formwork_extract::Backend::from(model).with_mode(Arc::new(Nulls)))
         .build()
         .unwrap();
     let (mut updates, mut partial) = (extractor.stream(TEXT), Vec::new());

@@ -48,7 +48,7 @@ impl Lower for AsIs {
 }
 
 pub(crate) fn backend(provider: &Arc<impl Provider + 'static>) -> Backend {
-    Backend::from(Arc::clone(provider)).with_rung(Arc::new(AsIs))
+    Backend::from(Arc::clone(provider)).with_mode(Arc::new(AsIs))
 }
 
 /// An extractor of persons on a virtual clock.

@@ -15,7 +15,7 @@ fn used(text: &str, tokens: u64) -> Reply {
 
 fn traced(replies: impl IntoIterator<Item = Reply>) -> Backend {
     let model = Trace::new("openai", "gpt-x").wrap(Arc::new(Scripted::new(replies)));
-    Backend::new(model).with_rung(Arc::new(AsIs))
+    Backend::new(model).with_mode(Arc::new(AsIs))
 }
 
 fn extractor(backend: Backend) -> formwork_extract::ExtractorBuilder<Person> {

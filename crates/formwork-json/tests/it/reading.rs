@@ -1,4 +1,4 @@
-//! Reading: what is JSON stays as it is, what is nearly JSON is read with a receipt.
+//! Reading: what is JSON stays as it is, what is nearly JSON is read with a report.
 
 use formwork_json::{Candidate, Edit, EditKind, Level, ReadError, Span, locate, read, splice};
 use proptest::prelude::*;

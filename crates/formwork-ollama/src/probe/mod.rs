@@ -10,11 +10,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::asked::Asked;
+use crate::asked::RequestInfo;
 use crate::capabilities::enforcing;
 use crate::{Ollama, Think, fault, request};
 use canary::Verdict;
-use show::Shown;
+use show::ModelInfo;
 
 /// The most that is read of `/api/show`, in bytes: it has licences and templates in full.
 const SHOW_BYTES: usize = 8 * 1024 * 1024;
@@ -57,7 +57,7 @@ pub struct Probed {
 pub(crate) async fn examine(wire: &Ollama, transport: &dyn Transport) -> Result<Probed, Fault> {
     let version = version(wire, transport).await?;
     let shown = model(wire, transport).await?;
-    let mut found = Found::default();
+    let mut found = ProbeState::default();
     if shown.ignores_format() {
         found.enforced = Enforcement::None;
         found
@@ -87,14 +87,14 @@ pub(crate) async fn examine(wire: &Ollama, transport: &dyn Transport) -> Result<
 }
 
 /// The findings of the calls so far.
-struct Found {
+struct ProbeState {
     enforced: Enforcement,
     better_without_thinking: bool,
     notes: Vec<String>,
     usage: Usage,
 }
 
-impl Default for Found {
+impl Default for ProbeState {
     fn default() -> Self {
         Self {
             enforced: Enforcement::Schema,
@@ -110,7 +110,7 @@ async fn enforced(
     wire: &Ollama,
     transport: &dyn Transport,
     thinks: bool,
-    found: &mut Found,
+    found: &mut ProbeState,
 ) -> Result<(), Fault> {
     // Where nothing is set, not thinking is tried first: then schemas hold from the first token.
     let is_open = thinks && wire.think.is_none();
@@ -193,14 +193,14 @@ async fn version(wire: &Ollama, transport: &dyn Transport) -> Result<Option<Stri
 }
 
 /// Asks the server for its facts about the model; nothing, if it does not know the question.
-async fn model(wire: &Ollama, transport: &dyn Transport) -> Result<Shown, Fault> {
+async fn model(wire: &Ollama, transport: &dyn Transport) -> Result<ModelInfo, Fault> {
     let request = request::send("/api/show", &json!({"model": wire.model}))?;
     match fetched(wire, transport, request, SHOW_BYTES).await? {
-        Ok(document) => Ok(Shown::of(document)),
-        Err(fault) if matches!(fault.status, Some(405 | 501)) => Ok(Shown::default()),
+        Ok(document) => Ok(ModelInfo::of(document)),
+        Err(fault) if matches!(fault.status, Some(405 | 501)) => Ok(ModelInfo::default()),
         // 404 is for a model that is not there, and for servers that only know how to chat.
         Err(fault) if fault.status == Some(404) && !fault.message.contains("ollama pull") => {
-            Ok(Shown::default())
+            Ok(ModelInfo::default())
         }
         Err(fault) => Err(fault),
     }
@@ -216,7 +216,7 @@ async fn fetched(
     let (head, body) = transport.send(request, None).await?.into_parts();
     if !head.status.is_success() {
         let body = body.beginning(ANSWER_BYTES).await;
-        let asked = Asked::nothing(&wire.model);
+        let asked = RequestInfo::nothing(&wire.model);
         return Ok(Err(fault::of_response(&asked, &head, &body, transport.now())));
     }
     let body = body.collect(most).await?;

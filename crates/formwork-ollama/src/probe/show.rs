@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// The part of the answer that matters here. All of it may be missing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Shown {
+pub(super) struct ModelInfo {
     pub(super) details: Details,
     /// The metadata of the model's file.
     model_info: Map<String, Value>,
@@ -24,7 +24,7 @@ pub(super) struct Details {
     context_length: Option<u32>,
 }
 
-impl Shown {
+impl ModelInfo {
     /// Returns what can be read of it; a `null` is as good as nothing.
     pub(super) fn of(document: Value) -> Self {
         let Value::Object(mut members) = document else { return Self::default() };

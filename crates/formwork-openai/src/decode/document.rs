@@ -2,7 +2,7 @@ use formwork_core::{Fault, FaultKind};
 use formwork_wire::{Bytes, Collected, Decoder, Deltas, quoted};
 
 use super::object::Maybe;
-use super::reader::{Reader, Said};
+use super::reader::{Framing, Reader};
 
 /// A response that is one document.
 pub(super) struct Document {
@@ -36,7 +36,7 @@ impl Decoder for Document {
         let said = || quoted(&String::from_utf8_lossy(body));
         let Maybe(shape) =
             serde_json::from_slice(body).map_err(|_| bad(format!("the answer is not JSON: {}", said())))?;
-        if self.reader.take(shape.unwrap_or_default(), body, Said::Document, out)? {
+        if self.reader.take(shape.unwrap_or_default(), body, Framing::Document, out)? {
             return Ok(());
         }
         if !self.reader.has_choice() {

@@ -2,7 +2,7 @@ use formwork_core::{Fault, FaultKind};
 use formwork_wire::{Deltas, Messages, quoted};
 
 use super::object::Maybe;
-use super::reader::{Reader, Said};
+use super::reader::{Framing, Reader};
 
 /// The events of a stream, `[DONE]` at its end.
 pub(super) struct Events {
@@ -32,7 +32,7 @@ impl Messages for Events {
                 let Maybe(shape) = serde_json::from_str(text)
                     .map_err(|_| bad(format!("an event of the stream is not JSON: {}", quoted(text))))?;
                 self.has_event = true;
-                self.reader.take(shape.unwrap_or_default(), text.as_bytes(), Said::Chunk, out).map(|_| ())
+                self.reader.take(shape.unwrap_or_default(), text.as_bytes(), Framing::Chunk, out).map(|_| ())
             }
         }
     }

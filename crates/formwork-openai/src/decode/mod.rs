@@ -12,7 +12,7 @@ use formwork_core::Fault;
 use formwork_wire::http::response::Parts;
 use formwork_wire::{Bytes, Decoder, Deltas, Framed, Sse, media_type};
 
-use crate::fault::Asked;
+use crate::fault::RequestInfo;
 use document::Document;
 use events::Events;
 use reader::Reader;
@@ -20,7 +20,7 @@ use reader::Reader;
 /// Returns the decoder of a response: of a stream or a document by its media type, unless the first bytes say otherwise.
 /// Servers do answer with an error in a document that they call a stream, and call streams `application/json` or
 /// `text/plain`.
-pub(crate) fn decoder(asked: Asked, head: &Parts) -> Box<dyn Decoder> {
+pub(crate) fn decoder(asked: RequestInfo, head: &Parts) -> Box<dyn Decoder> {
     let declared = match media_type(head) {
         Some(name) if name.eq_ignore_ascii_case("text/event-stream") => Kind::Stream,
         _ => Kind::Document,
@@ -35,7 +35,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn decoder(self, asked: Asked) -> Box<dyn Decoder> {
+    fn decoder(self, asked: RequestInfo) -> Box<dyn Decoder> {
         let reader = Reader::new(asked);
         match self {
             Self::Stream => Box::new(Framed::<Sse, _>::new(Events::new(reader))),
@@ -65,7 +65,7 @@ const FIELDS: &[&[u8]] = &[b"data:", b"event:", b"id:", b"retry:", b":"];
 struct Undecided {
     declared: Kind,
     beginning: Vec<u8>,
-    asked: Option<Asked>,
+    asked: Option<RequestInfo>,
     decided: Option<Box<dyn Decoder>>,
 }
 

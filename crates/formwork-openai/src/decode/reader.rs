@@ -6,11 +6,11 @@ use super::content::{calls, reasoning, text_of, words};
 use super::object::Maybe;
 use super::shape::{Choice, Message, Shape};
 use super::usage::usage_in;
-use crate::fault::{Asked, fault_within, rescue};
+use crate::fault::{RequestInfo, fault_within, rescue};
 
 /// The part of an answer that a document belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum Framing {
     /// A stream: there are more.
     Chunk,
     /// Nothing: it is the answer.
@@ -19,7 +19,7 @@ pub(super) enum Said {
 
 /// Reads documents of the protocol, whichever way they come, and keeps what belongs at the end of the answer.
 pub(super) struct Reader {
-    asked: Asked,
+    asked: RequestInfo,
     finish: Option<Finish>,
     usage: Option<Usage>,
     model: Option<String>,
@@ -35,7 +35,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) const fn new(asked: Asked) -> Self {
+    pub(super) const fn new(asked: RequestInfo) -> Self {
         Self {
             asked,
             finish: None,
@@ -63,7 +63,7 @@ impl Reader {
         &mut self,
         mut document: Box<Shape>,
         text: &[u8],
-        said: Said,
+        said: Framing,
         out: &mut Deltas,
     ) -> Result<bool, Fault> {
         if document.may_be_error {
@@ -90,12 +90,12 @@ impl Reader {
         Ok(false)
     }
 
-    fn choice(&mut self, choice: Choice, said: Said, out: &mut Deltas) {
+    fn choice(&mut self, choice: Choice, said: Framing, out: &mut Deltas) {
         let Choice { delta: Maybe(delta), message: Maybe(message), itself, .. } = choice;
         // Some servers repeat all that was said so far as `message` beside or after the last `delta`.
         let message = match said {
-            Said::Chunk => delta.or_else(|| message.filter(|_| !self.has_text)),
-            Said::Document => message.or(delta),
+            Framing::Chunk => delta.or_else(|| message.filter(|_| !self.has_text)),
+            Framing::Document => message.or(delta),
         };
         let mut message = message.unwrap_or(itself);
         let mut thoughts = reasoning(&mut message);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use formwork_core::{
-    Call, Capabilities, Enforcement, FaultKind, Layer, Lowered, Message, Provider, Sampling, SharedProvider,
-    Shown,
+    Call, Capabilities, Enforcement, FaultKind, Layer, Lowered, Message, Provider, Sampling, SchemaText,
+    SharedProvider,
 };
 use formwork_prompt::{Prompt, PromptLayer};
 use formwork_testkit::{Reply, Scripted};
@@ -43,7 +43,7 @@ async fn only_what_enforces_is_taken_back() {
 async fn a_call_in_its_dialect_goes_through_as_it_is() {
     let native = native();
     let told = Prompt::new(native.clone());
-    let shown = Some(Shown::JsonSchema("{}".to_owned()));
+    let shown = Some(SchemaText::JsonSchema("{}".to_owned()));
     let call = call(Lowered::default().with_shown(shown));
     let answer = told.call(&call).await.unwrap().collect().await.unwrap();
     assert_eq!(answer.text, r#"{"age": 34}"#);
@@ -55,7 +55,7 @@ async fn nothing_is_enforced_if_the_prompt_tells_it_anyway() {
     let native = native();
     let told = Prompt::new(native.clone());
     let lowered = Lowered::new(Enforcement::Schema, json!({"type": "object"}))
-        .with_shown(Some(Shown::JsonSchema("{}".to_owned())));
+        .with_shown(Some(SchemaText::JsonSchema("{}".to_owned())));
     told.call(&call(lowered)).await.unwrap().collect().await.unwrap();
     let sent = native.calls().remove(0);
     assert_eq!((sent.enforcement(), sent.schema()), (Enforcement::None, None));
@@ -84,7 +84,7 @@ fn the_layer_wraps_and_its_dialects_exist() {
     for (layer, dialect) in [(PromptLayer::new(), "prompt"), (PromptLayer::outline(), "prompt-outline")] {
         let wrapped: SharedProvider = layer.wrap(native());
         assert_eq!(wrapped.capabilities().dialects, [dialect]);
-        let rungs = formwork_dialect::rungs(wrapped.capabilities());
-        assert_eq!(rungs.iter().map(|rung| rung.name()).collect::<Vec<_>>(), [dialect]);
+        let modes = formwork_dialect::modes(wrapped.capabilities());
+        assert_eq!(modes.iter().map(|mode| mode.name()).collect::<Vec<_>>(), [dialect]);
     }
 }

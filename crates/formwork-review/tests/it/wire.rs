@@ -6,7 +6,7 @@ use formwork_core::{ErrorKind, FaultKind, SharedProvider};
 use formwork_extract::Backend;
 use formwork_http::HttpTransport;
 use formwork_openai::Config;
-use formwork_review::{Agent, GenerationInput, GenerationResult, LlmGenerationService, rungs};
+use formwork_review::{Agent, GenerationInput, GenerationResult, LlmGenerationService, modes};
 use formwork_testkit::server::{Reply, Server};
 use formwork_testkit::{FmtSpan, Log};
 use formwork_wire::Http;
@@ -44,8 +44,8 @@ fn generator(server: &Server, model: &str, clock: &Arc<Hurried>) -> LlmGeneratio
     };
     let wire = config.resolve().unwrap().wire;
     let provider: SharedProvider = Arc::new(Http::new(wire, Arc::new(HttpTransport::new(&url).unwrap())));
-    let rungs = rungs(model, provider.capabilities());
-    let backend = rungs.into_iter().fold(Backend::new(provider), Backend::with_rung);
+    let modes = modes(model, provider.capabilities());
+    let backend = modes.into_iter().fold(Backend::new(provider), Backend::with_mode);
     LlmGenerationService::new(Agent::new([backend]).with_clock(clock.clone()))
 }
 

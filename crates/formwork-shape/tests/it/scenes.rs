@@ -122,7 +122,7 @@ fn answers_can_be_typed_and_questions_texts() {
 #[test]
 fn what_is_enforced_is_the_targets_own_way() {
     let model = Arc::new(Scripted::new([THIRD]));
-    let backend = Backend::from(Arc::clone(&model)).with_rung(Arc::new(formwork_dialect::Native::LLGUIDANCE));
+    let backend = Backend::from(Arc::clone(&model)).with_mode(Arc::new(formwork_dialect::Native::LLGUIDANCE));
     let shape = Shape::parse(DOCUMENT).unwrap();
     ShapeRunner::builder(shape).with_target(backend).build().unwrap().run_blocking(&input()).unwrap();
     let call = model.calls().remove(0);
@@ -134,7 +134,7 @@ fn what_is_enforced_is_the_targets_own_way() {
 #[test]
 fn a_shape_that_is_no_object_is_explained_by_its_dialect() {
     let model = Arc::new(Scripted::new([r#"{"value": ["a"]}"#]));
-    let backend = Backend::from(Arc::clone(&model)).with_rung(Arc::new(formwork_dialect::JsonObject));
+    let backend = Backend::from(Arc::clone(&model)).with_mode(Arc::new(formwork_dialect::JsonObject));
     let runner =
         ShapeRunner::builder(Shape::parse("[string]").unwrap()).with_target(backend).build().unwrap();
     assert_eq!(runner.run_blocking(&json!("x")).unwrap().value, json!(["a"]));

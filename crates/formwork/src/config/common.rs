@@ -12,7 +12,7 @@ pub struct Common {
     pub kind: String,
     /// The dialects of JSON Schema that it is asked in, the strictest first; those that its kind has by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rungs: Option<Vec<String>>,
+    pub modes: Option<Vec<String>>,
     /// Ask without any enforcement, with the schema in the prompt. No by default.
     #[serde(default)]
     pub prompt_only: bool,
@@ -58,7 +58,7 @@ impl Common {
     /// The names of its fields, to tell them from those of a kind.
     pub(crate) const NAMES: &[&str] = &[
         "kind",
-        "rungs",
+        "modes",
         "prompt_only",
         "concurrency",
         "connect_timeout_seconds",

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use formwork_core::{Answer, Delta, Fault, Layer as _, Price, SharedProvider, Tighten, Usage};
 use formwork_dialect::{Dialect, Dialects};
-use formwork_extract::{Backend, Memory};
+use formwork_extract::{Backend, ObservationStore};
 use formwork_layers::{Concurrency, Timeout, Trace};
 use futures_util::StreamExt as _;
 use serde_json::Value;
@@ -200,7 +200,7 @@ impl Providers {
     }
 
     /// Adds a dialect, in place of another one of its name (default: those of `formwork-dialect`). A kind of provider then
-    /// promises it by its name ([`Capabilities::with_dialect`](formwork_core::Capabilities::with_dialect)), and `rungs =
+    /// promises it by its name ([`Capabilities::with_dialect`](formwork_core::Capabilities::with_dialect)), and `modes =
     /// [...]` and a row of a registry may name it.
     ///
     /// ```
@@ -214,9 +214,9 @@ impl Providers {
     /// const ACME: Profile = Profile { name: "acme", about: "Acme's own API", ..LLAMA_CPP };
     ///
     /// let providers = Providers::builtin().with_dialect(Arc::new(Native::new(&ACME)));
-    /// let text = "[providers.a]\nkind = \"ollama\"\nmodel = \"m\"\nrungs = [\"acme\", \"prompt\"]";
+    /// let text = "[providers.a]\nkind = \"ollama\"\nmodel = \"m\"\nmodes = [\"acme\", \"prompt\"]";
     /// let backends = providers.backends(&Config::from_toml(text)?)?;
-    /// assert_eq!(backends[0].rungs()[0].name(), "acme");
+    /// assert_eq!(backends[0].modes()[0].name(), "acme");
     /// # Ok::<(), formwork::config::ConfigError>(())
     /// ```
     #[must_use]
@@ -334,9 +334,9 @@ impl Made {
     /// prompt alone, time-outs, a limit of calls at once, a trace.
     ///
     /// # Errors
-    /// [`ConfigError`], if `rungs` names a dialect that is not one of `dialects`.
+    /// [`ConfigError`], if `modes` names a dialect that is not one of `dialects`.
     pub fn backend(self, section: &Section, dialects: &Dialects) -> Result<Backend, ConfigError> {
-        let Common { rungs, prompt_only, concurrency, price, tighten, .. } = &section.common;
+        let Common { modes, prompt_only, concurrency, price, tighten, .. } = &section.common;
         let known_price = self.known_price(section);
         let mut provider = self.provider;
         let identity =
@@ -350,8 +350,10 @@ impl Made {
             provider = Concurrency::new(*calls).wrap(provider);
         }
         provider = Trace::new(&self.system, &self.model).wrap(provider);
-        let mut backend =
-            Backend::new(provider).with_name(&section.name).with_identity(identity).with_memory(memory());
+        let mut backend = Backend::new(provider)
+            .with_name(&section.name)
+            .with_identity(identity)
+            .with_observation_store(store());
         backend = backend.with_dialects(dialects.clone());
         if is_tiny {
             backend = backend.with_tighten(Tighten::Bounded).with_default_max_tokens(TINY_MAX_TOKENS);
@@ -359,11 +361,11 @@ impl Made {
         if let Some(tighten) = tighten {
             backend = backend.with_tighten(*tighten);
         }
-        if rungs.as_ref().is_some_and(Vec::is_empty) {
-            return Err(section.error("`rungs` is empty: name a dialect"));
+        if modes.as_ref().is_some_and(Vec::is_empty) {
+            return Err(section.error("`modes` is empty: name a dialect"));
         }
-        for name in rungs.iter().flatten() {
-            backend = backend.with_rung(dialects.get(name).map_err(|message| section.error(message))?);
+        for name in modes.iter().flatten() {
+            backend = backend.with_mode(dialects.get(name).map_err(|message| section.error(message))?);
         }
         if let Some(price) = price.or(known_price) {
             backend = backend.with_price(price);
@@ -386,10 +388,10 @@ fn identity(system: &str, address: Option<&str>, model: &str, kind: &str) -> Str
 }
 
 /// Returns what this process knows of its targets, and what earlier ones wrote into the cache folder.
-fn memory() -> Memory {
-    static MEMORY: LazyLock<Memory> = LazyLock::new(|| {
+fn store() -> ObservationStore {
+    static MEMORY: LazyLock<ObservationStore> = LazyLock::new(|| {
         let file = crate::cache::folder().map(|folder| folder.join("observations.jsonl"));
-        file.map_or_else(Memory::new, Memory::with_file)
+        file.map_or_else(ObservationStore::new, ObservationStore::with_file)
     });
     MEMORY.clone()
 }

@@ -45,7 +45,7 @@ fn each_mistake_is_one_line_with_its_place() {
             "the configuration:4:19: expected a number of seconds from 0.001 to 86400, found -1",
         ),
         (
-            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nrungs = [\"esperanto\"]",
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nmodes = [\"esperanto\"]",
             "there is no dialect `esperanto`; there are openai, ",
         ),
         (

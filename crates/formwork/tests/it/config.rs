@@ -33,7 +33,7 @@ fn a_section_is_made_with_all_that_it_says() {
         base_url = "http://127.0.0.1:1/v1"
         concurrency = 4
         timeout_seconds = 10
-        rungs = ["llama-cpp", "prompt"]
+        modes = ["llama-cpp", "prompt"]
         price = { input = 0.15, output = 0.60 }
     "#;
     let config = Config::from_toml(text).unwrap();

@@ -7,7 +7,7 @@ use acme_provider::Acme;
 use formwork::core::{Finish, SharedProvider};
 use formwork::wire::http::Request;
 use formwork::wire::{Bytes, Http, SharedTransport};
-use formwork_conformance::{Asked, Protocol, Reply, Said, Suite};
+use formwork_conformance::{Protocol, Reply, SentRequest, ServerAnswer, Suite};
 use serde_json::{Value, json};
 
 fn main() -> ExitCode {
@@ -22,7 +22,7 @@ impl Protocol for Server {
         Arc::new(Http::new(Acme::new("anvil-1"), transport))
     }
 
-    fn say(&self, said: &Said) -> Vec<Reply> {
+    fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
         // The API has no place for what a model thinks.
         if !said.reasoning.is_empty() {
             return Vec::new();
@@ -61,18 +61,18 @@ impl Protocol for Server {
         vec![(422, "shape not accepted: more than 40 members"), (400, "shape not accepted: unknown format")]
     }
 
-    fn asked(&self, request: &Request<Bytes>) -> Asked {
+    fn asked(&self, request: &Request<Bytes>) -> SentRequest {
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let turns = body["turns"].as_array().into_iter().flatten();
-        Asked {
+        SentRequest {
             schema: body["shape"].get("schema").cloned(),
             json_object: body["shape"] == "any object",
             temperature: body["heat"].as_f64(),
             seed: body["seed"].as_u64(),
             max_tokens: body["limit"].as_u64(),
             messages: turns.map(|turn| (text(&turn["speaker"]), text(&turn["says"]))).collect(),
-            ..Asked::default()
+            ..SentRequest::default()
         }
     }
 }

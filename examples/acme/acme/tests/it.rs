@@ -88,7 +88,7 @@ fn it_extracts_from_a_stream_and_from_a_document_in_the_dialect_of_its_own() {
     let schema = format!("{EXAMPLES}/person.schema.json");
     let pieces = ["{\"name\": \"Maria Lindqvist\", ", "\"age\": 34, \"city\": \"Lisbon\"}"];
     for (name, reply) in [("stream", stream(&pieces)), ("document", document(&pieces.concat()))] {
-        let lines = "api_key_env = \"ACME_KEY\"\nrungs = [\"acme\", \"prompt\"]";
+        let lines = "api_key_env = \"ACME_KEY\"\nmodes = [\"acme\", \"prompt\"]";
         let project = Project::new(name, [reply], lines);
         let text = "Maria Lindqvist, 34, moved to Lisbon last spring.";
         let ran = project.run(&["extract", "--schema", &schema, text]);
@@ -177,7 +177,7 @@ fn mistakes_in_its_section_are_shown_with_their_line() {
         ("base_urll = \"x\"", "formwork.toml:6:1: there is no `base_urll` here: did you mean `base_url`?"),
         ("stream = 3", "formwork.toml:6:10: "),
         (
-            "rungs = [\"acne\"]",
+            "modes = [\"acne\"]",
             "formwork.toml:2:1: provider `anvil`: there is no dialect `acne`: did you mean `acme`?",
         ),
         ("api_key_env = \"ACME_NO_KEY\"", "the environment variable `ACME_NO_KEY` is not set"),
@@ -194,7 +194,7 @@ fn the_schema_for_editors_has_the_section() {
     let schema = formwork::config::schema(&acme_provider::add_to(Providers::builtin()));
     let schema = formwork_schema::compile(&schema).unwrap();
     let file = |more: Value| {
-        let mut section = json!({"kind": "acme", "model": "anvil-1", "rungs": ["acme", "prompt"]});
+        let mut section = json!({"kind": "acme", "model": "anvil-1", "modes": ["acme", "prompt"]});
         section.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         json!({"providers": {"anvil": section}})
     };

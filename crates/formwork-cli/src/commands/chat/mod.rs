@@ -13,7 +13,7 @@ use formwork_extract::CancellationToken;
 
 use super::extract::report::{Spinner, indented};
 use super::extract::{seconds, temperature};
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::stderr::say;
 use crate::targets::Targets;
 use crate::{interrupt, output, stderr};
@@ -78,7 +78,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     if args.question.as_ref().is_some_and(|question| question.trim().is_empty()) {
         return Err(Failed::usage("the question is empty"));
     }
@@ -141,11 +141,11 @@ async fn ask(
     conversation: &mut Conversation<StructuredAnswerLite>,
     question: &str,
     cancel: &CancellationToken,
-) -> Result<Done, Failed> {
+) -> Result<Status, Failed> {
     let result = conversation.ask_with(question, cancel).await;
     print(args, &result)?;
     match result.failure() {
-        None => Ok(Done::Fine),
+        None => Ok(Status::Ok),
         Some(failure) => Err(failed(failure)),
     }
 }
@@ -155,8 +155,8 @@ async fn converse(
     args: &Args,
     conversation: &mut Conversation<StructuredAnswerLite>,
     cancel: &CancellationToken,
-) -> Result<Done, Failed> {
-    let mut done = Done::Fine;
+) -> Result<Status, Failed> {
+    let mut done = Status::Ok;
     loop {
         if io::stdin().is_terminal() {
             stderr::error_text("> ");
@@ -180,7 +180,7 @@ async fn converse(
                         return Err(Failed::interrupted());
                     }
                     say!("error: {}", failed(failure));
-                    done = Done::No;
+                    done = Status::Negative;
                 }
             }
         }

@@ -15,7 +15,7 @@ use formwork_extract::{CancellationToken, Extractor, ExtractorBuilder};
 use serde_json::Value;
 
 use self::schema::Given;
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::stderr::say;
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt, rules};
@@ -121,7 +121,7 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected seconds, from 0.001 to 86400".to_owned())
 }
 
-pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
         if args.jsonl {
@@ -132,7 +132,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
     })
 }
 
-async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> Result<Done, Failed> {
+async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> Result<Status, Failed> {
     let Some(argument) = &args.schema else { return Err(Failed::usage("--schema is missing")) };
     let text_file = args.text.is_none().then(|| source(args));
     let inputs: Vec<&Path> =

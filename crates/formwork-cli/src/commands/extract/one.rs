@@ -5,7 +5,7 @@ use formwork_extract::{CancellationToken, Extraction};
 use serde_json::Value;
 
 use super::report::{Report, Spinner};
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::output;
 use crate::rows::ExtractOutput;
 
@@ -24,7 +24,7 @@ pub(crate) async fn run(
     cancel: &CancellationToken,
     telling: Telling,
     failed: impl FnOnce(&Error) -> Failed,
-) -> Result<Done, Failed> {
+) -> Result<Status, Failed> {
     let extraction = extraction.with_cancel(cancel.clone());
     let extraction = if telling.verbose {
         extraction.with_observer(Report)
@@ -40,5 +40,5 @@ pub(crate) async fn run(
         Ok(_) => {}
         Err(error) => return Err(failed(&error)),
     }
-    Ok(Done::Fine)
+    Ok(Status::Ok)
 }

@@ -48,8 +48,8 @@ impl Observer for Report {
         if attempt.restrained {
             say!("  restrained: the policy for tiny models ended what the model would have gone on with");
         }
-        if let Some(lesson) = &attempt.lesson {
-            say!("  noted: {lesson}");
+        if let Some(observation) = &attempt.observation {
+            say!("  noted: {observation}");
         }
         match &attempt.verdict {
             Verdict::Accepted if !attempt.closed.is_empty() => {
@@ -75,8 +75,8 @@ impl Observer for Report {
 
 /// Says that a target is asked in a weaker way from now on, and why.
 fn weaker(attempt: &Attempt) {
-    if let Some(lesson) = &attempt.lesson {
-        say!("{lesson}; it is asked in a weaker way from now on");
+    if let Some(observation) = &attempt.observation {
+        say!("{observation}; it is asked in a weaker way from now on");
     }
 }
 

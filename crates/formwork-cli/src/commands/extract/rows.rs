@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::schema::Given;
 use super::{Args, Asks, EMPTY, report, schema, source};
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::jsonl::BadRow;
 use crate::rows::{ExtractInput, ExtractOutput};
 use crate::{files, jsonl, output, rules};
@@ -20,7 +20,7 @@ pub(super) async fn run(
     args: &Args,
     providers: &Providers,
     cancel: &CancellationToken,
-) -> Result<Done, Failed> {
+) -> Result<Status, Failed> {
     let schema = args.schema.as_deref().map(Path::new);
     let inputs = [source(args)].into_iter().chain(schema).chain(args.rules.as_deref());
     files::one_standard_input(&inputs.collect::<Vec<_>>())?;
@@ -65,7 +65,7 @@ pub(super) async fn run(
     if cancel.is_cancelled() {
         Err(Failed::interrupted())
     } else {
-        Ok(Done::of(all_ok || args.allow_failures))
+        Ok(Status::of(all_ok || args.allow_failures))
     }
 }
 

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use formwork_dialect::registry::{Entry, Registry};
 
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::{files, output};
 
 /// Prints all rows, those of a file first.
-pub(super) fn show(file: Option<&Path>, json: bool) -> Result<Done, Failed> {
+pub(super) fn show(file: Option<&Path>, json: bool) -> Result<Status, Failed> {
     let known = Registry::embedded();
     let registry = match file {
         None => Cow::Borrowed(known),
@@ -25,7 +25,7 @@ pub(super) fn show(file: Option<&Path>, json: bool) -> Result<Done, Failed> {
     } else {
         output::text(&table(registry.entries()))?;
     }
-    Ok(Done::Fine)
+    Ok(Status::Ok)
 }
 
 const HEAD: [&str; 8] =

@@ -10,7 +10,7 @@ use formwork_local::Progress as _;
 use serde::Serialize;
 
 use super::{Action, Args};
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::progress::Bytes;
 use crate::targets::Targets;
 use crate::{interrupt, output};
@@ -20,7 +20,7 @@ pub(super) fn run(
     provider: &str,
     args: &Args,
     providers: &Providers,
-) -> Result<Done, Failed> {
+) -> Result<Status, Failed> {
     let admin = admin(config, provider, providers)?;
     let failed = |fault: Fault| match fault.kind {
         FaultKind::Unsupported => Failed::no_answer(format!("{provider}: {}", fault.message)),
@@ -50,7 +50,7 @@ pub(super) fn run(
                 return Err(Failed::usage(message));
             }
         }
-        Ok(Done::Fine)
+        Ok(Status::Ok)
     })
 }
 

@@ -11,7 +11,7 @@ use futures_util::{StreamExt as _, stream};
 use super::asking::{Asking, Version};
 use super::log;
 use super::wallets::{self, Named};
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::rows::{OracleError, OracleOutput};
 use crate::{interrupt, jsonl, output};
 
@@ -49,7 +49,7 @@ pub(super) struct Args {
     asking: Asking,
 }
 
-pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     let (checked, prompt) = (args.asking.checked()?, args.version.find()?);
     let mut incoming = wallets::incoming(&args.wallets)?;
     log::start(args.asking.verbose);
@@ -72,7 +72,7 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
         if cancel.is_cancelled() {
             return Err(Failed::interrupted());
         }
-        Ok(Done::of(all_ok || args.allow_failures))
+        Ok(Status::of(all_ok || args.allow_failures))
     })
 }
 

@@ -11,7 +11,7 @@ use futures_util::{StreamExt as _, stream};
 use super::asking::{Asking, failed};
 use super::log;
 use super::wallets::{self, Named};
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::rows::{OracleCompareOutput, OracleCompared, OracleVersion, OracleVersionScore};
 use crate::{interrupt, jsonl, output};
 
@@ -47,7 +47,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     let checked = args.asking.checked()?;
     let find = |name: &str| Prompt::find(name).map_err(Failed::usage);
     let prompts = [find(&args.first)?, find(&args.second)?];
@@ -89,7 +89,7 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
         } else {
             output::text(&table(&compared))?;
         }
-        Ok(Done::Fine)
+        Ok(Status::Ok)
     })
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::wallets;
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::{files, output};
 
 const AFTER_HELP: &str = "\
@@ -44,7 +44,7 @@ fn price(text: &str) -> Result<f64, String> {
     price.ok_or_else(|| "a price is a number of US dollars from 0, such as 3450.5".to_owned())
 }
 
-pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args) -> Result<Status, Failed> {
     let survey = args.survey.as_deref();
     files::one_standard_input(&[args.export.as_path(), survey.unwrap_or(Path::new(""))])?;
     let mut reader = wallets::reader(&args.export, survey)?;
@@ -56,5 +56,5 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
     }
     let wallet = wallets::one(&reader, &args.export)?;
     output::line(serde_json::to_string_pretty(&wallet).map_err(io::Error::from)?)?;
-    Ok(Done::Fine)
+    Ok(Status::Ok)
 }

@@ -13,7 +13,7 @@ mod wallets;
 use clap::Subcommand;
 use formwork::providers::Providers;
 
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -46,7 +46,7 @@ enum Command {
     Serve(serve::Args),
 }
 
-pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     match &args.command {
         Command::Score(args) => score::run(args, providers),
         Command::Batch(args) => batch::run(args, providers),

@@ -8,7 +8,7 @@ use formwork_oracle::ScoreEvent;
 use formwork_oracle::ledger::Entries;
 use formwork_oracle::report::Report;
 
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::stderr::say;
 use crate::{files, output};
 
@@ -38,7 +38,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args) -> Result<Status, Failed> {
     let name = files::name(&args.ledger);
     let report = if args.ledger == Path::new("-") {
         read(Entries::new(io::stdin().lock()), &name)?
@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
     } else {
         output::text(&report.to_string())?;
     }
-    Ok(Done::Fine)
+    Ok(Status::Ok)
 }
 
 fn read(entries: Entries<impl BufRead>, name: &str) -> Result<Report, Failed> {

@@ -9,7 +9,7 @@ use formwork_extract::CancellationToken;
 
 use super::asking::{Asking, Version, failed};
 use super::{log, wallets};
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::{files, interrupt, output};
 
 const AFTER_HELP: &str = "\
@@ -48,7 +48,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     let survey = args.survey.as_deref();
     files::one_standard_input(&[args.wallet.as_path(), survey.unwrap_or(Path::new(""))])?;
     let wallet = wallets::one(&wallets::reader(&args.wallet, survey)?, &args.wallet)?;
@@ -64,6 +64,6 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
             if args.json { serde_json::to_value(&scored.event) } else { serde_json::to_value(&scored) };
         let line = line.map_err(io::Error::from)?;
         output::line(spaced(&line))?;
-        Ok(Done::Fine)
+        Ok(Status::Ok)
     })
 }

@@ -9,7 +9,7 @@ use formwork_oracle::service::{ApiKey, Limits, Service};
 
 use super::asking::{Asking, Version};
 use super::log;
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::stderr::say;
 
 const AFTER_HELP: &str = "\
@@ -53,7 +53,7 @@ pub(super) struct Args {
     asking: Asking,
 }
 
-pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     let (checked, prompt) = (args.asking.checked()?, args.version.find()?);
     let key = args.api_key_env.as_deref().map(ApiKey::from_env).transpose().map_err(Failed::usage)?;
     log::start(args.asking.verbose);
@@ -88,7 +88,7 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
     });
     // What does not listen (a model that is still thinking) is left behind.
     runtime.shutdown_background();
-    served.map(|()| Done::Fine)
+    served.map(|()| Status::Ok)
 }
 
 /// Waits for the signal that ends the service; the second one ends the process at once.

@@ -13,7 +13,7 @@ use formwork_review::{
 use serde_json::Value;
 
 use crate::agents::{self, Asking};
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::targets::Targets;
 use crate::{files, interrupt, output};
 
@@ -91,7 +91,7 @@ fn temperature(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a number from 0 to 2".to_owned())
 }
 
-pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
         match (&args.rubric, &args.against) {
@@ -107,11 +107,11 @@ async fn review(
     providers: &Providers,
     path: &Path,
     cancel: &CancellationToken,
-) -> Result<Done, Failed> {
+) -> Result<Status, Failed> {
     let rubric = rubric(path)?;
     if args.check {
         output::line(format_args!("{}: {} criteria", files::name(path), rubric.criteria.len()))?;
-        return Ok(Done::Fine);
+        return Ok(Status::Ok);
     }
     let mut material = Material::new(agents::output(&args.output)?);
     if let Some(task) = &args.task {
@@ -135,7 +135,7 @@ async fn review(
     }
     match agents::not_carried_out(&review) {
         Some(failed) => Err(failed),
-        None => Ok(Done::of(review.passes(args.fail_on_indeterminate))),
+        None => Ok(Status::of(review.passes(args.fail_on_indeterminate))),
     }
 }
 
@@ -144,7 +144,7 @@ async fn compare(
     providers: &Providers,
     other: &Path,
     cancel: &CancellationToken,
-) -> Result<Done, Failed> {
+) -> Result<Status, Failed> {
     files::one_standard_input(&[&args.output, other])?;
     let task = args.task.as_ref().map(|task| agents::value(task)).transpose()?.unwrap_or_default();
     let pair = Pair { task, a: files::text(&args.output)?, b: files::text(other)? };
@@ -155,7 +155,7 @@ async fn compare(
     } else {
         output::text(&compared(&comparison, &files::name(&args.output), &files::name(other)))?;
     }
-    Ok(if comparison.preferred == Preferred::Indeterminate { Done::No } else { Done::Fine })
+    Ok(if comparison.preferred == Preferred::Indeterminate { Status::Negative } else { Status::Ok })
 }
 
 async fn service(

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::{files, output, snippet};
 
 const AFTER_HELP: &str = "\
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     document: Vec<PathBuf>,
 }
 
-pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args) -> Result<Status, Failed> {
     let inputs: Vec<&Path> = args.shapes.iter().chain(&args.document).map(PathBuf::as_path).collect();
     files::one_standard_input(&inputs)?;
     let [path] = args.shapes.as_slice() else {
@@ -34,21 +34,21 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
         return each(&args.shapes);
     };
     let shape = super::shape(path)?;
-    let mut done = Done::Fine;
+    let mut done = Status::Ok;
     for document in &args.document {
         let text = files::text(document)?;
         let value = files::json_of(document, text.as_bytes())?;
         for violation in shape.validate(&value) {
             output::text(&snippet::violation(&files::name(document), &text, &violation))?;
-            done = Done::No;
+            done = Status::Negative;
         }
     }
     Ok(done)
 }
 
 /// All of the shapes, whatever is wrong with the first of them.
-fn each(shapes: &[PathBuf]) -> Result<Done, Failed> {
+fn each(shapes: &[PathBuf]) -> Result<Status, Failed> {
     let mistakes: Vec<String> =
         shapes.iter().filter_map(|path| super::shape(path).err()).map(|error| error.to_string()).collect();
-    if mistakes.is_empty() { Ok(Done::Fine) } else { Err(Failed::usage(mistakes.join("\n"))) }
+    if mistakes.is_empty() { Ok(Status::Ok) } else { Err(Failed::usage(mistakes.join("\n"))) }
 }

@@ -6,7 +6,7 @@ use formwork_core::Schema as _;
 use formwork_shape::Shape;
 use serde_json::{Map, Value};
 
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::stderr::say;
 use crate::{files, output};
 
@@ -26,17 +26,17 @@ pub(crate) struct FromSchema {
     schema: PathBuf,
 }
 
-pub(super) fn to_schema(args: &ToSchema) -> Result<Done, Failed> {
+pub(super) fn to_schema(args: &ToSchema) -> Result<Status, Failed> {
     let shape = super::shape(&args.shape)?;
     let draft = ("$schema".to_owned(), Value::from("https://json-schema.org/draft/2020-12/schema"));
     let keywords = shape.document().as_object().into_iter().flatten();
     let keywords = keywords.map(|(keyword, value)| (keyword.clone(), value.clone()));
     let schema: Map<String, Value> = std::iter::once(draft).chain(keywords).collect();
     output::line(format_args!("{:#}", Value::Object(schema)))?;
-    Ok(Done::Fine)
+    Ok(Status::Ok)
 }
 
-pub(super) fn from_schema(args: &FromSchema) -> Result<Done, Failed> {
+pub(super) fn from_schema(args: &FromSchema) -> Result<Status, Failed> {
     let path = &args.schema;
     let (shape, unsaid) = Shape::from_schema(&files::json(path)?)
         .map_err(|error| Failed::usage(format!("{}: {error}", files::name(path))))?;
@@ -44,5 +44,5 @@ pub(super) fn from_schema(args: &FromSchema) -> Result<Done, Failed> {
     for one in unsaid {
         say!("{}: {one}", files::name(path));
     }
-    Ok(Done::Fine)
+    Ok(Status::Ok)
 }

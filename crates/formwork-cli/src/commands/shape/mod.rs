@@ -12,7 +12,7 @@ use formwork::providers::Providers;
 use formwork_shape::Shape;
 
 use crate::color::Color;
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::files;
 use crate::stderr::say;
 
@@ -39,7 +39,7 @@ pub(crate) enum Command {
     FromSchema(convert::FromSchema),
 }
 
-pub(crate) fn run(command: &Command, providers: &Providers) -> Result<Done, Failed> {
+pub(crate) fn run(command: &Command, providers: &Providers) -> Result<Status, Failed> {
     match command {
         Command::Run(args) => match &args.shape {
             Some(path) => run::run(args, shape(path)?, providers),
@@ -63,7 +63,7 @@ struct Runner {
 }
 
 /// `shape-runner-cli`: without `--shape` the output has the shape of its document.
-pub(crate) fn runner(providers: &Providers) -> Result<Done, Failed> {
+pub(crate) fn runner(providers: &Providers) -> Result<Status, Failed> {
     let Runner { color, args } = Runner::parse();
     color.choose();
     let shape = match &args.shape {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::attempts::Attempts;
 use crate::commands::extract::{one, seconds, temperature};
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::targets::Targets;
 use crate::{files, interrupt};
 
@@ -68,7 +68,7 @@ pub(crate) struct Args {
     verbose: bool,
 }
 
-pub(super) fn run(args: &Args, shape: Shape, providers: &Providers) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args, shape: Shape, providers: &Providers) -> Result<Status, Failed> {
     if let Some(path) = &args.shape {
         files::one_standard_input(&[path, &args.input])?;
     }
@@ -83,7 +83,7 @@ async fn ask(
     shape: Shape,
     input: &Value,
     cancel: &CancellationToken,
-) -> Result<Done, Failed> {
+) -> Result<Status, Failed> {
     let opened = args.targets.open(providers, args.verbose).await?;
     let own = Defaults {
         max_attempts: Some(Policy::shape().attempts),

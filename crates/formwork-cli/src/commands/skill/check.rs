@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use formwork_skill::{Skill, TemplateType};
 
 use super::Folder;
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::rows::SkillRow;
 use crate::{agents, output};
 
@@ -25,7 +25,7 @@ pub(super) struct ListArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args) -> Result<Status, Failed> {
     let mut wrong = Vec::new();
     for path in &args.paths {
         let skills =
@@ -39,10 +39,10 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
             Err(error) => wrong.push(agents::skill(&error).to_string()),
         }
     }
-    if wrong.is_empty() { Ok(Done::Fine) } else { Err(Failed::usage(wrong.join("\n"))) }
+    if wrong.is_empty() { Ok(Status::Ok) } else { Err(Failed::usage(wrong.join("\n"))) }
 }
 
-pub(super) fn list(args: &ListArgs) -> Result<Done, Failed> {
+pub(super) fn list(args: &ListArgs) -> Result<Status, Failed> {
     for skill in args.folder.all()? {
         if args.json {
             output::row(&SkillRow::new(&skill))?;
@@ -61,7 +61,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Done, Failed> {
             output::line(format_args!("    --input {name}=<{}{optional}>{about}", spec.kind.as_str()))?;
         }
     }
-    Ok(Done::Fine)
+    Ok(Status::Ok)
 }
 
 fn kind(skill: &Skill) -> String {

@@ -11,7 +11,7 @@ use formwork::providers::Providers;
 use formwork_skill::Skill;
 
 use crate::agents;
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -50,7 +50,7 @@ enum Action {
     Report(report::Args),
 }
 
-pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     match &args.action {
         Action::Run(args) => run::run(args, providers),
         Action::Check(args) => check::run(args),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use formwork_skill::{Skill, TemplateType, draft};
 
 use super::Folder;
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::output;
 
 /// Begin a new skill: writes a file to start from
@@ -34,7 +34,7 @@ fn kind(text: &str) -> Result<Kind, String> {
         .ok_or_else(|| "expected LLM_JSON_GENERATION, LLM_REVIEW or handler".to_owned())
 }
 
-pub(super) fn run(args: &Args) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args) -> Result<Status, Failed> {
     let text = draft(&args.name, args.kind.0);
     // A name that is none would make a file that is none.
     if let Err(error) = Skill::parse("name", &text) {
@@ -46,5 +46,5 @@ pub(super) fn run(args: &Args) -> Result<Done, Failed> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     output::line(path.display())?;
-    Ok(Done::Fine)
+    Ok(Status::Ok)
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Folder;
 use super::run::{opened, runner};
 use crate::agents::{self, Asking};
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::stderr::say;
 use crate::targets::Targets;
 use crate::{interrupt, output};
@@ -32,7 +32,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     let skills = match args.skills.as_slice() {
         [] => args.folder.all()?,
         names => names.iter().map(|name| args.folder.one(name)).collect::<Result<_, _>>()?,
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
         return Err(Failed::unavailable("no provider answered any of the runs"));
     }
     let missed = report.targets.iter().any(|target| target.met == Some(false));
-    Ok(if missed { Done::No } else { Done::Fine })
+    Ok(if missed { Status::Negative } else { Status::Ok })
 }
 
 async fn measure(

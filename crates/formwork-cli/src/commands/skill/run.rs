@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::Folder;
 use crate::agents::{self, Asking};
 use crate::commands::review::words;
-use crate::exit::{Done, Failed};
+use crate::exit::{Failed, Status};
 use crate::rows::SkillRunOutput;
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt, output, stderr};
@@ -40,7 +40,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
+pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     let skill = args.folder.one(&args.skill)?;
     let inputs = inputs(args, &skill)?;
     let cancel = CancellationToken::new();
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
             output::row(&SkillRunOutput::new(skill.name(), &result))?;
         }
         let outcome = result.map_err(|error| agents::skill(&error))?;
-        let done = Done::of(outcome.passes(args.fail_on_indeterminate));
+        let done = Status::of(outcome.passes(args.fail_on_indeterminate));
         let not_carried_out = outcome.review.as_ref().and_then(agents::not_carried_out);
         let is_review = outcome.template_type == Some(TemplateType::LlmReview);
         match &outcome.review {
@@ -72,7 +72,7 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Done, Failed> {
                 }
                 Err(Failed::no_answer(failed))
             }
-            (None, Some(review)) if !is_review && !args.json && matches!(done, Done::No) => {
+            (None, Some(review)) if !is_review && !args.json && matches!(done, Status::Negative) => {
                 stderr::error_text(&format!("the review failed:\n{}", words(review)));
                 Ok(done)
             }

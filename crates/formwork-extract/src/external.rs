@@ -12,20 +12,20 @@ use serde_json::Value;
 ///
 /// ```
 /// use formwork_core::{Context, Stage, Violation};
-/// use formwork_extract::{AsyncValidator, Findings};
+/// use formwork_extract::{AsyncValidator, CheckResult};
 /// use serde_json::Value;
 ///
 /// struct KnownCustomer(std::collections::HashSet<String>);
 ///
 /// #[async_trait::async_trait]
 /// impl AsyncValidator for KnownCustomer {
-///     async fn validate(&self, value: &Value, _: &Context<'_>) -> Findings {
+///     async fn validate(&self, value: &Value, _: &Context<'_>) -> CheckResult {
 ///         match value["customer"].as_str() {
 ///             Some(name) if !self.0.contains(name) => {
 ///                 let path = formwork_core::JsonPath::root().key("customer");
-///                 Violation::new(path, "known", Stage::Consult).with_expected("a customer of ours").into()
+///                 Violation::new(path, "known", Stage::AsyncCheck).with_expected("a customer of ours").into()
 ///             }
-///             _ => Findings::none(),
+///             _ => CheckResult::none(),
 ///         }
 ///     }
 /// }
@@ -35,19 +35,19 @@ pub trait AsyncValidator: Send + Sync {
     /// Says what is wrong with a value.
     ///
     /// A violation of [`Severity::Warning`](formwork_core::Severity) rejects nothing and is reported with the answer.
-    async fn validate(&self, value: &Value, cx: &Context<'_>) -> Findings;
+    async fn validate(&self, value: &Value, cx: &Context<'_>) -> CheckResult;
 }
 
 /// The findings of an [`AsyncValidator`], and what asking has cost.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Findings {
+pub struct CheckResult {
     /// All that is wrong.
     pub violations: Vec<Violation>,
     /// The cost of asking; it counts as spent by the run and by its budgets.
     pub spent: Cost,
 }
 
-impl Findings {
+impl CheckResult {
     /// Nothing is wrong, and asking was free.
     pub fn none() -> Self {
         Self::default()
@@ -61,13 +61,13 @@ impl Findings {
     }
 }
 
-impl From<Violation> for Findings {
+impl From<Violation> for CheckResult {
     fn from(violation: Violation) -> Self {
         vec![violation].into()
     }
 }
 
-impl From<Vec<Violation>> for Findings {
+impl From<Vec<Violation>> for CheckResult {
     fn from(violations: Vec<Violation>) -> Self {
         Self { violations, spent: Cost::default() }
     }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::*;
-use formwork_extract::{Backend, Extractor, Memory};
+use formwork_extract::{Backend, Extractor, ObservationStore};
 use formwork_testkit::{Reply, Scripted, VirtualClock};
 use serde_json::{Value, json};
 
@@ -14,15 +14,19 @@ const NO: FaultKind = FaultKind::SchemaRefused;
 fn ladder(model: &Arc<Scripted>) -> Backend {
     let dialects = ["openai", "json-object", "prompt"];
     dialects.iter().fold(Backend::from(Arc::clone(model)), |backend, name| {
-        backend.with_rung(formwork_dialect::dialect(name).unwrap())
+        backend.with_mode(formwork_dialect::dialect(name).unwrap())
     })
 }
 
-fn on(model: &Arc<Scripted>, schema: &Value, memory: &Memory) -> (Extractor<Value>, Arc<VirtualClock>) {
+fn on(
+    model: &Arc<Scripted>,
+    schema: &Value,
+    store: &ObservationStore,
+) -> (Extractor<Value>, Arc<VirtualClock>) {
     let clock = Arc::new(VirtualClock::starting_at(Time(1_000)));
     let extractor = Extractor::for_document("thing", schema.clone())
         .with_target(ladder(model))
-        .with_memory(memory.clone())
+        .with_observation_store(store.clone())
         .with_clock(clock.clone())
         .build()
         .unwrap();
@@ -41,7 +45,7 @@ fn thing() -> Value {
 #[tokio::test]
 async fn what_was_refused_once_is_not_asked_again() {
     let model = Arc::new(Scripted::new([NO.into(), NO.into(), Reply::text(r#"{"a": 1}"#)]));
-    let (extractor, clock) = on(&model, &thing(), &Memory::new());
+    let (extractor, clock) = on(&model, &thing(), &ObservationStore::new());
     assert_eq!(dialects(&extractor).await, ["openai", "json-object", "prompt"]);
     assert_eq!(dialects(&extractor.clone()).await, ["prompt"], "clones share what was learnt");
     let outcome = extractor.stream(TEXT).outcome().await.unwrap();
@@ -52,31 +56,31 @@ async fn what_was_refused_once_is_not_asked_again() {
 
 #[tokio::test]
 async fn a_refusal_is_about_one_schema_and_one_target() {
-    let memory = Memory::new();
+    let store = ObservationStore::new();
     let model = Arc::new(Scripted::new([NO.into(), Reply::text(r#"{"a": 1}"#)]));
-    assert_eq!(dialects(&on(&model, &thing(), &memory).0).await, ["openai", "json-object"]);
-    assert_eq!(dialects(&on(&model, &thing(), &memory).0).await, ["json-object"], "extractors share it");
+    assert_eq!(dialects(&on(&model, &thing(), &store).0).await, ["openai", "json-object"]);
+    assert_eq!(dialects(&on(&model, &thing(), &store).0).await, ["json-object"], "extractors share it");
     let other = json!({"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]});
-    assert_eq!(dialects(&on(&model, &other, &memory).0).await, ["openai"]);
+    assert_eq!(dialects(&on(&model, &other, &store).0).await, ["openai"]);
     let elsewhere = Arc::new(Scripted::new([r#"{"a": 1}"#]).with_name("elsewhere"));
-    assert_eq!(dialects(&on(&elsewhere, &thing(), &memory).0).await, ["openai"]);
-    assert_eq!(dialects(&on(&model, &thing(), &Memory::new()).0).await, ["openai"]);
-    memory.forget();
-    assert_eq!(dialects(&on(&model, &thing(), &memory).0).await, ["openai"]);
+    assert_eq!(dialects(&on(&elsewhere, &thing(), &store).0).await, ["openai"]);
+    assert_eq!(dialects(&on(&model, &thing(), &ObservationStore::new()).0).await, ["openai"]);
+    store.forget();
+    assert_eq!(dialects(&on(&model, &thing(), &store).0).await, ["openai"]);
 }
 
 #[tokio::test]
 async fn who_ignores_one_schema_is_not_trusted_with_another() {
-    let memory = Memory::new();
+    let store = ObservationStore::new();
     let model = Arc::new(Scripted::new(["It is one.", r#"{"a": 1}"#]));
-    let (extractor, _) = on(&model, &thing(), &memory);
+    let (extractor, _) = on(&model, &thing(), &store);
     let outcome = extractor.extract(TEXT).await.unwrap();
-    let lesson = outcome.attempts[0].lesson.as_ref().unwrap();
-    assert_eq!((lesson.kind, lesson.dialect.as_str()), (LessonKind::Ignored, "openai"));
+    let observation = outcome.attempts[0].observation.as_ref().unwrap();
+    assert_eq!((observation.kind, observation.dialect.as_str()), (ObservationKind::Ignored, "openai"));
     assert_eq!(outcome.attempts[1].dialect, "json-object", "the next attempt is asked in another mode");
     let other = json!({"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]});
-    assert_eq!(dialects(&on(&model, &other, &memory).0).await, ["json-object"]);
-    assert_eq!(memory.len(), 1);
+    assert_eq!(dialects(&on(&model, &other, &store).0).await, ["json-object"]);
+    assert_eq!(store.len(), 1);
 }
 
 #[tokio::test]
@@ -94,24 +98,24 @@ async fn targets_of_one_name_are_told_apart() {
 
 #[tokio::test]
 async fn a_memory_stays_small() {
-    let memory = Memory::new();
+    let store = ObservationStore::new();
     for nth in 0..300 {
         let model = Arc::new(Scripted::new([NO.into(), Reply::text(r#"{"a": 1}"#)]));
         let schema = json!({"description": format!("{nth}"), "type": "object"});
-        on(&model, &schema, &memory).0.extract(TEXT).await.unwrap();
+        on(&model, &schema, &store).0.extract(TEXT).await.unwrap();
     }
-    assert_eq!(memory.len(), 256);
+    assert_eq!(store.len(), 256);
 }
 
-/// An extractor for a list of texts, of a target that earlier runs may have seen, with a memory in this file.
+/// An extractor for a list of texts, of a target that earlier runs may have seen, with a store in this file.
 fn listing(model: &Arc<Scripted>, identity: Option<&str>, file: &std::path::Path) -> Extractor<Value> {
     let schema = json!({
         "type": "object", "properties": {"list": {"type": "array", "items": {"type": "string"}}}, "required": ["list"]
     });
     let backend = Backend::from(Arc::clone(model))
-        .with_rung(formwork_dialect::dialect("llama-cpp").unwrap())
+        .with_mode(formwork_dialect::dialect("llama-cpp").unwrap())
         .with_default_max_tokens(512)
-        .with_memory(Memory::with_file(file));
+        .with_observation_store(ObservationStore::with_file(file));
     let backend = match identity {
         Some(identity) => backend.with_identity(identity),
         None => backend,
@@ -160,13 +164,17 @@ async fn who_ran_away_is_bounded_in_later_processes_until_a_document_is_complete
     std::fs::remove_file(file).unwrap();
 }
 
-/// Both targets in this order, with a memory that other extractors share.
-fn pair(down: &Arc<Scripted>, up: &Arc<Scripted>, memory: &Memory) -> (Extractor<Value>, Arc<VirtualClock>) {
+/// Both targets in this order, with a store that other extractors share.
+fn pair(
+    down: &Arc<Scripted>,
+    up: &Arc<Scripted>,
+    store: &ObservationStore,
+) -> (Extractor<Value>, Arc<VirtualClock>) {
     let clock = Arc::new(VirtualClock::starting_at(Time(1_000)));
     let extractor = Extractor::for_document("thing", thing())
         .with_target(ladder(down))
         .with_target(ladder(up).with_name("backup"))
-        .with_memory(memory.clone())
+        .with_observation_store(store.clone())
         .with_clock(clock.clone())
         .build()
         .unwrap();
@@ -178,14 +186,14 @@ fn pair(down: &Arc<Scripted>, up: &Arc<Scripted>, memory: &Memory) -> (Extractor
 async fn a_target_that_is_down_costs_one_call_and_then_none_until_it_may_be_back() {
     let down = Arc::new(Scripted::new([FaultKind::Unreachable.into(), Reply::text(r#"{"a": 1}"#)]));
     let up = Arc::new(Scripted::new([r#"{"a": 2}"#]));
-    let memory = Memory::new();
-    let (extractor, clock) = pair(&down, &up, &memory);
+    let store = ObservationStore::new();
+    let (extractor, clock) = pair(&down, &up, &store);
     for _ in 0..3 {
         assert_eq!(extractor.extract(TEXT).await.unwrap().value, json!({"a": 2}));
     }
     assert_eq!((down.calls().len(), clock.waits().len()), (1, 0));
     // Another extractor knows as well, and after 30 s the target is asked again.
-    let (another, clock) = pair(&down, &up, &memory);
+    let (another, clock) = pair(&down, &up, &store);
     assert_eq!(another.extract(TEXT).await.unwrap().value, json!({"a": 2}));
     clock.advance(Duration::from_secs(31));
     assert_eq!(another.extract(TEXT).await.unwrap().value, json!({"a": 1}));
@@ -219,12 +227,12 @@ async fn a_short_deadline_of_the_callers_blames_no_target_and_a_long_one_does() 
     let (short, long) = (Duration::from_millis(10), Duration::from_secs(60));
     for (deadline, blamed) in [(None, true), (Some(short), false), (Some(long), true)] {
         let model = Arc::new(Scripted::new([Reply::fault(slow.clone())]));
-        let (memory, clock) = (Memory::new(), Arc::new(VirtualClock::starting_at(Time(1_000))));
+        let (store, clock) = (ObservationStore::new(), Arc::new(VirtualClock::starting_at(Time(1_000))));
         let hanging = Arc::new(Hanging(Arc::clone(&model), clock.clone()));
         let mut builder = Extractor::for_document("thing", thing())
-            .with_target(Backend::from(hanging).with_rung(formwork_dialect::dialect("prompt").unwrap()))
+            .with_target(Backend::from(hanging).with_mode(formwork_dialect::dialect("prompt").unwrap()))
             .with_policy(Policy::new(1).with_backoff(Backoff::none()))
-            .with_memory(memory.clone())
+            .with_observation_store(store.clone())
             .with_clock(clock);
         if let Some(deadline) = deadline {
             builder = builder.with_deadline(deadline);
@@ -232,7 +240,7 @@ async fn a_short_deadline_of_the_callers_blames_no_target_and_a_long_one_does() 
         builder.build().unwrap().extract(TEXT).await.unwrap_err();
         // Another extractor that has a backup leaves the target out, or does not.
         let up = Arc::new(Scripted::new([r#"{"a": 2}"#]));
-        pair(&model, &up, &memory).0.extract(TEXT).await.unwrap();
+        pair(&model, &up, &store).0.extract(TEXT).await.unwrap();
         assert_eq!(model.calls().len(), if blamed { 1 } else { 2 }, "{deadline:?}");
     }
 }

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use crate::support::*;
 
 /// What one answer teaches about a model that is asked for this schema in this dialect, and what was sent.
-fn taught(contract: Contract, dialect: &str, text: &str) -> Option<(Option<LessonKind>, Value)> {
+fn taught(contract: Contract, dialect: &str, text: &str) -> Option<(Option<ObservationKind>, Value)> {
     let model = Arc::new(Scripted::new([text]));
-    let backend = Backend::from(Arc::clone(&model)).with_rung(formwork_dialect::dialect(dialect)?);
+    let backend = Backend::from(Arc::clone(&model)).with_mode(formwork_dialect::dialect(dialect)?);
     let extractor = Extractor::<Value>::for_contract(contract).with_target(backend).with_max_attempts(1);
     // Some schemas cannot be said in some dialects.
     let extractor = extractor.build().ok()?;
@@ -22,7 +22,7 @@ fn taught(contract: Contract, dialect: &str, text: &str) -> Option<(Option<Lesso
         Err(error) => error.attempts().to_vec(),
     };
     let sent = model.calls()[0].schema()?.clone();
-    Some((attempts[0].lesson.as_ref().map(|lesson| lesson.kind), sent))
+    Some((attempts[0].observation.as_ref().map(|observation| observation.kind), sent))
 }
 
 fn contract(schema: &Value) -> Contract {
@@ -44,7 +44,7 @@ impl Structure for Suspicious {
     }
 }
 
-fn suspected(schema: &Value, dialect: &str, text: &str) -> Option<(Option<LessonKind>, Value)> {
+fn suspected(schema: &Value, dialect: &str, text: &str) -> Option<(Option<ObservationKind>, Value)> {
     let schema = Arc::new(Inline::new("any", schema.clone()));
     taught(Contract::new(schema, Arc::new(Suspicious)), dialect, text)
 }
@@ -111,8 +111,8 @@ fn near_misses_of_structure_are_proofs() {
     ];
     for dialect in ["openai", "llama-cpp", "ollama", "llguidance"] {
         for text in wrong {
-            let (lesson, sent) = taught(contract(&schema), dialect, text).unwrap();
-            assert_eq!(lesson, Some(LessonKind::Ignored), "{dialect}: {text} for {sent}");
+            let (observation, sent) = taught(contract(&schema), dialect, text).unwrap();
+            assert_eq!(observation, Some(ObservationKind::Ignored), "{dialect}: {text} for {sent}");
         }
         let right = r#"{"kind": "a", "tags": ["x"], "of": {"y": 1}}"#;
         assert_eq!(taught(contract(&schema), dialect, right).unwrap().0, None);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// Sends the schema as it is, with a receipt that a test writes.
+/// Sends the schema as it is, with a report that a test writes.
 #[derive(Debug)]
 struct Lossy(Vec<Loss>);
 
@@ -30,17 +30,19 @@ fn loss(pointer: &str, keyword: &str, kind: LossKind) -> Loss {
     Loss::new(pointer, keyword, kind)
 }
 
-/// What one answer teaches, asked with this receipt.
-fn taught(losses: Vec<Loss>, reply: Reply) -> Option<Box<Lesson>> {
+/// What one answer teaches, asked with this report.
+fn taught(losses: Vec<Loss>, reply: Reply) -> Option<Box<Observation>> {
     let target = Target::new("primary", Capabilities::new(Enforcement::Schema))
-        .with_rung(Arc::new(Lossy(losses)))
-        .with_rung(Arc::new(AsIs("prompt", Enforcement::None)));
+        .with_mode(Arc::new(Lossy(losses)))
+        .with_mode(Arc::new(AsIs("prompt", Enforcement::None)));
     let plan = Plan::new(contract(), vec![target]).build().unwrap();
-    drive(&plan, input(), &[reply, Reply::Says(GOOD)]).run.ledger()[0].lesson.clone()
+    drive(&plan, input(), &[reply, Reply::Says(GOOD)]).run.ledger()[0].observation.clone()
 }
 
 fn reason(reply: Reply) -> Option<String> {
-    taught(Vec::new(), reply).filter(|lesson| lesson.kind == LessonKind::Ignored).map(|lesson| lesson.reason)
+    taught(Vec::new(), reply)
+        .filter(|observation| observation.kind == ObservationKind::Ignored)
+        .map(|observation| observation.reason)
 }
 
 const MISSING: &str = r#"{"score": 700, "parts": {"a": 70, "b": 70}}"#;
@@ -107,7 +109,7 @@ fn what_was_closed_or_stopped_from_outside_proves_nothing() {
             None => Event::answered(id, completion),
         };
         run.on(&plan, Time(1), event).unwrap();
-        assert!(run.lessons().all(|lesson| lesson.kind == LessonKind::RanAway));
+        assert!(run.observations().all(|observation| observation.kind == ObservationKind::RanAway));
     }
 }
 
@@ -115,18 +117,18 @@ fn what_was_closed_or_stopped_from_outside_proves_nothing() {
 fn weaker_promises_are_not_broken() {
     for enforcement in [Enforcement::None, Enforcement::JsonObject, Enforcement::Tool] {
         let target = Target::new("weak", Capabilities::new(enforcement))
-            .with_rung(Arc::new(AsIs("weak", enforcement)))
-            .with_rung(Arc::new(AsIs("prompt", Enforcement::None)));
+            .with_mode(Arc::new(AsIs("weak", enforcement)))
+            .with_mode(Arc::new(AsIs("prompt", Enforcement::None)));
         let plan = Plan::new(contract(), vec![target]).build().unwrap();
         for text in ["no JSON here", MISSING, WRONG_TYPE] {
             let run = drive(&plan, input(), &[Reply::Says(text), Reply::Says(GOOD)]).run;
-            assert_eq!(run.lessons().count(), 0, "{enforcement:?}: {text}");
+            assert_eq!(run.observations().count(), 0, "{enforcement:?}: {text}");
         }
     }
 }
 
 #[test]
-fn what_the_receipt_names_is_not_promised() {
+fn what_the_report_names_is_not_promised() {
     let lost = |text, pointer, keyword, kind| {
         taught(vec![loss(pointer, keyword, kind)], Reply::Says(text)).is_none()
     };
@@ -149,21 +151,25 @@ fn what_the_receipt_names_is_not_promised() {
 #[test]
 fn the_next_attempt_is_asked_in_another_mode() {
     let target = Target::new("primary", Capabilities::new(Enforcement::Schema))
-        .with_rung(Arc::new(AsIs("strict", Enforcement::Schema)))
-        .with_rung(Arc::new(AsIs("plain", Enforcement::Schema)))
-        .with_rung(Arc::new(AsIs("object", Enforcement::JsonObject)))
-        .with_rung(Arc::new(AsIs("prompt", Enforcement::None)));
+        .with_mode(Arc::new(AsIs("strict", Enforcement::Schema)))
+        .with_mode(Arc::new(AsIs("plain", Enforcement::Schema)))
+        .with_mode(Arc::new(AsIs("object", Enforcement::JsonObject)))
+        .with_mode(Arc::new(AsIs("prompt", Enforcement::None)));
     let plan = Plan::new(contract(), vec![target]).with_policy(Policy::new(4)).build().unwrap();
     let script = [Reply::Says("no JSON"), Reply::Fails(FaultKind::SchemaRefused), Reply::Says(GOOD)];
     let run = drive(&plan, input(), &script).run;
     let dialects: Vec<_> = run.ledger().iter().map(|attempt| attempt.dialect.as_str()).collect();
     assert_eq!(dialects, ["strict", "object", "prompt"], "another dialect would be ignored as well");
-    let lessons: Vec<_> = run.lessons().map(|lesson| (lesson.rung, lesson.kind)).collect();
-    assert_eq!(lessons, [(0, LessonKind::Ignored), (2, LessonKind::Refused)]);
-    assert!(run.lessons().all(|lesson| lesson.schema == plan.schema_digest() && lesson.name == "primary"));
+    let observations: Vec<_> =
+        run.observations().map(|observation| (observation.mode, observation.kind)).collect();
+    assert_eq!(observations, [(0, ObservationKind::Ignored), (2, ObservationKind::Refused)]);
+    assert!(
+        run.observations()
+            .all(|observation| observation.schema == plan.schema_digest() && observation.name == "primary")
+    );
     let outcome = run.finish().unwrap();
     assert_eq!(
-        outcome.attempts[0].lesson.as_ref().unwrap().to_string(),
+        outcome.attempts[0].observation.as_ref().unwrap().to_string(),
         "target `primary` ignored the schema (dialect `strict`): the answer is not JSON"
     );
 }
@@ -171,10 +177,10 @@ fn the_next_attempt_is_asked_in_another_mode() {
 #[test]
 fn without_another_mode_it_is_said_once() {
     let only = Target::new("only", Capabilities::new(Enforcement::Schema))
-        .with_rung(Arc::new(AsIs("strict", Enforcement::Schema)));
+        .with_mode(Arc::new(AsIs("strict", Enforcement::Schema)));
     let plan = Plan::new(contract(), vec![only]).with_policy(Policy::oracle()).build().unwrap();
     let run = drive(&plan, input(), &[Reply::Says("no"), Reply::Says("nor this")]).run;
-    assert_eq!((run.ledger().len(), run.lessons().count()), (3, 1));
+    assert_eq!((run.ledger().len(), run.observations().count()), (3, 1));
     let error = run.finish().unwrap_err();
     assert_eq!(format!("{error:#}").matches("ignored the schema").count(), 1);
 }
@@ -184,21 +190,21 @@ fn a_refused_patch_says_nothing_about_the_schema() {
     let script = [Reply::Says(BAD_RANGE), Reply::Fails(FaultKind::SchemaRefused), Reply::Says("{}")];
     let run = drive(&plan(Policy::new(2)), input(), &script).run;
     assert_eq!(run.ledger()[2].dialect, "prompt");
-    assert_eq!(run.lessons().count(), 0);
+    assert_eq!(run.observations().count(), 0);
 }
 
 #[test]
-fn a_run_starts_on_the_rungs_that_it_is_given() {
+fn a_run_starts_on_the_modes_that_it_is_given() {
     let targets = || vec![target("one"), target("two")];
     let plan = Plan::new(contract(), targets()).with_policy(Policy::default()).build().unwrap();
     let dialects = |starts: &[usize], script: &[Reply]| -> Vec<String> {
-        let mut run = Run::new(&plan, input()).with_start_rungs(starts.iter().copied());
+        let mut run = Run::new(&plan, input()).with_start_modes(starts.iter().copied());
         let mut replies = script.iter();
         while let Step::Call { id, call, .. } = run.step(&plan, Time(0)).unwrap() {
             let Some(reply) = replies.next() else { break };
             run.on(&plan, Time(0), reply.event(id, &call)).unwrap();
-            // What has begun has its own lessons.
-            run = run.with_start_rungs([9, 9]);
+            // What has begun has its own observations.
+            run = run.with_start_modes([9, 9]);
         }
         run.ledger().iter().map(|attempt| format!("{} {}", attempt.target, attempt.dialect)).collect()
     };
@@ -206,23 +212,23 @@ fn a_run_starts_on_the_rungs_that_it_is_given() {
     assert_eq!(dialects(&[], &next), ["one strict", "two strict"]);
     assert_eq!(dialects(&[1], &next), ["one prompt", "two strict"]);
     assert_eq!(dialects(&[0, 7], &next), ["one strict", "two prompt"], "beyond the last stands for the last");
-    let both = Run::new(&plan, input()).with_start_rungs([1]).with_start_rungs([0, 1]);
-    assert_eq!(both, Run::new(&plan, input()).with_start_rungs([1, 1]));
+    let both = Run::new(&plan, input()).with_start_modes([1]).with_start_modes([0, 1]);
+    assert_eq!(both, Run::new(&plan, input()).with_start_modes([1, 1]));
     assert_eq!(
-        plan.rungs(1).collect::<Vec<_>>(),
+        plan.modes(1).collect::<Vec<_>>(),
         [("strict", Enforcement::Schema), ("prompt", Enforcement::None)]
     );
-    assert_eq!(plan.rungs(2).count(), 0);
+    assert_eq!(plan.modes(2).count(), 0);
 }
 
 #[test]
 fn a_lesson_is_data() {
-    let lesson = taught(Vec::new(), Reply::Says("no")).unwrap();
-    let written: Value = serde_json::to_value(&lesson).unwrap();
+    let observation = taught(Vec::new(), Reply::Says("no")).unwrap();
+    let written: Value = serde_json::to_value(&observation).unwrap();
     assert_eq!(written["kind"], "ignored");
-    assert_eq!(serde_json::from_value::<Lesson>(written).unwrap(), *lesson);
+    assert_eq!(serde_json::from_value::<Observation>(written).unwrap(), *observation);
     let run = drive(&plan(Policy::oracle()), input(), &[Reply::Says(GOOD)]).run;
-    assert_eq!(json!(run.ledger()[0]).get("lesson"), None, "most attempts teach nothing");
+    assert_eq!(json!(run.ledger()[0]).get("observation"), None, "most attempts teach nothing");
 }
 
 #[test]
@@ -232,5 +238,5 @@ fn a_refusal_s_words_are_cut() {
     let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
     let fault = Fault::new(FaultKind::SchemaRefused, "x".repeat(10_000));
     run.on(&plan, Time(0), Event::failed(id, fault, Usage::default())).unwrap();
-    assert!(run.lessons().next().unwrap().reason.len() < 400);
+    assert!(run.observations().next().unwrap().reason.len() < 400);
 }

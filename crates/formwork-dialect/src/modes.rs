@@ -16,15 +16,15 @@ pub fn dialect(name: &str) -> Option<Arc<dyn Lower>> {
 }
 
 /// Returns the ways of asking a provider, the strictest first: the dialects of this crate that it says it takes, then the
-/// prompt alone. [`Dialects::rungs`] is the same with dialects of others.
+/// prompt alone. [`Dialects::modes`] is the same with dialects of others.
 ///
 /// ```
 /// use formwork_core::{Capabilities, Enforcement};
 ///
 /// let local = Capabilities::new(Enforcement::Schema).with_dialect("llguidance");
-/// let names: Vec<_> = formwork_dialect::rungs(&local).iter().map(|rung| rung.name().to_owned()).collect();
+/// let names: Vec<_> = formwork_dialect::modes(&local).iter().map(|mode| mode.name().to_owned()).collect();
 /// assert_eq!(names, ["llguidance", "prompt"]);
 /// ```
-pub fn rungs(capabilities: &Capabilities) -> Vec<Arc<dyn Lower>> {
-    Dialects::builtin().rungs(capabilities)
+pub fn modes(capabilities: &Capabilities) -> Vec<Arc<dyn Lower>> {
+    Dialects::builtin().modes(capabilities)
 }

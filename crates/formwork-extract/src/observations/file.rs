@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_last_word_counts_and_outdated_or_broken_lines_do_not() {
-        let folder = std::env::temp_dir().join(format!("formwork-memory-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("formwork-observations-{}", std::process::id()));
         let path = folder.join("deep/observations.jsonl");
         let (file, known) = File::open(path.clone());
         assert_eq!(known, []);

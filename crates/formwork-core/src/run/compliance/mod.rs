@@ -3,18 +3,20 @@
 //! Only what the promise makes impossible is proof, and only in an answer that the model ended itself: what ran into a
 //! limit, what was stopped or closed from outside, and what was put into the text around the answer proves nothing.
 
+mod structure;
+
 use std::borrow::Cow;
 
 use formwork_json::{Candidate, EditKind, ReadError};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::breach::{Breach, breach, is_structural};
 use crate::violation::write_place;
 use crate::{Call, Completion, Enforcement, Finish, Stage, Violation};
+use structure::{BrokenKeyword, broken_keyword, is_structural};
 
 /// Whether this answer was promised to keep to the schema that was sent, from its first byte to its last.
-pub(super) fn is_armed(call: &Call, completion: &Completion) -> bool {
+pub(in crate::run) fn is_armed(call: &Call, completion: &Completion) -> bool {
     call.enforcement() == Enforcement::Schema
         && call.schema().is_some()
         && completion.finish == Finish::Stop
@@ -22,7 +24,7 @@ pub(super) fn is_armed(call: &Call, completion: &Completion) -> bool {
 }
 
 /// The proof in an answer that could not be read.
-pub(super) fn unread(completion: &Completion, error: &ReadError) -> Option<String> {
+pub(in crate::run) fn unread(completion: &Completion, error: &ReadError) -> Option<String> {
     match error {
         ReadError::NotFound | ReadError::Syntax { .. } => not_json(&completion.text),
         // Nothing, reasoning alone, and what is only too large: none of it is an answer that breaks the schema.
@@ -31,7 +33,7 @@ pub(super) fn unread(completion: &Completion, error: &ReadError) -> Option<Strin
 }
 
 /// The proof in an answer that was read. `value` is the candidate's own value where it is still there.
-pub(super) fn read(
+pub(in crate::run) fn read(
     call: &Call,
     completion: &Completion,
     candidate: &Candidate,
@@ -51,7 +53,7 @@ pub(super) fn read(
         Some(value) => Cow::Borrowed(value),
         None => Cow::Owned(serde_json::from_str(candidate.span.of(&completion.text)).ok()?),
     };
-    let Breach { path, keyword } = breach(&value, &call.lowered)?;
+    let BrokenKeyword { path, keyword } = broken_keyword(&value, &call.lowered)?;
     let mut proof = format!("the answer breaks `{keyword}` at ");
     write_place(&path, &mut proof);
     Some(proof)

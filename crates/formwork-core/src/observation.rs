@@ -5,23 +5,23 @@ use serde::{Deserialize, Serialize};
 
 /// An observation that a run made of a target: whether a way of asking it works.
 ///
-/// It stands in the [`Attempt`](crate::Attempt) that taught it. Whoever keeps lessons gives the next run the rungs to
-/// start from; see [`Run::with_start_rungs`](crate::Run::with_start_rungs).
+/// It stands in the [`Attempt`](crate::Attempt) that taught it. Whoever keeps observations gives the next run the modes to
+/// start from; see [`Run::with_start_modes`](crate::Run::with_start_modes).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
-pub struct Lesson {
+pub struct Observation {
     /// Which of the plan's targets.
     pub target: usize,
     /// The name of that target.
     pub name: String,
     /// The digest of the contract's schema; see [`Plan::schema_digest`](crate::Plan::schema_digest).
     pub schema: String,
-    /// On which of the target's rungs it was asked, from 0.
-    pub rung: usize,
+    /// On which of the target's modes it was asked, from 0.
+    pub mode: usize,
     /// The dialect of that output mode.
     pub dialect: String,
     /// The observation.
-    pub kind: LessonKind,
+    pub kind: ObservationKind,
     /// How that showed, capped and without values of the answer.
     pub reason: String,
 }
@@ -30,7 +30,7 @@ pub struct Lesson {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum LessonKind {
+pub enum ObservationKind {
     /// It refused this schema in this dialect.
     Refused,
     /// It took the schema and did not keep to it, though that had been promised. That is about the target: no other
@@ -44,14 +44,14 @@ pub enum LessonKind {
 }
 
 /// One line for logs: ``target `primary` ignored the schema (dialect `openai`): the answer is not JSON``.
-impl fmt::Display for Lesson {
+impl fmt::Display for Observation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, dialect, kind, reason, .. } = self;
         let verb = match kind {
-            LessonKind::Refused => "refused",
-            LessonKind::Ignored => "ignored",
-            LessonKind::RanAway => "ran away with",
-            LessonKind::Completed => "completed",
+            ObservationKind::Refused => "refused",
+            ObservationKind::Ignored => "ignored",
+            ObservationKind::RanAway => "ran away with",
+            ObservationKind::Completed => "completed",
         };
         write!(f, "target `{name}` {verb} the schema (dialect `{dialect}`): {reason}")
     }

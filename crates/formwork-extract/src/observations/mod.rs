@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use formwork_core::{Enforcement, Fault, Lesson, LessonKind, Plan, Time};
+use formwork_core::{Enforcement, Fault, Observation, ObservationKind, Plan, Time};
 
 use file::File;
 use service::Service;
@@ -19,40 +19,40 @@ const LASTS: Duration = Duration::from_secs(60 * 60);
 /// How many things are remembered at most; the oldest is forgotten first.
 const MAX_KNOWN: usize = 256;
 
-/// The lessons of earlier runs about their targets, so that later ones do not pay for them again.
+/// The observations of earlier runs about their targets, so that later ones do not pay for them again.
 ///
 /// A target that refused a schema in a dialect is not asked for it in that dialect; one that ignored a schema is asked
 /// without promises of any schema. Both for an hour, by the driver's clock. A target that ran away with a schema is sent
 /// that schema with [bounds](formwork_core::Tighten::Bounded) from the first call on, until it completes a document without
 /// them. At most 256 things are remembered.
 ///
-/// Clones are the same memory. Every [`Driver`](crate::Driver) and [`Extractor`](crate::Extractor) has one of its own,
+/// Clones are the same store. Every [`Driver`](crate::Driver) and [`Extractor`](crate::Extractor) has one of its own,
 /// which its clones share. One that several of them share tells targets apart by their
 /// [identity](crate::Backend::with_identity), and those without one by their names, those of one name by their order: name
-/// two models differently, with [`Backend::with_name`](crate::Backend::with_name), before they share a memory.
+/// two models differently, with [`Backend::with_name`](crate::Backend::with_name), before they share a store.
 ///
 /// ```
 /// use formwork_core::FaultKind;
-/// use formwork_extract::{Backend, Extractor, Memory};
+/// use formwork_extract::{Backend, Extractor, ObservationStore};
 /// use formwork_testkit::{Reply, Scripted};
 /// use std::sync::Arc;
 ///
 /// let model = Arc::new(Scripted::new([Reply::from(FaultKind::SchemaRefused), "{}".into()]));
 /// let backend = Backend::from(model)
-///     .with_rung(formwork_dialect::dialect("openai").unwrap())
-///     .with_rung(formwork_dialect::dialect("prompt").unwrap());
-/// let memory = Memory::new();
+///     .with_mode(formwork_dialect::dialect("openai").unwrap())
+///     .with_mode(formwork_dialect::dialect("prompt").unwrap());
+/// let store = ObservationStore::new();
 /// let extractor = Extractor::for_document("any", serde_json::json!({"type": "object"}))
 ///     .with_target(backend)
-///     .with_memory(memory.clone())
+///     .with_observation_store(store.clone())
 ///     .build()?;
 /// assert_eq!(extractor.extract_blocking("a text")?.attempts.len(), 2);
 /// assert_eq!(extractor.extract_blocking("another")?.attempts.len(), 1);
-/// assert_eq!(memory.len(), 1);
+/// assert_eq!(store.len(), 1);
 /// # Ok::<(), formwork_core::Error>(())
 /// ```
 #[derive(Clone, Default)]
-pub struct Memory(Arc<Inner>);
+pub struct ObservationStore(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
@@ -79,13 +79,13 @@ enum What {
     RunsAway { schema: String },
 }
 
-impl Memory {
-    /// A memory of nothing.
+impl ObservationStore {
+    /// A store of nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A memory that keeps in this file, between processes, which targets run away with which schemas.
+    /// A store that keeps in this file, between processes, which targets run away with which schemas.
     ///
     /// Only targets with an [identity](crate::Backend::with_identity) are written there. An entry counts for seven days. The
     /// file does not have to exist, and one that cannot be read or written is only a warning in the log. Several processes
@@ -100,9 +100,9 @@ impl Memory {
         Self(Arc::new(Inner { known: Mutex::new(known.collect()), file: Some(file), ..Inner::default() }))
     }
 
-    /// The rungs that a run of this plan should start from, for
-    /// [`Run::with_start_rungs`](formwork_core::Run::with_start_rungs). A driver does this by itself.
-    pub fn start_rungs(&self, plan: &Plan, now: Time) -> Vec<usize> {
+    /// The modes that a run of this plan should start from, for
+    /// [`Run::with_start_modes`](formwork_core::Run::with_start_modes). A driver does this by itself.
+    pub fn start_modes(&self, plan: &Plan, now: Time) -> Vec<usize> {
         let known = self.known();
         if known.is_empty() {
             return Vec::new();
@@ -120,8 +120,8 @@ impl Memory {
             let usable = |(dialect, enforcement): (&str, Enforcement)| {
                 !refuses(dialect) && (!ignores || enforcement < Enforcement::Schema)
             };
-            // Where everything was refused the last rung is what the run would come to anyway.
-            plan.rungs(target).position(usable).unwrap_or(plan.rungs(target).count())
+            // Where everything was refused the last mode is what the run would come to anyway.
+            plan.modes(target).position(usable).unwrap_or(plan.modes(target).count())
         });
         starts.collect()
     }
@@ -142,17 +142,17 @@ impl Memory {
     }
 
     /// Remembers what a run of this plan learnt. A driver does this by itself.
-    pub fn learn(&self, plan: &Plan, lesson: &Lesson, now: Time) {
-        let schema = lesson.schema.clone();
-        let what = match lesson.kind {
-            LessonKind::Refused => What::Refuses { schema, dialect: lesson.dialect.clone() },
-            LessonKind::Ignored => What::Ignores,
-            LessonKind::RanAway | LessonKind::Completed => What::RunsAway { schema },
+    pub fn learn(&self, plan: &Plan, observation: &Observation, now: Time) {
+        let schema = observation.schema.clone();
+        let what = match observation.kind {
+            ObservationKind::Refused => What::Refuses { schema, dialect: observation.dialect.clone() },
+            ObservationKind::Ignored => What::Ignores,
+            ObservationKind::RanAway | ObservationKind::Completed => What::RunsAway { schema },
             // Nothing that is known here follows from it.
             _ => return,
         };
-        let target = key(plan, lesson.target);
-        let is_over = lesson.kind == LessonKind::Completed;
+        let target = key(plan, observation.target);
+        let is_over = observation.kind == ObservationKind::Completed;
         let mut known = self.known();
         known.retain(|old| !(old.target == target && old.what == what));
         if !is_over {
@@ -162,9 +162,9 @@ impl Memory {
             known.push_back(Known { target, what, since: now });
         }
         drop(known);
-        let is_kept = matches!(lesson.kind, LessonKind::RanAway | LessonKind::Completed);
-        if let (Some(file), Some(target), true) = (&self.0.file, plan.identity(lesson.target), is_kept) {
-            file.note(target, &lesson.schema, !is_over);
+        let is_kept = matches!(observation.kind, ObservationKind::RanAway | ObservationKind::Completed);
+        if let (Some(file), Some(target), true) = (&self.0.file, plan.identity(observation.target), is_kept) {
+            file.note(target, &observation.schema, !is_over);
         }
     }
 
@@ -221,7 +221,7 @@ impl Memory {
     }
 }
 
-impl fmt::Debug for Memory {
+impl fmt::Debug for ObservationStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.known().iter()).finish()
     }

@@ -11,12 +11,12 @@ use crate::{Lift, LiftOp, Loss, LossKind, Lowered};
 
 /// A keyword of the sent schema, and where in the answer, as it was written, it is broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Breach {
+pub(super) struct BrokenKeyword {
     pub(super) path: JsonPath,
     pub(super) keyword: &'static str,
 }
 
-/// Whether a violation of this rule may come of a breach at all.
+/// Whether a violation of this rule may come of a broken keyword at all.
 pub(super) fn is_structural(rule: &str) -> bool {
     matches!(
         rule,
@@ -32,8 +32,8 @@ pub(super) fn is_structural(rule: &str) -> bool {
     )
 }
 
-/// The first certain breach; `value` is the answer before it is lifted.
-pub(super) fn breach(value: &Value, lowered: &Lowered) -> Option<Breach> {
+/// The first certain broken keyword; `value` is the answer before it is lifted.
+pub(super) fn broken_keyword(value: &Value, lowered: &Lowered) -> Option<BrokenKeyword> {
     let schema = lowered.schema.as_ref()?;
     let losses = lowered.losses.iter().filter(|loss| loss.kind != LossKind::Tightened).collect();
     let stays = |op: &LiftOp| {
@@ -67,18 +67,18 @@ enum At<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn search(&mut self, value: &'a Value, node: &'a Value, jumps: usize) -> Option<Breach> {
+    fn search(&mut self, value: &'a Value, node: &'a Value, jumps: usize) -> Option<BrokenKeyword> {
         if self.steps == 0 || jumps > MAX_JUMPS || !node.is_object() {
             return None;
         }
         self.steps -= 1;
         let referred = target(self.schema, node);
-        if let Some(breach) = referred.and_then(|target| self.search(value, target, jumps + 1)) {
-            return Some(breach);
+        if let Some(broken) = referred.and_then(|target| self.search(value, target, jumps + 1)) {
+            return Some(broken);
         }
         for part in node["allOf"].as_array().into_iter().flatten() {
-            if let Some(breach) = self.search(value, part, jumps + 1) {
-                return Some(breach);
+            if let Some(broken) = self.search(value, part, jumps + 1) {
+                return Some(broken);
             }
         }
         for keyword in ["anyOf", "oneOf"] {
@@ -86,9 +86,9 @@ impl<'a> Search<'a> {
                 continue;
             };
             if variants.iter().all(|variant| self.search(value, variant, jumps + 1).is_some())
-                && let Some(breach) = self.breach(keyword, None)
+                && let Some(broken) = self.broken_keyword(keyword, None)
             {
-                return Some(breach);
+                return Some(broken);
             }
         }
         self.scalar(value, node).or_else(|| match value {
@@ -98,7 +98,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    fn scalar(&self, value: &Value, node: &Value) -> Option<Breach> {
+    fn scalar(&self, value: &Value, node: &Value) -> Option<BrokenKeyword> {
         let broken = [
             ("type", fits_type(node, value) == Some(false)),
             ("const", node.get("const").is_some_and(|constant| !is_same(constant, value))),
@@ -107,64 +107,67 @@ impl<'a> Search<'a> {
         broken
             .into_iter()
             .filter(|(_, is_broken)| *is_broken)
-            .find_map(|(keyword, _)| self.breach(keyword, None))
+            .find_map(|(keyword, _)| self.broken_keyword(keyword, None))
     }
 
-    fn object(&mut self, value: &'a Value, node: &'a Value) -> Option<Breach> {
+    fn object(&mut self, value: &'a Value, node: &'a Value) -> Option<BrokenKeyword> {
         let members = value.as_object()?;
         let mut required = node["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let missing = required.find(|name| !members.contains_key(*name));
-        if let Some(breach) = missing.and_then(|name| self.breach("required", Some(name))) {
-            return Some(breach);
+        if let Some(broken) = missing.and_then(|name| self.broken_keyword("required", Some(name))) {
+            return Some(broken);
         }
         // Which names a pattern covers is not for here to say.
         let rest = node.get("additionalProperties").filter(|_| node.get("patternProperties").is_none());
         for (name, member) in members {
             let inner = match (node["properties"].get(name), rest) {
                 (Some(property), _) => property,
-                (None, Some(Value::Bool(false))) => match self.breach("additionalProperties", Some(name)) {
-                    Some(breach) => return Some(breach),
-                    None => continue,
-                },
+                (None, Some(Value::Bool(false))) => {
+                    match self.broken_keyword("additionalProperties", Some(name)) {
+                        Some(broken) => return Some(broken),
+                        None => continue,
+                    }
+                }
                 (None, Some(rest)) => rest,
                 (None, None) => continue,
             };
-            if let Some(breach) = self.below(At::Name(name), member, inner) {
-                return Some(breach);
+            if let Some(broken) = self.below(At::Name(name), member, inner) {
+                return Some(broken);
             }
         }
         None
     }
 
-    fn array(&mut self, items: &'a [Value], node: &'a Value) -> Option<Breach> {
+    fn array(&mut self, items: &'a [Value], node: &'a Value) -> Option<BrokenKeyword> {
         let count = items.len() as u64;
         let broken = [
             ("minItems", node["minItems"].as_u64().is_some_and(|least| count < least)),
             ("maxItems", node["maxItems"].as_u64().is_some_and(|most| count > most)),
         ];
         for (keyword, is_broken) in broken {
-            if is_broken && let Some(breach) = self.breach(keyword, None) {
-                return Some(breach);
+            if is_broken && let Some(broken) = self.broken_keyword(keyword, None) {
+                return Some(broken);
             }
         }
         for (index, value) in items.iter().enumerate() {
             let Some(inner) = item(node, index) else { break };
-            if let Some(breach) = self.below(At::Index(index), value, inner) {
-                return Some(breach);
+            if let Some(broken) = self.below(At::Index(index), value, inner) {
+                return Some(broken);
             }
         }
         None
     }
 
-    fn below(&mut self, step: At<'a>, value: &'a Value, node: &'a Value) -> Option<Breach> {
+    fn below(&mut self, step: At<'a>, value: &'a Value, node: &'a Value) -> Option<BrokenKeyword> {
         self.at.push(step);
-        let breach = self.search(value, node, 0);
+        let broken = self.search(value, node, 0);
         self.at.pop();
-        breach
+        broken
     }
 
-    /// A breach of a keyword here, unless the receipt says that it is not kept to. `name` is the member in question.
-    fn breach(&self, keyword: &'static str, name: Option<&str>) -> Option<Breach> {
+    /// Returns a keyword that is broken here, unless the lowering report says that it is not enforced. `name` is the member in
+    /// question.
+    fn broken_keyword(&self, keyword: &'static str, name: Option<&str>) -> Option<BrokenKeyword> {
         if self.losses.iter().any(|loss| self.excuses(loss, keyword)) {
             return None;
         }
@@ -173,7 +176,7 @@ impl<'a> Search<'a> {
             At::Index(index) => Segment::Index(*index),
         });
         let path = steps.chain(name.map(|name| Segment::Key(name.to_owned()))).collect();
-        Some(Breach { path, keyword })
+        Some(BrokenKeyword { path, keyword })
     }
 
     /// Whether a loss may be why a keyword is broken here.
