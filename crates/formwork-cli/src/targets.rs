@@ -1,6 +1,6 @@
 //! Which models a command asks: what the command line says, the configuration, or the model in this process.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use formwork::config::{Config, Defaults, Section};
 use formwork::providers::{Made, Providers};
@@ -23,7 +23,8 @@ pub(crate) struct Targets {
     /// Ask this provider alone: a name of the configuration, or a kind such as `ollama`
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
-    /// The model: of the provider that is named, or in this process a name of `formwork models` or a .gguf file
+    /// The model: `openai/gpt-4o-mini` names its provider too; else of the provider that is named, or in this process a
+    /// name of `formwork models` or a .gguf file
     /// (FORMWORK_MODEL changes the model of the provider that is asked first, and nothing else)
     #[arg(long, short, value_parser = model_name)]
     model: Option<String>,
@@ -120,6 +121,12 @@ impl Targets {
     /// The providers to ask, in order.
     pub(crate) fn choose(&self, providers: &Providers) -> Result<Chosen, Failed> {
         let Self { config, provider, model } = self;
+        let named = model.as_deref().filter(|_| provider.is_none());
+        let named = named.and_then(|model| provider_in(model, providers));
+        let (provider, model) = match named {
+            Some((provider, model)) => (Some(provider), Some(model)),
+            None => (provider.as_deref(), model.as_deref()),
+        };
         // A model that is named alone is the one in this process, wherever the command is run.
         let is_in_process = config.is_none() && provider.is_none() && model.is_some();
         let config = match is_in_process {
@@ -139,7 +146,7 @@ impl Targets {
         );
         let defaults = config.as_ref().map(Config::defaults).unwrap_or_default();
         let mut sections = match (&config, provider) {
-            (Some(config), Some(name)) if config.sections().iter().any(|section| section.name == *name) => {
+            (Some(config), Some(name)) if config.sections().iter().any(|section| section.name == name) => {
                 vec![config.section(name).map_err(Failed::usage)?.clone()]
             }
             (config, Some(kind)) => vec![of_kind(kind, config.as_ref(), providers)?],
@@ -163,6 +170,14 @@ impl Targets {
         }
         Ok(Chosen { sections, defaults, notes })
     }
+}
+
+/// Splits `openai/gpt-4o-mini` into a kind of providers and a model. A path that exists, a model of Hugging Face (`hf:`) and the
+/// kind `local` are models in this process.
+fn provider_in<'m>(model: &'m str, providers: &Providers) -> Option<(&'m str, &'m str)> {
+    let (kind, name) = model.split_once('/')?;
+    let is_in_process = kind == "local" || model.starts_with("hf:") || Path::new(model).exists();
+    (!is_in_process && !name.is_empty() && providers.kind(kind).is_ok()).then_some((kind, name))
 }
 
 /// A provider of this kind that no configuration says more of.

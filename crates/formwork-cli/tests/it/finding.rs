@@ -240,6 +240,47 @@ fn the_servers_that_other_programs_know_by_variables_are_asked() {
 }
 
 #[test]
+fn a_model_with_a_kind_before_it_names_its_provider() {
+    let place = Place::new("model-names");
+    for (model, sent) in [("openai/gpt-4o-mini", "gpt-4o-mini"), ("openai/org/fine:tuned", "org/fine:tuned")]
+    {
+        let server = chat(&[MARIA]);
+        let mut ask = extract(&["-m", model, "-v", "x"]);
+        ask.current_dir(&place.0);
+        ask.env("OPENAI_BASE_URL", format!("{}/v1", server.url())).env("OPENAI_API_KEY", "k-123456789");
+        let ran = run(ask, "");
+        assert_eq!((ran.code, ran.stdout.trim()), (0, MARIA), "{}", ran.stderr);
+        assert_eq!(bodies(&server)[0]["model"], sent);
+    }
+    // A section of that name is asked as it says, and a provider that is named leaves the model as it is.
+    for arguments in
+        [["-m", "openai/gpt-4o-mini", "-v"], ["--provider=openai", "-m=openai/gpt-4o-mini", "-v"]]
+    {
+        let server = chat(&[MARIA]);
+        let file = place.0.join("formwork.toml");
+        let text =
+            of(&server).replace("providers.primary", "providers.openai").replace("llama-server", "openai");
+        fs::write(&file, text + "api_key_env = \"\"\n").unwrap();
+        let mut ask = extract(&arguments);
+        ask.arg("x").current_dir(&place.0);
+        let ran = run(ask, "");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let expected = if arguments[0] == "-m" { "gpt-4o-mini" } else { "openai/gpt-4o-mini" };
+        assert_eq!(bodies(&server)[0]["model"], expected);
+    }
+    // A file that exists, a file of Hugging Face and an unknown kind are models in this process.
+    fs::create_dir_all(place.0.join("openai")).unwrap();
+    fs::write(place.0.join("openai/own.gguf"), "no model").unwrap();
+    for model in ["openai/own.gguf", "esperanto/m"] {
+        let mut ask = extract(&["-m", model, "x"]);
+        ask.current_dir(&place.0).env_remove("OPENAI_API_KEY");
+        let ran = run(ask, "");
+        assert!(ran.code != 0 && ran.stderr.contains(model), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("OPENAI_API_KEY"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn the_key_of_gemini_is_found_and_goes_into_its_header_alone() {
     let document = json!({
         "candidates": [{"content": {"parts": [{"text": MARIA}]}, "finishReason": "STOP"}],
