@@ -15,7 +15,7 @@ const FORMATS: &[&str] =
     &["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"];
 
 /// Anthropic's structured outputs: `output_config.format` and strict tools.
-pub const ANTHROPIC: Profile = Profile {
+pub(crate) const ANTHROPIC: Profile = Profile {
     name: "anthropic",
     about: "structured outputs and strict tools of Anthropic",
     engine: Engine::Other,

@@ -3,13 +3,14 @@ use std::fmt;
 use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, SchemaText, Tighten};
 use serde_json::Value;
 
+use crate::anthropic::ANTHROPIC;
 use crate::expand::{Expanded, expand, reported};
 use crate::limits::Size;
 use crate::lint::findings;
 use crate::order::Order;
 use crate::outline::outline;
 use crate::profile::{
-    ANTHROPIC, GEMINI, GEMINI_OPENAPI, LLAMA_CPP, LLGUIDANCE, Lengths, Limits, OLLAMA, OPENAI, Profile,
+    GEMINI, GEMINI_OPENAPI, LLAMA_CPP, LLGUIDANCE, Lengths, Limits, OLLAMA, OPENAI, Profile,
 };
 use crate::reshape::reshape;
 use crate::tighten::{bound, close};

@@ -27,7 +27,6 @@
 use serde_json::Value;
 
 use crate::Verdict;
-pub use crate::anthropic::ANTHROPIC;
 pub use crate::tighten::TokenBudget;
 
 /// The abilities of a dialect, and its server's reaction to the rest.

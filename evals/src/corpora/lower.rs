@@ -24,8 +24,15 @@ const RUNS: usize = 3;
 /// The answers that are made up for each lowered schema.
 const ANSWERS: usize = 2;
 
-const DIALECTS: [Native; 5] =
-    [Native::OPENAI, Native::ANTHROPIC, Native::LLAMA_CPP, Native::OLLAMA, Native::LLGUIDANCE];
+const DIALECTS: [Native; 7] = [
+    Native::OPENAI,
+    Native::ANTHROPIC,
+    Native::GEMINI,
+    Native::GEMINI_OPENAPI,
+    Native::LLAMA_CPP,
+    Native::OLLAMA,
+    Native::LLGUIDANCE,
+];
 
 pub(super) fn run(args: &Args) -> Result<(), String> {
     let mut factory = ParserFactory::new_simple(&ApproximateTokEnv::single_byte_env())
