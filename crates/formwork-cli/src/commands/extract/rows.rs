@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use formwork::providers::Providers;
-use formwork_core::{Error, ErrorKind, Input, Rule};
+use formwork_core::{Error, ErrorKind, Input};
 use formwork_extract::{CancellationToken, Extraction, Extractor};
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
@@ -14,6 +14,7 @@ use super::{Args, Asks, EMPTY, report, schema, source};
 use crate::exit::{Done, Failed};
 use crate::jsonl::BadRow;
 use crate::rows::{ExtractInput, ExtractOutput};
+use crate::rules::Placed;
 use crate::{files, jsonl, output, rules};
 
 pub(super) async fn run(
@@ -95,7 +96,7 @@ struct Extractors<'a> {
     asks: Asks<'a>,
     common: Option<Extractor<Value>>,
     /// The rules of `--rules`, for every schema.
-    rules: Vec<Rule>,
+    rules: Vec<Placed>,
     known: HashMap<String, Extractor<Value>>,
 }
 
@@ -113,7 +114,7 @@ impl Extractors<'_> {
         if let Some(known) = self.known.get(&text) {
             return Ok(known.clone());
         }
-        let extractor = self.asks.extractor(schema::usable(schema, &self.rules)?)?;
+        let extractor = self.asks.extractor(schema::usable(schema)?.with_rules(&self.rules)?)?;
         if self.known.len() < KEPT {
             self.known.insert(text, extractor.clone());
         }
