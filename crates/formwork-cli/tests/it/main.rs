@@ -18,6 +18,8 @@ mod models;
 mod oracle;
 mod oracle_serve;
 mod read;
+#[cfg(unix)]
+mod readme;
 mod review;
 mod rows;
 mod shape;
