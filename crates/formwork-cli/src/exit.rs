@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use formwork_core::ErrorKind;
 
 use crate::stderr::say;
+use crate::terminal;
 
 /// A command that did all that was asked, with its verdict.
 pub(crate) enum Done {
@@ -91,6 +92,7 @@ impl From<io::Error> for Failed {
 }
 
 pub(crate) fn code(done: Result<Done, Failed>) -> ExitCode {
+    terminal::close();
     match done {
         Ok(Done::Fine) => ExitCode::SUCCESS,
         Ok(Done::No) => ExitCode::from(1),

@@ -22,8 +22,10 @@ mod progress;
 pub mod rows;
 mod rules;
 mod snippet;
+mod spinner;
 mod stderr;
 mod targets;
+mod terminal;
 
 use std::process::ExitCode;
 

@@ -24,6 +24,8 @@ mod review;
 mod rows;
 mod shape;
 mod skill;
+#[cfg(target_os = "linux")]
+mod terminal;
 #[cfg(all(feature = "local", target_os = "linux"))]
 mod threads;
 // The models of a few kilobytes that formwork-local is tested with.

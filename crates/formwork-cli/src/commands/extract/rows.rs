@@ -15,7 +15,7 @@ use crate::exit::{Done, Failed};
 use crate::jsonl::BadRow;
 use crate::rows::{ExtractInput, ExtractOutput};
 use crate::rules::Placed;
-use crate::{files, jsonl, output, rules};
+use crate::{files, jsonl, output, rules, terminal};
 
 pub(super) async fn run(
     args: &Args,
@@ -54,15 +54,15 @@ pub(super) async fn run(
         }
     });
     let mut answers = std::pin::pin!(answers.buffered(usize::from(args.concurrency)));
-    let progress = jsonl::progress();
+    let progress = terminal::count("rows", None);
     let mut all_ok = true;
     while let Some(answer) = answers.next().await {
         let answer = answer?;
         all_ok &= answer.ok;
         output::row(&answer)?;
-        progress.inc(1);
+        progress.iter().for_each(|bar| bar.inc(1));
     }
-    progress.finish_and_clear();
+    drop(progress);
     if cancel.is_cancelled() {
         Err(Failed::interrupted())
     } else {
