@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::commands::extract::report;
 use crate::exit::Failed;
 use crate::files;
+use crate::spinner::Spinner;
 
 /// How every call is made.
 #[derive(Debug, Clone, clap::Args)]
@@ -52,11 +53,7 @@ impl Asking {
         if let Some(tokens) = self.max_tokens {
             agent = agent.with_max_tokens(tokens);
         }
-        if self.verbose {
-            agent.with_observer(report::Report)
-        } else {
-            agent.with_observer(report::Spinner::new())
-        }
+        if self.verbose { agent.with_observer(report::Report) } else { agent.with_observer(Spinner::new()) }
     }
 
     /// Whether everything that happens is said.

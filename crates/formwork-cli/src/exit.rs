@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use formwork_core::ErrorKind;
 
 use crate::stderr::say;
+use crate::terminal;
 
 /// A command that did all that was asked, with its verdict.
 pub(crate) enum Status {
@@ -91,6 +92,7 @@ impl From<io::Error> for Failed {
 }
 
 pub(crate) fn code(done: Result<Status, Failed>) -> ExitCode {
+    terminal::close();
     match done {
         Ok(Status::Ok) => ExitCode::SUCCESS,
         Ok(Status::Negative) => ExitCode::from(1),

@@ -5,6 +5,7 @@ use std::future::Future;
 use formwork_extract::CancellationToken;
 
 use crate::exit::Failed;
+use crate::terminal;
 
 /// Runs a command's work; the first Ctrl-C cancels it, the second one ends the process at once.
 pub(crate) fn run<T>(
@@ -20,6 +21,7 @@ pub(crate) fn run<T>(
         if tokio::signal::ctrl_c().await.is_ok() {
             token.cancel();
             if tokio::signal::ctrl_c().await.is_ok() {
+                terminal::close();
                 std::process::exit(130);
             }
         }

@@ -4,18 +4,16 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
 use formwork_json::{Level, read_bytes};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::exit::{Failed, Status};
 use crate::files::name;
-use crate::output;
 use crate::rows::{CheckOutput, LowerOutput, ReadOutput, RowError};
+use crate::{output, terminal};
 
 /// The answer to a row.
 pub(crate) trait Answer: Serialize {
@@ -31,7 +29,7 @@ pub(crate) fn each_row<I: DeserializeOwned, O: Answer>(
     answer: impl Fn(I) -> O,
     unreadable: impl Fn(Value, RowError) -> O,
 ) -> Result<Status, Failed> {
-    let progress = progress();
+    let progress = terminal::count("rows", None);
     let mut all_ok = true;
     for row in rows(path)? {
         let answer = match row? {
@@ -40,9 +38,8 @@ pub(crate) fn each_row<I: DeserializeOwned, O: Answer>(
         };
         all_ok &= answer.is_ok();
         output::row(&answer)?;
-        progress.inc(1);
+        progress.iter().for_each(|bar| bar.inc(1));
     }
-    progress.finish_and_clear();
     Ok(Status::of(all_ok || allow_failures))
 }
 
@@ -127,14 +124,4 @@ fn rows<I: DeserializeOwned>(
         Ok(line) => Some(Ok(serde_json::from_slice(&line)
             .map_err(|error| BadRow::new(&line, format!("{file}:{}: {error}", index + 1))))),
     }))
-}
-
-/// Counts rows on a terminal, once it takes a while. Drawn on standard error, and only if that is a terminal.
-pub(crate) fn progress() -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} rows, {per_sec}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }

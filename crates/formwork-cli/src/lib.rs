@@ -22,8 +22,10 @@ mod progress;
 pub mod rows;
 mod rules;
 mod snippet;
+mod spinner;
 mod stderr;
 mod targets;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -34,16 +36,15 @@ use crate::color::Color;
 
 const AFTER_HELP: &str = "\
 Examples:
-  formwork extract --schema person.schema.json \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
-  formwork check --schema person.schema.json people/*.json
+  formwork extract --schema examples/person.schema.json \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
+  formwork check --schema examples/person.schema.json examples/people/*.json
   formwork chat \"What is JSON?\"
-  formwork shape run --shape feature-design.shape --input feature-design-input.json
-  formwork read answer.txt
-  formwork review --rubric rubric.yaml answer.json
+  formwork shape run --shape examples/feature-design.shape --input examples/feature-design-input.json
+  echo \"Sure: {'age': 34,}\" | formwork read --json
+  formwork review --rubric examples/skills/rubrics/reply.yaml examples/reply.txt
   formwork skill run headline --dir examples/skills --input text=\"Maria moved to Lisbon.\"
   formwork doctor
-  formwork oracle score wallet.json
-  echo 'Sure: {\"age\": 34,}' | formwork read --json
+  formwork oracle score examples/wallets/staker.json
 
 Exit codes:
   0    done

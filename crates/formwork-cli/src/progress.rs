@@ -1,15 +1,15 @@
 //! How far long steps are: on standard error, if that is a terminal.
 
-use std::io::{self, IsTerminal as _};
 use std::sync::{Mutex, PoisonError};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::stderr::say;
+use crate::terminal::Bar;
 
 /// A bar for a step that counts bytes.
 #[derive(Default)]
-pub(crate) struct Bytes(Mutex<Option<(String, ProgressBar)>>);
+pub(crate) struct Bytes(Mutex<Option<(String, Bar)>>);
 
 impl formwork_local::Progress for Bytes {
     fn notice(&self, message: &str) {
@@ -17,35 +17,27 @@ impl formwork_local::Progress for Bytes {
     }
 
     fn report(&self, what: &str, done: u64, total: u64) {
-        if !io::stderr().is_terminal() {
-            return;
-        }
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if open.as_ref().is_none_or(|(step, _)| step != what) {
-            if let Some((_, bar)) = open.take() {
-                bar.finish_and_clear();
-            }
-            *open = Some((what.to_owned(), bar(what, total)));
+            *open = None;
+            *open = bar(what, total).map(|bar| (what.to_owned(), bar));
         }
         if let Some((_, bar)) = open.as_ref() {
             bar.set_position(done);
-            if total > 0 && done >= total {
-                bar.finish_and_clear();
-            }
+        }
+        if total > 0 && done >= total {
+            *open = None;
         }
     }
 }
 
-fn bar(what: &str, total: u64) -> ProgressBar {
+fn bar(what: &str, total: u64) -> Option<Bar> {
     let bar = if total > 0 { ProgressBar::new(total) } else { ProgressBar::new_spinner() };
     let template = if total > 0 {
         "{prefix} {bar:30} {bytes}/{total_bytes}, {eta}"
     } else {
         "{spinner} {prefix} {bytes}"
     };
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar.set_prefix(what.to_owned());
-    bar
+    let style = ProgressStyle::with_template(template).ok()?;
+    Bar::open(bar.with_prefix(what.to_owned()), style)
 }

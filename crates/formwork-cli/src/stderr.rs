@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io::{self, Write as _};
 
+use crate::terminal;
+
 /// Writes a line to standard error, in the way of `println!`.
 macro_rules! say {
     ($($words:tt)*) => { $crate::stderr::error_line(format_args!($($words)*)) };
@@ -17,5 +19,5 @@ pub(crate) fn error_line(words: fmt::Arguments<'_>) {
 
 /// Writes a text to standard error. A failure is ignored, as by [`error_line`].
 pub(crate) fn error_text(text: &str) {
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    let _ = terminal::beside(|| io::stderr().lock().write_all(text.as_bytes()));
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use formwork_core::Verdict::{Accepted, Cancelled};
-use formwork_core::{Attempt, ErrorKind, Failure};
+use formwork_core::{Attempt, ErrorKind, Failure, is_answered};
 use formwork_review::{CriterionResult, Indeterminate, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{SkillError, SkillOutcome};
+use crate::{SkillError, SkillOutcome, TemplateType};
 
 /// The most seconds that the document gives to one run of a skill.
 const MOST_SECONDS: f64 = 60.0;
@@ -26,6 +26,8 @@ const MOST_SECONDS: f64 = 60.0;
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     generations: usize,
+    /// Generations with a completion of a model, valid or not.
+    answered: usize,
     compliant: usize,
     retried: usize,
     validations: Vec<u64>,
@@ -44,9 +46,10 @@ pub struct SkillReport {
     pub targets: Vec<Target>,
     /// All runs.
     pub runs: usize,
-    /// Runs that brought nothing, those that no provider answered included. They miss the targets that they are about.
+    /// Runs without an output. They miss the targets that they are about.
     pub failed: usize,
-    /// Of these, the runs that no provider answered.
+    /// Of the runs that failed and of the reviews that could not be carried out, those that no provider answered (in time).
+    /// `formwork skill run` ends with exit code 3 there.
     pub unavailable: usize,
     /// Runs whose review could not be carried out. They count as failed where the time of a run is measured.
     pub unreviewed: usize,
@@ -93,13 +96,15 @@ impl Tally {
             };
             let first = generation.attempts.iter().find(|attempt| !is_fault(attempt));
             self.generations += 1;
+            self.answered +=
+                usize::from(is_answered(&generation.attempts, kind == Some(ErrorKind::Deadline)));
             self.compliant += usize::from(first.is_some_and(|first| first.verdict == Accepted));
             self.retried += usize::from(generation.retried || generation.retries() > 0);
         }
         self.unreviewed += usize::from(error.is_some());
+        self.unavailable += usize::from(is_unavailable(result));
         let Ok(outcome) = result else {
             self.failed += 1;
-            self.unavailable += usize::from(kind == Some(ErrorKind::Unavailable));
             return;
         };
         if outcome.validation_micros > 0 {
@@ -119,7 +124,7 @@ impl Tally {
         let share = |part: usize, of: usize| (of > 0).then(|| 100.0 * part as f64 / of as f64);
         let (same, votes) = self.consistency();
         let compliance = share(self.compliant, self.generations);
-        let retries = share(self.retried, self.generations);
+        let retries = share(self.retried, self.answered);
         let consistency = share(same, votes);
         let validation = percentile(&self.validations, 0.95).map(|micros| micros as f64 / 1000.0);
         let longest = self.millis.iter().max().map(|millis| *millis as f64 / 1000.0);
@@ -153,10 +158,10 @@ impl Tally {
                 row(
                     "Retry frequency",
                     "<5%",
-                    "generations that were asked again because of the content",
+                    "generations that were asked again because of a completion, of those with a completion",
                     retries,
                     "%",
-                    self.generations,
+                    self.answered,
                     retries.map(|share| share < 5.0),
                 ),
                 row(
@@ -206,6 +211,24 @@ impl Tally {
             (same + most.unwrap_or_default(), all + verdicts.len())
         })
     }
+}
+
+/// Returns whether no provider answered a run whose model was all that it depends on: none could be reached, or the time was
+/// over before a completion. A generation whose review could not be carried out is not one: its output is there.
+fn is_unavailable(result: &Result<SkillOutcome, SkillError>) -> bool {
+    let (kind, answered) = match result {
+        Ok(SkillOutcome { template_type: Some(TemplateType::LlmReview), review: Some(review), .. }) => {
+            let Some(error) = &review.error else { return false };
+            (error.kind, error.answered)
+        }
+        Err(SkillError::Generation { result, .. }) => {
+            let Some(error) = &result.error else { return false };
+            (error.kind, error.answered)
+        }
+        Err(SkillError::Review { error, .. }) => (error.kind(), error.is_answered()),
+        _ => return false,
+    };
+    kind == ErrorKind::Unavailable || kind == ErrorKind::Deadline && !answered
 }
 
 /// Returns what a model said of a criterion: `None` if no model was needed, `Some(None)` if it did not answer.

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::exit::{Failed, Status};
 use crate::jsonl::Answer as _;
 use crate::rows::{CheckInput, CheckOutput, RowError};
+use crate::rules::Placed;
 use crate::stderr::say;
 use crate::{files, jsonl, output, rules, snippet};
 
@@ -94,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
 struct Examiner {
     formats: Formats,
     /// The rules of `--rules`, for every schema.
-    rules: Vec<Rule>,
+    rules: Vec<Placed>,
     source: Option<String>,
     all: bool,
 }
@@ -130,19 +131,20 @@ impl Examiner {
         for finding in lint(&document) {
             say!("{}: {finding}", files::name(path));
         }
-        let named = |message| Failed::usage(format!("{}: {message}", files::name(path)));
-        self.contract(document, compiled, own).map_err(named)
+        self.contract(document, compiled, own).map_err(Failed::usage)
     }
 
-    fn contract(&self, schema: Value, compiled: Arc<Compiled>, own: Vec<Rule>) -> Result<Contract, String> {
-        let contract = Contract::new(Arc::new(Inline::new("schema", schema)), compiled);
-        let contract = own.into_iter().chain(self.rules.iter().cloned()).fold(contract, Contract::with_rule);
-        contract.check_paths().map_err(|error| error.message().to_owned())?;
-        if self.source.is_none() && contract.rules().any(|rule| matches!(rule, Rule::Quoted { .. })) {
-            return Err(
-                "a rule `quoted` needs the text that documents are about: name its file with --source"
-                    .to_owned(),
-            );
+    fn contract(&self, schema: Value, compiled: Arc<Compiled>, own: Vec<Placed>) -> Result<Contract, String> {
+        let mut contract = Contract::new(Arc::new(Inline::new("schema", schema)), compiled.clone());
+        for placed in own.into_iter().chain(self.rules.iter().cloned()) {
+            placed.check(&compiled)?;
+            let Placed { rule, place } = placed;
+            if self.source.is_none() && matches!(rule, Rule::Quoted { .. }) {
+                return Err(format!(
+                    "{place}: the rule `quoted` needs the text that documents are about: name its file with --source"
+                ));
+            }
+            contract = contract.with_rule(rule);
         }
         Ok(contract)
     }

@@ -84,7 +84,7 @@ async fn examined(section: &Section, providers: &Providers) -> DoctorOutput {
     found.model = made.model.clone();
     match tokio::time::timeout(PATIENCE, made.ask_server(true)).await {
         Ok(Ok(weaker)) => found.note = weaker.unwrap_or_default(),
-        Ok(Err(fault)) => return failed(found, &fault),
+        Ok(Err(fault)) => return failed(found, section, &fault),
         Err(_) => return found.failed(DoctorState::Unavailable, "no answer in two minutes", SLOW),
     }
     let backend = match made.backend(section, providers.dialects()) {
@@ -102,21 +102,19 @@ async fn examined(section: &Section, providers: &Providers) -> DoctorOutput {
     }
     let said = match tokio::time::timeout(PATIENCE, called(&backend, mode.as_ref())).await {
         Ok(Ok(said)) => said,
-        Ok(Err(fault)) => return failed(found, &fault),
+        Ok(Err(fault)) => return failed(found, section, &fault),
         Err(_) => return found.failed(DoctorState::Unavailable, "no answer in two minutes", SLOW),
     };
     let value: Option<Value> = serde_json::from_str(&said).ok();
-    let weaker = |words: &str, modes: &str| {
-        (words.to_owned(), format!("name weaker dialects for it: modes = {modes}"))
-    };
+    let weaker = |error: &str, modes: &str| (error.to_owned(), weaker(section, modes));
     let (error, fix) = match mode.enforcement() {
         _ if said.trim().is_empty() => {
             let fix = if found.kind == "ollama" {
-                "keep the model from thinking: think = false"
+                format!("add to [providers.{}]: think = false", section.name)
             } else {
-                "name another `model`"
+                format!("name another `model` in [providers.{}]", section.name)
             };
-            (format!("it answered with nothing in {MOST_TOKENS} tokens"), fix.to_owned())
+            (format!("it answered with nothing in {MOST_TOKENS} tokens"), fix)
         }
         Enforcement::Schema | Enforcement::Tool
             if value.as_ref().is_some_and(|value| value["word"] == CANARY) =>
@@ -125,7 +123,7 @@ async fn examined(section: &Section, providers: &Providers) -> DoctorOutput {
         }
         Enforcement::Schema | Enforcement::Tool => {
             found = found.enforced(false);
-            weaker("it ignores the schema that is sent", "[\"json-object\", \"prompt\"]")
+            weaker("it ignores the schema that is sent", WEAKER)
         }
         Enforcement::JsonObject if value.as_ref().is_none_or(|value| !value.is_object()) => {
             weaker("it answers with something else than a JSON object", "[\"prompt\"]")
@@ -159,21 +157,48 @@ async fn called(backend: &Backend, mode: &dyn Lower) -> Result<String, Fault> {
     Ok(backend.provider().call(&call).await?.collect().await?.text)
 }
 
-fn failed(found: DoctorOutput, fault: &Fault) -> DoctorOutput {
+/// The ways of asking of a server that takes no schema, as the configuration writes them.
+const WEAKER: &str = "[\"json-object\", \"prompt\"]";
+
+/// Returns the line of the configuration that makes a provider ask in these ways.
+fn weaker(section: &Section, modes: &str) -> String {
+    let act = if section.common.modes.is_some() { "change in" } else { "add to" };
+    format!("{act} [providers.{}]: modes = {modes}", section.name)
+}
+
+/// Returns the environment variable that the key of a provider is read from, where it is known.
+fn key_variable(section: &Section) -> Option<String> {
+    let settings: Value = section.read().ok()?;
+    let of_preset = || {
+        let preset = settings["preset"].as_str().unwrap_or(&section.common.kind);
+        Some(formwork::openai::preset(preset)?.api_key_env.clone())
+    };
+    let variable = settings["api_key_env"].as_str().map(str::to_owned).or_else(of_preset);
+    variable.filter(|variable| !variable.is_empty())
+}
+
+fn failed(found: DoctorOutput, section: &Section, fault: &Fault) -> DoctorOutput {
+    let name = &section.name;
     let fix = match fault.kind {
-        FaultKind::Unreachable => "start the server, or correct `base_url`".to_owned(),
-        FaultKind::Auth => {
-            "put a valid key into an environment variable, and name it: api_key_env = \"...\"".to_owned()
-        }
+        FaultKind::Unreachable => format!("start the server, or correct `base_url` in [providers.{name}]"),
+        FaultKind::Auth => match key_variable(section) {
+            Some(variable) => format!("put a valid key into the environment variable {variable}"),
+            None => format!(
+                "put a valid key into an environment variable, and add its name to [providers.{name}]: \
+                 api_key_env = \"NAME\""
+            ),
+        },
         FaultKind::NoCredit => "add credit to the account, or name another provider".to_owned(),
         FaultKind::Unsupported if found.kind == "ollama" => format!("ollama pull {}", found.model),
-        FaultKind::Unsupported => "correct `model`, or `base_url`".to_owned(),
-        FaultKind::BadWire => "correct `base_url`: what answers there is no such API".to_owned(),
-        FaultKind::SchemaRefused => {
-            "name weaker dialects for it: modes = [\"json-object\", \"prompt\"]".to_owned()
+        FaultKind::Unsupported => format!("correct `model`, or `base_url`, in [providers.{name}]"),
+        FaultKind::BadWire => {
+            format!("correct `base_url` in [providers.{name}]: what answers there is no such API")
         }
+        FaultKind::SchemaRefused => weaker(section, WEAKER),
         FaultKind::Timeout => {
-            "raise `timeout_seconds` and `first_timeout_seconds`, or try again later".to_owned()
+            format!(
+                "raise `timeout_seconds` and `first_timeout_seconds` in [providers.{name}], or try again later"
+            )
         }
         FaultKind::RateLimited | FaultKind::Overloaded => "try again later".to_owned(),
         _ => String::new(),
@@ -194,7 +219,7 @@ fn words(found: &DoctorOutput) -> String {
         if *state == DoctorState::Works {
             line("ok", "answers");
         }
-        line("", &format!("is asked in {}", dialects.join(", ")));
+        line("", &format!("ways of asking, strictest first: {}", dialects.join(", ")));
     }
     line("", note);
     if *enforced == Some(true) {

@@ -40,12 +40,13 @@ impl SkillRow {
 pub struct SkillRunOutput {
     /// The skill.
     pub skill: String,
-    /// Whether it brought something.
+    /// Whether the command ends with exit code 0: there is an output, and its review, if it has one, was carried out and passed
+    /// (with `--fail-on-indeterminate`: without an indeterminate criterion).
     pub ok: bool,
-    /// The outcome.
+    /// The outcome; also where its review failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<SkillOutcome>,
-    /// Why it did not.
+    /// Why there is no outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<SkillRunError>,
 }
@@ -64,7 +65,7 @@ pub struct SkillRunError {
 }
 
 impl SkillRunOutput {
-    pub(crate) fn new(skill: &str, result: &Result<SkillOutcome, SkillError>) -> Self {
+    pub(crate) fn new(skill: &str, result: &Result<SkillOutcome, SkillError>, ok: bool) -> Self {
         let error = result.as_ref().err().map(|error| SkillRunError {
             class: error.kind(),
             message: error.to_string(),
@@ -73,6 +74,6 @@ impl SkillRunOutput {
                 _ => None,
             },
         });
-        Self { skill: skill.to_owned(), ok: result.is_ok(), outcome: result.as_ref().ok().cloned(), error }
+        Self { skill: skill.to_owned(), ok, outcome: result.as_ref().ok().cloned(), error }
     }
 }

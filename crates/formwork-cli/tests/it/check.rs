@@ -325,6 +325,36 @@ fn a_rule_that_can_never_run_is_an_error_that_names_the_nearest_path() {
 }
 
 #[test]
+fn errors_about_rules_name_the_file_with_the_rule_and_its_place() {
+    let good = json!({"rule": "atMost", "target": "$.total", "limit": "$.total"});
+    let plain = temporary("placed-plain.json", invoice(&json!([])));
+    for (bad, says) in [
+        (
+            json!({"rule": "atMost", "target": "$.total", "limit": "$.totl"}),
+            "the rule `atMost` can never run",
+        ),
+        (json!({"rule": "atMots", "target": "$.total", "limit": "$.note"}), "unknown variant"),
+        (json!({"rule": "quoted", "target": "$.note"}), "the rule `quoted` needs the text"),
+    ] {
+        let rules = json!([good, bad]);
+        let file = temporary("placed.rules.json", rules.to_string());
+        let own = temporary("placed-own.json", invoice(&rules));
+        for command in [&["check"][..], &["extract", "a text"]] {
+            if bad["rule"] == "quoted" && command[0] == "extract" {
+                continue; // the text is there
+            }
+            let ran = formwork(&[command, &["--schema", &plain, "--rules", &file]].concat(), "{}");
+            let starts = format!("error: {file}: #/1: {says}");
+            assert!(ran.code == 2 && ran.stderr.starts_with(&starts), "{starts}\n{}", ran.stderr);
+            let ran = formwork(&[command, &["--schema", &own]].concat(), "{}");
+            let has = format!("#/x-formwork-rules/1: {says}");
+            let is_named = ran.stderr.starts_with(&format!("error: {own}: ")) && ran.stderr.contains(&has);
+            assert!(ran.code == 2 && is_named, "{has}\n{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
 fn quoted_rules_need_the_text() {
     let schema = temporary("quoted.json", invoice(&json!([{"rule": "quoted", "target": "$.note"}])));
     let document = r#"{"lines": [], "total": 0, "note": "paid"}"#;

@@ -118,7 +118,13 @@ struct Case {
     kind: &'static str,
     server: Box<dyn Fn() -> Reacting>,
     advice: &'static str,
-    apply: fn(&str) -> String,
+    apply: fn(&str, &str) -> String,
+}
+
+/// A file with the line that the advice names, as it stands there.
+fn added(text: &str, fix: &str) -> String {
+    let (_, line) = fix.split_once("add to [providers.a]: ").unwrap();
+    format!("{text}{line}\n")
 }
 
 #[test]
@@ -130,48 +136,36 @@ fn its_advice_helps() {
         apply,
     };
     let cases = [
-        case(
-            "llama-server",
-            r#"modes = ["json-object", "prompt"]"#,
-            |text| format!("{text}modes = [\"json-object\", \"prompt\"]\n"),
-            |asked| match asked.body["response_format"]["type"].as_str() {
+        case("llama-server", r#"add to [providers.a]: modes = ["json-object", "prompt"]"#, added, |asked| {
+            match asked.body["response_format"]["type"].as_str() {
                 Some("json_object") => chat(r#"{"fruit": "apple"}"#),
                 _ => chat("An apple."),
-            },
-        ),
-        case(
-            "llama-server",
-            r#"modes = ["json-object", "prompt"]"#,
-            |text| format!("{text}modes = [\"json-object\", \"prompt\"]\n"),
-            |asked| match asked.body["response_format"]["type"].as_str() {
+            }
+        }),
+        case("llama-server", r#"add to [providers.a]: modes = ["json-object", "prompt"]"#, added, |asked| {
+            match asked.body["response_format"]["type"].as_str() {
                 Some("json_schema") => {
                     error(400, "Invalid schema for response_format 'canary': not supported")
                 }
                 _ => chat(r#"{"fruit": "apple"}"#),
-            },
-        ),
+            }
+        }),
         case(
             "llama-server",
-            r#"modes = ["prompt"]"#,
-            |text| text.replace("modes = [\"json-object\", \"prompt\"]", "modes = [\"prompt\"]"),
+            r#"change in [providers.a]: modes = ["prompt"]"#,
+            |text, _| text.replace("modes = [\"json-object\", \"prompt\"]", "modes = [\"prompt\"]"),
             |_| chat("An apple."),
         ),
-        case(
-            "ollama",
-            "think = false",
-            |text| format!("{text}think = false\n"),
-            |asked| if asked.body["think"] == false { ollama(CANARY) } else { ollama("") },
-        ),
-        case(
-            "ollama",
-            r#"modes = ["json-object", "prompt"]"#,
-            |text| format!("{text}modes = [\"json-object\", \"prompt\"]\n"),
-            |asked| if asked.body["format"] == "json" { ollama("{}") } else { ollama("An apple.") },
-        ),
+        case("ollama", "add to [providers.a]: think = false", added, |asked| {
+            if asked.body["think"] == false { ollama(CANARY) } else { ollama("") }
+        }),
+        case("ollama", r#"add to [providers.a]: modes = ["json-object", "prompt"]"#, added, |asked| {
+            if asked.body["format"] == "json" { ollama("{}") } else { ollama("An apple.") }
+        }),
         case(
             "llama-server",
-            "api_key_env = ",
-            |text| format!("{text}api_key_env = \"FORMWORK_DOCTORS_KEY\"\n"),
+            "add its name to [providers.a]: api_key_env = ",
+            |text, _| format!("{text}api_key_env = \"FORMWORK_DOCTORS_KEY\"\n"),
             |asked| match asked.key.as_deref() {
                 Some("Bearer right") => chat(CANARY),
                 _ => error(401, "wrong key"),
@@ -180,7 +174,7 @@ fn its_advice_helps() {
         case(
             "llama-server",
             "correct `model`",
-            |text| text.replace("\"m\"", "\"right\""),
+            |text, _| text.replace("\"m\"", "\"right\""),
             |asked| match asked.body["model"].as_str() {
                 Some("right") => chat(CANARY),
                 _ => (
@@ -193,7 +187,7 @@ fn its_advice_helps() {
         case(
             "llama-server",
             "correct `base_url`",
-            |text| text.replace("/elsewhere/v1", "/v1"),
+            |text, _| text.replace("/elsewhere/v1", "/v1"),
             |asked| match asked.path.starts_with("/v1/") {
                 true => chat(CANARY),
                 false => (200, "<html>A page</html>".to_owned()),
@@ -203,7 +197,7 @@ fn its_advice_helps() {
     for Case { kind, server, advice, apply } in cases {
         let server = server();
         let mut text = section(kind, &server.url);
-        if advice == r#"modes = ["prompt"]"# {
+        if advice.ends_with(r#"modes = ["prompt"]"#) {
             text.push_str("modes = [\"json-object\", \"prompt\"]\n");
         }
         if advice == "correct `base_url`" {
@@ -213,7 +207,7 @@ fn its_advice_helps() {
         assert_eq!((ran.code, &row["state"]), (3, &json!("unavailable")), "{advice}: {row}");
         assert!(row["fix"].as_str().unwrap().contains(advice), "{advice}: {row}");
         let calls = server.asked().len();
-        let (ran, row) = doctor(&apply(&text), Some("right"));
+        let (ran, row) = doctor(&apply(&text, row["fix"].as_str().unwrap()), Some("right"));
         assert_eq!((ran.code, &row["state"]), (0, &json!("works")), "{advice}: {row} {}", ran.stderr);
         assert_eq!(server.asked().len(), calls + 1, "one call: {:?}", server.asked());
     }
@@ -289,6 +283,24 @@ fn every_provider_of_the_file_is_called_once_as_it_is_used() {
     assert_eq!([&good, &bad, &mistyped].map(|server| server.received().len()), [1, 1, 1]);
     let ran = formwork(&["doctor", "--config", &file, "--provider", "primary", "--json"], "");
     assert_eq!((ran.code, ran.rows().len()), (0, 1));
+}
+
+#[test]
+fn the_fix_of_a_wrong_key_names_the_variable() {
+    let server = Server::start([Reply::status(401)]).unwrap();
+    for (kind, more, key) in [
+        ("llama-server", "api_key_env = \"FORMWORK_DOCTORS_KEY\"\n", "FORMWORK_DOCTORS_KEY"),
+        ("openai", "api_key_env = \"FORMWORK_DOCTORS_KEY\"\n", "FORMWORK_DOCTORS_KEY"),
+        ("openai", "", "OPENAI_API_KEY"),
+        ("groq", "", "GROQ_API_KEY"),
+    ] {
+        let file = temporary(&format!("key-{kind}-{}.toml", more.len()), section(kind, &server.url()) + more);
+        let mut command = command(&["doctor", "--config", &file, "--json"]);
+        command.env(key, "wrong");
+        let ran = run(command, "");
+        let fix = format!("put a valid key into the environment variable {key}");
+        assert_eq!((ran.code, &ran.rows()[0]["fix"]), (3, &json!(fix)), "{kind}");
+    }
 }
 
 #[test]

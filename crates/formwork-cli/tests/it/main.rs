@@ -18,10 +18,14 @@ mod models;
 mod oracle;
 mod oracle_serve;
 mod read;
+#[cfg(unix)]
+mod readme;
 mod review;
 mod rows;
 mod shape;
 mod skill;
+#[cfg(target_os = "linux")]
+mod terminal;
 #[cfg(all(feature = "local", target_os = "linux"))]
 mod threads;
 // The models of a few kilobytes that formwork-local is tested with.

@@ -220,6 +220,60 @@ fn the_five_targets_are_printed() {
     assert_eq!(printed["targets"].as_array().unwrap().len(), 5);
 }
 
+/// A skill that generates and is judged, one that is not judged, and one that judges.
+fn three_skills() -> [String; 3] {
+    let generates = "description: x\ntemplate_type: LLM_JSON_GENERATION\nprompt: x\n\
+                     output: {shape: '{\"a\": string}'}\nexamples: [{}]\n";
+    let rubric = "rubric: {name: r, criteria: [{id: kind, description: It is kind.}]}\n";
+    let judges = "description: x\ntemplate_type: LLM_REVIEW\ninputs: {text: {type: string}}\nsubject: text\n\
+                  prompt: x\nexamples: [{text: x}]\n";
+    let skill = |name: &str, text: &str| temporary(&format!("{name}.yaml"), format!("name: {name}\n{text}"));
+    [
+        skill("gated", &format!("{generates}{rubric}")),
+        skill("plain", generates),
+        skill("judges", &format!("{judges}{rubric}")),
+    ]
+}
+
+#[test]
+fn ok_says_what_the_exit_code_says_and_the_report_counts_the_same_runs_as_unanswered() {
+    let vote = |verdict: &str| {
+        of_text(&json!({"reasoning": "So.", "verdict": verdict, "confidence": 90}).to_string())
+    };
+    let output = || of_text(r#"{"a": "x"}"#);
+    let [gated, plain, judges] = three_skills();
+    for (name, file, input, replies, expected) in [
+        ("passes", &gated, &[][..], vec![output(), vote("pass")], Some(0)),
+        ("fails", &gated, &[], vec![output(), vote("fail")], Some(1)),
+        ("not judged", &gated, &[], vec![output(), Reply::status(401)], Some(1)),
+        ("no generation", &gated, &[], vec![Reply::status(401)], Some(3)),
+        ("plain", &plain, &[], vec![output()], Some(0)),
+        ("invalid", &plain, &[], vec![of_text("no")], Some(1)),
+        ("silent", &plain, &[], vec![Reply::silent()], Some(3)),
+        ("judged", &judges, &["-i", "text=x"], vec![vote("pass")], Some(0)),
+        ("judged bad", &judges, &["-i", "text=x"], vec![vote("fail")], Some(1)),
+        ("no judge", &judges, &["-i", "text=x"], vec![Reply::status(401)], Some(3)),
+        ("silent judge", &judges, &["-i", "text=x"], vec![Reply::silent()], Some(3)),
+    ] {
+        let server = Server::start(replies.clone()).unwrap();
+        let config = config(&server);
+        let asked = ["run", file, "--config", &config, "--timeout", "1", "--json"];
+        let ran = skill(&[&asked[..], input].concat());
+        let printed: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(against_schema("skill-run-output.json", &printed), Vec::<String>::new(), "{name}");
+        assert_eq!(Some(ran.code), expected, "{name}: {}", ran.stderr);
+        assert_eq!(printed["ok"], json!(ran.code == 0), "{name}: {printed}");
+
+        let server = Server::start(replies).unwrap();
+        let config = self::config(&server);
+        let asked = ["report", file, "--config", &config, "--timeout", "1", "--runs", "1", "--json"];
+        let report = skill(&asked);
+        let printed: Value = serde_json::from_str(&report.stdout).unwrap();
+        assert_eq!(printed["unavailable"] == json!(1), ran.code == 3, "{name}: {printed}");
+        assert_eq!(report.code == 3, ran.code == 3, "{name}: {}", report.stderr);
+    }
+}
+
 #[cfg(feature = "local")]
 #[test]
 fn the_examples_run_on_a_model_that_knows_nothing() {

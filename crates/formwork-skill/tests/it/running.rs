@@ -251,12 +251,33 @@ async fn no_target_is_met_by_a_run_that_is_left_out() {
         assert_eq!(missed(&tally), ["Review consistency", "Total skill execution"]);
         assert_eq!((report.targets[2].n, report.unreviewed), (45, 5));
     }
-    let mut tally = Tally::default();
-    let (gone, _) = runner(&[PERSON], [Reply::from(FaultKind::Auth)]);
-    tally.add("a", SOON, &gone.execute("person", json!({"country": "x"})).await);
-    let report = tally.report();
-    assert_eq!(
-        (report.runs, report.failed, report.unavailable, report.targets[0].measured),
-        (1, 1, 1, Some(0.0))
-    );
+}
+
+#[tokio::test]
+async fn runs_without_any_answer_are_counted_as_such_and_say_nothing_about_retries() {
+    let fault = |kind: FaultKind| Reply::from(kind);
+    // The replies of each run (the last one repeats), whether a provider answered, and the generations with a completion.
+    for (skill, inputs, replies, unavailable, answered) in [
+        (PERSON, json!({"country": "x"}), vec![fault(FaultKind::Auth)], 1, 0),
+        (PERSON, json!({"country": "x"}), vec![fault(FaultKind::Timeout)], 1, 0),
+        (PERSON, json!({"country": "x"}), vec![Reply::from("no"), fault(FaultKind::Timeout)], 1, 1),
+        (PERSON, json!({"country": "x"}), vec![Reply::from("no")], 0, 1),
+        (PERSON, json!({"country": "x"}), vec![Reply::refusal("no")], 0, 1),
+        (REPLY, json!({"reply": "No."}), vec![fault(FaultKind::Auth)], 1, 0),
+        (REPLY, json!({"reply": "No."}), vec![Reply::from("garbage")], 0, 0),
+    ] {
+        let mut tally = Tally::default();
+        let clock = Arc::new(VirtualClock::starting_at(Time(1_000)));
+        let (runner, _) = runner(&[skill], replies.clone());
+        let runner = runner.with_agent(move |agent| agent.with_clock(clock.clone()));
+        let name = if skill == PERSON { "person" } else { "review-reply" };
+        tally.add("a", SOON, &runner.execute(name, inputs).await);
+        let report = tally.report();
+        assert_eq!((report.runs, report.failed + report.unreviewed), (1, 1), "{replies:?}");
+        assert_eq!(report.unavailable, unavailable, "{replies:?}");
+        let [compliance, retries, ..] = &report.targets[..] else { panic!("{report:?}") };
+        assert_eq!(retries.n, answered, "{replies:?}");
+        assert_eq!(retries.met.is_some(), answered > 0, "nothing was measured: {replies:?}");
+        assert_eq!(compliance.met, (skill == PERSON).then_some(false), "{replies:?}");
+    }
 }

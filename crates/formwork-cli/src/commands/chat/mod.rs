@@ -11,9 +11,10 @@ use formwork_chat::{
 use formwork_core::{ErrorKind, is_answered, spaced};
 use formwork_extract::CancellationToken;
 
-use super::extract::report::{Spinner, indented};
+use super::extract::report::indented;
 use super::extract::{seconds, temperature};
 use crate::exit::{Failed, Status};
+use crate::spinner::Spinner;
 use crate::stderr::say;
 use crate::targets::Targets;
 use crate::{interrupt, output, stderr};

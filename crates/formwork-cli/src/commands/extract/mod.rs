@@ -189,7 +189,7 @@ impl<'a> Asks<'a> {
 
     fn extractor(&self, usable: schema::Usable) -> Result<Extractor<Value>, Error> {
         let args = self.args;
-        let schema::Usable { schema, rules } = usable;
+        let schema::Usable { schema, rules, .. } = usable;
         let own = Defaults {
             max_attempts: Some(3),
             temperature: Some(0.3),

@@ -4,10 +4,11 @@ use formwork_core::{Error, spaced};
 use formwork_extract::{CancellationToken, Extraction};
 use serde_json::Value;
 
-use super::report::{Report, Spinner};
+use super::report::Report;
 use crate::exit::{Failed, Status};
 use crate::output;
 use crate::rows::ExtractOutput;
+use crate::spinner::Spinner;
 
 /// How it is told and printed.
 #[derive(Debug, Clone, Copy)]

@@ -1,12 +1,9 @@
 //! The report of a run, for people, on standard error.
 
-use std::io::{self, IsTerminal as _};
-use std::sync::Mutex;
 use std::time::Duration;
 
-use formwork_core::{Ask, Attempt, Call, Delta, Failure, Verdict};
+use formwork_core::{Ask, Attempt, Call, Failure, Verdict};
 use formwork_extract::{Next, Observer, RunId, Started};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::stderr::say;
 
@@ -74,7 +71,7 @@ impl Observer for Report {
 }
 
 /// Says that a target is asked in a weaker way from now on, and why.
-fn weaker(attempt: &Attempt) {
+pub(crate) fn weaker(attempt: &Attempt) {
     if let Some(observation) = &attempt.observation {
         say!("{observation}; it is asked in a weaker way from now on");
     }
@@ -117,45 +114,4 @@ pub(crate) fn indented(text: &str) -> String {
         shown.push('…');
     }
     shown.replace('\n', "\n    ")
-}
-
-/// Shows on a terminal that something is going on.
-pub(crate) struct Spinner(Mutex<Option<ProgressBar>>);
-
-impl Spinner {
-    pub(crate) fn new() -> Self {
-        Self(Mutex::new(None))
-    }
-}
-
-impl Observer for Spinner {
-    fn attempt_started(&self, _: RunId, started: &Started<'_>) {
-        if !io::stderr().is_terminal() {
-            return;
-        }
-        let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix}, {pos} pieces, {elapsed}") {
-            bar.set_style(style);
-        }
-        bar.set_prefix(format!("attempt {} at {}", started.attempt, started.target));
-        bar.enable_steady_tick(Duration::from_millis(100));
-        *lock(&self.0) = Some(bar);
-    }
-
-    fn delta(&self, _: RunId, _: &Delta) {
-        if let Some(bar) = lock(&self.0).as_ref() {
-            bar.inc(1);
-        }
-    }
-
-    fn attempt_finished(&self, _: RunId, attempt: &Attempt) {
-        if let Some(bar) = lock(&self.0).take() {
-            bar.finish_and_clear();
-        }
-        weaker(attempt);
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use formwork::providers::Providers;
-use formwork_core::{Error, ErrorKind, Input, Rule};
+use formwork_core::{Error, ErrorKind, Input};
 use formwork_extract::{CancellationToken, Extraction, Extractor};
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
@@ -14,7 +14,8 @@ use super::{Args, Asks, EMPTY, report, schema, source};
 use crate::exit::{Failed, Status};
 use crate::jsonl::BadRow;
 use crate::rows::{ExtractInput, ExtractOutput};
-use crate::{files, jsonl, output, rules};
+use crate::rules::Placed;
+use crate::{files, jsonl, output, rules, terminal};
 
 pub(super) async fn run(
     args: &Args,
@@ -53,15 +54,15 @@ pub(super) async fn run(
         }
     });
     let mut answers = std::pin::pin!(answers.buffered(usize::from(args.concurrency)));
-    let progress = jsonl::progress();
+    let progress = terminal::count("rows", None);
     let mut all_ok = true;
     while let Some(answer) = answers.next().await {
         let answer = answer?;
         all_ok &= answer.ok;
         output::row(&answer)?;
-        progress.inc(1);
+        progress.iter().for_each(|bar| bar.inc(1));
     }
-    progress.finish_and_clear();
+    drop(progress);
     if cancel.is_cancelled() {
         Err(Failed::interrupted())
     } else {
@@ -95,7 +96,7 @@ struct Extractors<'a> {
     asks: Asks<'a>,
     common: Option<Extractor<Value>>,
     /// The rules of `--rules`, for every schema.
-    rules: Vec<Rule>,
+    rules: Vec<Placed>,
     known: HashMap<String, Extractor<Value>>,
 }
 
@@ -113,7 +114,7 @@ impl Extractors<'_> {
         if let Some(known) = self.known.get(&text) {
             return Ok(known.clone());
         }
-        let extractor = self.asks.extractor(schema::usable(schema, &self.rules)?)?;
+        let extractor = self.asks.extractor(schema::usable(schema)?.with_rules(&self.rules)?)?;
         if self.known.len() < KEPT {
             self.known.insert(text, extractor.clone());
         }

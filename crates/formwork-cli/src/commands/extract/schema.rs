@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use formwork_core::{Contract, Error, ErrorKind, Inline, Rule, Schema as _, Severity};
+use formwork_core::{Error, ErrorKind, Rule, Schema as _, Severity};
 use formwork_review::document::{Document, Format};
-use formwork_schema::{compile, lint};
+use formwork_schema::{Compiled, compile, lint};
 use formwork_shape::Shape;
 use serde_json::Value;
 
 use crate::exit::Failed;
 use crate::files;
-use crate::rules;
+use crate::rules::{self, Placed};
 use crate::stderr::say;
 
 /// A schema that can be asked about, and the rules that belong to it.
@@ -19,6 +19,21 @@ use crate::stderr::say;
 pub(super) struct Usable {
     pub(super) schema: Value,
     pub(super) rules: Vec<Rule>,
+    compiled: Arc<Compiled>,
+}
+
+impl Usable {
+    /// Adds rules that are not the schema's own.
+    ///
+    /// # Errors
+    /// Refuses a rule that can never run, by its place.
+    pub(super) fn with_rules(mut self, more: &[Placed]) -> Result<Self, Error> {
+        for placed in more {
+            placed.check(&self.compiled).map_err(|message| Error::new(ErrorKind::Schema, message))?;
+            self.rules.push(placed.rule.clone());
+        }
+        Ok(self)
+    }
 }
 
 /// A schema of the command line.
@@ -33,7 +48,7 @@ pub(super) struct Given {
 ///
 /// # Errors
 /// [`Failed`] with the place of a mistake, or for a schema that no value satisfies.
-pub(super) fn given(argument: &str, more: &[Rule]) -> Result<Given, Failed> {
+pub(super) fn given(argument: &str, more: &[Placed]) -> Result<Given, Failed> {
     let path = Path::new(argument);
     let (name, schema) = if path == Path::new("-") || path.exists() || !is_inline(argument) {
         (files::name(path), of_file(path)?)
@@ -48,7 +63,8 @@ pub(super) fn given(argument: &str, more: &[Rule]) -> Result<Given, Failed> {
                 .to_owned(),
         ));
     }
-    let usable = usable(schema, more).map_err(|error| refused(error.to_string()))?;
+    let usable = usable(schema).map_err(|error| refused(error.to_string()))?;
+    let usable = usable.with_rules(more).map_err(|error| Failed::usage(error.message()))?;
     // Errors are refused already.
     lint(&usable.schema).iter().for_each(|finding| say!("{name}: {finding}"));
     Ok(Given { name, usable })
@@ -152,27 +168,19 @@ fn is_example(schema: &Value) -> bool {
         && !members.contains_key("required")
 }
 
-/// Takes the rules out of a schema and adds `more`.
+/// Takes the rules out of a schema.
 ///
 /// # Errors
 /// Refuses a schema that cannot be compiled, one that every answer to would be rejected, and rules that can never run.
-pub(super) fn usable(mut schema: Value, more: &[Rule]) -> Result<Usable, Error> {
-    let refused = |message: String| Err(Error::new(ErrorKind::Schema, message));
-    let own = match rules::take(&mut schema) {
-        Ok(own) => own,
-        Err(message) => return refused(message),
-    };
-    let compiled = match compile(&schema) {
-        Ok(compiled) => compiled,
-        Err(error) => return refused(format!("#{}: {}", error.pointer, error.message)),
-    };
+pub(super) fn usable(mut schema: Value) -> Result<Usable, Error> {
+    let refused = |message: String| Error::new(ErrorKind::Schema, message);
+    let own = rules::take(&mut schema).map_err(refused)?;
+    let compiled =
+        compile(&schema).map_err(|error| refused(format!("#{}: {}", error.pointer, error.message)))?;
     if let Some(finding) = lint(&schema).into_iter().find(|finding| finding.severity == Severity::Error) {
-        return refused(format!("#{}: {}", finding.pointer, finding.message));
+        return Err(refused(format!("#{}: {}", finding.pointer, finding.message)));
     }
-    let rules: Vec<Rule> = own.into_iter().chain(more.iter().cloned()).collect();
-    let contract = Contract::new(Arc::new(Inline::new("answer", schema.clone())), compiled);
-    rules.iter().cloned().fold(contract, Contract::with_rule).check_paths()?;
-    Ok(Usable { schema, rules })
+    Usable { schema, rules: Vec::new(), compiled }.with_rules(&own)
 }
 
 /// Returns the file that a text names, if it is the name of one: it was most likely to be read.

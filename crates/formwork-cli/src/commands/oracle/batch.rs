@@ -13,7 +13,7 @@ use super::log;
 use super::wallets::{self, Named};
 use crate::exit::{Failed, Status};
 use crate::rows::{OracleError, OracleOutput};
-use crate::{interrupt, jsonl, output};
+use crate::{interrupt, output, terminal};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -51,7 +51,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     let (checked, prompt) = (args.asking.checked()?, args.version.find()?);
-    let mut incoming = wallets::incoming(&args.wallets)?;
+    let (mut incoming, total) = wallets::incoming(&args.wallets)?;
     log::start(args.asking.verbose);
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
@@ -61,14 +61,14 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         let named = stream::poll_fn(|cx| incoming.poll_recv(cx)).take_until(cancel.cancelled());
         let rows = named.map(|named| answer(&oracle, named, &cancel));
         let mut rows = std::pin::pin!(rows.buffered(usize::from(args.concurrency)));
-        let progress = jsonl::progress();
+        let progress = terminal::count("wallets", total);
         let mut all_ok = true;
         while let Some(row) = rows.next().await {
             all_ok &= row.ok;
             output::row(&row)?;
-            progress.inc(1);
+            progress.iter().for_each(|bar| bar.inc(1));
         }
-        progress.finish_and_clear();
+        drop(progress);
         if cancel.is_cancelled() {
             return Err(Failed::interrupted());
         }

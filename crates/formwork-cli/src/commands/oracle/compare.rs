@@ -13,7 +13,7 @@ use super::log;
 use super::wallets::{self, Named};
 use crate::exit::{Failed, Status};
 use crate::rows::{OracleCompareOutput, OracleCompared, OracleVersion, OracleVersionScore};
-use crate::{interrupt, jsonl, output};
+use crate::{interrupt, output, terminal};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     let checked = args.asking.checked()?;
     let find = |name: &str| Prompt::find(name).map_err(Failed::usage);
     let prompts = [find(&args.first)?, find(&args.second)?];
-    let mut incoming = wallets::incoming(&args.wallets)?;
+    let (mut incoming, total) = wallets::incoming(&args.wallets)?;
     log::start(args.asking.verbose);
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         }
         let mut rows = Vec::new();
         let mut versions = [&first, &second].map(|oracle| Tally::new(oracle.prompt().clone()));
-        let progress = jsonl::progress();
+        let progress = terminal::count("wallets", total);
         let mut wallets = stream::poll_fn(|cx| incoming.poll_recv(cx));
         while let Some(Named { id, wallet }) = wallets.next().await {
             let wallet = wallet.map_err(Failed::usage)?;
@@ -77,9 +77,9 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
             if let [one, other] = *scores.as_slice() {
                 rows.push(OracleCompared { id, expected: wallet.expected, first: one, second: other });
             }
-            progress.inc(1);
+            progress.iter().for_each(|bar| bar.inc(1));
         }
-        progress.finish_and_clear();
+        drop(progress);
         let differences = rows.iter().map(|row| f64::from(row.first.score.abs_diff(row.second.score)));
         let mean_difference = mean(differences.sum(), rows.len());
         let [one, other] = versions.map(Tally::done);

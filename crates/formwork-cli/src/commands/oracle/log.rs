@@ -6,11 +6,28 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::stderr;
+
+/// Standard error, beside the progress line.
+struct Lines;
+
+impl io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Lines are written whole.
+        stderr::error_text(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Logs what goes wrong, and if `verbose` every call.
 pub(super) fn start(verbose: bool) {
     let level = if verbose { LevelFilter::INFO } else { LevelFilter::WARN };
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(io::stderr)
+        .with_writer(|| Lines)
         // The default reports a failure to write with a macro that panics if that fails, too.
         .log_internal_errors(false)
         .with_ansi(false)

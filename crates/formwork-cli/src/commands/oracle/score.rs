@@ -10,6 +10,7 @@ use formwork_extract::CancellationToken;
 use super::asking::{Asking, Version, failed};
 use super::{log, wallets};
 use crate::exit::{Failed, Status};
+use crate::spinner::Spinner;
 use crate::{files, interrupt, output};
 
 const AFTER_HELP: &str = "\
@@ -58,7 +59,8 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     interrupt::run(&cancel, async {
         let opened = checked.open(providers).await?;
         let oracle = checked.oracle(&opened, prompt, |builder| builder)?;
-        let scored = oracle.request(&wallet).with_cancel(cancel.clone()).run().await;
+        let request = oracle.request(&wallet).with_cancel(cancel.clone());
+        let scored = request.with_observer(Spinner::beside_a_log()).run().await;
         let scored = scored.map_err(|error| failed(&error))?;
         let line =
             if args.json { serde_json::to_value(&scored.event) } else { serde_json::to_value(&scored) };

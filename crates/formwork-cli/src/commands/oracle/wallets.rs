@@ -43,9 +43,10 @@ pub(super) fn one(reader: &Reader, path: &Path) -> Result<Wallet, Failed> {
     wallet.map_err(Failed::usage)
 }
 
-/// The wallets that these paths mean, in their order, read by another thread as they are asked for. A folder stands for its
+/// The wallets that these paths mean, in their order, read by another thread as they are asked for, and how many there are, where
+/// that is known before they are read. A folder stands for its
 /// `.json` and `.csv` files, sorted by name; a `.jsonl` file, or `-` for standard input, for a wallet on each line.
-pub(super) fn incoming(paths: &[PathBuf]) -> Result<Receiver<Named>, Failed> {
+pub(super) fn incoming(paths: &[PathBuf]) -> Result<(Receiver<Named>, Option<u64>), Failed> {
     let mut sources = Vec::new();
     for path in paths {
         if path.is_dir() {
@@ -65,6 +66,8 @@ pub(super) fn incoming(paths: &[PathBuf]) -> Result<Receiver<Named>, Failed> {
         }
     }
     files::one_standard_input(&sources.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
+    let is_known = !sources.iter().any(|path| is_rows(path));
+    let total = u64::try_from(sources.len()).ok().filter(|_| is_known);
     let (sender, receiver) = channel(1);
     thread::Builder::new()
         .name("wallets".to_owned())
@@ -76,7 +79,12 @@ pub(super) fn incoming(paths: &[PathBuf]) -> Result<Receiver<Named>, Failed> {
             }
         })
         .map_err(|error| Failed::usage(format!("a thread to read the wallets cannot be started: {error}")))?;
-    Ok(receiver)
+    Ok((receiver, total))
+}
+
+/// Whether a path stands for a wallet on each line.
+fn is_rows(path: &Path) -> bool {
+    path == Path::new("-") || path.extension().is_some_and(|end| end == "jsonl")
 }
 
 fn inside(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
@@ -98,8 +106,7 @@ fn inside(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
 fn send(path: &Path, out: &Sender<Named>) -> bool {
     let name = files::name(path);
     let reader = noticing(name.clone());
-    let is_rows = path == Path::new("-") || path.extension().is_some_and(|end| end == "jsonl");
-    if !is_rows {
+    if !is_rows(path) {
         let wallet = reader.file(path).map_err(|error| error.to_string());
         return out.blocking_send(Named { id: name, wallet }).is_ok();
     }

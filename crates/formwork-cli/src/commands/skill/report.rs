@@ -117,8 +117,7 @@ fn table(report: &SkillReport) -> String {
     let SkillReport { runs, failed, unavailable, unreviewed, .. } = report;
     if failed + unreviewed > 0 {
         text.push_str(&format!(
-            "of {runs} runs {failed} failed ({unavailable} without any answer), and the reviews of {unreviewed} could not be \
-             carried out\n"
+            "of {runs} runs, {failed} failed and {unreviewed} could not be reviewed; no provider answered {unavailable} of them\n"
         ));
     }
     text

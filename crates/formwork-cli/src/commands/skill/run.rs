@@ -4,7 +4,9 @@ use formwork::config::Defaults;
 use formwork::providers::Providers;
 use formwork_core::spaced;
 use formwork_extract::CancellationToken;
-use formwork_skill::{NamedBackends, PolicySpec, Skill, SkillRunnerService, TemplateType};
+use formwork_skill::{
+    NamedBackends, PolicySpec, Skill, SkillError, SkillOutcome, SkillRunnerService, TemplateType,
+};
 use serde_json::{Map, Value};
 
 use super::Folder;
@@ -50,35 +52,46 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         let opened = opened(&skill, &args.targets, providers, args.asking.is_verbose()).await?;
         let runner = runner(&skill, &opened, &args.asking, &cancel);
         let result = runner.execute(skill.name(), inputs).await;
+        let ended = end(&result, args.fail_on_indeterminate);
         if args.json {
-            output::row(&SkillRunOutput::new(skill.name(), &result))?;
+            let ok = matches!(ended, Ok(Status::Ok));
+            output::row(&SkillRunOutput::new(skill.name(), &result, ok))?;
+        } else if let Ok(outcome) = &result {
+            print(outcome, &ended)?;
         }
-        let outcome = result.map_err(|error| agents::skill(&error))?;
-        let done = Status::of(outcome.passes(args.fail_on_indeterminate));
-        let not_carried_out = outcome.review.as_ref().and_then(agents::not_carried_out);
-        let is_review = outcome.template_type == Some(TemplateType::LlmReview);
-        match &outcome.review {
-            Some(review) if is_review && !args.json => output::text(&words(review))?,
-            _ if args.json => {}
-            _ => output::line(spaced(&outcome.output))?,
-        }
-        match (not_carried_out, &outcome.review) {
-            // The review is all that was asked for, or the user stopped it.
-            (Some(failed), _) if is_review || failed.is_interrupted() => Err(failed),
-            // The generation is there, and the gate that it has to pass stays closed.
-            (Some(failed), review) => {
-                if let Some(review) = review.as_ref().filter(|_| !args.json) {
-                    stderr::error_text(&words(review));
-                }
-                Err(Failed::no_answer(failed))
-            }
-            (None, Some(review)) if !is_review && !args.json && matches!(done, Status::Negative) => {
-                stderr::error_text(&format!("the review failed:\n{}", words(review)));
-                Ok(done)
-            }
-            (None, _) => Ok(done),
-        }
+        ended
     })
+}
+
+/// Returns how the command ends: whether the output is there, and has passed its review.
+fn end(result: &Result<SkillOutcome, SkillError>, strict: bool) -> Result<Status, Failed> {
+    let outcome = result.as_ref().map_err(agents::skill)?;
+    match outcome.review.as_ref().and_then(agents::not_carried_out) {
+        None => Ok(Status::of(outcome.passes(strict))),
+        // The review is all that was asked for, or the user stopped it.
+        Some(failed) if is_review(outcome) || failed.is_interrupted() => Err(failed),
+        // The generation is there, and the gate that it has to pass stays closed.
+        Some(failed) => Err(Failed::no_answer(failed)),
+    }
+}
+
+fn is_review(outcome: &SkillOutcome) -> bool {
+    outcome.template_type == Some(TemplateType::LlmReview)
+}
+
+/// Prints an outcome for people: the output, and on standard error the review that it did not pass.
+fn print(outcome: &SkillOutcome, ended: &Result<Status, Failed>) -> Result<(), Failed> {
+    match &outcome.review {
+        Some(review) if is_review(outcome) => return output::text(&words(review)),
+        _ => output::line(spaced(&outcome.output))?,
+    }
+    let Some(review) = &outcome.review else { return Ok(()) };
+    match ended {
+        Ok(Status::Negative) => stderr::error_text(&format!("the review failed:\n{}", words(review))),
+        Err(failed) if !failed.is_interrupted() => stderr::error_text(&words(review)),
+        _ => {}
+    }
+    Ok(())
 }
 
 /// The models that a skill or the command line names.

@@ -1,0 +1,169 @@
+//! What a terminal shows in the end: results and lines of the log, and nothing that is left of a progress line.
+
+use std::io::{Read as _, Write as _};
+use std::process::{Command, Stdio};
+
+use formwork_testkit::server::{Reply, Server};
+use serde_json::json;
+
+use super::config::{of, of_text};
+use super::{example, formwork, temporary};
+
+/// The lines of a screen after these bytes were written to it.
+fn screen(bytes: &str) -> Vec<String> {
+    let (mut lines, mut row, mut column) = (vec![Vec::new()], 0_usize, 0_usize);
+    let mut letters = bytes.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\r' => column = 0,
+            '\n' => row += 1,
+            '\u{1b}' => {
+                assert_eq!(letters.next(), Some('['), "{bytes:?}");
+                let mut number = String::new();
+                let end = loop {
+                    match letters.next().unwrap() {
+                        letter if letter.is_ascii_digit() || matches!(letter, ';' | '?') => {
+                            number.push(letter)
+                        }
+                        letter => break letter,
+                    }
+                };
+                let count = number.parse().unwrap_or(1);
+                let line: &mut Vec<char> = &mut lines[row];
+                match end {
+                    'A' => row = row.saturating_sub(count),
+                    'B' => row += count,
+                    'C' => column += count,
+                    'D' => column = column.saturating_sub(count),
+                    'K' if number == "2" => line.clear(),
+                    'K' => line.truncate(column),
+                    'J' => {
+                        line.truncate(column);
+                        lines.truncate(row + 1);
+                    }
+                    'm' | 'h' | 'l' => {}
+                    other => panic!("{other} in {bytes:?}"),
+                }
+            }
+            letter => {
+                let line = &mut lines[row];
+                line.resize(line.len().max(column + 1), ' ');
+                line[column] = letter;
+                column += 1;
+            }
+        }
+        lines.resize(lines.len().max(row + 1), Vec::new());
+    }
+    let lines = lines.into_iter().map(|line| line.into_iter().collect::<String>().trim_end().to_owned());
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+/// Runs the command on a terminal, with these keys pressed each time that it has written the text before them; returns
+/// everything that was written, and the exit code.
+fn on_terminal(args: &[&str], keys: &[(&str, &str)]) -> (String, i32) {
+    let words: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
+    let line = format!("stty cols 300 -echo; exec {} {}", env!("CARGO_BIN_EXE_formwork"), words.join(" "));
+    let mut script = Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]).env_remove("FORMWORK_MODEL").env_remove("FORMWORK_CONFIG");
+    script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = script.spawn().unwrap();
+    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let (mut written, mut keys, mut seen) = (Vec::new(), keys.iter(), 0);
+    let mut next = keys.next();
+    let mut buffer = [0; 4096];
+    loop {
+        let read = stdout.read(&mut buffer).unwrap_or_default();
+        if read == 0 {
+            break;
+        }
+        written.extend(&buffer[..read]);
+        while let Some((text, pressed)) = next
+            && let Some(at) = String::from_utf8_lossy(&written[seen..]).find(text)
+        {
+            seen += at + text.len();
+            stdin.write_all(pressed.as_bytes()).unwrap();
+            next = keys.next();
+        }
+    }
+    (String::from_utf8(written).unwrap(), child.wait().unwrap().code().unwrap())
+}
+
+#[test]
+fn nothing_is_left_of_a_progress_line() {
+    let rubric = temporary(
+        "terminal.yaml",
+        "name: r\ncriteria: [{id: a, description: A.}, {id: b, description: B.}, {id: c, description: C.}]\n",
+    );
+    let reply = temporary("terminal.txt", "No.");
+    let person = example("person.schema.json");
+    let (shape, input) = (example("feature-design.shape"), example("feature-design-input.json"));
+    let wallet = example("wallets/staker.json");
+    let vote = of_text(&json!({"reasoning": "So.", "verdict": "pass", "confidence": 90}).to_string());
+    let maria = of_text(r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#);
+    for (args, replies, progress) in [
+        (vec!["extract", "-s", &person, "x"], vec![maria], ""),
+        (
+            vec!["extract", "-s", &person, "x", "--timeout", "1"],
+            vec![Reply::silent()],
+            "attempt 1 at primary: reading the prompt, 0 s",
+        ),
+        (vec!["shape", "run", "-s", &shape, "-i", &input], vec![of_text("{}"), of_text("no")], ""),
+        (vec!["review", "-r", &rubric, &reply], vec![vote], ""),
+        (
+            vec!["review", "-r", &rubric, &reply, "--timeout", "1"],
+            vec![Reply::silent()],
+            "3 calls: 0 pieces, 0 s",
+        ),
+        (
+            vec!["chat", "x", "--timeout", "1"],
+            vec![Reply::silent()],
+            "attempt 1 at primary: reading the prompt, 0 s",
+        ),
+        (vec!["oracle", "score", &wallet, "--timeout", "1"], vec![Reply::silent()], "reading the prompt"),
+        (
+            vec!["oracle", "batch", &wallet, &wallet, "--timeout", "1"],
+            vec![Reply::silent()],
+            "0 of 2 wallets, 0 s",
+        ),
+        (vec!["check", "-s", &person, &person], vec![], ""),
+    ] {
+        let run_with = |run: &dyn Fn(&[&str]) -> (String, i32)| {
+            let server = Server::start(replies.clone()).unwrap();
+            let config = temporary(&format!("terminal-{}.toml", server.address().port()), of(&server));
+            let more = if args[0] != "check" { vec!["--config", config.as_str()] } else { vec![] };
+            let (text, code) = run(&[&args[..], &more].concat());
+            (text.replace(&server.address().port().to_string(), "PORT"), code)
+        };
+        let (written, code) = run_with(&|args| on_terminal(args, &[]));
+        let (plain, expected) = run_with(&|args| {
+            let ran = formwork(args, "");
+            (ran.stdout + &ran.stderr, ran.code)
+        });
+        let sorted = |mut lines: Vec<String>| {
+            lines.sort();
+            lines
+        };
+        let without_time = |text: &str| sorted(screen(text)).into_iter().map(timeless).collect::<Vec<_>>();
+        assert_eq!(without_time(&written), without_time(&plain.replace('\n', "\r\n")), "{args:?}");
+        assert_eq!(code, expected, "{args:?}");
+        assert!(written.contains(progress), "{progress}: {written:?}");
+        let is_progress = |line: &String| line.contains("reading the prompt") || line.contains(" pieces");
+        assert!(!screen(&written).iter().any(is_progress), "{args:?}: {written:?}");
+    }
+}
+
+/// The start of a line without figures and hexadecimal ids; these, and reasons of time-outs, differ between two runs.
+fn timeless(line: String) -> String {
+    line.chars().filter(|letter| !letter.is_ascii_hexdigit()).take(30).collect()
+}
+
+#[test]
+fn ctrl_c_leaves_no_progress_line_behind() {
+    let server = Server::start([Reply::silent()]).unwrap();
+    let config = temporary("terminal-ctrl-c.toml", of(&server));
+    let (written, code) =
+        on_terminal(&["chat", "--config", &config], &[("> ", "What?\n"), ("attempt", "\u{3}")]);
+    let shown = screen(&written);
+    assert_eq!(code, 130, "{shown:?}");
+    assert!(!shown.iter().any(|line| line.contains("attempt")), "{shown:?}");
+}
