@@ -15,6 +15,8 @@ use crate::terminal::{Bar, seconds};
 /// Shows what all runs that it observes are doing. Runs may overlap: they share the line.
 #[derive(Default)]
 pub(crate) struct Spinner {
+    /// Whether observations about targets are written to the log.
+    has_notes: bool,
     bar: Mutex<Option<Bar>>,
     // The thread that draws the bar reads it, so no bar may be touched while it is locked.
     runs: Arc<Mutex<Runs<RunId>>>,
@@ -94,6 +96,11 @@ impl Doing {
 
 impl Spinner {
     pub(crate) fn new() -> Self {
+        Self { has_notes: true, ..Self::default() }
+    }
+
+    /// A spinner for runs that have a log of their own.
+    pub(crate) fn without_notes() -> Self {
         Self::default()
     }
 
@@ -145,7 +152,9 @@ impl Observer for Spinner {
             runs.open.remove(&run);
             runs.failures.insert(run, why);
         });
-        weaker(attempt);
+        if self.has_notes {
+            weaker(attempt);
+        }
     }
 
     fn waiting(&self, run: RunId, wait: Duration) {

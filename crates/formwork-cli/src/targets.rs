@@ -182,7 +182,16 @@ pub(crate) async fn make(section: &Section, providers: &Providers) -> Result<Mad
     if section.common.kind == "local" {
         return local(section).await;
     }
-    providers.make(section).map_err(Failed::usage)
+    providers.make(section).map_err(|error| {
+        let message = error.to_string();
+        // No file is to blame for what the command line leaves out.
+        match message.strip_prefix("the configuration:") {
+            Some(reason) if reason.contains("missing field `model`") => {
+                Failed::usage(format!("--provider {} needs a model: add --model NAME", section.name))
+            }
+            _ => Failed::usage(message),
+        }
+    })
 }
 
 /// A model in this process; loading it shows how far it is, and can be interrupted.
