@@ -38,7 +38,19 @@ pub(crate) struct Opened {
     pub(crate) backends: Vec<Backend>,
     pub(crate) defaults: Defaults,
     /// The name of the default model in this process, if that is asked first.
-    pub(crate) default_model: Option<&'static str>,
+    default_model: Option<&'static str>,
+}
+
+impl Opened {
+    /// Says on standard error that the default model cannot judge, if it is asked first, and what that means (`so`).
+    pub(crate) fn say_what_the_default_model_is(&self, so: &str) {
+        if let Some(name) = self.default_model {
+            say!(
+                "note: {name}, the default model, keeps to the form and cannot judge: {so}. Name a model that can, for \
+                 example --provider ollama --model qwen3:8b"
+            );
+        }
+    }
 }
 
 /// The sections of a configuration that are asked, in order.
