@@ -16,6 +16,9 @@ use crate::exit::Failed;
 use crate::files;
 use crate::spinner::Spinner;
 
+/// The worth of the default model's verdicts.
+pub(crate) const NO_JUDGE: &str = "its verdicts say nothing about what it reviews";
+
 /// How every call is made.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Asking {

@@ -7,7 +7,8 @@ use std::thread;
 
 use formwork_json::{Level, read_bytes};
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::error::Category;
+use serde_json::{Map, Value};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::exit::{Failed, Status};
@@ -56,7 +57,21 @@ pub(crate) struct BadRow {
 }
 
 impl BadRow {
-    fn new(line: &[u8], message: String) -> Self {
+    fn new(line: &[u8], place: &str, error: &serde_json::Error) -> Self {
+        let is_object = || serde_json::from_slice::<Map<String, Value>>(line).is_ok();
+        let message = match error.classify() {
+            Category::Data if is_object() => {
+                // The line and column of the parser are those in this row.
+                let reason = error.to_string();
+                let reason = reason.split_once(" at line ").map_or(reason.as_str(), |(reason, _)| reason);
+                format!("{place}: {reason}")
+            }
+            // The start of an object is one that somebody meant to write.
+            Category::Syntax | Category::Eof if line.trim_ascii_start().starts_with(b"{") => {
+                format!("{place}: this line is not a JSON object: it breaks at column {}", error.column())
+            }
+            _ => format!("{place}: this line is not a JSON object"),
+        };
         // A row that lacks its end, or has a comma too many, is read as far as it goes.
         let read = read_bytes(line, Level::Clean).ok();
         let row = read.and_then(|reading| reading.into_candidates().into_iter().next());
@@ -121,7 +136,9 @@ fn rows<I: DeserializeOwned>(
     Ok(lines.filter_map(move |(index, line)| match line {
         Err(error) => Some(Err(unreadable(error))),
         Ok(line) if line.trim_ascii().is_empty() => None,
-        Ok(line) => Some(Ok(serde_json::from_slice(&line)
-            .map_err(|error| BadRow::new(&line, format!("{file}:{}: {error}", index + 1))))),
+        Ok(line) => Some(Ok(serde_json::from_slice(&line).map_err(|error| {
+            let place = format!("{file}:{}", index + 1);
+            BadRow::new(&line, &place, &error)
+        }))),
     }))
 }

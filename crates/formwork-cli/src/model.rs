@@ -63,7 +63,9 @@ pub(crate) fn known(model: &str) -> Result<(), String> {
         return model.parse::<HubFile>().map(|_| ()).map_err(|error| error.to_string());
     }
     let path = Path::new(model);
-    if Known::find(model).is_some() || path.extension().is_some() || path.exists() {
+    // A colon is part of the names that servers give to their models (`qwen2.5:7b`), and not of an ending.
+    let has_ending = path.extension().is_some_and(|ending| !ending.to_string_lossy().contains(':'));
+    if Known::find(model).is_some() || has_ending || path.exists() {
         return Ok(());
     }
     let names = || ["default"].into_iter().chain(KNOWN.iter().map(|known| known.name));
@@ -72,7 +74,8 @@ pub(crate) fn known(model: &str) -> Result<(), String> {
         None => {
             let names: Vec<_> = names().collect();
             format!(
-                "there is no model `{model}`: give the path of a .gguf file, one of a hub (hf:OWNER/REPOSITORY/FILE.gguf), or a name: {}",
+                "there is no model `{model}`: give the path of a .gguf file, one of a hub (hf:OWNER/REPOSITORY/FILE.gguf), or a name: {}; or name a provider: \
+                 --provider ollama",
                 names.join(", ")
             )
         }

@@ -69,14 +69,17 @@ fn at(file: &str, text: &str, span: Span, level: Level<'_>, message: &str, label
     let shown = text.get(from..to).unwrap_or_default();
     let marked = span.start.saturating_sub(from)
         ..span.end.min(to).saturating_sub(from).max(span.start.saturating_sub(from));
+    let marked_start = marked.start;
     let (line, column) = line_column(text, span.start);
-    let origin =
-        if from == line_start { file.to_owned() } else { format!("{file} (line {line}, column {column})") };
     let snippet = Snippet::source(shown)
-        .path(origin)
+        .path(file)
         .line_start(line)
         .annotation(AnnotationKind::Primary.span(marked).label(label));
     let group = level.primary_title(message).element(snippet);
     let renderer = if color::is_on(&std::io::stdout()) { Renderer::styled() } else { Renderer::plain() };
-    format!("{}\n", renderer.render(&[group]))
+    let rendered = renderer.render(&[group]);
+    // The renderer counts columns from where the part begins.
+    let (_, of_part) = line_column(shown, marked_start);
+    let place = |column| format!("{file}:{line}:{column}");
+    format!("{}\n", rendered.replacen(&place(of_part), &place(column), 1))
 }

@@ -15,11 +15,11 @@ use crate::terminal::{Bar, seconds};
 /// Shows what all runs that it observes are doing. Runs may overlap: they share the line.
 #[derive(Default)]
 pub(crate) struct Spinner {
+    /// Whether observations about targets are written to the log.
+    has_notes: bool,
     bar: Mutex<Option<Bar>>,
     // The thread that draws the bar reads it, so no bar may be touched while it is locked.
     runs: Arc<Mutex<Runs<RunId>>>,
-    /// Something else says that a target is asked in a weaker way.
-    is_silent: bool,
 }
 
 struct Runs<Id> {
@@ -96,12 +96,12 @@ impl Doing {
 
 impl Spinner {
     pub(crate) fn new() -> Self {
-        Self::default()
+        Self { has_notes: true, ..Self::default() }
     }
 
-    /// Leaves it to a log to say that a target is asked in a weaker way.
-    pub(crate) fn beside_a_log() -> Self {
-        Self { is_silent: true, ..Self::default() }
+    /// A spinner for runs that have a log of their own.
+    pub(crate) fn without_notes() -> Self {
+        Self::default()
     }
 
     /// Changes what runs are doing, and shows the line as long as one is doing something.
@@ -152,7 +152,7 @@ impl Observer for Spinner {
             runs.open.remove(&run);
             runs.failures.insert(run, why);
         });
-        if !self.is_silent {
+        if self.has_notes {
             weaker(attempt);
         }
     }

@@ -39,7 +39,19 @@ pub(crate) struct Opened {
     pub(crate) backends: Vec<Backend>,
     pub(crate) defaults: Defaults,
     /// The name of the default model in this process, if that is asked first.
-    pub(crate) default_model: Option<&'static str>,
+    default_model: Option<&'static str>,
+}
+
+impl Opened {
+    /// Says on standard error that the default model cannot judge, if it is asked first, and what that means (`so`).
+    pub(crate) fn say_what_the_default_model_is(&self, so: &str) {
+        if let Some(name) = self.default_model {
+            say!(
+                "note: {name}, the default model, keeps to the form and cannot judge: {so}. Name a model that can, for \
+                 example --provider ollama --model qwen3:8b"
+            );
+        }
+    }
 }
 
 /// The sections of a configuration that are asked, in order.
@@ -197,7 +209,16 @@ pub(crate) async fn make(section: &Section, providers: &Providers) -> Result<Mad
     if section.common.kind == "local" {
         return local(section).await;
     }
-    providers.make(section).map_err(Failed::usage)
+    providers.make(section).map_err(|error| {
+        let message = error.to_string();
+        // No file is to blame for what the command line leaves out.
+        match message.strip_prefix("the configuration:") {
+            Some(reason) if reason.contains("missing field `model`") => {
+                Failed::usage(format!("--provider {} needs a model: add --model NAME", section.name))
+            }
+            _ => Failed::usage(message),
+        }
+    })
 }
 
 /// A model in this process; loading it shows how far it is, and can be interrupted.

@@ -81,7 +81,11 @@ impl ExtractOutput {
                 usage: error.usage(),
                 error: Some(ExtractError {
                     class: error.kind(),
-                    message: error.to_string(),
+                    // A row that cannot be used says what is wrong with it, and nothing of the configuration.
+                    message: match error.kind() {
+                        ErrorKind::Config => error.message().to_owned(),
+                        _ => error.to_string(),
+                    },
                     best: error.best().map(|best| best.value.clone()),
                 }),
             },

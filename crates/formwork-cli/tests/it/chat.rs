@@ -79,7 +79,8 @@ fn a_failure_is_structured() {
     let unauthorised = Server::start([Reply::status(401)]).unwrap();
     let ran = chat("401", &unauthorised, &["x"], "");
     assert_eq!((ran.code, ran.stdout.as_str(), unauthorised.received().len()), (3, "", 1));
-    assert!(ran.stderr.contains("AUTHENTICATION_FAILED"), "{}", ran.stderr);
+    let (words, _) = ran.stderr.split_once('\n').unwrap();
+    assert!(words.starts_with("error: no provider answered: ") && words.contains("401"), "{words}");
 }
 
 #[test]
@@ -110,6 +111,21 @@ fn without_a_question_it_is_a_conversation() {
     };
     assert_eq!(said(&sent[3]), ["one", &answer, "three"]);
     assert_eq!(said(&sent[4]), ["four"]);
+}
+
+#[test]
+fn failures_are_told_in_the_words_of_all_commands_and_have_their_code_as_data() {
+    for (reply, timeout, words, code) in [
+        (Reply::status(401), "9", "no provider answered: ", "AUTHENTICATION_FAILED"),
+        (Reply::status(402), "9", "no provider answered: ", "NO_CREDIT"),
+        (Reply::silent(), "1", "out of time: ", "TIMEOUT"),
+    ] {
+        let server = Server::start([reply]).unwrap();
+        let ran = chat(code, &server, &["--timeout", timeout, "--json", "x"], "");
+        assert!(ran.stderr.starts_with(&format!("error: {words}")), "{}", ran.stderr);
+        let row = ran.rows().remove(0);
+        assert_eq!(row["code"], code, "{row}");
+    }
 }
 
 #[test]

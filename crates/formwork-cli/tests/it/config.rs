@@ -147,3 +147,59 @@ pub(crate) fn answer(text: &str) -> Reply {
     let message = json!({"role": "assistant", "content": text});
     Reply::json(json!({"choices": [{"message": message, "finish_reason": "stop"}]}).to_string())
 }
+
+#[test]
+fn a_wrong_command_line_is_told_what_to_add() {
+    let person = example("person.schema.json");
+    let here = super::folder().join("nothing-here");
+    std::fs::create_dir_all(here.join(".git")).unwrap();
+    let mut cases = vec![
+        (
+            vec!["extract", "-s", &person, "--provider", "ollama", "x"],
+            "--provider ollama needs a model: add --model NAME",
+        ),
+        (vec!["chat", "--provider", "groq", "x"], "--provider groq needs a model: add --model NAME"),
+        (
+            vec!["extract", "-s", "name", "x"],
+            "there is no file `name`; for a list of fields write `name, age: int`, for one `{name: string}`",
+        ),
+    ];
+    if cfg!(feature = "local") {
+        for model in ["qwen3:8b", "qwen2.5:7b"] {
+            cases.push((
+                vec!["extract", "-s", &person, "--model", model, "x"],
+                "or name a provider: --provider ollama",
+            ));
+        }
+    }
+    for (args, says) in cases {
+        let mut command = command(&args);
+        command.current_dir(&here).env("GROQ_API_KEY", "x");
+        let ran = run(command, "");
+        assert!(ran.stdout.is_empty() && ran.stderr.lines().count() == 1, "{args:?}: {}", ran.stderr);
+        assert!(ran.code > 1 && ran.stderr.contains(says), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_line_that_is_no_row_is_named_by_its_place_alone() {
+    let server = chat(&[MARIA]);
+    let config = config("no-row.toml", &of(&server));
+    let person = example("person.schema.json");
+    for (line, says) in [
+        ("Dear all,", "rows.jsonl:2: this line is not a JSON object"),
+        ("{\"id\": 1,", "rows.jsonl:2: this line is not a JSON object: it breaks at column 9"),
+        ("[1]", "rows.jsonl:2: this line is not a JSON object"),
+        ("7", "rows.jsonl:2: this line is not a JSON object"),
+        ("{\"id\": 1}", "rows.jsonl:2: missing field `input`"),
+    ] {
+        let rows = temporary("rows.jsonl", format!("\n{line}\n"));
+        let extract: [&str; 7] = ["extract", "-s", &person, "--config", &config, "--jsonl", "--file"];
+        for command in [&extract[..], &["read", "--jsonl"]] {
+            let ran = formwork(&[command, &[&rows]].concat(), "");
+            let row = ran.rows().remove(0);
+            let message = row["error"]["message"].as_str().unwrap();
+            assert_eq!((ran.code, message.replace(&rows, "rows.jsonl").as_str()), (1, says), "{row}");
+        }
+    }
+}

@@ -101,7 +101,9 @@ fn a_file_that_others_could_have_written_is_refused_unless_it_is_named() {
     let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     for (path, mode, usual) in [(&file, 0o646, 0o644), (&folder, 0o777, 0o755), (&folder, 0o1777, 0o755)] {
         open(path, mode);
-        refused(&run(doctor(&folder, &home), ""), 2, "can be written by everyone; it was not read");
+        let ran = run(doctor(&folder, &home), "");
+        refused(&ran, 2, "can be written by everyone; it was not read");
+        assert_eq!(ran.stderr.matches("formwork.toml").count(), 1, "{}", ran.stderr);
         let mut named = doctor(&folder, &home);
         named.env("FORMWORK_CONFIG", &file);
         assert_eq!(read(&run(named, "")).as_ref(), Some(&file), "{mode:o}");

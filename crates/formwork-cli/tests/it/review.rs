@@ -50,9 +50,50 @@ suggested fixes:
 indeterminate:
   - kind: It is kind. (the judge is not sure)
   - prices: The prices are right. (data that it needs is missing)
-fail (3 calls, 27 tokens in, 15 out)
+fail, 2 of 4 undecided (3 calls, 27 tokens in, 15 out)
 ";
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (1, expected, ""));
+}
+
+#[test]
+fn a_verdict_says_how_many_criteria_are_undecided() {
+    let short = "  - {id: short, description: x, schema: {maxLength: 400}}\n";
+    let long = "  - {id: long, description: x, schema: {minLength: 400}}\n";
+    let human = |id: &str| format!("  - {{id: {id}, description: x, human: true}}\n");
+    for (criteria, verdict) in [
+        (short.to_owned(), "pass ("),
+        (long.to_owned(), "fail ("),
+        (format!("{short}{}", human("a")), "pass, 1 of 2 undecided ("),
+        (format!("{short}{}{}", human("a"), human("b")), "pass, 2 of 3 undecided ("),
+        (format!("{long}{}", human("a")), "fail, 1 of 2 undecided ("),
+        (human("a"), "pass, 1 of 1 undecided ("),
+    ] {
+        let rubric = temporary("undecided.yaml", format!("name: r\ncriteria:\n{criteria}"));
+        let ran = formwork(&["review", "--rubric", &rubric], "The pump broke.");
+        assert!(ran.stdout.lines().last().unwrap().starts_with(verdict), "{verdict}: {}", ran.stdout);
+    }
+}
+
+/// The note of `oracle`, in the same words.
+#[cfg(feature = "local")]
+#[test]
+fn the_default_model_is_said_not_to_judge() {
+    let note =
+        "note: smollm2-135m-instruct, the default model, keeps to the form and cannot judge: its verdicts";
+    let rubric = temporary("noted.yaml", "name: r\ncriteria: [{id: a, description: A.}]\n");
+    let ruled = temporary("ruled.yaml", "name: r\ncriteria: [{id: a, description: A., schema: {}}]\n");
+    let (reply, skills) = (example("reply.txt"), example("skills"));
+    for (args, is_noted) in [
+        (vec!["review", "--rubric", &rubric, &reply], true),
+        (vec!["review", "--against", &reply, &reply], true),
+        (vec!["review", "--rubric", &ruled, &reply], false),
+        (vec!["skill", "run", "review-reply", "--dir", &skills, "-i", "reply=No.", "-i", "message=x"], true),
+        (vec!["skill", "run", "contact", "--dir", &skills, "-i", "text=No."], false),
+    ] {
+        // The note comes before the answer, which is not waited for.
+        let ran = formwork(&[&args[..], &["--timeout", "0.001"]].concat(), "");
+        assert_eq!(ran.stderr.contains(note), is_noted, "{args:?}: {}", ran.stderr);
+    }
 }
 
 #[test]

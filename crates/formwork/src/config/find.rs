@@ -83,7 +83,9 @@ fn distrust(file: &Path) -> Option<String> {
             Ok(metadata) => metadata,
             Err(error) => return Some(format!("{} cannot be examined: {error}", place.display())),
         };
-        trouble(&metadata).map(|trouble| format!("{} {trouble}", place.display()))
+        // The error names the file already.
+        let name = if place == file { String::new() } else { format!("{} ", place.display()) };
+        trouble(&metadata).map(|trouble| format!("{name}{trouble}"))
     })
 }
 

@@ -205,18 +205,31 @@ fn print(args: &Args, result: &ChatResult<StructuredAnswerLite>) -> Result<(), F
 
 /// A failure with the exit code of its class, and all that was wrong.
 fn failed(failure: &ChatFailure) -> Failed {
-    let mut message = failure.to_string();
+    // What no provider answered is told in the words of all commands; `--json` has the code.
+    let mut message = match kind(failure.code) {
+        Some(kind) => format!("{kind}: {}", failure.message),
+        None => failure.to_string(),
+    };
     for error in &failure.errors {
         message.push_str(&format!("\n  {}", indented(&error.to_string())));
     }
-    match failure.code {
-        ChatCode::Configuration | ChatCode::BadRequest => Failed::usage(message),
-        ChatCode::Timeout => Failed::of(ErrorKind::Deadline, is_answered(&failure.calls, true), message),
-        ChatCode::Cancelled => Failed::interrupted(),
+    let answered = is_answered(&failure.calls, failure.code == ChatCode::Timeout);
+    match kind(failure.code) {
+        Some(kind) => Failed::of(kind, answered, message),
+        None => Failed::no_answer(message),
+    }
+}
+
+/// Returns the kind of error that a failure is in other commands, unless it is about the content of an answer.
+const fn kind(code: ChatCode) -> Option<ErrorKind> {
+    match code {
+        ChatCode::Configuration | ChatCode::BadRequest => Some(ErrorKind::Config),
+        ChatCode::Timeout => Some(ErrorKind::Deadline),
+        ChatCode::Cancelled => Some(ErrorKind::Cancelled),
         ChatCode::RateLimited
         | ChatCode::AuthenticationFailed
         | ChatCode::NoCredit
-        | ChatCode::Unavailable => Failed::unavailable(message),
-        _ => Failed::no_answer(message),
+        | ChatCode::Unavailable => Some(ErrorKind::Unavailable),
+        _ => None,
     }
 }

@@ -51,6 +51,11 @@ pub(super) struct Given {
 pub(super) fn given(argument: &str, more: &[Placed]) -> Result<Given, Failed> {
     let path = Path::new(argument);
     let (name, schema) = if path == Path::new("-") || path.exists() || !is_inline(argument) {
+        if argument != "-" && !path.exists() && path.extension().is_none() {
+            return Err(Failed::usage(format!(
+                "there is no file `{argument}`; for a list of fields write `name, age: int`, for one `{{name: string}}`"
+            )));
+        }
         (files::name(path), of_file(path)?)
     } else {
         ("--schema".to_owned(), of_text(argument)?)

@@ -10,7 +10,6 @@ use formwork_oracle::ledger::Ledger;
 use formwork_oracle::{CrossCheck, Examples, Formula, Oracle, OracleBuilder, Prompt};
 
 use crate::exit::Failed;
-use crate::stderr::say;
 use crate::targets::{Opened, Targets};
 
 /// The models that are asked for scores, and how.
@@ -100,12 +99,7 @@ impl Checked<'_> {
             }
         });
         let opened = opened.await?;
-        if let Some(name) = opened.default_model {
-            say!(
-                "note: {name}, the default model, keeps to the form and cannot judge: its scores say nothing about wallets. \
-                 Name a model that can, for example --provider ollama --model qwen3:8b"
-            );
-        }
+        opened.say_what_the_default_model_is("its scores say nothing about wallets");
         Ok(opened)
     }
 

@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         let opened = checked.open(providers).await?;
         let oracle = checked.oracle(&opened, prompt, |builder| builder)?;
         let request = oracle.request(&wallet).with_cancel(cancel.clone());
-        let scored = request.with_observer(Spinner::beside_a_log()).run().await;
+        let scored = request.with_observer(Spinner::without_notes()).run().await;
         let scored = scored.map_err(|error| failed(&error))?;
         let line =
             if args.json { serde_json::to_value(&scored.event) } else { serde_json::to_value(&scored) };

@@ -164,6 +164,7 @@ async fn service(
     cancel: &CancellationToken,
 ) -> Result<LlmReviewService, Failed> {
     let opened = args.targets.open(providers, args.asking.is_verbose()).await?;
+    opened.say_what_the_default_model_is(agents::NO_JUDGE);
     let agent = with_defaults(Agent::new(opened.backends), &opened.defaults);
     let agent = args.asking.apply(agent, cancel);
     let service = LlmReviewService::new(agent).with_concurrency(usize::from(args.concurrency));
@@ -212,7 +213,14 @@ pub(super) fn words(review: &ReviewResult) -> String {
     if let Some(error) = &review.error {
         text.push_str(&format!("not carried out: {}\n", plain(&error.message)));
     }
-    text.push_str(&format!("{} ({})\n", if review.pass { "pass" } else { "fail" }, price(&review.price)));
+    let undecided =
+        review.criteria_results.iter().filter(|result| result.verdict == Verdict::Indeterminate).count();
+    let undecided = match undecided {
+        0 => String::new(),
+        count => format!(", {count} of {} undecided", review.criteria_results.len()),
+    };
+    let verdict = if review.pass { "pass" } else { "fail" };
+    text.push_str(&format!("{verdict}{undecided} ({})\n", price(&review.price)));
     text
 }
 

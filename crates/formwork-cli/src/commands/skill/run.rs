@@ -4,6 +4,7 @@ use formwork::config::Defaults;
 use formwork::providers::Providers;
 use formwork_core::spaced;
 use formwork_extract::CancellationToken;
+use formwork_review::ReviewRubric;
 use formwork_skill::{
     NamedBackends, PolicySpec, Skill, SkillError, SkillOutcome, SkillRunnerService, TemplateType,
 };
@@ -102,10 +103,15 @@ pub(super) async fn opened(
     verbose: bool,
 ) -> Result<Opened, Failed> {
     let provider = skill.descriptor().provider.as_deref();
-    targets.or_provider(provider).open(providers, verbose).await.map_err(|failed| match provider {
+    let opened = targets.or_provider(provider).open(providers, verbose).await;
+    let opened = opened.map_err(|failed| match provider {
         Some(_) if failed.is_usage() => agents::skill(&skill.at("provider", failed.to_string())),
         _ => failed,
-    })
+    })?;
+    if skill.rubric().is_some_and(ReviewRubric::asks_a_model) {
+        opened.say_what_the_default_model_is(agents::NO_JUDGE);
+    }
+    Ok(opened)
 }
 
 /// A runner of this skill, with these models under whatever name it has for them.
