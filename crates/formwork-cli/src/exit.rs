@@ -98,8 +98,36 @@ pub(crate) fn code(done: Result<Status, Failed>) -> ExitCode {
         Ok(Status::Negative) => ExitCode::from(1),
         Err(Failed { code: 0, .. }) => ExitCode::SUCCESS,
         Err(Failed { code, message }) => {
-            say!("error: {message}");
+            say!("error: {}", counted(&message));
             ExitCode::from(code)
+        }
+    }
+}
+
+/// Returns the text with equal lines that follow each other as one line with their number.
+fn counted(text: &str) -> String {
+    let lines: Vec<&str> = text.split('\n').collect();
+    let counted = lines.chunk_by(|one, next| one == next).map(|equal| match equal {
+        [one] => (*one).to_owned(),
+        [one, ..] => format!("{one} ({} times)", equal.len()),
+        [] => String::new(),
+    });
+    counted.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn equal_lines_are_one_with_their_number() {
+        for (text, expected) in [
+            ("", ""),
+            ("a", "a"),
+            ("a\nb\na", "a\nb\na"),
+            ("a\n  b\n  b\n  b\n  c\n  c", "a\n  b (3 times)\n  c (2 times)"),
+        ] {
+            assert_eq!(counted(text), expected);
         }
     }
 }

@@ -16,8 +16,7 @@ const MODEL: &str = "FORMWORK_MODEL";
 /// Which models are asked.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Targets {
-    /// The configuration: which models are asked, in order (default: the file that FORMWORK_CONFIG names, else
-    /// formwork.toml in this folder or above it within the repository, else that in the user's configuration folder)
+    /// The file that says which models are asked [default: formwork.toml here or above, see README]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Ask this provider alone: a name of the configuration, or a kind such as `ollama`

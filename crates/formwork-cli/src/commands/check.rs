@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// Show all violations of a document instead of the first 64
     #[arg(long)]
     all: bool,
-    /// Take `format` as a remark instead of a demand
+    /// Do not check `format`
     #[arg(long)]
     no_formats: bool,
     /// Print one JSON object for each document

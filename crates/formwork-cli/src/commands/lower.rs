@@ -41,16 +41,16 @@ pub(crate) fn after_help(dialects: &Dialects) -> String {
     format!("{EXAMPLES}{}{EXIT_CODES}", dialects.iter().map(line).collect::<String>())
 }
 
-/// Show what a provider is sent for a JSON Schema, and what gets lost
+/// Show what a provider is sent for a JSON Schema: each takes its own part of JSON Schema, its dialect
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The JSON Schema; `-` or nothing is standard input
     #[arg(default_value = "-")]
     schema: PathBuf,
-    /// The dialect, see below
+    /// The dialect: the part of JSON Schema that a provider takes; see below
     #[arg(long, short)]
     dialect: String,
-    /// Which valid answers may be excluded
+    /// How much narrower than the schema the sent one may be
     #[arg(long, value_enum, default_value_t)]
     tighten: TightenArg,
     /// The tokens that an answer may have: with `--tighten bounded`, lists and strings without an end fit into them
@@ -76,12 +76,12 @@ pub(crate) struct Args {
 /// Which valid answers lowering may exclude.
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
 enum TightenArg {
-    /// None
+    /// Not at all: every valid answer stays possible
     None,
-    /// Further members of objects that name their members and leave the question open
+    /// Objects that list their properties take no others, unless `additionalProperties` allows them
     #[default]
     Closed,
-    /// Also long strings, lists and maps: a remedy for models that run away
+    /// As closed; also strings, lists and maps get a maximum length, for models that do not stop
     Bounded,
 }
 

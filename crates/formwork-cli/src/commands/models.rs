@@ -36,10 +36,17 @@ another hub, HF_TOKEN holds the token where one is asked for.
 
 --provider is about the models of an Ollama server: one of the configuration, or `ollama` for the one on this machine.
 
---matrix is about models of every provider: the names that a row is about (* is any text; the first row that matches
-counts), how they are kept to a schema, whether their requests have the flag `strict` for that, and what they take. `-` is
-what is not known. A file for --registry has the form of schemas/registry.json; --json prints rows of the form of
-schemas/registry-entry.json.
+--matrix is about models of every provider. Its columns; `-` is what is not known:
+  match            the names that a row is about (* is any text; the first row that matches counts)
+  native           what the model's own API enforces: a schema, a tool's arguments, a JSON object, or none
+  strict           whether requests have the flag `strict`, which schemas need there
+  temperature      whether requests may set it
+  reasoning        whether the model thinks before it answers
+  context          the tokens that prompt and answer may have together
+  retires          the day on which the vendor takes it out of service
+  recommended use  what it is good for
+
+A file for --registry has the form of schemas/registry.json; --json prints rows of the form of schemas/registry-entry.json.
 
 Exit codes: 0 done, 1 the model is not here (path, remove), 2 wrong usage, 3 the model cannot be fetched.";
 
@@ -66,21 +73,60 @@ pub(crate) struct Args {
     registry: Option<PathBuf>,
 }
 
+const LIST: &str = "\
+Examples:
+  formwork models list
+  formwork models list --json
+
+Exit codes: 0 the list is printed, 2 wrong usage, 3 the folder for weights cannot be used.";
+
+const FETCH: &str = "\
+Examples:
+  formwork models fetch
+  formwork models fetch smollm2-135m-instruct
+  formwork models fetch hf:Qwen/Qwen2.5-0.5B-Instruct-GGUF/qwen2.5-0.5b-instruct-q8_0.gguf
+  formwork models fetch qwen3:8b --provider ollama
+
+Exit codes: 0 its path is printed, 2 wrong usage, 3 the model cannot be fetched.";
+
+const SHOW: &str = "\
+Examples:
+  formwork models show
+  formwork models show qwen3:8b --provider ollama --json
+
+Exit codes: 0 it is shown, 1 nothing is known of it, 2 wrong usage, 3 the server does not answer.";
+
+const PATH: &str = "\
+Examples:
+  formwork models path
+  formwork models path smollm2-135m-instruct
+
+Exit codes: 0 the path is printed, 1 the model is not here, 2 wrong usage.";
+
+const REMOVE: &str = "\
+Examples:
+  formwork models remove smollm2-135m-instruct
+
+Exit codes: 0 done, 1 the model is not here, 2 wrong usage.";
+
 #[derive(Subcommand)]
 enum Action {
     /// List the models that have a name, and the files that are here
+    #[command(after_help = LIST)]
     List {
         /// Print it as JSON, one object a line
         #[arg(long)]
         json: bool,
     },
     /// Download a model, unless it is here
+    #[command(after_help = FETCH)]
     Fetch {
         /// Its name
         #[arg(default_value = "default")]
         model: String,
     },
     /// Show what is known of a model
+    #[command(after_help = SHOW)]
     Show {
         /// Its name
         #[arg(default_value = "default")]
@@ -90,12 +136,14 @@ enum Action {
         json: bool,
     },
     /// Print where a model's file is
+    #[command(after_help = PATH)]
     Path {
         /// Its name
         #[arg(default_value = "default")]
         model: String,
     },
     /// Delete a model's files
+    #[command(after_help = REMOVE)]
     Remove {
         /// Its name
         model: String,

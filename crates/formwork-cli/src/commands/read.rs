@@ -23,7 +23,7 @@ Examples:
       rows: {\"id\", \"input\", \"schema\"?} -> {\"id\", \"ok\", \"value\"?, \"edits\"?, \"others\"?, \"error\"?}
 
 Where the text holds several documents, the schema chooses: first by the type of the root, then by the number of
-violations, then the document that comes later. Without a schema a fenced document comes before a bare one, and a long
+violations, then strict JSON before JSON that needs other quotes, then the document that comes later. Without a schema a fenced document comes before a bare one, and a long
 one before a short one.
 
 Levels:

@@ -129,6 +129,17 @@ fn failures_are_told_in_the_words_of_all_commands_and_have_their_code_as_data() 
 }
 
 #[test]
+fn an_unknown_command_is_an_error_and_no_question() {
+    let answer = good().to_string();
+    let server = server(&[&answer]);
+    let ran = chat("commands", &server, &["--text"], "/help\n/exit\n/etc/hosts is a file\n/quit\n");
+    assert_eq!((ran.code, server.received().len(), ran.stdout.lines().count()), (1, 1, 1), "{}", ran.stderr);
+    let expected =
+        |name| format!("error: there is no command `{name}`: /new forgets the conversation, /quit ends\n");
+    assert_eq!(ran.stderr, expected("/help") + &expected("/exit"));
+}
+
+#[test]
 fn wrong_usage() {
     refused(&formwork(&["chat", " "], ""), 2, "the question is empty");
     refused(&formwork(&["chat", "--provider", "olama", "x"], ""), 2, "did you mean `ollama`?");

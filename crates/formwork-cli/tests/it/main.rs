@@ -10,6 +10,7 @@ mod exits;
 #[cfg(feature = "local")]
 mod extract;
 mod finding;
+mod help;
 #[cfg(all(feature = "local", unix))]
 mod interrupt;
 mod lower;

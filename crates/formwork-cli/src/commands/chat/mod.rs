@@ -25,7 +25,7 @@ Examples:
   formwork chat --debug --model qwen2.5-0.5b-instruct-q8_0.gguf \"What is JSON?\"
   formwork chat --provider openai --model gpt-4o-mini --text
       without a question each line of standard input is one, and knows of the ones before;
-      /new forgets them, /quit ends
+      /new forgets the conversation, /quit ends
 
 Every answer keeps to StructuredAnswerLite 1.0 (schemas/structured-answer-lite.v1.json):
   {\"task\": {\"type\", \"user_intent\"}, \"answer\": {\"text\"}, \"quality\": {\"confidence\", \"assumptions\", \"risks\"},
@@ -158,6 +158,9 @@ async fn converse(
     cancel: &CancellationToken,
 ) -> Result<Status, Failed> {
     let mut done = Status::Ok;
+    if io::stdin().is_terminal() {
+        say!("/new forgets the conversation, /quit ends");
+    }
     loop {
         if io::stdin().is_terminal() {
             stderr::error_text("> ");
@@ -173,6 +176,10 @@ async fn converse(
             "" => {}
             "/quit" => return Ok(done),
             "/new" => conversation.clear(),
+            command if is_command(command) => {
+                say!("error: there is no command `{command}`: /new forgets the conversation, /quit ends");
+                done = Status::Negative;
+            }
             question => {
                 let result = conversation.ask_with(question, cancel).await;
                 print(args, &result)?;
@@ -186,6 +193,12 @@ async fn converse(
             }
         }
     }
+}
+
+/// Whether a line is one word after a slash, such as `/help`. A path or a comment is a question.
+fn is_command(line: &str) -> bool {
+    let word = line.strip_prefix('/').unwrap_or_default();
+    !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
 }
 
 fn next_line() -> io::Result<Option<String>> {

@@ -78,7 +78,8 @@ pub(crate) struct Args {
     /// How often the model may try [default: 3]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
     max_attempts: Option<u32>,
-    /// How many of these attempts one provider gets [default: an equal share]
+    /// How many of these attempts one provider gets [default: max-attempts divided by the number of
+    /// providers, rounded up]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
     attempts_per_target: Option<u32>,
     /// The most tokens of an answer [default: none for hosted models; for servers of one's own what the context leaves, at

@@ -28,7 +28,7 @@ A wallet is a JSON document with a `summary` or a list of `transactions`, a CSV 
 three attempts, it is counted, and says so. Valid is not right: the default model keeps to the form and cannot judge. Name a
 model that can, and hold its scores against what you expect of wallets with `formwork oracle report`.";
 
-/// Score wallets: validated, cross-checked, never without an answer
+/// A sample application: scores crypto wallets from 0 to 1000
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {

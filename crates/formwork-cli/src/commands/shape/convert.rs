@@ -10,8 +10,23 @@ use crate::exit::{Failed, Status};
 use crate::stderr::say;
 use crate::{files, output};
 
+const TO_HELP: &str = "\
+Examples:
+  formwork shape to-schema examples/feature-design.shape
+  echo '{\"name\": string, \"age\"?: integer}' | formwork shape to-schema
+
+Exit codes: 0 the schema is printed, 2 the shape or the file cannot be used.";
+
+const FROM_HELP: &str = "\
+Examples:
+  formwork shape from-schema examples/person.schema.json
+  formwork shape from-schema examples/person.schema.json > person.shape
+
+Exit codes: 0 the shape is printed, 2 the schema or the file cannot be used.";
+
 /// Write a shape as JSON Schema
 #[derive(clap::Args)]
+#[command(after_help = TO_HELP)]
 pub(crate) struct ToSchema {
     /// The shape; `-` or nothing is standard input
     #[arg(default_value = "-")]
@@ -20,6 +35,7 @@ pub(crate) struct ToSchema {
 
 /// Write a JSON Schema as a shape, and say on standard error what a shape cannot say
 #[derive(clap::Args)]
+#[command(after_help = FROM_HELP)]
 pub(crate) struct FromSchema {
     /// The JSON Schema; `-` or nothing is standard input
     #[arg(default_value = "-")]

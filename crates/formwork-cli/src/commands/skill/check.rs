@@ -7,8 +7,23 @@ use crate::exit::{Failed, Status};
 use crate::rows::SkillRow;
 use crate::{agents, output};
 
+const AFTER_HELP: &str = "\
+Examples:
+  formwork skill check examples/skills
+  formwork skill check examples/skills/ticket.yaml examples/skills/reply.yaml
+
+Exit codes: 0 all can be used, 2 one cannot.";
+
+const LIST_HELP: &str = "\
+Examples:
+  formwork skill list --dir examples/skills
+  formwork skill list --dir examples/skills --json
+
+Exit codes: 0 the list is printed, 2 a file cannot be used.";
+
 /// Look whether skills can be used
 #[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
     /// Files, or folders of skills
     #[arg(required = true)]
@@ -17,6 +32,7 @@ pub(super) struct Args {
 
 /// List the skills of a folder
 #[derive(clap::Args)]
+#[command(after_help = LIST_HELP)]
 pub(super) struct ListArgs {
     #[command(flatten)]
     folder: Folder,

@@ -8,12 +8,26 @@ use super::Folder;
 use crate::exit::{Failed, Status};
 use crate::output;
 
+const AFTER_HELP: &str = "\
+Examples:
+  formwork skill new headline
+  formwork skill new judge-headline --type LLM_REVIEW --dir examples/skills
+  formwork skill new word-count --type handler
+
+Types:
+  LLM_JSON_GENERATION  a model fills in a schema
+  LLM_REVIEW           a model judges one of the inputs by a rubric
+  handler              a function of your own program does the work
+
+Exit codes: 0 the file is written, 2 wrong usage, or a file that is there already.";
+
 /// Begin a new skill: writes a file to start from
 #[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
     /// Its name: small letters, digits and hyphens
     name: String,
-    /// The kind of work: LLM_JSON_GENERATION, LLM_REVIEW, or handler
+    /// The kind of work, see below: LLM_JSON_GENERATION, LLM_REVIEW, or handler
     #[arg(long = "type", default_value = "LLM_JSON_GENERATION", value_parser = kind)]
     kind: Kind,
     #[command(flatten)]

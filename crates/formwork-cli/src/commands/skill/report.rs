@@ -13,8 +13,26 @@ use crate::stderr::say;
 use crate::targets::Targets;
 use crate::{interrupt, output};
 
-/// Measure skills against the agent layer's five targets, on their own examples
+const AFTER_HELP: &str = "\
+Examples:
+  formwork skill report --dir examples/skills
+  formwork skill report ticket --dir examples/skills --runs 20
+  formwork skill report examples/skills/ticket.yaml --provider ollama --model qwen3:8b --json
+
+It runs every skill on the `examples` of its file, and holds five figures against their targets: how many generations were
+valid at first, how many were asked again, how often repeated reviews agree, how long validation and a run take. Runs that
+fail are misses.
+
+Exit codes:
+  0    no target was missed
+  1    one was missed
+  2    wrong usage, or a file that cannot be used
+  3    no provider answered any of the runs (in time), or the model cannot be opened
+  130  interrupted";
+
+/// Measure a skill: valid at first, retries, consistency, validation time, run time
 #[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
     /// Their names or files; all of the folder without any
     skills: Vec<String>,

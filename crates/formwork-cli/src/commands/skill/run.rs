@@ -18,8 +18,23 @@ use crate::rows::SkillRunOutput;
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt, output, stderr};
 
+const AFTER_HELP: &str = "\
+Examples:
+  formwork skill run headline --dir examples/skills --input text=\"Maria, 34, moved to Lisbon.\"
+  formwork skill run examples/skills/ticket.yaml --input title=\"Charged twice\" --json
+  formwork skill run contact --dir examples/skills --input text=@examples/letter.txt
+  formwork skill run reply --dir examples/skills -i message=\"Where is it?\" --provider ollama --model qwen3:8b
+
+Exit codes:
+  0    the output is printed, and has passed its review, if it has one
+  1    no valid answer, or a review that failed or could not be carried out
+  2    wrong usage, inputs, or a file that cannot be used
+  3    no provider answered (in time), or the model cannot be opened
+  130  interrupted";
+
 /// Run a skill
 #[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
     /// Its name, or its file
     skill: String,

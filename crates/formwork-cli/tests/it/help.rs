@@ -1,0 +1,72 @@
+//! What `--help` says.
+
+use super::formwork;
+
+/// Every command that does something, by its words.
+fn commands() -> Vec<Vec<&'static str>> {
+    let mut commands = vec![
+        vec!["extract"],
+        vec!["check"],
+        vec!["chat"],
+        vec!["shape", "run"],
+        vec!["shape", "check"],
+        vec!["shape", "to-schema"],
+        vec!["shape", "from-schema"],
+        vec!["read"],
+        vec!["doctor"],
+        vec!["lower"],
+        vec!["review"],
+        vec!["skill", "run"],
+        vec!["skill", "check"],
+        vec!["skill", "list"],
+        vec!["skill", "new"],
+        vec!["skill", "report"],
+        vec!["oracle", "score"],
+        vec!["oracle", "batch"],
+        vec!["oracle", "compare"],
+        vec!["oracle", "import"],
+        vec!["oracle", "report"],
+        vec!["oracle", "serve"],
+    ];
+    if cfg!(feature = "local") {
+        for action in ["list", "fetch", "show", "path", "remove"] {
+            commands.push(vec!["models", action]);
+        }
+    }
+    commands
+}
+
+#[test]
+fn every_command_has_examples_exit_codes_and_short_texts() {
+    for command in commands() {
+        let help = formwork(&[&command[..], &["--help"]].concat(), "").stdout;
+        let examples = help.split("Examples:\n").nth(1).unwrap_or_default();
+        let example = format!("formwork {}", command.join(" "));
+        assert!(examples.contains(&example), "{command:?}: {help}");
+        assert!(help.contains("Exit codes:"), "{command:?}: {help}");
+        let config = help.split("--config <FILE>").nth(1).and_then(|rest| rest.split("\n      --").next());
+        let config = config.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(config.len() <= 100, "{command:?}: {config}");
+    }
+}
+
+#[test]
+fn helps_say_what_words_mean() {
+    for (args, says) in [
+        (&["lower"][..], "the part of JSON Schema that a provider takes"),
+        (&["lower"], "every valid answer stays possible"),
+        (&["oracle"], "A sample application: scores crypto wallets from 0 to 1000"),
+        (
+            &["skill", "report"],
+            "Measure a skill: valid at first, retries, consistency, validation time, run time",
+        ),
+        (&["skill", "new"], "LLM_REVIEW           a model judges one of the inputs by a rubric"),
+        (&["read"], "strict JSON before JSON that needs other quotes"),
+        (&["extract"], "max-attempts divided by the number of providers, rounded up"),
+        #[cfg(feature = "local")]
+        (&["models"], "reasoning        whether the model thinks before it answers"),
+    ] {
+        let help = formwork(&[args, &["--help"]].concat(), "").stdout;
+        assert!(help.contains(says), "{args:?}: {help}");
+    }
+}
