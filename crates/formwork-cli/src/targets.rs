@@ -22,9 +22,8 @@ pub(crate) struct Targets {
     /// Ask this provider alone: a name of the configuration, or a kind such as `ollama`
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
-    /// The model: `openai/gpt-4o-mini` names its provider too; else of the provider that is named, or in this process a
-    /// name of `formwork models` or a .gguf file
-    /// (FORMWORK_MODEL changes the model of the provider that is asked first, and nothing else)
+    /// The model, with its kind of provider if none is named (`openai/gpt-4o-mini`); without a kind one of `formwork models`
+    /// or a .gguf file (FORMWORK_MODEL changes the model of the provider that is asked first, and nothing else)
     #[arg(long, short, value_parser = model_name)]
     model: Option<String>,
 }

@@ -44,7 +44,10 @@ fn every_command_has_examples_exit_codes_and_short_texts() {
         let example = format!("formwork {}", command.join(" "));
         assert!(examples.contains(&example), "{command:?}: {help}");
         assert!(help.contains("Exit codes:"), "{command:?}: {help}");
-        let config = help.split("--config <FILE>").nth(1).and_then(|rest| rest.split("\n      --").next());
+        let config = help.split("--config <FILE>").nth(1).and_then(|rest| rest.split("\n\n").next());
+        let config =
+            config.and_then(|rest| rest.split("\n      --").next()).map(|rest| rest.split("\n  -").next());
+        let config = config.flatten();
         let config = config.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(config.len() <= 100, "{command:?}: {config}");
     }
