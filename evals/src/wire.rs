@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use formwork::anthropic::Anthropic;
 use formwork::gemini::Gemini;
 use formwork::ollama::Ollama;
-use formwork::openai::OpenAi;
+use formwork::openai::{Api, OpenAi};
 use formwork::wire::http::{Request, Response};
 use formwork::wire::{Body, Bytes, Http, SharedTransport, Transport};
 use formwork_core::{
@@ -46,6 +46,10 @@ const PROTOCOLS: &[Protocol] = &[
     Protocol {
         path: "/chat/completions",
         provider: |model, over| Arc::new(Http::new(OpenAi::new(model), over)),
+    },
+    Protocol {
+        path: "/responses",
+        provider: |model, over| Arc::new(Http::new(OpenAi::new(model).with_api(Api::Responses), over)),
     },
     Protocol {
         path: ":generateContent",

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{KeyHeader, MaxTokensField, OpenAi, Preset, SystemRole, preset, presets};
+use crate::{Api, KeyHeader, MaxTokensField, OpenAi, Preset, SystemRole, preset, presets};
 
-/// A provider that speaks Chat Completions, as data. Fields that are left out have the preset's value.
+/// A provider that speaks Chat Completions or the Responses API, as data. Fields that are left out have the preset's value.
 ///
 /// ```
 /// use formwork_openai::Config;
@@ -27,7 +27,10 @@ pub struct Config {
     /// The vendor or server whose values the other fields have by default: `openai` unless it is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// The address below which `/chat/completions` is; of OpenAI `https://api.openai.com/v1`.
+    /// The API that requests go to: `chat` (Chat Completions, the default) or `responses` (the Responses API).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub api: Api,
+    /// The address below which `/chat/completions` and `/responses` are; of OpenAI `https://api.openai.com/v1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// The environment variable with the key, of OpenAI `OPENAI_API_KEY`; empty or null to send none.
@@ -187,12 +190,16 @@ impl Config {
             wire = wire.with_api_version(version);
         }
         let capabilities = self.capabilities.apply(preset.capabilities.apply(wire.capabilities.clone()));
-        Ok(wire.with_capabilities(capabilities))
+        Ok(wire.with_capabilities(capabilities).with_api(self.api))
     }
 }
 
 fn config(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config, message)
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Null says that there is none, which is another thing than leaving the field out.

@@ -9,12 +9,13 @@ use formwork_wire::http::{Response, StatusCode};
 use formwork_wire::{error_in, fault_of, quoted};
 use serde_json::Value;
 
-use crate::OpenAi;
 use crate::encode::safe_name;
+use crate::{Api, OpenAi};
 
 /// The facts of a call that its response is read by.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestInfo {
+    pub(crate) api: Api,
     pub(crate) model: String,
     pub(crate) enforcement: Enforcement,
     /// The name of the tool whose arguments are the answer.
@@ -27,6 +28,7 @@ impl RequestInfo {
     pub(crate) fn of(wire: &OpenAi, call: &Call) -> Self {
         let enforcement = call.enforcement();
         Self {
+            api: wire.api,
             model: wire.model.clone(),
             enforcement,
             tool: (enforcement == Enforcement::Tool).then(|| safe_name(&call.schema_name)),
@@ -140,7 +142,18 @@ fn status_of(said: &ErrorBody) -> u16 {
         () if has(&["authentication", "invalid_api_key", "permission"]) => 401,
         () if has(&["timeout"]) => 504,
         () if has(&["not_found"]) => 404,
-        () if has(&["invalid_request", "bad_request", "badrequest", "context_size", "context_length"]) => 400,
+        () if has(&[
+            "invalid_request",
+            "bad_request",
+            "badrequest",
+            "context_size",
+            "context_length",
+            "invalid_prompt",
+            "invalid_image",
+        ]) =>
+        {
+            400
+        }
         // Something failed on the other side after it had begun to answer.
         () => 503,
     }
@@ -148,13 +161,14 @@ fn status_of(said: &ErrorBody) -> u16 {
 
 /// Members of the request that carry the schema.
 const SCHEMA_PARAMS: &[&str] =
-    &["response_format", "tools", "tool_choice", "parallel_tool_calls", "functions"];
+    &["response_format", "text.format", "tools", "tool_choice", "parallel_tool_calls", "functions"];
 
 /// How refusals of a schema read with 400 and 422, besides those that all servers share.
 const SCHEMA_WORDS: &[&str] = &[
     "schema",
     "response_format",
     "response format",
+    "text.format",
     "json_object",
     "json mode",
     "structured output",
@@ -191,8 +205,14 @@ fn special(asked: &RequestInfo, status: u16, said: &ErrorBody) -> Option<(FaultK
         return said.parameter().map(|name| (FaultKind::BadRequest, parameter_advice(name)));
     }
     if matches!(status, 404 | 405) {
-        let advice = "nothing answers Chat Completions there, check the base URL (mostly it ends in `/v1`) and the model";
-        return Some((FaultKind::Unsupported, advice.to_owned()));
+        let api = match asked.api {
+            Api::Chat => "Chat Completions",
+            Api::Responses => "the Responses API",
+        };
+        let advice = format!(
+            "nothing answers {api} there, check the base URL (mostly it ends in `/v1`) and the model"
+        );
+        return Some((FaultKind::Unsupported, advice));
     }
     None
 }

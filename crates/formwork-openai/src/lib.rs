@@ -1,4 +1,4 @@
-//! Chat Completions: the protocol of OpenAI, and of every server that speaks like it.
+//! Chat Completions: the protocol of OpenAI, and of every server that speaks like it; and OpenAI's Responses API.
 //!
 //! [`OpenAi`] is a [`Wire`](formwork_wire::Wire), a pure codec. With a transport it is a provider:
 //! `Http::new(OpenAi::new("gpt-5.6"), transport)`. [`Config`] is the same as data, and [`presets`] knows vendors by name.
@@ -23,6 +23,12 @@
 //! # Ok::<(), formwork_core::Fault>(())
 //! ```
 //!
+//! # The Responses API
+//! [`OpenAi::with_api`] with [`Api::Responses`] (`api = "responses"` in a configuration) sends the same calls to OpenAI's
+//! Responses API. The first system message is sent as `instructions`, a schema as `text.format` or as a forced function tool,
+//! and `store` is always `false`. Comments of the model before its final answer are not a part of the answer. The API has no
+//! seed. It was checked against recorded exchanges; it was not tried against the vendor with a key.
+//!
 //! To embed it alone see `examples/embed-openai.rs`.
 
 mod config;
@@ -33,7 +39,8 @@ mod models;
 mod openai;
 mod presets;
 mod probe;
+mod responses;
 
 pub use config::{Config, Overrides, Resolved};
-pub use openai::{AZURE, MaxTokensField, OpenAi, SystemRole};
+pub use openai::{AZURE, Api, MaxTokensField, OpenAi, SystemRole};
 pub use presets::{KeyHeader, Preset, Source, preset, presets};

@@ -1,5 +1,7 @@
+use std::borrow::Cow;
+
 use async_trait::async_trait;
-use formwork_core::{Call, Capabilities, Completion, Enforcement, Fault, FaultKind, Time};
+use formwork_core::{Call, Capabilities, Completion, Enforcement, Fault, FaultKind, Message, Time};
 use formwork_wire::http::Request;
 use formwork_wire::http::response::Parts;
 use formwork_wire::http::uri::{InvalidUri, Uri};
@@ -9,10 +11,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::fault::RequestInfo;
-use crate::{decode, encode, fault, models, probe};
+use crate::{decode, encode, fault, models, probe, responses};
 
 /// `api-key: …`, as Azure OpenAI takes it.
 pub const AZURE: Auth = Auth { header: "api-key", prefix: "" };
+
+/// The API of a server: OpenAI has two for the same models.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+// The schema of the configuration has the definitions of all providers in one object, and Ollama's is `Api`.
+#[schemars(rename = "OpenAiApi")]
+pub enum Api {
+    /// Chat Completions (`/chat/completions`), which every compatible server has.
+    #[default]
+    Chat,
+    /// The Responses API (`/responses`), which OpenAI and a few others have.
+    Responses,
+}
 
 /// The member of the body that limits the tokens of the answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,7 +51,7 @@ pub enum SystemRole {
     Developer,
 }
 
-/// The protocol of Chat Completions. It knows neither address nor key; the transport does.
+/// The protocol of Chat Completions, or of the Responses API ([`with_api`](Self::with_api)). It knows neither address nor key; the transport does.
 ///
 /// ```
 /// use formwork_openai::{MaxTokensField, OpenAi};
@@ -57,6 +72,7 @@ pub struct OpenAi {
     pub(crate) strict: bool,
     pub(crate) extra: Map<String, Value>,
     pub(crate) api_version: Option<String>,
+    pub(crate) api: Api,
 }
 
 impl OpenAi {
@@ -77,6 +93,7 @@ impl OpenAi {
             strict: true,
             extra: Map::new(),
             api_version: None,
+            api: Api::default(),
         };
         wire.with_dialects(["openai", "json-object", "prompt"])
     }
@@ -152,9 +169,35 @@ impl OpenAi {
         self
     }
 
+    /// Sets the API that requests go to (default: [`Api::Chat`]). The Responses API has no seed, so it is not promised any
+    /// more.
+    #[must_use]
+    pub const fn with_api(mut self, api: Api) -> Self {
+        self.api = api;
+        if matches!(api, Api::Responses) {
+            self.capabilities.seed = false;
+        }
+        self
+    }
+
     /// The model.
     pub fn model(&self) -> &str {
         &self.model
+    }
+
+    /// Returns the messages of a call, without system messages in places where they are not promised.
+    pub(crate) fn messages<'a>(&self, call: &'a Call) -> Cow<'a, [Message]> {
+        if self.capabilities.late_system {
+            Cow::Borrowed(&call.messages)
+        } else {
+            Cow::Owned(encode::without_late_system(&call.messages))
+        }
+    }
+
+    /// Returns the limit of tokens for the answer to a call; `None` to send none.
+    pub(crate) fn max_tokens(&self, call: &Call) -> Option<u32> {
+        let most = self.capabilities.output_tokens.unwrap_or(u32::MAX);
+        call.max_tokens.map(|wanted| wanted.min(most))
     }
 
     /// A path below the base URL.
@@ -178,7 +221,10 @@ impl Wire for OpenAi {
     }
 
     fn encode(&self, call: &Call) -> Result<Request<Bytes>, Fault> {
-        encode::request(self, call)
+        match self.api {
+            Api::Chat => encode::request(self, call),
+            Api::Responses => responses::request(self, call),
+        }
     }
 
     fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {

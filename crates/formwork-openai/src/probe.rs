@@ -32,8 +32,8 @@ pub(crate) async fn probe(wire: &OpenAi, transport: &dyn Transport) -> Result<Ca
     if matches!(head.status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
         return Ok(capabilities);
     }
-    let (model, enforcement) = (wire.model.clone(), Enforcement::None);
-    let asked = RequestInfo { model, enforcement, tool: None, input_tokens: 0 };
+    let (api, model, enforcement) = (wire.api, wire.model.clone(), Enforcement::None);
+    let asked = RequestInfo { api, model, enforcement, tool: None, input_tokens: 0 };
     Err(fault(&asked, &head, &body.beginning(ERROR_BYTES).await, transport.now()))
 }
 

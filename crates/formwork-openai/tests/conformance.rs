@@ -1,4 +1,4 @@
-//! Chat Completions against the suite that every provider runs; with `FORMWORK_LIVE=llama-server,litellm` against llama.cpp's
+//! Chat Completions and the Responses API against the suite that every provider runs; with `FORMWORK_LIVE=llama-server,litellm` against llama.cpp's
 //! server, and against LiteLLM's proxy in front of it.
 
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use formwork_conformance::{Live, Protocol, Reply, SentRequest, ServerAnswer, Suite};
 use formwork_core::{Finish, SharedProvider};
 use formwork_http::HttpTransport;
-use formwork_openai::{MaxTokensField, OpenAi};
+use formwork_openai::{Api, MaxTokensField, OpenAi};
 use formwork_wire::http::Request;
 use formwork_wire::{Bytes, Http, SharedTransport};
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 fn main() -> ExitCode {
     Suite::new()
         .protocol(Chat)
+        .protocol(Responses)
         .live(Live::new("llama-server", "cargo xtask servers up llama-server", llama_server))
         .live(Live::new("litellm", "cargo xtask servers up llama-server litellm", litellm))
         .run()
@@ -90,6 +91,130 @@ impl Protocol for Chat {
                 .collect(),
         }
     }
+}
+
+struct Responses;
+
+impl Protocol for Responses {
+    fn name(&self) -> &'static str {
+        "responses"
+    }
+
+    fn provider(&self, transport: SharedTransport) -> SharedProvider {
+        Arc::new(Http::new(OpenAi::new("gpt-4o-mini").with_api(Api::Responses), transport))
+    }
+
+    fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
+        let body = response(said);
+        let streamed = response_events(said, &body);
+        vec![
+            Reply::new(200, "application/json", body.to_string()),
+            Reply::new(200, "text/event-stream", streamed),
+        ]
+    }
+
+    fn error(&self, status: u16, words: &str) -> Reply {
+        Chat.error(status, words)
+    }
+
+    fn error_within(&self, said: &str, words: &str) -> Option<Reply> {
+        let mut body = event(&json!({"type": "response.created", "response": {"status": "in_progress"}}));
+        if !said.is_empty() {
+            body += &event(&json!({"type": "response.output_text.delta", "output_index": 0, "delta": said}));
+        }
+        body += &event(&json!({"type": "error", "code": "server_error", "message": words, "param": null}));
+        Some(Reply::new(200, "text/event-stream", body))
+    }
+
+    fn schema_complaints(&self) -> Vec<(u16, &'static str)> {
+        vec![
+            (400, "Invalid schema for response_format 'thing': In context=(), 'oneOf' is not permitted."),
+            (400, "Unsupported parameter: 'text.format' is not supported with this model."),
+        ]
+    }
+
+    fn asked(&self, request: &Request<Bytes>) -> SentRequest {
+        let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+        let format = &body["text"]["format"];
+        let text = |item: &Value| {
+            let parts = item["content"].as_array().into_iter().flatten();
+            parts.filter_map(|part| part["text"].as_str()).collect()
+        };
+        let instructions = body["instructions"].as_str().map(|text| ("system".to_owned(), text.to_owned()));
+        let items = body["input"].as_array().into_iter().flatten();
+        let items = items.map(|item| (item["role"].as_str().unwrap_or_default().to_owned(), text(item)));
+        SentRequest {
+            schema: found(&format["schema"]),
+            tool: found(&body["tools"][0]["parameters"]),
+            json_object: format["type"] == "json_object",
+            temperature: body["temperature"].as_f64(),
+            top_p: body["top_p"].as_f64(),
+            seed: body["seed"].as_u64(),
+            max_tokens: body["max_output_tokens"].as_u64(),
+            messages: instructions.into_iter().chain(items).collect(),
+        }
+    }
+}
+
+/// A response in one piece.
+fn response(said: &ServerAnswer) -> Value {
+    let reason = match said.finish {
+        Finish::Length => Some("max_output_tokens"),
+        Finish::Filtered => Some("content_filter"),
+        _ => None,
+    };
+    let part = match said.finish {
+        Finish::Refused => json!({"type": "refusal", "refusal": said.text}),
+        _ => json!({"type": "output_text", "text": said.text, "annotations": []}),
+    };
+    let mut output = vec![json!({"type": "message", "id": "msg_1", "role": "assistant", "content": [part]})];
+    if !said.reasoning.is_empty() {
+        let summary = json!([{"type": "summary_text", "text": said.reasoning}]);
+        output.insert(0, json!({"type": "reasoning", "id": "rs_1", "summary": summary}));
+    }
+    if said.finish == Finish::ToolCall {
+        let call = json!({"type": "function_call", "id": "fc_1", "name": "look", "arguments": "{}"});
+        output.push(call);
+    }
+    let (input_tokens, output_tokens) = (said.usage.input_tokens, said.usage.output_tokens);
+    json!({
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1_790_000_000,
+        "status": if reason.is_some() { "incomplete" } else { "completed" },
+        "error": null,
+        "incomplete_details": reason.map(|reason| json!({"reason": reason})),
+        "model": "gpt-4o-mini-2024-07-18",
+        "output": output,
+        "usage": {
+            "input_tokens": input_tokens,
+            "output_tokens": output_tokens,
+            "total_tokens": input_tokens + output_tokens,
+        },
+    })
+}
+
+/// The same response as a stream.
+fn response_events(said: &ServerAnswer, response: &Value) -> String {
+    let mut body = event(&json!({"type": "response.created", "response": {"status": "in_progress"}}));
+    for (index, item) in response["output"].as_array().into_iter().flatten().enumerate() {
+        let begun = json!({"type": item["type"], "id": item["id"], "name": item["name"]});
+        body += &event(&json!({"type": "response.output_item.added", "output_index": index, "item": begun}));
+        let (kind, text) = match item["type"].as_str() {
+            Some("reasoning") => ("response.reasoning_summary_text.delta", said.reasoning.as_str()),
+            Some("message") if said.finish == Finish::Refused => ("response.refusal.delta", &*said.text),
+            Some("message") => ("response.output_text.delta", &*said.text),
+            _ => ("response.function_call_arguments.delta", "{}"),
+        };
+        let characters: Vec<char> = text.chars().collect();
+        for piece in characters.chunks((characters.len() / 500).max(3)) {
+            let piece: String = piece.iter().collect();
+            body += &event(&json!({"type": kind, "output_index": index, "delta": piece}));
+        }
+        body += &event(&json!({"type": "response.output_item.done", "output_index": index, "item": item}));
+    }
+    let end = format!("response.{}", response["status"].as_str().unwrap_or_default());
+    body + &event(&json!({"type": end, "response": response}))
 }
 
 fn found(value: &Value) -> Option<Value> {

@@ -13,6 +13,7 @@ use formwork_wire::http::response::Parts;
 use formwork_wire::{Bytes, Decoder, Deltas, Framed, Sse, media_type};
 
 use crate::fault::RequestInfo;
+use crate::{Api, responses};
 use document::Document;
 use events::Events;
 use reader::Reader;
@@ -36,10 +37,16 @@ enum Kind {
 
 impl Kind {
     fn decoder(self, asked: RequestInfo) -> Box<dyn Decoder> {
-        let reader = Reader::new(asked);
-        match self {
-            Self::Stream => Box::new(Framed::<Sse, _>::new(Events::new(reader))),
-            Self::Document => Box::new(Document::new(reader)),
+        match (asked.api, self) {
+            (Api::Chat, Self::Stream) => Box::new(Framed::<Sse, _>::new(Events::new(Reader::new(asked)))),
+            (Api::Chat, Self::Document) => Box::new(Document::new(Reader::new(asked))),
+            (Api::Responses, Self::Stream) => {
+                let events = responses::Events::new(responses::Reader::new(asked));
+                Box::new(Framed::<Sse, _>::new(events))
+            }
+            (Api::Responses, Self::Document) => {
+                Box::new(responses::Document::new(responses::Reader::new(asked)))
+            }
         }
     }
 

@@ -52,21 +52,17 @@ pub(super) struct Function<'a> {
 }
 
 pub(super) fn format<'a>(wire: &OpenAi, call: &'a Call, name: &'a str) -> Result<Format<'a>, Fault> {
-    let schema = || {
-        let schema = call.schema();
-        schema.ok_or_else(|| bad_request("the dialect asks for a schema to be enforced, and gives none"))
-    };
     let strict = wire.strict;
     let mut format = Format::default();
     match call.enforcement() {
         Enforcement::None => {}
         Enforcement::JsonObject => format.response_format = Some(ResponseFormat::JsonObject),
         Enforcement::Schema => {
-            let json_schema = JsonSchema { name, schema: schema()?, strict };
+            let json_schema = JsonSchema { name, schema: schema_of(call)?, strict };
             format.response_format = Some(ResponseFormat::JsonSchema { json_schema });
         }
         Enforcement::Tool => {
-            format.tools.push(tool(name, "Gives the answer.", schema()?, Some(strict)));
+            format.tools.push(tool(name, "Gives the answer.", schema_of(call)?, Some(strict)));
             let function = FunctionName { name: name.to_owned() };
             let choice = ChatCompletionNamedToolChoice { function };
             format.tool_choice = Some(ChatCompletionToolChoiceOption::Function(choice));
@@ -77,6 +73,12 @@ pub(super) fn format<'a>(wire: &OpenAi, call: &'a Call, name: &'a str) -> Result
     let tools = call.tools.iter();
     format.tools.extend(tools.map(|one| tool(&one.name, &one.description, &one.parameters, None)));
     Ok(format)
+}
+
+/// Returns the schema that a call asks to be enforced.
+pub(crate) fn schema_of(call: &Call) -> Result<&Value, Fault> {
+    let schema = call.schema();
+    schema.ok_or_else(|| bad_request("the dialect asks for a schema to be enforced, and gives none"))
 }
 
 fn tool<'a>(name: &'a str, description: &'a str, parameters: &'a Value, strict: Option<bool>) -> Tool<'a> {

@@ -1,7 +1,5 @@
 //! The dialogue.
 
-use std::borrow::Cow;
-
 use async_openai::types::chat::{
     ChatCompletionMessageToolCall, ChatCompletionMessageToolCalls, ChatCompletionRequestAssistantMessage,
     ChatCompletionRequestAssistantMessageContent, ChatCompletionRequestDeveloperMessage,
@@ -21,12 +19,9 @@ use crate::SystemRole;
 pub(super) fn messages(
     messages: &[Message],
     system: SystemRole,
-    late_system: bool,
 ) -> Result<Vec<ChatCompletionRequestMessage>, Fault> {
-    let messages =
-        if late_system { Cow::Borrowed(messages) } else { Cow::Owned(without_late_system(messages)) };
     let mut written = Vec::with_capacity(messages.len());
-    for message in messages.iter() {
+    for message in messages {
         write(message, system, &mut written)?;
     }
     Ok(written)
@@ -34,7 +29,7 @@ pub(super) fn messages(
 
 /// The same dialogue without system messages after the first of another role: what they say stands before what the user
 /// says next, or after what the user said last.
-fn without_late_system(messages: &[Message]) -> Vec<Message> {
+pub(crate) fn without_late_system(messages: &[Message]) -> Vec<Message> {
     let mut folded: Vec<Message> = Vec::with_capacity(messages.len());
     let mut late = String::new();
     let mut has_begun = false;
@@ -158,7 +153,7 @@ fn assistant(message: &Message) -> Result<ChatCompletionRequestAssistantMessage,
     Ok(ChatCompletionRequestAssistantMessage { content, tool_calls, ..Default::default() })
 }
 
-fn text_alone(message: &Message, place: &str) -> Result<String, Fault> {
+pub(crate) fn text_alone(message: &Message, place: &str) -> Result<String, Fault> {
     let other = message
         .parts
         .iter()
@@ -169,7 +164,7 @@ fn text_alone(message: &Message, place: &str) -> Result<String, Fault> {
     }
 }
 
-fn misplaced(part: &Part, place: &str) -> Fault {
+pub(crate) fn misplaced(part: &Part, place: &str) -> Fault {
     let what = match part {
         Part::Image { .. } => "an image",
         Part::ToolCall { .. } => "a call of a tool",

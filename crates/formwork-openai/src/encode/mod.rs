@@ -15,7 +15,8 @@ use serde_json::Value;
 
 use format::{ResponseFormat, Tool};
 
-pub(crate) use format::safe_name;
+pub(crate) use format::{safe_name, schema_of};
+pub(crate) use messages::{misplaced, text_alone, without_late_system};
 
 use crate::{MaxTokensField, OpenAi};
 
@@ -51,16 +52,8 @@ struct Body<'a> {
 const BODY_BYTES: usize = 4096;
 
 pub(crate) fn request(wire: &OpenAi, call: &Call) -> Result<Request<Bytes>, Fault> {
-    let mut request = Request::new(Bytes::from(body(wire, call)?));
-    *request.method_mut() = Method::POST;
-    *request.uri_mut() = wire.path("/chat/completions")?;
-    request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Ok(request)
-}
-
-fn body(wire: &OpenAi, call: &Call) -> Result<Vec<u8>, Fault> {
     let capabilities = &wire.capabilities;
-    let most = call.max_tokens.map(|most| most.min(capabilities.output_tokens.unwrap_or(u32::MAX)));
+    let most = wire.max_tokens(call);
     let (max_completion_tokens, max_tokens) = match wire.max_tokens_field {
         MaxTokensField::MaxCompletionTokens => (most, None),
         MaxTokensField::MaxTokens => (None, most),
@@ -70,7 +63,7 @@ fn body(wire: &OpenAi, call: &Call) -> Result<Vec<u8>, Fault> {
     let usage = ChatCompletionStreamOptions { include_usage: Some(true), ..Default::default() };
     let body = Body {
         model: &wire.model,
-        messages: messages::messages(&call.messages, wire.system_role, capabilities.late_system)?,
+        messages: messages::messages(&wire.messages(call), wire.system_role)?,
         response_format: format.response_format,
         tools: format.tools,
         tool_choice: format.tool_choice,
@@ -84,20 +77,34 @@ fn body(wire: &OpenAi, call: &Call) -> Result<Vec<u8>, Fault> {
         stream: wire.stream,
         stream_options: (wire.stream && wire.stream_usage).then_some(usage),
     };
+    post(wire, "/chat/completions", &body)
+}
+
+/// Returns the request with this body, to which the wire's own members are added.
+pub(crate) fn post(
+    wire: &OpenAi,
+    path: &'static str,
+    body: &impl Serialize,
+) -> Result<Request<Bytes>, Fault> {
     let bytes = if wire.extra.is_empty() {
         let mut bytes = Vec::with_capacity(BODY_BYTES);
-        serde_json::to_writer(&mut bytes, &body).map(|()| bytes)
+        serde_json::to_writer(&mut bytes, body).map(|()| bytes)
     } else {
-        serde_json::to_value(&body).and_then(|mut body| {
+        serde_json::to_value(body).and_then(|mut body| {
             if let Value::Object(members) = &mut body {
                 members.extend(wire.extra.clone());
             }
             serde_json::to_vec(&body)
         })
     };
-    bytes.map_err(|error| bad_request(format!("the request cannot be written: {error}")))
+    let bytes = bytes.map_err(|error| bad_request(format!("the request cannot be written: {error}")))?;
+    let mut request = Request::new(Bytes::from(bytes));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = wire.path(path)?;
+    request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(request)
 }
 
-fn bad_request(message: impl Into<String>) -> Fault {
+pub(crate) fn bad_request(message: impl Into<String>) -> Fault {
     Fault::new(FaultKind::BadRequest, message)
 }

@@ -6,5 +6,6 @@ mod faults;
 mod probe;
 mod requests;
 mod responses;
+mod responses_api;
 mod streams;
 mod support;

@@ -48,7 +48,17 @@ pub(crate) fn decode_chunks<'a>(
     media_type: &str,
     chunks: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Vec<Delta>, Result<(), Fault>) {
-    let mut decoder = OpenAi::new("gpt-test").decoder(call, &head(200, media_type));
+    decode_by(&OpenAi::new("gpt-test"), call, media_type, chunks)
+}
+
+/// Decodes a body that comes in these chunks, by this protocol.
+pub(crate) fn decode_by<'a>(
+    wire: &OpenAi,
+    call: &Call,
+    media_type: &str,
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+) -> (Vec<Delta>, Result<(), Fault>) {
+    let mut decoder = wire.decoder(call, &head(200, media_type));
     let mut out = Deltas::new();
     for chunk in chunks {
         if let Err(fault) = decoder.push(chunk, &mut out) {

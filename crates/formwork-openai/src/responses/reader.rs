@@ -1,0 +1,318 @@
+use formwork_core::{Delta, Fault, FaultKind, Finish, Usage};
+use formwork_wire::{Deltas, error_in};
+use serde_json::{Value, json};
+
+use crate::fault::{RequestInfo, fault_within, rescue};
+
+/// Reads the items of a response, in one piece or piece by piece, and keeps what belongs at the end of the answer.
+pub(crate) struct Reader {
+    asked: RequestInfo,
+    /// The items of a stream so far.
+    items: Vec<Open>,
+    /// Whether the tool that carries the answer was called.
+    is_carried: bool,
+    /// Whether another tool was called.
+    calls_tool: bool,
+    refused: bool,
+    /// The text beside the answer: comments of the model before the final answer, and text beside the tool that carries
+    /// the answer. It is the answer if no other comes.
+    aside: String,
+    /// The part of the reasoning that was read last.
+    thought: Option<(usize, Value)>,
+    model: Option<String>,
+    /// The number of bytes of text and reasoning so far.
+    answered: usize,
+    has_text: bool,
+}
+
+/// An item of a stream.
+struct Open {
+    index: Option<u64>,
+    id: Option<String>,
+    kind: Kind,
+    /// Whether a part of it came as a delta.
+    has_delta: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Answer,
+    /// Text beside the answer.
+    Aside,
+    /// The call of the tool that carries the answer.
+    Carrier,
+    /// Reasoning, calls of other tools, and kinds of items to come.
+    Other,
+}
+
+/// The address of an item in a stream. Servers send one of the two, or both.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Place<'a> {
+    pub(super) index: Option<u64>,
+    pub(super) id: Option<&'a str>,
+}
+
+impl Reader {
+    pub(crate) const fn new(asked: RequestInfo) -> Self {
+        Self {
+            asked,
+            items: Vec::new(),
+            is_carried: false,
+            calls_tool: false,
+            refused: false,
+            aside: String::new(),
+            thought: None,
+            model: None,
+            answered: 0,
+            has_text: false,
+        }
+    }
+
+    /// Takes the beginning of an item in a stream.
+    pub(super) fn begin(&mut self, place: Place<'_>, item: &Value) {
+        let id = place.id.or_else(|| item.get("id").and_then(Value::as_str));
+        let kind = self.kind_of(item);
+        self.items.push(Open { index: place.index, id: id.map(str::to_owned), kind, has_delta: false });
+    }
+
+    /// Takes the end of an item in a stream: it is read from here if no part of it came before.
+    pub(super) fn close(&mut self, place: Place<'_>, item: &Value, out: &mut Deltas) {
+        let id = place.id.or_else(|| item.get("id").and_then(Value::as_str));
+        let place = Place { id, ..place };
+        let open = match self.find(place) {
+            Some(open) => open,
+            None => {
+                self.begin(place, item);
+                self.items.len() - 1
+            }
+        };
+        let Some(Open { kind, has_delta: false, .. }) = self.items.get(open) else { return };
+        self.whole(open, *kind, item, out);
+    }
+
+    /// Takes a piece of text.
+    pub(super) fn text_delta(&mut self, place: Place<'_>, text: &str, out: &mut Deltas) {
+        let kind = if self.asked.tool.is_some() { Kind::Aside } else { Kind::Answer };
+        match self.touch(place, kind) {
+            (_, Kind::Aside) => self.aside.push_str(text),
+            _ => self.text(text, out),
+        }
+    }
+
+    /// Takes a piece of a refusal.
+    pub(super) fn refusal_delta(&mut self, place: Place<'_>, text: &str, out: &mut Deltas) {
+        self.touch(place, Kind::Answer);
+        self.refusal(text, out);
+    }
+
+    /// Takes a piece of reasoning, of the part `part` of its item.
+    pub(super) fn reasoning_delta(&mut self, place: Place<'_>, part: Value, text: &str, out: &mut Deltas) {
+        let (open, _) = self.touch(place, Kind::Other);
+        self.reasoning(open, part, text, out);
+    }
+
+    /// Takes a piece of the arguments of a call.
+    pub(super) fn arguments_delta(&mut self, place: Place<'_>, text: &str, out: &mut Deltas) {
+        if let (_, Kind::Carrier) = self.touch(place, Kind::Other) {
+            self.text(text, out);
+        }
+    }
+
+    /// Takes a response that has ended with this status, and ends the answer. Items that a stream has brought already are not read again.
+    pub(super) fn finish(&mut self, response: &Value, status: &str, out: &mut Deltas) -> Result<(), Fault> {
+        self.answered_by(response);
+        let error = response.get("error").filter(|error| !error.is_null());
+        if let Some(error) = error {
+            return self.broken(&json!({"error": error}), out);
+        }
+        let stopped = match status {
+            "incomplete" => match response.pointer("/incomplete_details/reason").and_then(Value::as_str) {
+                Some("content_filter") => Some(Finish::Filtered),
+                _ => Some(Finish::Length),
+            },
+            "failed" | "cancelled" => {
+                let message = format!("the server broke the response off: status `{status}`");
+                return Err(Fault::new(FaultKind::Overloaded, message));
+            }
+            "queued" | "in_progress" => {
+                let message = format!(
+                    "the response has no answer yet: status `{status}`; responses in the background are not supported"
+                );
+                return Err(Fault::new(FaultKind::Unsupported, message));
+            }
+            // `completed`; a status that is not known is taken for an ordinary end.
+            _ => None,
+        };
+        if self.items.is_empty() {
+            for (index, item) in response["output"].as_array().into_iter().flatten().enumerate() {
+                self.close(Place { index: Some(index as u64), id: None }, item, out);
+            }
+        }
+        self.end(stopped, usage_of(&response["usage"]), out);
+        Ok(())
+    }
+
+    /// Takes the name of the model from a response.
+    pub(super) fn answered_by(&mut self, response: &Value) {
+        let model = response.get("model").and_then(Value::as_str).filter(|model| !model.is_empty());
+        self.model = model.map(str::to_owned).or(self.model.take());
+    }
+
+    /// Takes an error: the end of the answer if a filter stopped the model, a fault otherwise.
+    pub(super) fn broken(&mut self, document: &Value, out: &mut Deltas) -> Result<(), Fault> {
+        let Some(rescued) = rescue(&self.asked, document) else {
+            let words = error_in(document).unwrap_or_default();
+            return Err(fault_within(&self.asked, document, &words));
+        };
+        self.aside.clear();
+        if !self.has_text {
+            self.text(&rescued.text, out);
+        }
+        self.end(Some(rescued.finish), None, out);
+        Ok(())
+    }
+
+    fn end(&mut self, stopped: Option<Finish>, usage: Option<Usage>, out: &mut Deltas) {
+        let aside = std::mem::take(&mut self.aside);
+        if !self.has_text && !self.is_carried && !self.refused {
+            self.text(&aside, out);
+        }
+        let finish = match stopped {
+            _ if self.refused => Finish::Refused,
+            Some(stopped) => stopped,
+            None if self.calls_tool && !self.is_carried => Finish::ToolCall,
+            None => Finish::Stop,
+        };
+        let usage = usage.unwrap_or_else(|| self.asked.estimate(self.answered));
+        let model = self.model.take();
+        out.push_back(Delta::End { finish, usage, closed_at: None, restrained: false, model });
+    }
+
+    /// Reads an item that came in one piece.
+    fn whole(&mut self, open: usize, kind: Kind, item: &Value, out: &mut Deltas) {
+        let words = |part: &Value, name: &str| match part.get(name) {
+            Some(Value::String(text)) => text.clone(),
+            _ => String::new(),
+        };
+        let parts = |name: &str| item.get(name).and_then(Value::as_array).into_iter().flatten();
+        match item["type"].as_str() {
+            Some("message") => {
+                for part in parts("content") {
+                    match (part["type"].as_str(), kind) {
+                        (Some("refusal"), _) => self.refusal(&words(part, "refusal"), out),
+                        (_, Kind::Aside) => self.aside.push_str(&words(part, "text")),
+                        _ => self.text(&words(part, "text"), out),
+                    }
+                }
+            }
+            Some("reasoning") => {
+                for name in ["summary", "content"] {
+                    for (index, part) in parts(name).enumerate() {
+                        self.reasoning(open, json!([name, index]), &words(part, "text"), out);
+                    }
+                }
+            }
+            Some("function_call") if kind == Kind::Carrier => {
+                // Some servers have parsed the arguments already.
+                let arguments = match &item["arguments"] {
+                    Value::Null => String::new(),
+                    Value::String(text) => text.clone(),
+                    parsed => parsed.to_string(),
+                };
+                self.text(&arguments, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the kind of an item that begins, and notes calls of tools.
+    fn kind_of(&mut self, item: &Value) -> Kind {
+        match item["type"].as_str() {
+            Some("message") if self.asked.tool.is_some() || item["phase"] == "commentary" => Kind::Aside,
+            Some("message") => Kind::Answer,
+            Some("function_call") => {
+                let name = item["name"].as_str();
+                // One call carries the answer; the API is asked for no more than one.
+                if !self.is_carried && self.asked.tool.is_some() && self.asked.tool.as_deref() == name {
+                    self.is_carried = true;
+                    return Kind::Carrier;
+                }
+                self.calls_tool = true;
+                Kind::Other
+            }
+            Some("custom_tool_call") => {
+                self.calls_tool = true;
+                Kind::Other
+            }
+            _ => Kind::Other,
+        }
+    }
+
+    /// Returns the item that a delta belongs to, which is of this kind if it has not begun.
+    fn touch(&mut self, place: Place<'_>, kind: Kind) -> (usize, Kind) {
+        let open = self.find(place).unwrap_or_else(|| {
+            let id = place.id.map(str::to_owned);
+            self.items.push(Open { index: place.index, id, kind, has_delta: false });
+            self.items.len() - 1
+        });
+        let kind = self.items.get_mut(open).map_or(kind, |open| {
+            open.has_delta = true;
+            open.kind
+        });
+        (open, kind)
+    }
+
+    fn find(&self, place: Place<'_>) -> Option<usize> {
+        if place.index.is_none() && place.id.is_none() {
+            return self.items.len().checked_sub(1);
+        }
+        self.items.iter().rposition(|open| match (open.index, place.index) {
+            (Some(index), Some(other)) => index == other,
+            _ => open.id.is_some() && open.id.as_deref() == place.id,
+        })
+    }
+
+    fn text(&mut self, text: &str, out: &mut Deltas) {
+        if !text.is_empty() {
+            self.answered += text.len();
+            self.has_text = true;
+            out.push_back(Delta::Text(text.to_owned()));
+        }
+    }
+
+    fn refusal(&mut self, text: &str, out: &mut Deltas) {
+        self.refused |= !text.is_empty();
+        self.text(text, out);
+    }
+
+    /// Passes reasoning on, with an empty line between its parts.
+    fn reasoning(&mut self, open: usize, part: Value, text: &str, out: &mut Deltas) {
+        if text.is_empty() {
+            return;
+        }
+        let thought = (open, part);
+        let is_next = self.thought.as_ref().is_some_and(|last| *last != thought);
+        self.thought = Some(thought);
+        self.answered += text.len();
+        let text = if is_next { format!("\n\n{text}") } else { text.to_owned() };
+        out.push_back(Delta::Reasoning(text));
+    }
+}
+
+/// Returns a usage; `None` if nothing is counted there.
+fn usage_of(counts: &Value) -> Option<Usage> {
+    // Some servers write counts as floating-point numbers.
+    let count = |place: &str| {
+        let number = counts.pointer(place)?;
+        let rounded = || number.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64);
+        number.as_u64().or_else(rounded)
+    };
+    let (input, output) = (count("/input_tokens"), count("/output_tokens"));
+    if input.is_none() && output.is_none() {
+        return None;
+    }
+    let usage = Usage::new(input.unwrap_or_default(), output.unwrap_or_default());
+    let cached = count("/input_tokens_details/cached_tokens").unwrap_or_default();
+    let reasoning = count("/output_tokens_details/reasoning_tokens").unwrap_or_default();
+    Some(usage.with_cached(cached).with_reasoning(reasoning))
+}
