@@ -17,7 +17,10 @@ pub(super) fn kinds() -> Vec<Kind> {
         .map(|preset| {
             let name = preset.name.clone();
             let about = match preset.name.as_str() {
-                "openai" => "Chat Completions, of OpenAI or of any server that speaks like it, or the Responses API".to_owned(),
+                "openai" => {
+                    "Chat Completions, of OpenAI or of any server that speaks like it, or the Responses API"
+                        .to_owned()
+                }
                 name => format!("Chat Completions with the values of {name}"),
             };
             Kind::new(preset.name.clone(), about, schema.clone(), move |section| make(section, &name))

@@ -49,13 +49,18 @@ fn the_schema_for_editors_takes_what_is_taken() {
     let groq =
         json!({"kind": "groq", "model": "gpt-oss-20b", "strict": true, "price": {"input": 1, "output": 2}});
     let whole = |section: &Value| json!({"targets": ["a"], "providers": {"a": section}});
-    for section in [&ollama, &groq, &json!({"kind": "local"})] {
+    // The APIs of two kinds have one name and different values.
+    let responses = json!({"kind": "openai", "model": "gpt-4o", "api": "responses"});
+    let generate = json!({"kind": "ollama", "model": "qwen3:8b", "api": "generate"});
+    for section in [&ollama, &groq, &responses, &generate, &json!({"kind": "local"})] {
         assert!(validator.is_valid(&whole(section)), "{section}");
         let text = toml_of(section);
         assert!(Config::from_toml(&text).is_ok(), "{text}");
     }
     for section in [
         json!({"kind": "ollama"}),
+        json!({"kind": "ollama", "model": "x", "api": "responses"}),
+        json!({"kind": "openai", "model": "x", "api": "generate"}),
         json!({"kind": "opnai", "model": "x"}),
         json!({"kind": "ollama", "model": "x", "modle": "y"}),
         json!({"kind": "local", "num_ctx": 1}),

@@ -20,6 +20,15 @@ fn a_model_with_strict_schemas_is_asked_with_one() {
 }
 
 #[test]
+fn the_responses_api_keeps_the_promises_but_the_seed() {
+    let mut chat = capabilities("model = \"gpt-4o\"");
+    let responses = capabilities("model = \"gpt-4o\"\napi = \"responses\"");
+    assert!(chat.seed && !responses.seed);
+    chat.seed = false;
+    assert_eq!(responses, chat);
+}
+
+#[test]
 fn a_model_without_a_native_mode_is_asked_in_the_prompt() {
     let gemini = capabilities("model = \"gemini-1.5-pro\"");
     assert_eq!((gemini.dialects, gemini.temperature), (vec!["prompt".to_owned()], true));
