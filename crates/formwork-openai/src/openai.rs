@@ -51,7 +51,8 @@ pub enum SystemRole {
     Developer,
 }
 
-/// The protocol of Chat Completions, or of the Responses API ([`with_api`](Self::with_api)). It knows neither address nor key; the transport does.
+/// The protocol of Chat Completions, or of the Responses API ([`with_api`](Self::with_api)). It knows neither address
+/// nor key; the transport does.
 ///
 /// ```
 /// use formwork_openai::{MaxTokensField, OpenAi};
