@@ -4,7 +4,7 @@ use formwork_wire::http::response::Parts;
 use formwork_wire::{Auth, Bytes, Decoder, Wire};
 use serde_json::{Map, Value};
 
-use crate::fault::Asked;
+use crate::fault::RequestInfo;
 use crate::{Mode, Thinking, decode, encode, fault};
 
 /// The header that carries the key: `x-api-key: …`.
@@ -159,10 +159,10 @@ impl Wire for Anthropic {
     }
 
     fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {
-        decode::decoder(Asked::of(self, call), head)
+        decode::decoder(RequestInfo::of(self, call), head)
     }
 
     fn fault(&self, call: &Call, head: &Parts, body: &[u8], now: Time) -> Fault {
-        fault::of_response(&Asked::of(self, call), head, body, now)
+        fault::of_response(&RequestInfo::of(self, call), head, body, now)
     }
 }

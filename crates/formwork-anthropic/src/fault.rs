@@ -11,7 +11,7 @@ use crate::encode::carrier;
 
 /// The facts of a call that its response is read by.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct RequestInfo {
     model: String,
     /// A schema was sent.
     has_schema: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Asked {
     input_tokens: u64,
 }
 
-impl Asked {
+impl RequestInfo {
     pub(crate) fn of(wire: &Anthropic, call: &Call) -> Self {
         Self {
             model: wire.model.clone(),
@@ -39,7 +39,7 @@ impl Asked {
 }
 
 /// Returns the fault that a response with an error status is.
-pub(crate) fn of_response(asked: &Asked, head: &Parts, body: &[u8], now: Time) -> Fault {
+pub(crate) fn of_response(asked: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
     let document: Value = serde_json::from_slice(body).unwrap_or_default();
     let mut fault = fault_of(head, body, asked.has_schema, now);
     let request_id = || document.get("request_id").and_then(Value::as_str).map(str::to_owned);
@@ -55,7 +55,7 @@ pub(crate) fn of_response(asked: &Asked, head: &Parts, body: &[u8], now: Time) -
 }
 
 /// Returns the fault that an error inside of a successful response is.
-pub(crate) fn within(asked: &Asked, document: &Value) -> Fault {
+pub(crate) fn within(asked: &RequestInfo, document: &Value) -> Fault {
     let kind = document.pointer("/error/type").and_then(Value::as_str).unwrap_or_default();
     let (mut head, ()) = Response::new(()).into_parts();
     head.status = status_of(kind);
@@ -96,7 +96,7 @@ const SCHEMA_WORDS: &[&str] = &[
 ];
 
 /// Returns the class of an error that its status alone does not tell, and what to do about it.
-fn special(asked: &Asked, status: StatusCode, said: &str) -> Option<(FaultKind, String)> {
+fn special(asked: &RequestInfo, status: StatusCode, said: &str) -> Option<(FaultKind, String)> {
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
     let found = |kind: FaultKind, advice: &str| Some((kind, advice.to_owned()));
     match status.as_u16() {

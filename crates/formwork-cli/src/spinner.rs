@@ -9,7 +9,7 @@ use formwork_extract::{Observer, RunId, Started};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde_json::Value;
 
-use crate::commands::extract::report::weaker;
+use crate::commands::extract::report::{left_out, weaker};
 use crate::terminal::{Bar, seconds};
 
 /// Shows what all runs that it observes are doing. Runs may overlap: they share the line.
@@ -165,11 +165,14 @@ impl Observer for Spinner {
         });
     }
 
-    fn done(&self, run: RunId, _: &Result<Outcome<Value>, Error>) {
+    fn done(&self, run: RunId, result: &Result<Outcome<Value>, Error>) {
         self.change(|runs| {
             runs.open.remove(&run);
             runs.failures.remove(&run);
         });
+        if self.has_notes {
+            left_out(result);
+        }
     }
 }
 

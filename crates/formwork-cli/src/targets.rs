@@ -182,11 +182,14 @@ impl Targets {
     }
 }
 
-/// Splits `openai/gpt-4o-mini` into a kind of providers and a model. A path that exists, a model of Hugging Face (`hf:`) and the
-/// kind `local` are models in this process.
+/// Splits `openai/gpt-4o-mini` into a kind of providers and a model. A path that exists or ends in `.gguf`, a model of Hugging
+/// Face (`hf:`) and the kind `local` are models in this process: a mistyped path must not send a text to a vendor.
 fn provider_in<'m>(model: &'m str, providers: &Providers) -> Option<(&'m str, &'m str)> {
     let (kind, name) = model.split_once('/')?;
-    let is_in_process = kind == "local" || model.starts_with("hf:") || Path::new(model).exists();
+    let path = Path::new(model);
+    let is_weights =
+        path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gguf")) || path.exists();
+    let is_in_process = kind == "local" || model.starts_with("hf:") || is_weights;
     (!is_in_process && !name.is_empty() && providers.kind(kind).is_ok()).then_some((kind, name))
 }
 

@@ -25,6 +25,7 @@ mod depth;
 mod dialects;
 mod expand;
 mod form;
+mod gemini;
 mod json_object;
 mod limits;
 mod lint;

@@ -5,13 +5,12 @@ use serde_json::Value;
 
 use crate::anthropic::ANTHROPIC;
 use crate::expand::{Expanded, expand, reported};
+use crate::gemini::{GEMINI, GEMINI_OPENAPI};
 use crate::limits::Size;
 use crate::lint::findings;
 use crate::order::Order;
 use crate::outline::outline;
-use crate::profile::{
-    GEMINI, GEMINI_OPENAPI, LLAMA_CPP, LLGUIDANCE, Lengths, Limits, OLLAMA, OPENAI, Profile,
-};
+use crate::profile::{LLAMA_CPP, LLGUIDANCE, Lengths, Limits, OLLAMA, OPENAI, Profile};
 use crate::reshape::reshape;
 use crate::tighten::{bound, close};
 use crate::write::{Written, write};

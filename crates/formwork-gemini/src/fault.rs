@@ -16,7 +16,7 @@ use crate::encode::safe_name;
 
 /// The facts of a call that its response is read by.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct RequestInfo {
     pub(crate) model: String,
     pub(crate) enforcement: Enforcement,
     /// The name of the function whose arguments are the answer.
@@ -25,7 +25,7 @@ pub(crate) struct Asked {
     pub(crate) input_tokens: u64,
 }
 
-impl Asked {
+impl RequestInfo {
     pub(crate) fn of(wire: &Gemini, call: &Call) -> Self {
         let enforcement = call.enforcement();
         Self {
@@ -44,7 +44,7 @@ impl Asked {
 }
 
 /// Returns the fault that a response with an error status means.
-pub(crate) fn of_response(asked: &Asked, head: &Parts, body: &[u8], now: Time) -> Fault {
+pub(crate) fn of_response(asked: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
     let document = match serde_json::from_slice(body) {
         Ok(Value::Array(mut all)) if !all.is_empty() => all.swap_remove(0),
         Ok(document) => document,
@@ -67,9 +67,9 @@ pub(crate) fn of_response(asked: &Asked, head: &Parts, body: &[u8], now: Time) -
 }
 
 /// Returns the fault of an error inside a successful response. After the first text the schema is not at fault any more.
-pub(crate) fn within(asked: &Asked, document: &Value, words: &str, after_text: bool) -> Fault {
+pub(crate) fn within(asked: &RequestInfo, document: &Value, words: &str, after_text: bool) -> Fault {
     let enforcement = if after_text { Enforcement::None } else { asked.enforcement };
-    let asked = Asked { enforcement, ..asked.clone() };
+    let asked = RequestInfo { enforcement, ..asked.clone() };
     let code = &document["error"]["code"];
     let code =
         code.as_u64().or_else(|| code.as_str()?.parse().ok()).and_then(|code| u16::try_from(code).ok());
@@ -158,7 +158,7 @@ const SCHEMA_WORDS: &[&str] = &[
 ];
 
 /// Returns the kinds of errors that are told apart, with advice for people.
-fn special(asked: &Asked, status: u16, said: &Said<'_>) -> Option<(FaultKind, String)> {
+fn special(asked: &RequestInfo, status: u16, said: &Said<'_>) -> Option<(FaultKind, String)> {
     let model = &asked.model;
     let is = |kind, advice: &str| Some((kind, advice.to_owned()));
     if said.has_reason(&["API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED"])

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use formwork_core::{Completion, Delta, Fault, FaultKind};
+use formwork_core::{Delta, Fault, FaultKind};
 use serde::de::IgnoredAny;
 
 use crate::Framing;
@@ -36,7 +36,7 @@ pub trait Decoder: Send {
 
 /// A body that is kept until it is whole. One that comes as one chunk, as short ones do, is not copied.
 #[derive(Debug, Default)]
-pub struct Collected {
+struct Collected {
     first: Bytes,
     /// All of it, if there is more than one chunk.
     more: Vec<u8>,
@@ -44,12 +44,12 @@ pub struct Collected {
 
 impl Collected {
     /// Nothing yet.
-    pub const fn new() -> Self {
+    const fn new() -> Self {
         Self { first: Bytes::new(), more: Vec::new() }
     }
 
     /// Reads these bytes as well.
-    pub fn push(&mut self, chunk: &[u8]) {
+    fn push(&mut self, chunk: &[u8]) {
         if self.more.is_empty() {
             self.more.extend_from_slice(&std::mem::take(&mut self.first));
         }
@@ -57,7 +57,7 @@ impl Collected {
     }
 
     /// Reads these bytes as well, which are kept if they are the first.
-    pub fn push_bytes(&mut self, chunk: Bytes) {
+    fn push_bytes(&mut self, chunk: Bytes) {
         if self.as_slice().is_empty() {
             self.first = chunk;
         } else {
@@ -66,25 +66,41 @@ impl Collected {
     }
 
     /// All of it.
-    pub fn as_slice(&self) -> &[u8] {
+    fn as_slice(&self) -> &[u8] {
         if self.more.is_empty() { &self.first } else { &self.more }
     }
 }
 
 /// Reads a body that is one document, when all of it is there.
+///
+/// ```
+/// use formwork_core::{Completion, Delta};
+/// use formwork_wire::{Decoder, Deltas, Whole};
+///
+/// let mut decoder = Whole::new(|body: &[u8], out: &mut Deltas| {
+///     out.extend(Completion::new(String::from_utf8_lossy(body)).into_deltas());
+///     Ok(())
+/// });
+/// let mut out = Deltas::new();
+/// decoder.push(b"{\"a\": ", &mut out)?;
+/// decoder.push(b"1}", &mut out)?;
+/// decoder.end(&mut out)?;
+/// assert_eq!(out[0], Delta::Text("{\"a\": 1}".to_owned()));
+/// # Ok::<(), formwork_core::Fault>(())
+/// ```
 pub struct Whole<F> {
     body: Collected,
     read: F,
 }
 
-impl<F: FnMut(&[u8]) -> Result<Completion, Fault> + Send> Whole<F> {
-    /// Returns a decoder that gives the document to this function.
+impl<F: FnMut(&[u8], &mut Deltas) -> Result<(), Fault> + Send> Whole<F> {
+    /// Returns a decoder that gives the body to this function, which writes the pieces of the answer.
     pub const fn new(read: F) -> Self {
         Self { body: Collected::new(), read }
     }
 }
 
-impl<F: FnMut(&[u8]) -> Result<Completion, Fault> + Send> Decoder for Whole<F> {
+impl<F: FnMut(&[u8], &mut Deltas) -> Result<(), Fault> + Send> Decoder for Whole<F> {
     fn push(&mut self, chunk: &[u8], _: &mut Deltas) -> Result<(), Fault> {
         self.body.push(chunk);
         Ok(())
@@ -96,8 +112,7 @@ impl<F: FnMut(&[u8]) -> Result<Completion, Fault> + Send> Decoder for Whole<F> {
     }
 
     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
-        out.extend((self.read)(self.body.as_slice())?.into_deltas());
-        Ok(())
+        (self.read)(self.body.as_slice(), out)
     }
 }
 

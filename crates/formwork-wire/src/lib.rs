@@ -34,7 +34,7 @@ mod http_provider;
 mod transport;
 mod wire;
 
-pub use decoder::{Collected, Decoder, Deltas, Framed, Messages, Whole};
+pub use decoder::{Decoder, Deltas, Framed, Messages, Whole};
 pub use fault::{
     closed_early, error_in, fault_of, is_closed_early, media_type, quoted, request_id, retry_after,
 };

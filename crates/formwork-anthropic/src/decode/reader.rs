@@ -3,11 +3,11 @@ use formwork_wire::Deltas;
 use serde_json::{Value, json};
 
 use super::shape::{Block, Counts, Piece, StopDetails};
-use crate::fault::{Asked, within};
+use crate::fault::{RequestInfo, within};
 
 /// Reads the blocks of a message, in one piece or piece by piece, and keeps what belongs at the end of the answer.
 pub(super) struct Reader {
-    asked: Asked,
+    asked: RequestInfo,
     counts: Counts,
     model: Option<String>,
     finish: Option<Finish>,
@@ -49,7 +49,7 @@ struct Input {
 }
 
 impl Reader {
-    pub(super) fn new(asked: Asked) -> Self {
+    pub(super) fn new(asked: RequestInfo) -> Self {
         Self {
             asked,
             counts: Counts::default(),

@@ -89,7 +89,7 @@ pub(crate) fn streamed(content: &Value, stop_reason: &str) -> String {
     stream(&events)
 }
 
-/// What the beginning of an answer was, and how it ended.
+/// Returns the text that arrived before the end, and the result.
 pub(crate) fn read(wire: &Anthropic, call: &Call, body: &str) -> (String, Result<Completion, Fault>) {
     let media_type = if body.starts_with('{') { "application/json" } else { "text/event-stream" };
     let mut decoder = wire.decoder(call, &head(200, media_type));

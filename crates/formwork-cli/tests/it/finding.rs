@@ -273,7 +273,9 @@ fn a_model_with_a_kind_before_it_names_its_provider() {
     // A file that exists, a file of Hugging Face and an unknown kind are models in this process.
     fs::create_dir_all(place.0.join("openai")).unwrap();
     fs::write(place.0.join("openai/own.gguf"), "no model").unwrap();
-    for model in ["openai/own.gguf", "esperanto/m"].iter().filter(|_| cfg!(feature = "local")) {
+    for model in
+        ["openai/own.gguf", "openai/mistyped.gguf", "esperanto/m"].iter().filter(|_| cfg!(feature = "local"))
+    {
         let mut ask = extract(&["-m", model, "x"]);
         ask.current_dir(&place.0).env_remove("OPENAI_API_KEY");
         let ran = run(ask, "");
@@ -356,6 +358,7 @@ fn a_schema_over_the_limits_of_a_dialect_is_asked_for_in_the_prompt() {
     ask.env("ANTHROPIC_BASE_URL", server.url()).env("ANTHROPIC_API_KEY", "k-123456789");
     let ran = run(ask, "");
     assert_eq!((ran.code, ran.stdout.trim()), (0, "{\"field_7\": \"x\"}"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("optional properties"), "the weaker mode is said: {}", ran.stderr);
     let sent = &bodies(&server)[0];
     assert_eq!(sent["output_config"], Value::Null);
     assert!(sent.to_string().contains("field_24"), "{sent}");

@@ -1,4 +1,4 @@
-//! What `--help` says.
+//! Rules for the text of `--help`.
 
 use super::formwork;
 

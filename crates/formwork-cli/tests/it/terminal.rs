@@ -1,4 +1,4 @@
-//! What a terminal shows in the end: results and lines of the log, and nothing that is left of a progress line.
+//! The screen of a terminal at the end of a command has results and log lines, and no remains of a progress line.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};

@@ -30,7 +30,7 @@ fn loss(pointer: &str, keyword: &str, kind: LossKind) -> Loss {
     Loss::new(pointer, keyword, kind)
 }
 
-/// What one answer teaches, asked with this report.
+/// Returns the observation after one answer to a schema that was lowered with this report.
 fn taught(losses: Vec<Loss>, reply: Reply) -> Option<Box<Observation>> {
     let target = Target::new("primary", Capabilities::new(Enforcement::Schema))
         .with_mode(Arc::new(Lossy(losses)))

@@ -1,4 +1,4 @@
-//! What Gemini's two dialects make of keywords that they cannot say.
+//! Tables of the keywords that Gemini's two dialects rewrite, drop or describe.
 
 use formwork_core::{LossKind, Lower as _, LowerRequest, Lowered, Tighten, lift};
 use formwork_dialect::{Native, Verdict, lint, lower_value};

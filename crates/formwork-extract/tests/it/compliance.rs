@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// What one answer teaches about a model that is asked for this schema in this dialect, and what was sent.
+/// Returns the observations after one answer to a call for this schema in this dialect, and the schema that was sent.
 fn taught(contract: Contract, dialect: &str, text: &str) -> Option<(Option<ObservationKind>, Value)> {
     let model = Arc::new(Scripted::new([text]));
     let backend = Backend::from(Arc::clone(&model)).with_mode(formwork_dialect::dialect(dialect)?);

@@ -5,21 +5,21 @@ mod events;
 mod reader;
 
 use formwork_wire::http::response::Parts;
-use formwork_wire::{Decoder, Framed, Sse, media_type};
+use formwork_wire::{Decoder, Deltas, Framed, Sse, Whole, media_type};
 
-use crate::fault::Asked;
-use document::Document;
+use crate::fault::RequestInfo;
+use document::document;
 use events::Events;
 use reader::Reader;
 
 /// Returns the decoder of a response: of events or of one document, by its media type. A proxy may answer with a document
 /// where a stream was asked for.
-pub(crate) fn decoder(asked: Asked, head: &Parts) -> Box<dyn Decoder> {
-    let reader = Reader::new(asked);
+pub(crate) fn decoder(asked: RequestInfo, head: &Parts) -> Box<dyn Decoder> {
+    let mut reader = Reader::new(asked);
     let is_stream = media_type(head).is_some_and(|name| name.eq_ignore_ascii_case("text/event-stream"));
     if is_stream {
         Box::new(Framed::<Sse, _>::new(Events::new(reader)))
     } else {
-        Box::new(Document::new(reader))
+        Box::new(Whole::new(move |body: &[u8], out: &mut Deltas| document(&mut reader, body, out)))
     }
 }

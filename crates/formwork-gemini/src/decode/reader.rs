@@ -2,12 +2,12 @@ use formwork_core::{Delta, Fault, Finish, Usage};
 use formwork_wire::{Deltas, error_in};
 use serde_json::Value;
 
-use crate::fault::{Asked, within};
+use crate::fault::{RequestInfo, within};
 
 /// Reads `GenerateContentResponse`s, of which a document is one and a stream many, and keeps what belongs at the end of the
 /// answer.
 pub(super) struct Reader {
-    asked: Asked,
+    asked: RequestInfo,
     finish: Option<Finish>,
     usage: Option<Usage>,
     model: Option<String>,
@@ -24,7 +24,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) const fn new(asked: Asked) -> Self {
+    pub(super) const fn new(asked: RequestInfo) -> Self {
         Self {
             asked,
             finish: None,

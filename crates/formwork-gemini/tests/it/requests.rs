@@ -1,4 +1,4 @@
-//! What is sent.
+//! Request bodies.
 
 use formwork_core::{Enforcement, Lowered, Message, Part, Role, Sampling, Tool};
 use formwork_gemini::{Gemini, ThinkingLevel};
@@ -136,7 +136,7 @@ fn there_is_always_some_content() {
 #[test]
 fn what_a_call_sets_goes_before_the_configuration_and_within_the_promises() {
     let generation = json!({"topK": 3, "stopSequences": ["END"], "maxOutputTokens": 9, "temperature": 2.0});
-    let Value::Object(generation) = generation else { unreachable!() };
+    let Value::Object(generation) = generation else { panic!("{generation} is no object") };
     let wire = Gemini::new("m")
         .with_generation(generation)
         .with_thinking_budget(0)

@@ -1,4 +1,4 @@
-//! What is read.
+//! Response bodies.
 
 use formwork_core::{Completion, Delta, Enforcement, FaultKind, Finish, Usage};
 use proptest::prelude::*;

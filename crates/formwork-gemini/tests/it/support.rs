@@ -33,7 +33,7 @@ pub(crate) fn head(status: u16, media_type: &str) -> Parts {
     response.unwrap().into_parts().0
 }
 
-/// What a body in these chunks is read as.
+/// Returns the pieces that a body in these chunks is decoded into.
 pub(crate) fn decoded(call: &Call, media_type: &str, chunks: &[&[u8]]) -> (Vec<Delta>, Option<Fault>) {
     let mut decoder = Gemini::new("gemini-2.5-flash").decoder(call, &head(200, media_type));
     let mut deltas = Deltas::new();

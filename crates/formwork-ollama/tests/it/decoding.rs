@@ -1,4 +1,4 @@
-//! What is read.
+//! Response bodies.
 
 use formwork_core::{Delta, Enforcement, FaultKind, Finish, Usage};
 use formwork_ollama::Ollama;

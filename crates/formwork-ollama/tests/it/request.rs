@@ -1,4 +1,4 @@
-//! What is sent.
+//! Request bodies.
 
 use formwork_core::{Call, Enforcement, FaultKind, Message, Part, Role, Sampling, Tool};
 use formwork_ollama::Ollama;

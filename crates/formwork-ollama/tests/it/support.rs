@@ -51,7 +51,7 @@ pub(crate) fn head(status: u16, media_type: &str) -> Parts {
     response.unwrap().into_parts().0
 }
 
-/// What a body in these chunks is read as.
+/// Returns the pieces that a body in these chunks is decoded into.
 pub(crate) fn decoded(mut decoder: Box<dyn Decoder>, chunks: &[&[u8]]) -> (Vec<Delta>, Option<Fault>) {
     let mut deltas = Deltas::new();
     let is_over = |deltas: &Deltas| matches!(deltas.back(), Some(Delta::End { .. }));

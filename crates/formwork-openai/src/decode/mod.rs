@@ -10,11 +10,11 @@ mod usage;
 
 use formwork_core::Fault;
 use formwork_wire::http::response::Parts;
-use formwork_wire::{Bytes, Decoder, Deltas, Framed, Sse, media_type};
+use formwork_wire::{Bytes, Decoder, Deltas, Framed, Sse, Whole, media_type};
 
 use crate::fault::RequestInfo;
 use crate::{Api, responses};
-use document::Document;
+use document::document;
 use events::Events;
 use reader::Reader;
 
@@ -39,13 +39,19 @@ impl Kind {
     fn decoder(self, asked: RequestInfo) -> Box<dyn Decoder> {
         match (asked.api, self) {
             (Api::Chat, Self::Stream) => Box::new(Framed::<Sse, _>::new(Events::new(Reader::new(asked)))),
-            (Api::Chat, Self::Document) => Box::new(Document::new(Reader::new(asked))),
+            (Api::Chat, Self::Document) => {
+                let mut reader = Reader::new(asked);
+                Box::new(Whole::new(move |body: &[u8], out: &mut Deltas| document(&mut reader, body, out)))
+            }
             (Api::Responses, Self::Stream) => {
                 let events = responses::Events::new(responses::Reader::new(asked));
                 Box::new(Framed::<Sse, _>::new(events))
             }
             (Api::Responses, Self::Document) => {
-                Box::new(responses::Document::new(responses::Reader::new(asked)))
+                let mut reader = responses::Reader::new(asked);
+                let document =
+                    move |body: &[u8], out: &mut Deltas| responses::document(&mut reader, body, out);
+                Box::new(Whole::new(document))
             }
         }
     }

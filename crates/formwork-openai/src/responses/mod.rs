@@ -6,7 +6,7 @@ mod events;
 mod input;
 mod reader;
 
-pub(crate) use document::Document;
+pub(crate) use document::document;
 pub(crate) use encode::request;
 pub(crate) use events::Events;
 pub(crate) use reader::Reader;

@@ -1,4 +1,4 @@
-//! What is sent.
+//! Request bodies.
 
 use std::sync::Arc;
 

@@ -196,7 +196,7 @@ fn sampling_and_limits_are_sent_as_promised() {
     let reasons = sent(&OpenAi::new("gpt-5.6").with_api(Api::Responses), &call);
     assert_eq!((reasons.get("temperature"), reasons.get("top_p")), (None, None));
     let extra = json!({"reasoning": {"effort": "low"}, "store": true});
-    let Value::Object(extra) = extra else { unreachable!() };
+    let Value::Object(extra) = extra else { panic!("{extra} is no object") };
     let body = sent(&wire().with_extra(extra).with_api_version("preview"), &call);
     assert_eq!((&body["reasoning"], &body["store"]), (&json!({"effort": "low"}), &json!(true)));
 }

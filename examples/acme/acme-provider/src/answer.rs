@@ -27,7 +27,10 @@ pub(crate) fn decoder(head: &Parts) -> Box<dyn Decoder> {
     if media_type(head) == Some("application/x-ndjson") {
         Box::new(Framed::<Ndjson, _>::new(Lines))
     } else {
-        Box::new(Whole::new(document))
+        Box::new(Whole::new(|body: &[u8], out: &mut Deltas| {
+            out.extend(document(body)?.into_deltas());
+            Ok(())
+        }))
     }
 }
 

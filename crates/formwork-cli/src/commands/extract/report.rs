@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use formwork_core::{Ask, Attempt, Call, Failure, Verdict};
+use formwork_core::{Ask, Attempt, Call, Error, Failure, Outcome, Verdict};
 use formwork_extract::{Next, Observer, RunId, Started};
+use serde_json::Value;
 
 use crate::stderr::say;
 
@@ -60,6 +61,10 @@ impl Observer for Report {
         weaker(attempt);
     }
 
+    fn done(&self, _: RunId, result: &Result<Outcome<Value>, Error>) {
+        left_out(result);
+    }
+
     fn skipping(&self, _: RunId, target: &str, wait: Duration) {
         say!("skipping {target} for {:.0} s: it was out of service", wait.as_secs_f64());
     }
@@ -67,6 +72,14 @@ impl Observer for Report {
     fn asking(&self, _: RunId, next: &Next<'_>) {
         let wait = if next.wait.is_zero() { String::new() } else { format!(" after {:?}", next.wait) };
         say!("next: attempt {} asks {} for {}{wait}", next.attempt, next.target, asked(next.ask));
+    }
+}
+
+/// Says that a mode was left out because its dialect cannot take the schema: the answer came in a weaker one.
+pub(crate) fn left_out<T>(result: &Result<Outcome<T>, Error>) {
+    let warnings = result.iter().flat_map(|outcome| &outcome.warnings);
+    for warning in warnings.filter(|warning| warning.rule == "lowering") {
+        say!("{}; it was asked in a weaker way", warning.found);
     }
 }
 

@@ -1,0 +1,153 @@
+//! The two dialects of Google's `generateContent`.
+//!
+//! Sources: the vendor's documentation and reports of schemas that it refused (2026). No probe was run against the vendor.
+
+use serde_json::Value;
+
+use crate::Verdict;
+use crate::profile::{
+    Any, Engine, Enums, Lengths, Limits, LintRule, Maps, Optional, Patterns, Profile, References,
+    TokenBudget, Tuples,
+};
+
+/// JSON Schema as the Gemini API takes it (`responseJsonSchema`, models from 2.0 on).
+///
+/// The keywords are those of the vendor's documentation (2026-11), the limits from reports of refused schemas: the vendor
+/// names none. The vendor shows the schema to the model.
+pub(crate) const GEMINI: Profile = Profile {
+    name: "gemini",
+    about: "Gemini's JSON Schema mode",
+    engine: Engine::Other,
+    rules: GEMINI_RULES,
+    shown: false,
+    wrap: None,
+    references: References::Native,
+    refers_to_root: false,
+    recursion: true,
+    optional: Optional::Native,
+    // `additionalProperties` is taken, and such members seldom come.
+    maps: Maps::Pairs,
+    // References in a circle are taken within optional members only, and no schema is written without a type.
+    any: Any::Text,
+    tuples: Tuples::Whole,
+    lengths: Lengths::ListsOnly,
+    patterns: Patterns::None,
+    formats: &["date-time", "date", "time"],
+    integer_bounds: true,
+    number_bounds: true,
+    exclusive_bounds: false,
+    large_bounds: false,
+    multiple_of: false,
+    typed_literals: true,
+    enums: Enums::Any,
+    empty_objects: true,
+    sorts_keys: false,
+    token_budget: TokenBudget::HOSTED,
+    limits: Some(Limits {
+        depth: 10,
+        values: 1000,
+        characters: 120_000,
+        list_characters: 15_000,
+        // Schemas with more than about 960 were refused (2026-03).
+        max_items: 900,
+        ..Limits::NONE
+    }),
+};
+
+/// The subset of OpenAPI's schemas that Gemini takes for all of its models (`responseSchema`).
+///
+/// The lowered schema is JSON Schema all the same, of nothing but what the subset can say; the provider writes it in the
+/// words of the subset (`nullable`, `propertyOrdering`). An unknown keyword there fails the whole call.
+pub(crate) const GEMINI_OPENAPI: Profile = Profile {
+    name: "gemini-openapi",
+    about: "Gemini's older mode, a subset of OpenAPI",
+    rules: GEMINI_OPENAPI_RULES,
+    references: References::Inlined,
+    tuples: Tuples::Object,
+    lengths: Lengths::Any,
+    patterns: Patterns::Anchored,
+    formats: &["date-time"],
+    enums: Enums::Strings,
+    empty_objects: false,
+    limits: Some(Limits {
+        // Schemas with six levels were refused (2026-03).
+        depth: 5,
+        values: 250,
+        characters: 15_000,
+        list_characters: 5_000,
+        max_items: 900,
+        ..Limits::NONE
+    }),
+    ..GEMINI
+};
+
+/// Returns whether a schema has one of these keywords.
+fn has(schema: &Value, keywords: &[&str]) -> bool {
+    keywords.iter().any(|keyword| schema.get(keyword).is_some())
+}
+
+const fn refused(keyword: &'static str, when: fn(&Value) -> bool, words: &'static str) -> LintRule {
+    LintRule { keyword, when, verdict: Verdict::Rejected, words }
+}
+
+const fn ignored(keyword: &'static str, when: fn(&Value) -> bool, words: &'static str) -> LintRule {
+    LintRule { keyword, when, verdict: Verdict::Ignored, words }
+}
+
+const GEMINI_RULES: &[LintRule] = &[
+    refused("type", Value::is_boolean, "a schema has to be an object, not `true` or `false`"),
+    refused(
+        "$ref",
+        |schema| {
+            let beside = |name: &String| !name.starts_with('$');
+            has(schema, &["$ref"]) && schema.as_object().is_some_and(|all| all.keys().any(beside))
+        },
+        "nothing may stand beside it but keywords that begin with `$`",
+    ),
+    ignored("exclusiveMinimum", |schema| has(schema, &["exclusiveMinimum"]), "write `minimum`"),
+    ignored("exclusiveMaximum", |schema| has(schema, &["exclusiveMaximum"]), "write `maximum`"),
+];
+
+const GEMINI_OPENAPI_RULES: &[LintRule] = &[
+    refused("type", Value::is_boolean, "a schema has to be an object, not `true` or `false`"),
+    refused("type", |schema| schema["type"].is_array(), "one type alone: write `nullable` or anyOf"),
+    refused(
+        "properties",
+        |schema| {
+            let named = schema["properties"].as_object().is_some_and(|named| !named.is_empty());
+            schema["type"] == "object" && !named
+        },
+        "should not be empty for an object: write maps as arrays of key and value",
+    ),
+    refused("$ref", |schema| has(schema, &["$ref"]), "unknown: write the definition at each place"),
+    refused("$defs", |schema| has(schema, &["$defs", "definitions"]), "unknown"),
+    refused("const", |schema| has(schema, &["const"]), "unknown: write an enum of one string"),
+    refused(
+        "enum",
+        |schema| schema["enum"].as_array().is_some_and(|values| !values.iter().all(Value::is_string)),
+        "strings alone",
+    ),
+    refused("oneOf", |schema| has(schema, &["oneOf"]), "unknown: write anyOf"),
+    refused("allOf", |schema| has(schema, &["allOf"]), "unknown: merge the schemas"),
+    refused("not", |schema| has(schema, &["not"]), "unknown"),
+    refused("if", |schema| has(schema, &["if", "then", "else"]), "unknown"),
+    refused(
+        "dependentRequired",
+        |schema| has(schema, &["dependentRequired", "dependentSchemas", "dependencies"]),
+        "unknown",
+    ),
+    refused("prefixItems", |schema| has(schema, &["prefixItems"]), "unknown: write an object"),
+    refused("uniqueItems", |schema| has(schema, &["uniqueItems"]), "unknown"),
+    refused("contains", |schema| has(schema, &["contains", "minContains", "maxContains"]), "unknown"),
+    refused("patternProperties", |schema| has(schema, &["patternProperties"]), "unknown"),
+    refused("propertyNames", |schema| has(schema, &["propertyNames"]), "unknown"),
+    refused("multipleOf", |schema| has(schema, &["multipleOf"]), "unknown"),
+    refused("exclusiveMinimum", |schema| has(schema, &["exclusiveMinimum"]), "unknown: write `minimum`"),
+    refused("exclusiveMaximum", |schema| has(schema, &["exclusiveMaximum"]), "unknown: write `maximum`"),
+    LintRule {
+        keyword: "additionalProperties",
+        when: |schema| !matches!(schema.get("additionalProperties"), None | Some(Value::Bool(_))),
+        verdict: Verdict::Forbids,
+        words: "maps arrive empty: write an array of key and value",
+    },
+];
