@@ -137,7 +137,11 @@ fn doctor_says_what_acme_enforces() {
         let ran = project.run(&["doctor"]);
         assert_eq!(ran.code, Some(code), "{}", ran.stderr);
         assert!(ran.stdout.starts_with("anvil (acme, anvil-1)"), "{}", ran.stdout);
-        assert!(ran.stdout.contains("ways of asking, strictest first: acme, json-object, prompt"), "{}", ran.stdout);
+        assert!(
+            ran.stdout.contains("ways of asking, strictest first: acme, json-object, prompt"),
+            "{}",
+            ran.stdout
+        );
         assert!(ran.stdout.contains(expected), "{}", ran.stdout);
     }
 }
