@@ -33,11 +33,20 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let files =
         tracked.split_terminator('\0').filter_map(|name| Some((name, fs::read(root.join(name)).ok()?)));
     if let Some([count, seed]) = args.sample.as_deref() {
-        let texts = files.filter_map(|(name, bytes)| Some((name, String::from_utf8(bytes).ok()?)));
-        let items = texts.flat_map(|(name, text)| sample::items(name, &text)).collect();
-        for item in sample::draw(items, usize::try_from(*count).unwrap_or(usize::MAX), *seed) {
+        let texts: Vec<(&str, String)> =
+            files.filter_map(|(name, bytes)| Some((name, String::from_utf8(bytes).ok()?))).collect();
+        let items = sample::items(texts.iter().map(|(name, text)| (*name, text.as_str())));
+        let total =
+            format!("of all, {} of {} have one", items.iter().filter(|i| i.example).count(), items.len());
+        let drawn = sample::draw(items, usize::try_from(*count).unwrap_or(usize::MAX), *seed);
+        for item in &drawn {
             println!("{item}");
         }
+        println!(
+            "{} of {} have an example; {total}",
+            drawn.iter().filter(|i| i.example).count(),
+            drawn.len()
+        );
         return Ok(());
     }
     let mut crates = crates::from_metadata(&workspace::metadata()?)?;

@@ -1,39 +1,90 @@
 //! `cargo xtask tidy --sample N SEED`: public items of the libraries with their documentation, drawn at random, to be read as a
 //! newcomer reads them.
 
-/// A public item: where it stands, its documentation, and its first lines.
+use std::collections::BTreeSet;
+
+/// A public item: where it stands, its documentation, its first line, and whether the page that documents it has an example.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Item {
     place: String,
     documented: Vec<String>,
     signature: String,
+    /// The type or trait whose page shows this item, with the crate: `crates/formwork-json JsonPath`. A function outside of
+    /// `impl` blocks is a page of its own.
+    page: String,
+    pub(super) example: bool,
 }
 
-/// The public items of a library's source file; fields, variants and re-exports aside.
-pub(super) fn items(name: &str, text: &str) -> Vec<Item> {
+/// Returns the public items of the libraries' source files: no fields, variants and re-exports. An item has an example where
+/// its documentation has one or where the page of its type has one, because rustdoc shows both on that page.
+pub(super) fn items<'t>(sources: impl IntoIterator<Item = (&'t str, &'t str)>) -> Vec<Item> {
+    let mut found: Vec<Item> = sources.into_iter().flat_map(|(name, text)| in_file(name, text)).collect();
+    let shown: BTreeSet<String> =
+        found.iter().filter(|item| item.example).map(|item| item.page.clone()).collect();
+    for item in &mut found {
+        item.example = shown.contains(&item.page);
+    }
+    found
+}
+
+fn in_file(name: &str, text: &str) -> Vec<Item> {
     const KINDS: [&str; 8] =
         ["fn ", "const fn ", "async fn ", "struct ", "enum ", "trait ", "type ", "const "];
-    if !name.starts_with("crates/") || !name.contains("/src/") {
+    let Some((library, _)) = name.split_once("/src/").filter(|(library, _)| library.starts_with("crates/"))
+    else {
         return Vec::new();
-    }
+    };
     let mut items = Vec::new();
     let mut documented: Vec<String> = Vec::new();
+    let (mut owner, mut in_attribute) = (String::new(), false);
     for (number, line) in (1..).zip(text.lines()) {
+        if line.starts_with("impl") {
+            owner = implemented(line);
+        } else if line.starts_with('}') {
+            owner.clear();
+        }
         let line = line.trim();
-        if let Some(said) = line.strip_prefix("///") {
-            documented.push(said.to_owned());
-        } else if !line.starts_with("#[") {
+        if in_attribute || line.starts_with("#[") {
+            in_attribute = !line.ends_with(']');
+        } else if let Some(text) = line.strip_prefix("///") {
+            documented.push(text.to_owned());
+        } else {
             let documented = std::mem::take(&mut documented);
             let item =
                 line.strip_prefix("pub ").filter(|rest| KINDS.iter().any(|kind| rest.starts_with(kind)));
-            items.extend(item.map(|_| Item {
+            items.extend(item.map(|rest| Item {
                 place: format!("{name}:{number}"),
+                example: documented.iter().any(|line| line.trim_start().starts_with("```")),
                 documented,
                 signature: line.trim_end_matches(['{', ' ']).to_owned(),
+                page: format!("{library} {}", if owner.is_empty() { named(rest) } else { &owner }),
             }));
         }
     }
     items
+}
+
+/// Returns the name that an item declares: `Body` for `struct Body<'a>(...)`.
+fn named(item: &str) -> &str {
+    let name = item.trim_start_matches("const ").trim_start_matches("async ");
+    let name = name.split_once(' ').map_or(name, |(_, name)| name);
+    name.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
+}
+
+/// Returns the name of the type that an `impl` block is for: `Extractor` for `impl<T> Extractor<T> {`.
+fn implemented(line: &str) -> String {
+    let mut depth = 0_i32;
+    let after: String = line
+        .trim_start_matches("impl")
+        .chars()
+        .filter(|c| {
+            depth += i32::from(*c == '<') - i32::from(*c == '>');
+            depth == 0 && *c != '>'
+        })
+        .collect();
+    let of = after.split_once(" for ").map_or(after.as_str(), |(_, of)| of);
+    let path = of.split(['{', ' ']).find(|word| !word.is_empty()).unwrap_or_default();
+    path.rsplit("::").next().unwrap_or_default().to_owned()
 }
 
 /// Draws `count` of the items; the same seed draws the same ones.
@@ -62,7 +113,8 @@ impl std::fmt::Display for Item {
         for line in &self.documented {
             writeln!(f, "   {line}")?;
         }
-        writeln!(f, "    {}", self.signature)
+        writeln!(f, "    {}", self.signature)?;
+        writeln!(f, "    ({})", if self.example { "an example on its page" } else { "no example" })
     }
 }
 
@@ -70,29 +122,59 @@ impl std::fmt::Display for Item {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "/// Reads.\n///\n/// # Errors\n/// Never.\n#[must_use]\npub fn read() -> u8 {\n    7\n}\n\nstruct Own;\n\nimpl A {\n    /// Sets it.\n    pub const fn with_it(self) -> Self {\n";
+    const TEXT: &str = "/// Reads.\n///\n/// # Errors\n/// Never.\n#[must_use]\npub fn read() -> u8 {\n    7\n}\n\nstruct Own;\n\nimpl A {\n    /// Sets it.\n    pub const fn with_it(self) -> Self {\n    }\n}\n";
 
     #[test]
     fn an_item_has_its_documentation() {
-        let found = items("crates/a/src/lib.rs", TEXT);
-        let read =
-            "crates/a/src/lib.rs:6\n    Reads.\n   \n    # Errors\n    Never.\n    pub fn read() -> u8\n";
+        let found = items([("crates/a/src/lib.rs", TEXT)]);
+        let read = "crates/a/src/lib.rs:6\n    Reads.\n   \n    # Errors\n    Never.\n    pub fn read() -> u8\n    (no example)\n";
         assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>()[0], read);
         assert_eq!((found.len(), found[1].signature.as_str()), (2, "pub const fn with_it(self) -> Self"));
-        assert_eq!(items("crates/a/tests/it/main.rs", TEXT), []);
+        assert_eq!(items([("crates/a/tests/it/main.rs", TEXT)]), []);
+    }
+
+    #[test]
+    fn attributes_of_several_lines_do_not_part_an_item_from_its_documentation() {
+        let text = "/// One of two.\n#[derive(\n    Debug,\n    Clone,\n)]\npub enum Way {\n";
+        assert_eq!(items([("crates/a/src/way.rs", text)])[0].documented, [" One of two."]);
+    }
+
+    #[test]
+    fn the_example_of_a_type_is_on_the_page_of_its_methods_in_every_file_of_the_crate() {
+        let shown = "/// A.\n///\n/// ```\n/// let a = A;\n/// ```\npub struct A<T>(T);\n\npub struct B;\n";
+        let elsewhere = "impl<T: Into<u8>> super::A<T> {\n    pub fn a(&self) {}\n}\nimpl From<A<u8>> for B {\n    pub const NEW: u8 = 1;\n}\npub const fn free() {}\n";
+        let found = items([
+            ("crates/a/src/lib.rs", shown),
+            ("crates/a/src/more.rs", elsewhere),
+            ("crates/b/src/more.rs", elsewhere),
+        ]);
+        let examples: Vec<(&str, bool)> =
+            found.iter().map(|item| (item.page.as_str(), item.example)).collect();
+        let expected = [
+            ("crates/a A", true),
+            ("crates/a B", false),
+            ("crates/a A", true),
+            ("crates/a B", false),
+            ("crates/a free", false),
+            ("crates/b A", false),
+            ("crates/b B", false),
+            ("crates/b free", false),
+        ];
+        assert_eq!(examples, expected);
     }
 
     #[test]
     fn the_same_seed_draws_the_same_items_and_another_one_others() {
         let many = || {
-            (0..100).map(|at| Item { place: at.to_string(), documented: vec![], signature: String::new() })
+            let source: String = (0..100).map(|at| format!("pub struct S{at};\n")).collect();
+            items([("crates/a/src/lib.rs", source.as_str())])
         };
-        let drawn = |seed| draw(many().collect(), 10, seed);
+        let drawn = |seed| draw(many(), 10, seed);
         assert_eq!(drawn(1), drawn(1));
         assert_ne!(drawn(1), drawn(2));
         let mut places: Vec<String> = drawn(3).into_iter().map(|item| item.place).collect();
         places.sort_unstable();
         places.dedup();
-        assert_eq!((places.len(), draw(many().collect(), 200, 1).len()), (10, 100));
+        assert_eq!((places.len(), draw(many(), 200, 1).len()), (10, 100));
     }
 }
