@@ -43,6 +43,7 @@ Examples:
   echo \"Sure: {'age': 34,}\" | formwork read --json
   formwork review --rubric examples/skills/rubrics/reply.yaml examples/reply.txt
   formwork skill run headline --dir examples/skills --input text=\"Maria moved to Lisbon.\"
+  formwork init openai/gpt-4o-mini
   formwork doctor
   formwork oracle score examples/wallets/staker.json
 
@@ -72,6 +73,9 @@ enum Command {
     Shape(commands::shape::Command),
     Read(commands::read::Args),
     Doctor(commands::doctor::Args),
+    Init(commands::init::Args),
+    #[command(subcommand)]
+    Config(commands::config::Command),
     Lower(commands::lower::Args),
     Review(commands::review::Args),
     Skill(commands::skill::Args),
@@ -121,6 +125,8 @@ pub fn run_with(providers: Providers) -> ExitCode {
         Command::Chat(args) => commands::chat::run(&args, providers),
         Command::Shape(command) => commands::shape::run(&command, providers),
         Command::Read(args) => commands::read::run(&args),
+        Command::Init(args) => commands::init::run(&args, providers),
+        Command::Config(command) => commands::config::run(&command, providers),
         Command::Doctor(args) => commands::doctor::run(&args, providers),
         Command::Lower(args) => commands::lower::run(&args, providers),
         Command::Review(args) => commands::review::run(&args, providers),

@@ -26,6 +26,17 @@ pub(crate) fn default_of(_: &Section) -> Option<&'static str> {
     None
 }
 
+/// Returns whether a name alone means a model in this process.
+#[cfg(feature = "local")]
+pub(crate) fn is_known(model: &str) -> bool {
+    known(model).is_ok()
+}
+
+#[cfg(not(feature = "local"))]
+pub(crate) const fn is_known(_: &str) -> bool {
+    false
+}
+
 /// Opens a model in this process; fetches it first if it is a known one that is not here yet.
 #[cfg(feature = "local")]
 pub(crate) async fn open(model: &str) -> Result<SharedProvider, Failed> {

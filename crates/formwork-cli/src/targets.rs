@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use formwork::config::{Config, Defaults, Section};
-use formwork::providers::{Made, Providers};
+use formwork::config::{Config, Defaults, Named, Section, TargetList};
+use formwork::providers::{Made, Providers, in_turns};
 use formwork_extract::Backend;
 
 use crate::exit::Failed;
@@ -19,11 +19,11 @@ pub(crate) struct Targets {
     /// The file that says which models are asked [default: formwork.toml here or above, see README]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Ask this provider alone: a name of the configuration, or a kind such as `ollama`
+    /// Ask this provider alone: a provider, list or alias of the configuration, or a kind such as `ollama`
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
-    /// The model, with its kind of provider if none is named (`openai/gpt-4o-mini`); without a kind one of `formwork models`
-    /// or a .gguf file (FORMWORK_MODEL changes the model of the provider that is asked first, and nothing else)
+    /// The model, with its kind of provider if none is named (`openai/gpt-4o-mini`); without a kind one of `formwork models`,
+    /// a .gguf file, or an alias of the configuration (FORMWORK_MODEL changes the model of the provider that is asked first, and nothing else)
     #[arg(long, short, value_parser = model_name)]
     model: Option<String>,
 }
@@ -56,6 +56,8 @@ impl Opened {
 pub(crate) struct Chosen {
     pub(crate) sections: Vec<Section>,
     pub(crate) defaults: Defaults,
+    /// The list that the sections are those of, if they are those of one.
+    list: Option<TargetList>,
     /// Where the choice comes from, a line each, for people.
     notes: Vec<String>,
 }
@@ -100,6 +102,9 @@ impl Targets {
             }
             backends.push(made.backend(&section, providers.dialects()).map_err(Failed::usage)?);
         }
+        if let Some(list) = &chosen.list {
+            backends = in_turns(backends, list);
+        }
         Ok(Opened { backends, defaults: chosen.defaults, default_model })
     }
 
@@ -128,8 +133,24 @@ impl Targets {
         Ok(chosen)
     }
 
+    /// Returns the alias of the configuration that `--model` names, where it names no model itself.
+    fn alias(&self, providers: &Providers) -> Result<Option<String>, Failed> {
+        let alias = self.model.as_ref().filter(|_| self.provider.is_none());
+        let Some(alias) = alias.filter(|model| !model.contains('/') && !model::is_known(model)) else {
+            return Ok(None);
+        };
+        let config =
+            Config::find_with(self.config.as_deref(), providers.dialects()).map_err(Failed::usage)?;
+        let is_alias = config.is_some_and(|config| config.aliases().contains_key(alias));
+        Ok(is_alias.then(|| alias.clone()))
+    }
+
     /// The providers to ask, in order.
     pub(crate) fn choose(&self, providers: &Providers) -> Result<Chosen, Failed> {
+        if let Some(alias) = self.alias(providers)? {
+            let config = self.config.clone();
+            return Self { config, provider: Some(alias), model: None }.choose(providers);
+        }
         let Self { config, provider, model } = self;
         let named = model.as_deref().filter(|_| provider.is_none());
         let named = named.and_then(|model| provider_in(model, providers));
@@ -155,16 +176,15 @@ impl Targets {
             config.iter().flat_map(Config::overrides).map(|source| format!("configuration: {source}")),
         );
         let defaults = config.as_ref().map(Config::defaults).unwrap_or_default();
-        let mut sections = match (&config, provider) {
-            (Some(config), Some(name)) if config.sections().iter().any(|section| section.name == name) => {
-                vec![config.section(name).map_err(Failed::usage)?.clone()]
-            }
-            (config, Some(kind)) => vec![of_kind(kind, config.as_ref(), providers)?],
-            (Some(config), None) => {
-                let targets = config.targets().iter().map(|name| config.section(name).cloned());
-                targets.collect::<Result<Vec<_>, _>>().map_err(Failed::usage)?
-            }
-            (None, None) => vec![of_kind("local", None, providers)?],
+        let (mut sections, list) = match (&config, provider) {
+            (Some(config), None) => of_list(config, config.target_list())?,
+            (Some(config), Some(name)) => match config.named(name) {
+                Ok(Named::Provider(section)) => (vec![section.clone()], None),
+                Ok(Named::List(list)) => of_list(config, list)?,
+                Ok(Named::Model(meant)) => (vec![of_alias(meant, Some(config), providers)?], None),
+                Err(_) => (vec![of_kind(name, Some(config), providers)?], None),
+            },
+            (None, name) => (vec![of_kind(name.unwrap_or("local"), None, providers)?], None),
         };
         let of_environment = std::env::var(MODEL).ok().filter(|model| !model.trim().is_empty());
         match (model, of_environment, sections.as_mut_slice()) {
@@ -178,8 +198,20 @@ impl Targets {
             }
             (None, ..) => {}
         }
-        Ok(Chosen { sections, defaults, notes })
+        Ok(Chosen { sections, defaults, list, notes })
     }
+}
+
+/// Returns the sections of a list, and the list.
+fn of_list(config: &Config, list: &TargetList) -> Result<(Vec<Section>, Option<TargetList>), Failed> {
+    let sections = list.targets.iter().map(|name| config.section(name).cloned());
+    Ok((sections.collect::<Result<_, _>>().map_err(Failed::usage)?, Some(list.clone())))
+}
+
+/// Returns the provider of a kind and a model that an alias stands for.
+fn of_alias(meant: &str, config: Option<&Config>, providers: &Providers) -> Result<Section, Failed> {
+    let (kind, model) = meant.split_once('/').unwrap_or((meant, ""));
+    Ok(of_kind(kind, config, providers)?.with_model_from("an alias", model))
 }
 
 /// Splits `openai/gpt-4o-mini` into a kind of providers and a model. A path that exists or ends in `.gguf`, a model of Hugging
@@ -197,7 +229,7 @@ fn provider_in<'m>(model: &'m str, providers: &Providers) -> Option<(&'m str, &'
 fn of_kind(kind: &str, config: Option<&Config>, providers: &Providers) -> Result<Section, Failed> {
     if let Err(message) = providers.kind(kind).map(|_| ()) {
         // Where there is a configuration, the name was most likely to be one of its.
-        let named = config.and_then(|config| config.section(kind).err());
+        let named = config.and_then(|config| config.named(kind).err());
         return Err(Failed::usage(named.map_or(message, |error| error.to_string())));
     }
     let text = format!("[providers.{kind}]\nkind = \"{kind}\"\n");

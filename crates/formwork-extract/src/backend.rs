@@ -4,7 +4,7 @@ use formwork_core::{Capabilities, Layer, Lower, Price, Provider, SharedProvider,
 
 use formwork_dialect::Dialects;
 
-use crate::ObservationStore;
+use crate::{ObservationStore, Rotation};
 
 /// A provider as an extractor asks it: in which dialects, and at what price.
 ///
@@ -32,6 +32,7 @@ pub struct Backend {
     default_max_tokens: Option<u32>,
     identity: Option<String>,
     store: Option<ObservationStore>,
+    rotation: Option<Rotation>,
 }
 
 impl Backend {
@@ -47,6 +48,7 @@ impl Backend {
             default_max_tokens: None,
             identity: None,
             store: None,
+            rotation: None,
         }
     }
 
@@ -109,6 +111,11 @@ impl Backend {
         self
     }
 
+    /// Returns the price of its tokens, if it is known.
+    pub const fn price(&self) -> Option<Price> {
+        self.price
+    }
+
     /// Its name in the ledger.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(self.provider.name())
@@ -152,6 +159,18 @@ impl Backend {
     /// Returns the store that it brings for extractors, if any.
     pub const fn observation_store(&self) -> Option<&ObservationStore> {
         self.store.as_ref()
+    }
+
+    /// Sets the rotation that decides which target a run asks first (default: none, every run asks the first target first).
+    /// Give each backend of an extractor a clone of the same rotation; if they differ, that of the first backend counts.
+    #[must_use]
+    pub fn with_rotation(mut self, rotation: Rotation) -> Self {
+        self.rotation = Some(rotation);
+        self
+    }
+
+    pub(crate) const fn rotation(&self) -> Option<&Rotation> {
+        self.rotation.as_ref()
     }
 
     pub(crate) fn target(&self) -> Target {

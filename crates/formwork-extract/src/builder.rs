@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use formwork_core::{
     Clock, Context, Contract, Cost, Error, ErrorKind, Inline, Instruction, JsonPath, Level, Message, Plan,
-    Policy, RetryPolicy, Rule, Schema, Temperature, Typed, Validator, spaced,
+    Policy, RetryPolicy, Rule, Schema, Target, Temperature, Typed, Validator, spaced,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::external::FallbackFn;
-use crate::extractor::Extractor;
+use crate::extractor::{Extractor, Order};
 use crate::{AsyncValidator, Backend, Budget, Driver, Fallback, ObservationStore, Observer, Situation};
 
 /// Builds an [`Extractor`]. What is wrong with any part is reported by [`build`](Self::build).
@@ -288,17 +288,53 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
     /// [`ErrorKind::Schema`] if the schema cannot be used, or by no target; [`ErrorKind::Config`] without targets, for a
     /// target without a dialect, for an example that breaks the contract (the message names the path), for a rule or check
     /// on a path that the schema cannot have (the message names the nearest one), and for settings that exclude each other.
-    pub fn build(self) -> Result<Extractor<T>, Error> {
+    pub fn build(mut self) -> Result<Extractor<T>, Error> {
         let policy = self.policy()?;
-        let contract = self.contract?;
+        let contract = self.contract.clone()?;
         contract.check_paths()?;
-        let examples = checked(&contract, self.examples, &self.data)?;
-        let targets = self.backends.iter().map(Backend::target).collect();
+        let examples = checked(&contract, std::mem::take(&mut self.examples), &self.data)?;
+        let rotation = self.backends.iter().find_map(Backend::rotation).cloned();
+        let targets: Vec<Target> = self.backends.iter().map(Backend::target).collect();
+        let others = 1..rotation.as_ref().map_or(1, |_| targets.len().max(1));
+        let rotated = |first| {
+            let mut targets = targets.clone();
+            targets.rotate_left(first);
+            self.plan(contract.clone(), targets, Arc::clone(&policy))
+        };
+        let plans: Vec<Arc<Plan>> = others.clone().map(rotated).collect::<Result<_, _>>()?;
+        let plan = self.plan(contract, targets, policy)?;
+        let own = self.backends.iter().find_map(|backend| backend.observation_store().cloned());
+        let mut driver = Driver::new(self.backends.into_iter().map(|backend| backend.provider));
+        if let Some(clock) = self.clock {
+            driver = driver.with_clock(clock);
+        }
+        if let Some(fallback) = self.fallback {
+            driver = driver.with_fallback(fallback);
+        }
+        if let Some(budget) = self.shared_budget {
+            driver = driver.with_budget(budget);
+        }
+        if let Some(store) = self.store.or(own) {
+            driver = driver.with_observation_store(store);
+        }
+        driver = self.observers.into_iter().fold(driver, Driver::with_observer);
+        driver = self.validators.into_iter().fold(driver, Driver::with_validator);
+        let others = plans.into_iter().zip(others.map(|first| driver.rotated(first))).collect();
+        let order = Order { plan, driver, others, rotation };
+        Ok(Extractor::new(order, self.system, examples, self.data, self.seed))
+    }
+
+    fn plan(
+        &self,
+        contract: Contract,
+        targets: Vec<Target>,
+        policy: Arc<dyn RetryPolicy>,
+    ) -> Result<Arc<Plan>, Error> {
         let mut plan = Plan::new(contract, targets).with_policy(policy);
         if let Some(level) = self.level {
             plan = plan.with_level(level);
         }
-        if let Some(instruction) = self.instruction {
+        if let Some(instruction) = self.instruction.clone() {
             plan = plan.with_instruction(instruction);
         }
         if let Some(deadline) = self.deadline {
@@ -319,23 +355,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         if self.fallback.is_some() {
             plan = plan.with_fallback();
         }
-        let own = self.backends.iter().find_map(|backend| backend.observation_store().cloned());
-        let mut driver = Driver::new(self.backends.into_iter().map(|backend| backend.provider));
-        if let Some(clock) = self.clock {
-            driver = driver.with_clock(clock);
-        }
-        if let Some(fallback) = self.fallback {
-            driver = driver.with_fallback(fallback);
-        }
-        if let Some(budget) = self.shared_budget {
-            driver = driver.with_budget(budget);
-        }
-        if let Some(store) = self.store.or(own) {
-            driver = driver.with_observation_store(store);
-        }
-        driver = self.observers.into_iter().fold(driver, Driver::with_observer);
-        driver = self.validators.into_iter().fold(driver, Driver::with_validator);
-        Ok(Extractor::new(plan.build()?, driver, self.system, examples, self.data, self.seed))
+        plan.build().map(Arc::new)
     }
 
     fn contract(mut self, change: impl FnOnce(Contract) -> Result<Contract, Error>) -> Self {

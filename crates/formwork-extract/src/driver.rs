@@ -69,6 +69,14 @@ impl Driver {
         }
     }
 
+    /// Returns the same driver for a plan whose targets begin with the one at this place; those before it follow at the end.
+    pub(crate) fn rotated(&self, first: usize) -> Self {
+        let mut driver = self.clone();
+        let first = first.min(driver.providers.len());
+        driver.providers.rotate_left(first);
+        driver
+    }
+
     /// Sets the clock (default: [`TokioClock`](crate::TokioClock)).
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::observer::Paced;
-use crate::{CancellationToken, Driver, Observer, Updates, blocking};
+use crate::{CancellationToken, Driver, Observer, Rotation, Updates, blocking};
 
 /// Gets values of one type out of texts: compiled once, used for any number of inputs, from any number of tasks.
 ///
@@ -44,30 +44,45 @@ pub struct Extractor<T> {
 }
 
 struct Shared {
-    plan: Arc<Plan>,
-    driver: Driver,
+    order: Order,
     system: Option<String>,
     examples: Vec<Message>,
     data: Value,
     seed: Option<u64>,
 }
 
+/// The targets in their order, and with a rotation in each order that begins with another target.
+pub(crate) struct Order {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) driver: Driver,
+    /// The orders that begin with the second target, the third and so on; none without a rotation.
+    pub(crate) others: Vec<(Arc<Plan>, Driver)>,
+    pub(crate) rotation: Option<Rotation>,
+}
+
+impl Order {
+    /// Returns the plan and the driver of the next run.
+    fn next(&self) -> (Arc<Plan>, Driver) {
+        let first = self.rotation.as_ref().map_or(0, Rotation::take_turn);
+        let other = first.checked_sub(1).and_then(|other| self.others.get(other));
+        other.cloned().unwrap_or_else(|| (Arc::clone(&self.plan), self.driver.clone()))
+    }
+}
+
 impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
     pub(crate) fn new(
-        plan: Plan,
-        driver: Driver,
+        order: Order,
         system: Option<String>,
         examples: Vec<Message>,
         data: Value,
         seed: Option<u64>,
     ) -> Self {
-        let plan = Arc::new(plan);
-        Self { shared: Arc::new(Shared { plan, driver, system, examples, data, seed }), of: PhantomData }
+        Self { shared: Arc::new(Shared { order, system, examples, data, seed }), of: PhantomData }
     }
 
-    /// Returns the plan: what is asked, of which targets, and how often.
+    /// Returns the plan: what is asked, of which targets in the order in which they were added, and how often.
     pub fn plan(&self) -> &Arc<Plan> {
-        &self.shared.plan
+        &self.shared.order.plan
     }
 
     /// Extracts from one input: a text, messages, or an [`Input`] with data for the checks.
@@ -114,13 +129,9 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
 
     /// One extraction that is not started yet: to give it a way to cancel it, or an observer of its own.
     pub fn extraction(&self, input: impl Into<Input>) -> Extraction<T> {
-        Extraction {
-            input: self.complete(input.into()),
-            driver: self.shared.driver.clone(),
-            plan: Arc::clone(&self.shared.plan),
-            cancel: CancellationToken::new(),
-            of: PhantomData,
-        }
+        let (plan, driver) = self.shared.order.next();
+        let (input, cancel) = (self.complete(input.into()), CancellationToken::new());
+        Extraction { plan, driver, input, cancel, of: PhantomData }
     }
 
     /// Puts the system prompt and the examples before the input, which stays what the answer is about.
@@ -151,8 +162,8 @@ impl<T> Clone for Extractor<T> {
 impl<T> fmt::Debug for Extractor<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Extractor")
-            .field("plan", &self.shared.plan)
-            .field("driver", &self.shared.driver)
+            .field("plan", &self.shared.order.plan)
+            .field("driver", &self.shared.order.driver)
             .finish_non_exhaustive()
     }
 }

@@ -38,6 +38,7 @@ mod interrupt;
 mod observations;
 mod observer;
 mod partials;
+mod rotation;
 mod trace;
 mod updates;
 
@@ -52,4 +53,5 @@ pub use external::{AsyncValidator, CheckResult, Fallback, Situation};
 pub use extractor::{Extraction, Extractor};
 pub use observations::ObservationStore;
 pub use observer::{Next, Observer, RunId, Started};
+pub use rotation::Rotation;
 pub use updates::{Update, Updates};

@@ -36,6 +36,11 @@ pub enum ConfigError {
     /// Not a certificate.
     #[error("the root certificate cannot be used: {0}")]
     Certificate(String),
+    /// A command for a key without a program.
+    #[error(
+        "the command for the API key is empty: it needs a program, such as [\"vault\", \"read\", \"key\"]"
+    )]
+    NoCommand,
     /// Not the address of a proxy.
     #[error("the proxy's address has to be http:// or https:// and a host")]
     Proxy,

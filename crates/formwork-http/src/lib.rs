@@ -1,7 +1,7 @@
 //! Sends Formwork's requests over HTTP: the one [`Transport`](formwork_wire::Transport) that touches the network.
 //!
 //! [`HttpTransport`] knows one server's address and its key. It never follows redirects, so that a key goes nowhere
-//! else; it never retries, because [`Run`](formwork_core::Run) does; and whatever goes wrong is a
+//! else; it never retries, because [`Run`](formwork_core::Run) does, but for a key of a [`KeyCommand`] that was refused; and whatever goes wrong is a
 //! [`Fault`](formwork_core::Fault) that says which address, which time limit or which certificate it was.
 //!
 //! ```
@@ -58,6 +58,7 @@ mod download;
 mod error;
 mod fault;
 mod key;
+mod key_command;
 mod opened;
 mod roots;
 mod secrets;
@@ -67,4 +68,5 @@ mod transport;
 pub use download::{DownloadError, MOST_REDIRECTS};
 pub use error::ConfigError;
 pub use key::Key;
+pub use key_command::KeyCommand;
 pub use transport::HttpTransport;

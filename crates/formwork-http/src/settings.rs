@@ -1,9 +1,12 @@
+use std::sync::Arc;
 use std::time::Duration;
 
+use formwork_wire::Auth;
 use http::{HeaderMap, HeaderValue};
 use reqwest::Proxy;
 use rustls::pki_types::CertificateDer;
 
+use crate::KeyCommand;
 use crate::base::Base;
 use crate::secrets::Secrets;
 
@@ -14,6 +17,8 @@ pub(crate) struct Settings {
     /// The headers that only this transport knows, the key's among them.
     pub(crate) headers: HeaderMap<HeaderValue>,
     pub(crate) secrets: Secrets,
+    /// The command whose key is sent, and how.
+    pub(crate) key_command: Option<(Auth, Arc<KeyCommand>)>,
     pub(crate) connect: Duration,
     /// `None`: as long as the call may take.
     pub(crate) first_byte: Option<Duration>,
@@ -46,6 +51,7 @@ impl Settings {
             base,
             headers: HeaderMap::new(),
             secrets: Secrets::default(),
+            key_command: None,
             connect: Duration::from_secs(10),
             first_byte: None,
             idle: None,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use formwork_core::{Fault, FaultKind, Time};
 use formwork_wire::{Auth, Body, Transport};
 use http::header::{HeaderName, HeaderValue};
-use http::{HeaderMap, Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use reqwest::{Proxy, Url};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
@@ -20,7 +20,7 @@ use crate::body::{Incoming, Limits, far};
 use crate::client::Kept;
 use crate::fault::before_head;
 use crate::settings::Settings;
-use crate::{ConfigError, Key};
+use crate::{ConfigError, Key, KeyCommand};
 
 /// Sends requests to one server, over connections that are kept for the next one.
 ///
@@ -51,6 +51,16 @@ impl HttpTransport {
     /// [`ConfigError::Header`], if `auth` names no header.
     pub fn with_key(self, auth: Auth, key: Key) -> Result<Self, ConfigError> {
         self.with_secret(auth.header, &format!("{}{}", auth.prefix, key.expose()), &key)
+    }
+
+    /// Sets the command that prints the key (default: none), in place of [`with_key`](Self::with_key). A request that is
+    /// answered with 401 is sent a second time, with the key that the command prints then.
+    ///
+    /// # Errors
+    /// [`ConfigError::Header`], if `auth` names no header.
+    pub fn with_key_command(self, auth: Auth, command: KeyCommand) -> Result<Self, ConfigError> {
+        header(auth.header, auth.prefix)?;
+        Ok(self.set(|settings| settings.key_command = Some((auth, Arc::new(command)))))
     }
 
     /// Adds a header that is sent with every request, in place of one that the protocol sends (default: none).
@@ -201,8 +211,25 @@ impl HttpTransport {
         let deadline = left.map(far);
         let mut headers = head.headers;
         add(&mut headers, &self.settings.headers);
-        let request = request_of(head.method, url, headers, body);
-        let mut response = self.exchange(request, &host, deadline).await?;
+        let send = async |key: Option<&Key>| {
+            let mut headers = headers.clone();
+            if let (Some(key), Some((auth, _))) = (key, &self.settings.key_command) {
+                add_key(&mut headers, *auth, key)?;
+            }
+            let request = request_of(head.method.clone(), url.clone(), headers, body.clone());
+            self.exchange(request, &host, deadline).await
+        };
+        let mut response = match &self.settings.key_command {
+            None => send(None).await?,
+            Some((_, command)) => {
+                let key = command.key(None).await?;
+                let response = send(Some(&key)).await?;
+                match response.status() {
+                    StatusCode::UNAUTHORIZED => send(Some(&command.key(Some(&key)).await?)).await?,
+                    _ => response,
+                }
+            }
+        };
         let (status, version, headers) =
             (response.status(), response.version(), std::mem::take(response.headers_mut()));
         let limits = Limits { idle: self.settings.idle(left), deadline, most: self.settings.most };
@@ -222,7 +249,8 @@ impl Transport for HttpTransport {
     }
 
     fn redact(&self, text: &str) -> String {
-        self.settings.secrets.redact(text)
+        let text = self.settings.secrets.redact(text);
+        self.settings.key_command.as_ref().map_or(text.clone(), |(_, command)| command.redact(&text))
     }
 
     fn now(&self) -> Time {
@@ -270,6 +298,16 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ConfigEr
     let value = HeaderValue::try_from(value)
         .map_err(|_| wrong("its value has a line break or a control character in it"))?;
     Ok((name, value))
+}
+
+/// Adds the header with a key.
+fn add_key(headers: &mut HeaderMap, auth: Auth, key: &Key) -> Result<(), Fault> {
+    let fault = |error: ConfigError| Fault::new(FaultKind::Auth, error.to_string());
+    let (name, mut value) =
+        header(auth.header, &format!("{}{}", auth.prefix, key.expose())).map_err(fault)?;
+    value.set_sensitive(true);
+    headers.insert(name, value);
+    Ok(())
 }
 
 /// Puts headers in the place of those of the same name.

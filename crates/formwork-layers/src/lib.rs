@@ -22,9 +22,11 @@ mod concurrency;
 pub mod names;
 mod rate;
 mod timeout;
+mod tokens;
 mod trace;
 
 pub use concurrency::Concurrency;
 pub use rate::Rate;
 pub use timeout::Timeout;
+pub use tokens::Tokens;
 pub use trace::Trace;

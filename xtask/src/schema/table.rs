@@ -65,6 +65,7 @@ pub(super) fn all(folder: &Path) -> Folder {
         // formwork-cli
         .typed::<rows::CheckInput>("check-input")
         .written::<rows::CheckOutput>("check-output")
+        .written::<rows::ConfigOutput>("config-output")
         .written::<rows::DoctorOutput>("doctor-output")
         .typed::<rows::ExtractInput>("extract-input")
         .written::<rows::ExtractOutput>("extract-output")

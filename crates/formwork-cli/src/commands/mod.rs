@@ -2,8 +2,10 @@
 
 pub(crate) mod chat;
 pub(crate) mod check;
+pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod extract;
+pub(crate) mod init;
 pub(crate) mod lower;
 #[cfg(feature = "local")]
 pub(crate) mod models;

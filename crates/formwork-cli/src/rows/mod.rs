@@ -3,6 +3,7 @@
 //! `schemas/` holds the JSON Schemas of all of them.
 
 mod check;
+mod config;
 mod error;
 mod extract;
 mod lower;
@@ -12,6 +13,7 @@ mod server;
 mod skill;
 
 pub use check::{CheckInput, CheckOutput};
+pub use config::{ConfigOutput, ConfigProvider, ConfigSetting};
 pub use error::RowError;
 pub use extract::{ExtractError, ExtractInput, ExtractOutput};
 pub use lower::{LowerError, LowerInput, LowerOutput};

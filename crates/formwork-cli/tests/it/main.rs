@@ -23,6 +23,7 @@ mod read;
 mod readme;
 mod review;
 mod rows;
+mod settings;
 mod shape;
 mod skill;
 #[cfg(target_os = "linux")]

@@ -15,6 +15,7 @@ mod observations;
 mod observing;
 mod ordinary;
 mod partials;
+mod rotation;
 mod streaming;
 mod support;
 mod trace;

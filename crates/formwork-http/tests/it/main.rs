@@ -6,6 +6,7 @@ mod connecting;
 mod download;
 mod joining;
 mod keeping;
+mod key_commands;
 mod keys;
 mod limits;
 mod proxies;

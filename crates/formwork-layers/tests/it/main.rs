@@ -5,4 +5,5 @@ mod concurrency;
 mod rate;
 mod slow;
 mod timeout;
+mod tokens;
 mod trace;

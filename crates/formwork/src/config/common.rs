@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
 use formwork_core::{Price, Tighten};
@@ -19,6 +21,36 @@ pub struct Common {
     /// The most calls at once; no limit by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<usize>,
+    /// The maximum number of calls that begin within a minute, evenly spaced (default: no limit).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub rpm: Option<NonZeroU32>,
+    /// The maximum number of tokens that calls use within a minute, prompts and answers together (default: no limit). Calls
+    /// reserve an estimate and settle it when they end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub tpm: Option<NonZeroU64>,
+    /// The proxy for its requests: `http://` or `https://`, a host, and a user name and password if need be (default:
+    /// `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` of the environment).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
+    /// A file with root certificates in PEM that are trusted beside those of the system (default: none). A path below the
+    /// folder of the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
+    /// Headers with secret values: each header's name, and the environment variable that holds its value (default: none).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secret_headers: BTreeMap<String, String>,
+    /// A command that prints the API key, as a program and its arguments, in place of `api_key_env` (default: none). It is run
+    /// without a shell, and only if the file was named with `--config` or `FORMWORK_CONFIG` or trusted by `formwork config
+    /// trust`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub api_key_command: Option<Vec<String>>,
+    /// Seconds until `api_key_command` is run again (default: 300). It is also run again when the server refuses the key.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
+    #[schemars(range(min = 0.001, max = 86400))]
+    pub api_key_lifetime_seconds: Option<f64>,
     /// Seconds until a connection is there; 10 by default.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
@@ -61,6 +93,13 @@ impl Common {
         "modes",
         "prompt_only",
         "concurrency",
+        "rpm",
+        "tpm",
+        "proxy",
+        "ca_file",
+        "secret_headers",
+        "api_key_command",
+        "api_key_lifetime_seconds",
         "connect_timeout_seconds",
         "first_timeout_seconds",
         "idle_timeout_seconds",

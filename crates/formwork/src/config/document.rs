@@ -16,11 +16,13 @@ pub(crate) struct Document {
     pub(crate) text: Arc<str>,
     /// In order; later ones win.
     pub(crate) edits: Vec<Edit>,
+    /// Whether it may run programs.
+    pub(crate) is_trusted: bool,
 }
 
 impl Document {
     pub(crate) fn new(file: &str, text: &str, edits: Vec<Edit>) -> Self {
-        Self { file: file.into(), text: text.into(), edits }
+        Self { file: file.into(), text: text.into(), edits, is_trusted: true }
     }
 
     /// The whole document.
@@ -41,7 +43,7 @@ impl Document {
     }
 
     /// The edit that a span belongs to; `None` for spans within the text.
-    fn edit_at(&self, span: &Range<usize>) -> Option<&Edit> {
+    pub(super) fn edit_at(&self, span: &Range<usize>) -> Option<&Edit> {
         self.edits.get(span.start.checked_sub(self.text.len() + 1)?)
     }
 

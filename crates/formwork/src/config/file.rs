@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -10,9 +11,10 @@ use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
 use super::document::Document;
-use super::find;
+use super::find::{self, Found};
+use super::lists::{Aliases, Lists, TargetList, TargetOrder};
 use super::overlay::{self, Edit};
-use super::{Common, ConfigError, Defaults};
+use super::{Common, ConfigError, Defaults, TrustedFiles};
 
 /// The configuration that holds where there is none.
 const IN_PROCESS: &str = "[providers.local]\nkind = \"local\"\n";
@@ -42,9 +44,22 @@ const IN_PROCESS: &str = "[providers.local]\nkind = \"local\"\n";
 #[derive(Debug, Clone)]
 pub struct Config {
     document: Document,
-    targets: Vec<String>,
+    targets: TargetList,
+    lists: Lists,
+    aliases: Aliases,
     defaults: Defaults,
     sections: Vec<Section>,
+}
+
+/// The meaning of a name in a configuration; see [`Config::named`].
+#[derive(Debug, Clone, Copy)]
+pub enum Named<'c> {
+    /// One provider.
+    Provider(&'c Section),
+    /// Several providers.
+    List(&'c TargetList),
+    /// A kind of provider and a model, such as `openai/gpt-4o-mini`, that an alias stands for.
+    Model(&'c str),
 }
 
 /// One provider of a configuration.
@@ -67,6 +82,14 @@ pub struct Section {
 struct Rest {
     #[serde(default)]
     targets: Option<Vec<String>>,
+    #[serde(default)]
+    order: Option<TargetOrder>,
+    #[serde(default)]
+    weights: Option<Vec<u32>>,
+    #[serde(default)]
+    lists: Lists,
+    #[serde(default)]
+    aliases: Aliases,
     #[serde(default)]
     defaults: Defaults,
     #[serde(default)]
@@ -99,8 +122,8 @@ impl Config {
     /// # Errors
     /// As [`find`](Self::find).
     pub fn find_with(explicit: Option<&Path>, dialects: &Dialects) -> Result<Option<Self>, ConfigError> {
-        if let Some(path) = find::file(explicit)? {
-            return Self::load_with(&path, dialects).map(Some);
+        if let Some(Found { path, was_named }) = find::file(explicit)? {
+            return Self::load_with(&path, was_named, dialects).map(Some);
         }
         let edits = overlay::environment();
         if edits.is_empty() {
@@ -125,15 +148,18 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], if it cannot be read or is no configuration.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        Self::load_with(path, &Dialects::builtin())
+        Self::load_with(path, true, &Dialects::builtin())
     }
 
-    fn load_with(path: &Path, dialects: &Dialects) -> Result<Self, ConfigError> {
+    fn load_with(path: &Path, was_named: bool, dialects: &Dialects) -> Result<Self, ConfigError> {
         let file = path.display().to_string();
         let text =
             std::fs::read_to_string(path).map_err(|error| ConfigError::new(&file, error.to_string()))?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-        Self::new(Document::new(&file, &text, overlay::environment()), &folder, dialects)
+        let trusted = || TrustedFiles::of_user().is_some_and(|files| files.contains(path, &text));
+        let is_trusted = was_named || trusted();
+        let document = Document { is_trusted, ..Document::new(&file, &text, overlay::environment()) };
+        Self::new(document, &folder, dialects)
     }
 
     /// Reads a text; paths are below the current folder, and the environment counts for nothing.
@@ -148,7 +174,7 @@ impl Config {
     pub(super) fn new(document: Document, folder: &Path, dialects: &Dialects) -> Result<Self, ConfigError> {
         let mut table = document.table()?;
         table.remove("providers");
-        let Rest { targets, defaults, registry } =
+        let Rest { targets, order, weights, lists, aliases, defaults, registry } =
             document.read(table, 0..document.text.len(), &["providers"])?;
         let registry = Arc::new(known_models(&document, folder, registry.as_deref(), dialects)?);
         let sections = document
@@ -164,20 +190,121 @@ impl Config {
         if sections.is_empty() {
             return Err(document.error(None, "there is no provider: add one, such as [providers.primary]"));
         }
-        let names = || sections.iter().map(|section| section.name.as_str());
-        let targets = targets.unwrap_or_else(|| names().map(str::to_owned).collect());
-        if let Some(unknown) = targets.iter().find(|target| !names().any(|name| name == *target)) {
-            return Err(document.error(document.quoted(unknown), &unknown_provider(unknown, names())));
-        }
-        if targets.is_empty() {
-            return Err(document.error(None, "`targets` is empty: name the providers to ask, in order"));
-        }
-        Ok(Self { targets, defaults, sections, document: document.clone() })
+        let targets =
+            targets.unwrap_or_else(|| sections.iter().map(|section| section.name.clone()).collect());
+        let targets = TargetList { targets, order, weights };
+        let config = Self { targets, lists, aliases, defaults, sections, document: document.clone() };
+        config.check_lists()?;
+        config.check_aliases()?;
+        Ok(config)
     }
 
-    /// The names of the providers that are asked, in order.
-    pub fn targets(&self) -> &[String] {
+    fn check_lists(&self) -> Result<(), ConfigError> {
+        let names = || self.sections.iter().map(|section| section.name.as_str());
+        let named = self.lists.iter().map(|(name, list)| (Some(name), list));
+        for (name, list) in std::iter::once((None, &self.targets)).chain(named) {
+            if let Some(unknown) = list.targets.iter().find(|target| !names().any(|name| name == *target)) {
+                let place = self.document.quoted(unknown);
+                return Err(self.document.error(place, &unknown_provider(unknown, names())));
+            }
+            if let Some(problem) = list.problem() {
+                let of = name.map(|name| format!("the list `{name}`: ")).unwrap_or_default();
+                return Err(self.document.error(None, &format!("{of}{problem}")));
+            }
+            if let Some(name) = name.filter(|name| names().any(|other| other == *name)) {
+                let message = format!("`{name}` names a provider and a list: rename one of them");
+                return Err(self.document.error(None, &message));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_aliases(&self) -> Result<(), ConfigError> {
+        let names = || self.sections.iter().map(|section| &section.name).chain(self.lists.keys());
+        for (alias, meant) in &self.aliases {
+            if names().any(|name| name == alias) {
+                let message = format!("`{alias}` names an alias and a provider or list: rename one of them");
+                return Err(self.document.error(None, &message));
+            }
+            if !meant.contains('/') && !names().any(|name| name == meant) {
+                let names = names().map(String::as_str);
+                let nearest = nearest(meant, names).map(|name| format!(": did you mean `{name}`?"));
+                let message = format!(
+                    "the alias `{alias}` names `{meant}`, which is no provider and no list of this file, and no model \
+                     with its kind such as `openai/gpt-4o-mini`{}",
+                    nearest.unwrap_or_default()
+                );
+                return Err(self.document.error(self.document.quoted(meant), &message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the targets that are asked where no other list is named, and which of them is asked first (default: all
+    /// providers in the order of the file).
+    pub const fn target_list(&self) -> &TargetList {
         &self.targets
+    }
+
+    /// Returns the lists of targets by name (default: none).
+    pub const fn lists(&self) -> &BTreeMap<String, TargetList> {
+        &self.lists
+    }
+
+    /// Returns the aliases, each with the name of a provider or list, or with a kind and a model (default: none).
+    pub const fn aliases(&self) -> &BTreeMap<String, String> {
+        &self.aliases
+    }
+
+    /// Returns what a name means: a provider, a list, or an alias for one of these or for a model.
+    ///
+    /// ```
+    /// use formwork::config::{Config, Named};
+    ///
+    /// let config = Config::from_toml(
+    ///     r#"
+    ///         [providers.small]
+    ///         kind = "ollama"
+    ///         model = "qwen3:8b"
+    ///
+    ///         [providers.large]
+    ///         kind = "ollama"
+    ///         model = "qwen3:32b"
+    ///
+    ///         [lists.both]
+    ///         targets = ["small", "large"]
+    ///         weights = [3, 1]
+    ///
+    ///         [aliases]
+    ///         fast = "small"
+    ///     "#,
+    /// )?;
+    /// assert!(matches!(config.named("fast")?, Named::Provider(section) if section.name == "small"));
+    /// assert!(matches!(config.named("both")?, Named::List(list) if list.targets == ["small", "large"]));
+    /// # Ok::<(), formwork::config::ConfigError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the nearest right name, or all of them.
+    pub fn named(&self, name: &str) -> Result<Named<'_>, ConfigError> {
+        let meant = self.aliases.get(name).map_or(name, String::as_str);
+        if let Some(list) = self.lists.get(meant) {
+            return Ok(Named::List(list));
+        }
+        if let Some(section) = self.sections.iter().find(|section| section.name == meant) {
+            return Ok(Named::Provider(section));
+        }
+        if let Some(model) = self.aliases.get(name) {
+            return Ok(Named::Model(model));
+        }
+        let sections = self.sections.iter().map(|section| &section.name);
+        let names = sections.chain(self.lists.keys()).chain(self.aliases.keys()).map(String::as_str);
+        Err(self.document.error(None, &unknown_provider(name, names)))
+    }
+
+    /// Returns the names of the providers that are asked where no list is named, in order.
+    pub fn targets(&self) -> &[String] {
+        &self.targets.targets
     }
 
     /// How extractions are made unless they say otherwise.
@@ -198,6 +325,16 @@ impl Config {
         let names = self.sections.iter().map(|section| section.name.as_str());
         let found = self.sections.iter().find(|section| section.name == name);
         found.ok_or_else(|| self.document.error(None, &unknown_provider(name, names)))
+    }
+
+    pub(super) const fn document(&self) -> &Document {
+        &self.document
+    }
+
+    /// Returns whether the file may run programs: it was named, or the user trusts it ([`TrustedFiles`]). A text and the
+    /// environment are trusted.
+    pub const fn is_trusted(&self) -> bool {
+        self.document.is_trusted
     }
 
     /// Returns what was read, for messages: the path of the file, `the environment` or `the configuration`.
@@ -250,6 +387,11 @@ impl Section {
         let path = ["providers", &self.name, name];
         self.document.edits.push(Edit::text(source, &path, value, true));
         self
+    }
+
+    /// Returns whether the configuration may run programs; see [`Config::is_trusted`].
+    pub const fn is_trusted(&self) -> bool {
+        self.document.is_trusted
     }
 
     /// Returns the facts about models by their names: the rows of the file that `registry` names, then those of this build.

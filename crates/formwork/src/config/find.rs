@@ -11,19 +11,26 @@ const FILE: &str = "formwork.toml";
 /// The environment variable that names the configuration file.
 const VARIABLE: &str = "FORMWORK_CONFIG";
 
+/// A configuration file, and whether somebody named it.
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    pub(super) was_named: bool,
+}
+
 /// Returns the file that was named, else the first file that exists in the places where one is looked for.
 ///
 /// # Errors
 /// [`ConfigError`] if the file that was found could have been written by another user. A file that was named is trusted.
-pub(super) fn file(explicit: Option<&Path>) -> Result<Option<PathBuf>, ConfigError> {
-    if let Some(named) = explicit {
-        return Ok(Some(named.to_owned()));
+pub(super) fn file(explicit: Option<&Path>) -> Result<Option<Found>, ConfigError> {
+    let named = |path| Ok(Some(Found { path, was_named: true }));
+    if let Some(path) = explicit {
+        return named(path.to_owned());
     }
-    if let Some(named) = variable(VARIABLE) {
-        return match named.metadata() {
-            Ok(_) => Ok(Some(named)),
+    if let Some(path) = variable(VARIABLE) {
+        return match path.metadata() {
+            Ok(_) => named(path),
             Err(error) => {
-                let message = format!("{}: {error}", named.display());
+                let message = format!("{}: {error}", path.display());
                 Err(ConfigError::new(&format!("the environment variable {VARIABLE}"), message))
             }
         };
@@ -32,7 +39,7 @@ pub(super) fn file(explicit: Option<&Path>) -> Result<Option<PathBuf>, ConfigErr
     let mut places = project(&here).chain(user_folder()).map(|folder| folder.join(FILE));
     let Some(found) = places.find(|path| path.is_file()) else { return Ok(None) };
     match distrust(&found) {
-        None => Ok(Some(found)),
+        None => Ok(Some(Found { path: found, was_named: false })),
         Some(reason) => {
             let message = format!(
                 "{reason}; it was not read: correct that, or name the file with --config or {VARIABLE}"
@@ -51,7 +58,7 @@ fn project(here: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// Returns the user's folder for configuration of this program: below `XDG_CONFIG_HOME` or `~/.config` on Linux,
 /// `~/Library/Application Support` on macOS, and `APPDATA` on Windows. `XDG_CONFIG_HOME` counts on macOS as well.
-fn user_folder() -> Option<PathBuf> {
+pub(super) fn user_folder() -> Option<PathBuf> {
     // The specification of XDG ignores relative paths; they would depend on the current folder.
     let folder = |name| variable(name).filter(|folder| folder.is_absolute());
     let home = |below: &str| folder("HOME").map(|home| home.join(below));

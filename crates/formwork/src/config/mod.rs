@@ -6,11 +6,17 @@ mod document;
 mod error;
 mod file;
 mod find;
+mod lists;
 mod overlay;
 mod schema;
+mod settings;
+mod trust;
 
 pub use common::Common;
 pub use defaults::Defaults;
 pub use error::ConfigError;
-pub use file::{Config, Section};
+pub use file::{Config, Named, Section};
+pub use lists::{TargetList, TargetOrder};
 pub use schema::schema;
+pub use settings::{Setting, without_secrets};
+pub use trust::TrustedFiles;

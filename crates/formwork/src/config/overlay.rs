@@ -31,6 +31,11 @@ impl Edit {
         Some(Self { source, path, text: value.to_owned(), is_default: false })
     }
 
+    /// Returns its source, for people.
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
     /// The name of the provider that it is about, if it is about one.
     pub(super) fn provider(&self) -> Option<&str> {
         match self.path.as_slice() {

@@ -1,7 +1,7 @@
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::{Common, Defaults};
+use super::{Common, Defaults, TargetList};
 use crate::providers::Providers;
 
 /// The JSON Schema of a configuration file, for editors: what each kind of these providers may be told.
@@ -29,6 +29,15 @@ pub fn schema(providers: &Providers) -> Value {
             })
         })
         .collect();
+    let mut lists = document_of::<TargetList>();
+    definitions.extend(taken(&mut lists, "$defs"));
+    let mut list = lists["properties"].clone();
+    list["targets"]["description"] = json!(
+        "The providers that are asked, in order: the next one when one fails (default: all in the order of the file)."
+    );
+    if let Value::Object(lists) = &mut lists {
+        lists.remove("$schema");
+    }
     let mut defaults = document_of::<Defaults>();
     if let Value::Object(defaults) = &mut defaults {
         defaults.remove("$schema");
@@ -39,11 +48,18 @@ pub fn schema(providers: &Providers) -> Value {
         "description": "Which models are asked, in which order, and how.",
         "type": "object",
         "properties": {
-            "targets": {
-                "description": "The providers that are asked, in order: the next one when one fails. All of them in the order of the file by default.",
-                "type": "array",
-                "items": {"type": "string"},
-                "minItems": 1,
+            "targets": list["targets"],
+            "order": list["order"],
+            "weights": list["weights"],
+            "lists": {
+                "description": "Further lists of targets by name, for `--provider NAME`.",
+                "type": "object",
+                "additionalProperties": lists,
+            },
+            "aliases": {
+                "description": "Further names for a provider, a list, or a model with its kind such as `openai/gpt-4o-mini`.",
+                "type": "object",
+                "additionalProperties": {"type": "string"},
             },
             "defaults": defaults,
             "registry": {
@@ -68,7 +84,7 @@ fn document_of<T: JsonSchema>() -> Value {
 }
 
 fn taken(document: &mut Value, name: &str) -> Map<String, Value> {
-    match document.get_mut(name).map(Value::take) {
+    match document.as_object_mut().and_then(|document| document.remove(name)) {
         Some(Value::Object(members)) => members,
         _ => Map::new(),
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use formwork_http::{HttpTransport, Key};
+use formwork_http::{HttpTransport, Key, KeyCommand};
 use formwork_wire::cassette::{Cassette, Player};
 use formwork_wire::{Auth, SharedTransport};
 
@@ -56,7 +56,18 @@ pub fn transport(section: &Section, server: &Server<'_>) -> Result<SharedTranspo
         let text = std::fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
         return Ok(Arc::new(Player::new(Cassette::from_json(&text).map_err(failed)?)));
     }
-    let network = network(section, server).map_err(|error| section.error(error.to_string()))?;
+    if section.common.api_key_command.is_some() && !section.is_trusted() {
+        let message = "`api_key_command` runs a program, and this file was found and not named: read it, then run `formwork \
+                       config trust`, or name it with --config";
+        return Err(section.error(message));
+    }
+    let mut network = network(section, server).map_err(|error| section.error(error.to_string()))?;
+    if let Some(path) = &section.common.ca_file {
+        let path = section.path(path);
+        let failed = |reason: String| section.error(format!("`ca_file` {}: {reason}", path.display()));
+        let pem = std::fs::read(&path).map_err(|error| failed(error.to_string()))?;
+        network = network.with_root_certificate(&pem).map_err(|error| failed(error.to_string()))?;
+    }
     Ok(match &section.common.record {
         Some(path) => {
             let failed = |reason: String| section.error(format!("the cassette {}: {reason}", path.display()));
@@ -68,16 +79,37 @@ pub fn transport(section: &Section, server: &Server<'_>) -> Result<SharedTranspo
 
 fn network(section: &Section, server: &Server<'_>) -> Result<HttpTransport, formwork_http::ConfigError> {
     let mut transport = HttpTransport::new(server.base_url)?;
-    if let Some(variable) = server.api_key_env.filter(|variable| !variable.is_empty()) {
+    let Common {
+        connect_timeout_seconds,
+        first_timeout_seconds,
+        idle_timeout_seconds,
+        timeout_seconds,
+        api_key_command,
+        api_key_lifetime_seconds,
+        secret_headers,
+        proxy,
+        ..
+    } = &section.common;
+    let limit = |seconds: &Option<f64>| seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    if let Some(command) = api_key_command {
+        let command = KeyCommand::new(command.iter().cloned())?;
+        let command = match limit(api_key_lifetime_seconds) {
+            Some(lifetime) => command.with_lifetime(lifetime),
+            None => command,
+        };
+        transport = transport.with_key_command(server.auth, command)?;
+    } else if let Some(variable) = server.api_key_env.filter(|variable| !variable.is_empty()) {
         transport = transport.with_key(server.auth, Key::from_env(variable)?)?;
     }
     for (name, value) in server.headers {
         transport = transport.with_header(name, value)?;
     }
-    let Common {
-        connect_timeout_seconds, first_timeout_seconds, idle_timeout_seconds, timeout_seconds, ..
-    } = &section.common;
-    let limit = |seconds: &Option<f64>| seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    for (name, variable) in secret_headers {
+        transport = transport.with_secret_header(name, Key::from_env(variable)?)?;
+    }
+    if let Some(proxy) = proxy {
+        transport = transport.with_proxy(proxy)?;
+    }
     if let Some(limit) = limit(connect_timeout_seconds) {
         transport = transport.with_connect_timeout(limit);
     }

@@ -25,13 +25,13 @@ use std::time::Duration;
 
 use formwork_core::{Answer, Delta, Fault, Layer as _, Price, SharedProvider, Tighten, Usage};
 use formwork_dialect::{Dialect, Dialects};
-use formwork_extract::{Backend, ObservationStore};
-use formwork_layers::{Concurrency, Timeout, Trace};
+use formwork_extract::{Backend, ObservationStore, Rotation};
+use formwork_layers::{Concurrency, Rate, Timeout, Tokens, Trace};
 use futures_util::StreamExt as _;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::config::{Common, Config, ConfigError, Section};
+use crate::config::{Common, Config, ConfigError, Section, TargetList};
 
 #[cfg(feature = "http")]
 pub use http::{Server, transport};
@@ -258,12 +258,14 @@ impl Providers {
         (kind.make)(&section.clone().with_dialects(self.dialects.clone()))
     }
 
-    /// The providers that a configuration asks, in order, without asking their servers first.
+    /// Returns the providers that a configuration asks where no list is named, in order, without asking their servers first.
     ///
     /// # Errors
     /// [`ConfigError`], if one of them cannot be made: an unknown kind, a missing key, an address that is none.
     pub fn backends(&self, config: &Config) -> Result<Vec<Backend>, ConfigError> {
-        config.targets().iter().map(|name| self.backend(config.section(name)?)).collect()
+        let list = config.target_list();
+        let backends = list.targets.iter().map(|name| self.backend(config.section(name)?));
+        Ok(in_turns(backends.collect::<Result<_, _>>()?, list))
     }
 
     /// The same for one section.
@@ -274,17 +276,27 @@ impl Providers {
         self.make(section)?.backend(section, &self.dialects)
     }
 
-    /// The providers that a configuration asks, each with what its server was found to enforce.
+    /// Returns the providers that a configuration asks where no list is named, each with what its server was found to
+    /// enforce.
     ///
     /// # Errors
     /// As [`backends`](Self::backends).
     pub async fn probed(&self, config: &Config) -> Result<Vec<Backend>, ConfigError> {
+        self.probed_list(config, config.target_list()).await
+    }
+
+    /// Returns the providers of a list of this configuration, each with what its server was found to enforce, and with the
+    /// list's order.
+    ///
+    /// # Errors
+    /// As [`backends`](Self::backends).
+    pub async fn probed_list(&self, config: &Config, list: &TargetList) -> Result<Vec<Backend>, ConfigError> {
         let mut backends = Vec::new();
-        for name in config.targets() {
+        for name in &list.targets {
             let section = config.section(name)?;
             backends.push(self.make(section)?.probed().await.backend(section, &self.dialects)?);
         }
-        Ok(backends)
+        Ok(in_turns(backends, list))
     }
 }
 
@@ -331,12 +343,12 @@ impl Made {
     }
 
     /// The provider as an extractor asks it, with what a section wraps around each call: from the inside out, the
-    /// prompt alone, time-outs, a limit of calls at once, a trace.
+    /// prompt alone, time-outs, a limit of calls at once, of tokens and of calls per minute, a trace.
     ///
     /// # Errors
     /// [`ConfigError`], if `modes` names a dialect that is not one of `dialects`.
     pub fn backend(self, section: &Section, dialects: &Dialects) -> Result<Backend, ConfigError> {
-        let Common { modes, prompt_only, concurrency, price, tighten, .. } = &section.common;
+        let Common { modes, prompt_only, concurrency, rpm, tpm, price, tighten, .. } = &section.common;
         let known_price = self.known_price(section);
         let mut provider = self.provider;
         let identity =
@@ -348,6 +360,12 @@ impl Made {
         provider = timeouts(&section.common).wrap(provider);
         if let Some(calls) = concurrency {
             provider = Concurrency::new(*calls).wrap(provider);
+        }
+        if let Some(tokens) = tpm {
+            provider = Tokens::per_minute(tokens.get()).wrap(provider);
+        }
+        if let Some(calls) = rpm {
+            provider = Rate::new(calls.get() as usize, Duration::from_secs(60)).wrap(provider);
         }
         provider = Trace::new(&self.system, &self.model).wrap(provider);
         let mut backend = Backend::new(provider)
@@ -371,6 +389,17 @@ impl Made {
             backend = backend.with_price(price);
         }
         Ok(backend)
+    }
+}
+
+/// Returns the backends of a list with the rotation that it asks for, if any.
+pub fn in_turns(backends: Vec<Backend>, list: &TargetList) -> Vec<Backend> {
+    match list.weights() {
+        Some(weights) => {
+            let rotation = Rotation::weighted(&weights);
+            backends.into_iter().map(|backend| backend.with_rotation(rotation.clone())).collect()
+        }
+        None => backends,
     }
 }
 

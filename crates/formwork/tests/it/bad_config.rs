@@ -39,6 +39,32 @@ fn each_mistake_is_one_line_with_its_place() {
             "the configuration:1:12: there is no provider `primry`: did you mean `primary`?",
         ),
         ("targets = []\n[providers.a]\nkind = \"local\"", "`targets` is empty"),
+        ("weights = [1, 2]\n[providers.a]\nkind = \"local\"", "one number per target: 1 targets, 2 weights"),
+        ("weights = [0]\n[providers.a]\nkind = \"local\"", "has zeros alone"),
+        ("weights = [1]\norder = \"in-order\"\n[providers.a]\nkind = \"local\"", "exclude each other"),
+        ("order = \"random\"\n[providers.a]\nkind = \"local\"", "the configuration:1:9: "),
+        (
+            "[providers.a]\nkind = \"local\"\n[lists.l]\ntargets = [\"b\"]",
+            "the configuration:4:12: there is no provider `b`",
+        ),
+        ("[providers.a]\nkind = \"local\"\n[lists.l]\ntargets = []", "the list `l`: `targets` is empty"),
+        ("[providers.a]\nkind = \"local\"\n[lists.a]\ntargets = [\"a\"]", "names a provider and a list"),
+        ("[providers.a]\nkind = \"local\"\n[aliases]\na = \"a\"", "names an alias and a provider or list"),
+        (
+            "[providers.main]\nkind = \"local\"\n[aliases]\nfast = \"mian\"",
+            "no model with its kind such as `openai/gpt-4o-mini`: did you mean `main`?",
+        ),
+        ("[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nrpm = 0", "the configuration:4:7: "),
+        ("[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nproxy = \"socks://h\"", "the proxy's address"),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nca_file = \"no-such.pem\"",
+            "`ca_file` no-such.pem: ",
+        ),
+        (
+            "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\nsecret_headers = { x-a = \"FORMWORK_NO_SUCH\" }",
+            "`FORMWORK_NO_SUCH` is not set",
+        ),
+        ("[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\napi_key_command = []", "needs a program"),
         ("[providers.a]\nkind = \"ollama\"", "missing field `model`"),
         (
             "[providers.a]\nkind = \"ollama\"\nmodel = \"x\"\ntimeout_seconds = -1",

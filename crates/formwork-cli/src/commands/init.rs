@@ -1,0 +1,179 @@
+//! `formwork init`: writes a configuration file.
+
+use std::fs::OpenOptions;
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use formwork::config::Config;
+use formwork::providers::Providers;
+
+use crate::exit::{Failed, Status};
+use crate::output;
+use crate::stderr::say;
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork init
+  formwork init openai/gpt-4o-mini
+  formwork init anthropic/claude-sonnet-4-5 openai/gpt-4o-mini --file team.toml
+  formwork init openai/qwen3 --base-url http://localhost:8000/v1 --key-env TEAM_KEY
+  formwork init local
+
+Each MODEL is KIND/MODEL, or `local` for the model in this process; the first one is asked first, the others are its backups.
+On a terminal it asks for what is missing. Keys are never written into the file: it names the variable that holds the key.
+
+Exit codes: 0 the file is written, 2 wrong usage, or there is a file already (--force replaces it).";
+
+/// Write a configuration file, by questions or by arguments
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The models to ask, in order, each with its kind: openai/gpt-4o-mini
+    #[arg(value_name = "MODEL")]
+    models: Vec<String>,
+    /// The file to write
+    #[arg(long, value_name = "FILE", default_value = "formwork.toml")]
+    file: PathBuf,
+    /// The address of the first model's server [default: that of its kind]
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// The environment variable that holds the first model's key [default: that of its kind]
+    #[arg(long, value_name = "VARIABLE")]
+    key_env: Option<String>,
+    /// Replace the file if it is there
+    #[arg(long)]
+    force: bool,
+}
+
+/// What a file is made of.
+struct Answers {
+    models: Vec<String>,
+    base_url: Option<String>,
+    key_env: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
+    if args.file.exists() && !args.force {
+        let message =
+            format!("{} is there already: --force replaces it, --file names another", args.file.display());
+        return Err(Failed::usage(message));
+    }
+    let answers = match args.models.is_empty() {
+        false => Answers {
+            models: args.models.clone(),
+            base_url: args.base_url.clone(),
+            key_env: args.key_env.clone(),
+        },
+        true => questions(args, providers)?,
+    };
+    let text = text(&answers, providers)?;
+    let config = Config::from_toml(&text).map_err(Failed::usage)?;
+    write(args, &text)?;
+    output::line(format!("wrote {}", args.file.display()))?;
+    for section in config.sections().iter().filter(|section| section.common.kind != "local") {
+        // A key that is not set yet is the usual case, and the next thing to do.
+        if let Err(error) = providers.make(section) {
+            say!("next: {}", error.message);
+        }
+    }
+    say!("next: `formwork doctor` makes one small call to each provider");
+    Ok(Status::Ok)
+}
+
+fn write(args: &Args, text: &str) -> Result<(), Failed> {
+    let mut options = OpenOptions::new();
+    // Without --force a file that somebody else made meanwhile stays.
+    options.write(true).truncate(true).create(args.force).create_new(!args.force);
+    let written = options.open(&args.file).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| Failed::usage(format!("{}: {error}", args.file.display())))
+}
+
+/// Asks for what the arguments leave out.
+fn questions(args: &Args, providers: &Providers) -> Result<Answers, Failed> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        let message =
+            "name a model, such as openai/gpt-4o-mini or local: questions are asked on a terminal only";
+        return Err(Failed::usage(message));
+    }
+    let kinds: Vec<&str> = providers.kinds().map(|kind| kind.name()).collect();
+    say!("Kinds of providers: {}", kinds.join(", "));
+    let mut models = Vec::new();
+    let first = loop {
+        let kind = answer("Which kind is asked first?", "local")?;
+        match providers.kind(&kind) {
+            Ok(_) => break kind,
+            Err(message) => say!("{message}"),
+        }
+    };
+    if first == "local" {
+        models.push(first);
+        return Ok(Answers { models, base_url: None, key_env: None });
+    }
+    let model = loop {
+        let model = answer("Which model?", "")?;
+        if !model.is_empty() {
+            break model;
+        }
+    };
+    models.push(format!("{first}/{model}"));
+    let optional = |given: &Option<String>, question: &str| match given {
+        Some(given) => Ok(Some(given.clone())),
+        None => answer(question, "").map(|answer| Some(answer).filter(|answer| !answer.is_empty())),
+    };
+    let base_url = optional(&args.base_url, "Address of its server (empty: the usual one of its kind)?")?;
+    let key_env = optional(&args.key_env, "Variable that holds its key (empty: the usual one of its kind)?")?;
+    let backup = answer("Backup, as KIND/MODEL (empty: none)?", "")?;
+    models.extend(Some(backup).filter(|backup| !backup.is_empty()));
+    Ok(Answers { models, base_url, key_env })
+}
+
+fn answer(question: &str, default: &str) -> Result<String, Failed> {
+    let hint = if default.is_empty() { String::new() } else { format!(" [{default}]") };
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "{question}{hint} ").and_then(|()| stderr.flush()).map_err(Failed::from)?;
+    let mut line = String::new();
+    if io::stdin().lock().read_line(&mut line).map_err(Failed::from)? == 0 {
+        return Err(Failed::usage("the questions were not answered: nothing was written"));
+    }
+    let line = line.trim();
+    Ok(if line.is_empty() { default.to_owned() } else { line.to_owned() })
+}
+
+/// Returns the file for these answers.
+fn text(answers: &Answers, providers: &Providers) -> Result<String, Failed> {
+    let mut sections = String::new();
+    let mut names: Vec<String> = Vec::new();
+    for (at, model) in answers.models.iter().enumerate() {
+        let (kind, model) = match model.split_once('/') {
+            Some((kind, model)) if !model.is_empty() => (kind, Some(model)),
+            None if model == "local" => ("local", None),
+            _ => {
+                let message =
+                    format!("`{model}` names no kind and model: write KIND/MODEL, as in openai/gpt-4o-mini");
+                return Err(Failed::usage(message));
+            }
+        };
+        providers.kind(kind).map_err(Failed::usage)?;
+        let taken =
+            names.iter().filter(|name| *name == kind || name.starts_with(&format!("{kind}-"))).count();
+        let name = if taken == 0 { kind.to_owned() } else { format!("{kind}-{}", taken + 1) };
+        sections.push_str(&format!("\n[providers.{name}]\nkind = {kind:?}\n"));
+        let first = |value: &Option<String>| value.clone().filter(|_| at == 0);
+        let lines = [
+            ("model", model.map(ToOwned::to_owned)),
+            ("base_url", first(&answers.base_url)),
+            ("api_key_env", first(&answers.key_env)),
+        ];
+        for (setting, value) in lines {
+            if let Some(value) = value {
+                sections.push_str(&format!("{setting} = {}\n", serde_json::Value::from(value)));
+            }
+        }
+        names.push(name);
+    }
+    let targets = serde_json::json!(names).to_string().replace("\",\"", "\", \"");
+    Ok(format!(
+        "# The models that Formwork asks. `formwork config show` prints what is in force, `formwork doctor` tries it.\n\
+         # The first target is asked first, the next ones when it fails.\ntargets = {targets}\n{sections}"
+    ))
+}

@@ -1,0 +1,171 @@
+//! Every setting of a configuration, with its source, for people to look at.
+
+use std::ops::Range;
+
+use serde::Serialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::document::Document;
+use super::{Config, ConfigError};
+
+/// A setting of a configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    /// Its place: `providers.primary.model`.
+    pub path: String,
+    /// Its value as TOML has it. Secrets are replaced by `[hidden]`.
+    pub value: String,
+    /// Its source: `line 7` of the file, or an environment variable.
+    pub source: String,
+}
+
+/// The text in place of a secret.
+const HIDDEN: &str = "[hidden]";
+
+impl Config {
+    /// Returns every setting that is in force because the file or the environment says so, in the order of the file. Settings
+    /// that are left out have the defaults of their kind.
+    ///
+    /// Secrets are hidden wherever they stand: passwords and query parameters of addresses, and values whose name says that
+    /// they are secret.
+    ///
+    /// ```
+    /// use formwork::config::Config;
+    ///
+    /// let config = Config::from_toml(
+    ///     "[providers.a]\nkind = \"openai\"\nmodel = \"m\"\nheaders = { authorization = \"Bearer sk-1\" }",
+    /// )?;
+    /// let settings = config.settings()?;
+    /// assert_eq!((settings[1].value.as_str(), settings[1].source.as_str()), ("\"m\"", "line 3"));
+    /// assert_eq!(settings[2].path, "providers.a.headers.authorization");
+    /// assert_eq!(settings[2].value, "\"[hidden]\"");
+    /// # Ok::<(), formwork::config::ConfigError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// None; the text was read before.
+    pub fn settings(&self) -> Result<Vec<Setting>, ConfigError> {
+        let mut settings = Vec::new();
+        collect(self.document(), &self.document().table()?, "", &mut settings);
+        settings.sort_by_key(|(start, _)| *start);
+        Ok(settings.into_iter().map(|(_, setting)| setting).collect())
+    }
+}
+
+fn collect(document: &Document, table: &DeTable<'_>, path: &str, out: &mut Vec<(usize, Setting)>) {
+    for (key, value) in table {
+        let name = key.get_ref();
+        let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
+        match value.get_ref() {
+            DeValue::Table(inside) => collect(document, inside, &path, out),
+            _ => {
+                let value_text = shown(value, is_secret(name));
+                out.push((
+                    key.span().start,
+                    Setting { path, value: value_text, source: source(document, &key.span()) },
+                ));
+            }
+        }
+    }
+}
+
+fn source(document: &Document, span: &Range<usize>) -> String {
+    match document.edit_at(span) {
+        Some(edit) => edit.source().to_owned(),
+        None => {
+            let before = document.text.get(..span.start).unwrap_or_default();
+            format!("line {}", before.matches('\n').count() + 1)
+        }
+    }
+}
+
+/// Returns whether the name of a setting or header says that its value is secret. Settings that end in `_env` name a variable,
+/// and those about tokens of a model count them.
+fn is_secret(name: &str) -> bool {
+    const WORDS: [&str; 8] =
+        ["key", "secret", "password", "passwd", "authorization", "cookie", "credential", "token"];
+    const PUBLIC: [&str; 4] = ["max_tokens", "tokenizer", "api_key_command", "api_key_lifetime_seconds"];
+    let name = name.to_lowercase();
+    let is_public = name.ends_with("_env") || PUBLIC.contains(&name.as_str());
+    !is_public && WORDS.iter().any(|word| name.contains(word))
+}
+
+fn shown(value: &Spanned<DeValue<'_>>, secret: bool) -> String {
+    match value.get_ref() {
+        DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) if secret => format!("{HIDDEN:?}"),
+        DeValue::String(text) => format!("{:?}", without_secrets(text)),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(value) => value.to_string(),
+        DeValue::Datetime(date) => date.to_string(),
+        DeValue::Array(items) => {
+            let items: Vec<String> = items.iter().map(|item| shown(item, secret)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        DeValue::Table(members) => {
+            let members = members.iter().map(|(name, value)| {
+                let name = name.get_ref();
+                format!("{name} = {}", shown(value, secret || is_secret(name)))
+            });
+            format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// Returns an address without its user name and password and the values of its query, but for `api-version`; any other text as
+/// it is.
+///
+/// ```
+/// use formwork::config::without_secrets;
+///
+/// assert_eq!(without_secrets("https://user:pass@h/v1?key=1"), "https://[hidden]@h/v1?key=[hidden]");
+/// ```
+pub fn without_secrets(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let (address, query) =
+        rest.split_once('?').map_or((rest, None), |(address, query)| (address, Some(query)));
+    let (host, path) = address.find('/').map_or((address, ""), |at| address.split_at(at));
+    let host = host.rsplit_once('@').map_or(host.to_owned(), |(_, host)| format!("{HIDDEN}@{host}"));
+    let query = query.map(|query| {
+        let parts = query.split('&').map(|part| match part.split_once('=') {
+            // The version of an API is what people look for there.
+            Some((name, _)) if name != "api-version" => format!("{name}={HIDDEN}"),
+            _ => part.to_owned(),
+        });
+        format!("?{}", parts.collect::<Vec<_>>().join("&"))
+    });
+    format!("{scheme}://{host}{path}{}", query.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_secret, without_secrets};
+
+    #[test]
+    fn names_say_what_is_secret() {
+        for name in ["api_key", "x-api-key", "Authorization", "Cookie", "proxy_password", "x-auth-token"] {
+            assert!(is_secret(name), "{name}");
+        }
+        for name in ["api_key_env", "model", "max_tokens", "api_key_command", "x-team", "base_url"] {
+            assert!(!is_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn addresses_lose_passwords_and_queries_and_nothing_else() {
+        for (text, shown) in [
+            ("http://localhost:11434", "http://localhost:11434"),
+            ("http://user:pass@proxy:8080/x", "http://[hidden]@proxy:8080/x"),
+            (
+                "https://h/v1?key=abc&api-version=2024-10-21",
+                "https://h/v1?key=[hidden]&api-version=2024-10-21",
+            ),
+            ("gpt-4o-mini@x", "gpt-4o-mini@x"),
+            ("https://h/a@b", "https://h/a@b"),
+            ("https://user@h?k", "https://[hidden]@h?k"),
+        ] {
+            assert_eq!(without_secrets(text), shown);
+        }
+    }
+}
