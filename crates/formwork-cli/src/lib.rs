@@ -43,7 +43,7 @@ Examples:
   echo \"Sure: {'age': 34,}\" | formwork read --json
   formwork review --rubric examples/skills/rubrics/reply.yaml examples/reply.txt
   formwork skill run headline --dir examples/skills --input text=\"Maria moved to Lisbon.\"
-  formwork init openai/gpt-4o-mini
+  formwork init
   formwork doctor
   formwork oracle score examples/wallets/staker.json
 

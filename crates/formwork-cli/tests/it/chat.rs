@@ -156,3 +156,79 @@ fn the_model_in_this_process_needs_no_setup() {
     assert_eq!(against_schema("structured-answer-lite.v1.json", &answer), Vec::<String>::new(), "{answer}");
     assert!(ran.stderr.contains("[chat] converged after "), "{}", ran.stderr);
 }
+
+/// A call of the tool `count`.
+fn tool_call(arguments: Value) -> String {
+    json!({"tool": {"name": "count", "arguments": arguments}}).to_string()
+}
+
+/// A file with one tool that runs this script.
+fn tool(name: &str, script: &str) -> String {
+    let seconds = if name == "slow" { 0.5 } else { 60.0 };
+    let parameters =
+        json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
+    let tool = json!({"name": "count", "description": "Counts.", "parameters": parameters, "command": ["sh", "-c", script], "timeout_seconds": seconds});
+    temporary(&format!("tools-{name}.yaml"), json!([tool]).to_string())
+}
+
+#[cfg(unix)]
+#[test]
+fn a_tool_gets_arguments_that_were_validated_and_the_model_its_result() {
+    // The arguments stand on standard input alone: what a shell would run stays a text.
+    let arguments = json!({"text": "$(touch formwork-was-here); `id`"});
+    let answers = [tool_call(json!({"text": 7})), tool_call(arguments), good().to_string()];
+    let server = server(&[&answers[0], &answers[1], &answers[2]]);
+    let file = tool("right", "cat");
+    let ran = chat("tool", &server, &["--tools", &file, "--allow-tools", "--json", "Count."], "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let uses = result["tools"].as_array().unwrap();
+    assert_eq!((uses.len(), &uses[0]["result"]["text"]), (1, &json!("$(touch formwork-was-here); `id`")));
+    let sent = bodies(&server);
+    assert_eq!(sent.len(), 3);
+    assert!(sent[2]["messages"].to_string().contains("formwork-was-here"), "the model reads the result");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_tool_that_fails_or_hangs_or_prints_too_much_is_a_failure_that_says_so() {
+    for (name, script, says) in [
+        ("fails", "echo no such city >&2; exit 3", "no such city"),
+        ("slow", "sleep 60", "did not end within 500ms"),
+        ("long", "yes", "printed more than 1048576 bytes"),
+    ] {
+        let call = tool_call(json!({"text": "x"}));
+        let server = server(&[&call, &good().to_string()]);
+        let ran =
+            chat(name, &server, &["--tools", &tool(name, script), "--allow-tools", "--json", "Count."], "");
+        assert!((ran.stdout.clone() + &ran.stderr).contains(says), "{name}: {} {}", ran.stdout, ran.stderr);
+    }
+}
+
+#[test]
+fn tools_are_not_run_unless_that_is_allowed_and_their_file_is_checked() {
+    let server = server(&[]);
+    let refuse = |file: &str, more: &[&str], says: &str| {
+        let ran = chat("tools-refused", &server, &[&["--tools", file], more, &["Count."]].concat(), "");
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+        assert!(ran.stderr.contains(says), "{says}: {}", ran.stderr);
+    };
+    refuse(&tool("denied", "echo hidden"), &[], "add --allow-tools");
+    refuse("no-such-tools.yaml", &["--allow-tools"], "no-such-tools.yaml");
+    for (text, says) in [
+        (
+            "- {name: a, description: b, parameters: {type: object}, command: [x], timeout_second: 3}",
+            "timeout_seconds",
+        ),
+        ("- {name: a}", "required field `description` is missing"),
+        ("{}", "tools-bad"),
+        (
+            "- {name: a, description: b, parameters: {type: objekt}, command: [x]}",
+            "the parameters of the tool `a`",
+        ),
+        ("- {name: a b, description: b, parameters: {type: object}, command: [x]}", "a b"),
+    ] {
+        refuse(&temporary("tools-bad.yaml", text), &["--allow-tools"], says);
+    }
+    assert!(server.received().is_empty());
+}

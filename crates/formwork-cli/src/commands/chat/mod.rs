@@ -1,6 +1,9 @@
 //! `formwork chat`: questions, and answers that keep to a contract.
 
+mod tools;
+
 use std::io::{self, BufRead as _, IsTerminal as _};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use formwork::config::Defaults;
@@ -23,6 +26,8 @@ const AFTER_HELP: &str = "\
 Examples:
   formwork chat \"What is JSON?\"
   formwork chat --debug --model qwen2.5-0.5b-instruct-q8_0.gguf \"What is JSON?\"
+  formwork chat --tools examples/tools.yaml --allow-tools \"How many words has 'to be or not to be'?\"
+      arguments are validated, and corrected by the model, before a command gets them on its standard input
   formwork chat --provider openai --model gpt-4o-mini --text
       without a question each line of standard input is one, and knows of the ones before;
       /new forgets the conversation, /quit ends
@@ -68,6 +73,13 @@ pub(crate) struct Args {
     /// Seconds for each question, corrections included [default: 120]
     #[arg(long, value_parser = seconds)]
     timeout: Option<f64>,
+    /// A file with tools that the model may call: a list, as YAML or JSON, of name, description, parameters (a JSON Schema) and
+    /// command. The command reads the arguments from standard input
+    #[arg(long, value_name = "FILE")]
+    tools: Option<PathBuf>,
+    /// Let the model run the commands of --tools
+    #[arg(long, requires = "tools")]
+    allow_tools: bool,
     /// At most so many calls a minute
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
@@ -94,6 +106,10 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
 }
 
 async fn client(args: &Args, providers: &Providers) -> Result<JsonModeChatClient, Failed> {
+    let tools = match &args.tools {
+        Some(file) => tools::of_file(file, args.allow_tools)?,
+        None => Vec::new(),
+    };
     let opened = args.targets.open(providers, args.debug).await?;
     let flags = Defaults {
         max_attempts: args.max_retries.map(|retries| retries + 1),
@@ -132,6 +148,7 @@ async fn client(args: &Args, providers: &Providers) -> Result<JsonModeChatClient
     if let Some(calls) = args.rate {
         builder = builder.with_rate_limit(calls as usize, Duration::from_secs(60));
     }
+    let builder = tools.into_iter().fold(builder, ChatBuilder::with_tool);
     let builder = opened.backends.into_iter().fold(builder, ChatBuilder::with_target);
     builder.build().map_err(Failed::usage)
 }
