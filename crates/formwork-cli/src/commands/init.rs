@@ -45,7 +45,7 @@ pub(crate) struct Args {
     force: bool,
 }
 
-/// What a file is made of.
+/// The contents of a file.
 struct Answers {
     models: Vec<String>,
     base_url: Option<String>,

@@ -8,7 +8,7 @@ pub struct ConfigOutput {
     pub file: Option<String>,
     /// Whether the file may run programs (`api_key_command`).
     pub trusted: bool,
-    /// What the file and the environment set, in the order of the file.
+    /// The settings of the file and the environment, in the order of the file.
     pub settings: Vec<ConfigSetting>,
     /// The providers that are asked, in order, then the others of the file.
     pub providers: Vec<ConfigProvider>,
