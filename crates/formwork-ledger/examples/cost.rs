@@ -47,7 +47,7 @@ fn run(nth: u64, key: formwork_ledger::KeyId) -> RunRecord {
     run.ended = Time(started.0 + 800);
     (run.target, run.model, run.usage) = ("main".to_owned(), "gpt-5-mini".to_owned(), Usage::new(700, 150));
     run.micro_usd = Some(475);
-    if nth % 10 == 0 {
+    if nth.is_multiple_of(10) {
         let mut failed = AttemptRecord::new("main", "gpt-5-mini", started, run.ended);
         failed.class = "invalid".into();
         failed.violations = vec![ViolationRecord {
