@@ -15,6 +15,7 @@ mod files;
 mod hub;
 mod interrupt;
 mod jsonl;
+mod ledger;
 mod model;
 mod output;
 #[cfg(feature = "local")]
@@ -46,6 +47,8 @@ Examples:
   formwork init
   formwork doctor
   formwork oracle score examples/wallets/staker.json
+  formwork runs list --outcome rejected
+  formwork keys add alice --budget 5.00
 
 Exit codes:
   0    done
@@ -82,6 +85,8 @@ enum Command {
     #[cfg(feature = "local")]
     Models(commands::models::Args),
     Oracle(commands::oracle::Args),
+    Runs(commands::runs::Args),
+    Keys(commands::keys::Args),
 }
 
 /// Runs the command that the process was called with.
@@ -134,6 +139,8 @@ pub fn run_with(providers: Providers) -> ExitCode {
         #[cfg(feature = "local")]
         Command::Models(args) => commands::models::run(&args, providers),
         Command::Oracle(args) => commands::oracle::run(&args, providers),
+        Command::Runs(args) => commands::runs::run(&args),
+        Command::Keys(args) => commands::keys::run(&args),
     };
     exit::code(done)
 }

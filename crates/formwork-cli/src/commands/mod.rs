@@ -6,11 +6,13 @@ pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod extract;
 pub(crate) mod init;
+pub(crate) mod keys;
 pub(crate) mod lower;
 #[cfg(feature = "local")]
 pub(crate) mod models;
 pub(crate) mod oracle;
 pub(crate) mod read;
 pub(crate) mod review;
+pub(crate) mod runs;
 pub(crate) mod shape;
 pub(crate) mod skill;

@@ -1,0 +1,15 @@
+//! Rules of the ledger, each over generated or tabled cases.
+
+#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
+
+mod cache;
+mod file;
+mod given;
+mod keys;
+mod kill;
+mod query;
+mod redaction;
+mod rollups;
+mod shedding;
+mod spending;
+mod usd;
