@@ -379,6 +379,14 @@ impl Completion {
 }
 
 /// A piece of an [`Answer`].
+///
+/// ```
+/// use formwork_core::{Completion, Delta};
+///
+/// let mut completion = Completion::new("");
+/// assert!(!completion.push(Delta::Text("{\"age\": 34}".to_owned())));
+/// assert_eq!(completion.text, "{\"age\": 34}");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delta {

@@ -183,7 +183,8 @@ impl Contract {
     /// Checks the paths of all rules and checks, and the types of typed checks.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] for a path at which the schema allows no value, or for a check of another type than the contract's: such a rule or check would never run. The message names the nearest existing path.
+    /// [`ErrorKind::Config`] for a path at which the schema allows no value, or for a check of another type than the
+    /// contract's: such a rule or check would never run. The message names the nearest existing path.
     pub fn check_paths(&self) -> Result<(), Error> {
         for check in &self.checks {
             self.check_type(&check.kind)?;

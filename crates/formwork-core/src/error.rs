@@ -52,8 +52,8 @@ impl fmt::Display for ErrorKind {
 /// ```
 /// use formwork_core::{Error, ErrorKind};
 ///
-/// let error = Error::new(ErrorKind::Config, "there is no target: add one");
-/// assert_eq!(error.to_string(), "cannot be done as configured: there is no target: add one");
+/// let error = Error::new(ErrorKind::Config, "the plan has no target: add one");
+/// assert_eq!(error.to_string(), "cannot be done as configured: the plan has no target: add one");
 /// assert!(error.attempts().is_empty() && error.best().is_none());
 /// ```
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -33,6 +33,18 @@ pub struct Feedback {
 /// In `before` and `after`, `{code}` is replaced by `INVALID_JSON` or `SCHEMA_VALIDATION_FAILED`. `line` is written once
 /// for each violation; in it, `{path}` is replaced by [`Violation::place`], `{detail}` by [`Violation::detail`] and
 /// `{message}` by the violation's `Display` text.
+///
+/// ```
+/// use formwork_core::{Feedback, Template};
+///
+/// let template = Template {
+///     before: "These fields are wrong:\n".to_owned(),
+///     line: "{path}: {detail}".to_owned(),
+///     after: "\nReturn the whole object again.".to_owned(),
+/// };
+/// let feedback = Feedback { template, ..Feedback::standard() };
+/// # let _ = feedback;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Template {
     /// The text before the list of violations.
@@ -188,12 +200,12 @@ impl Feedback {
     }
 }
 
-/// Cuts a text at so many bytes, at a character boundary, and marks the cut with an ellipsis.
-pub(crate) fn cut_bytes(text: &str, most: usize) -> String {
-    if text.len() <= most {
+/// Cuts a text after at most `max` bytes, at a character boundary, and marks the cut with an ellipsis.
+pub(crate) fn cut_bytes(text: &str, max: usize) -> String {
+    if text.len() <= max {
         return text.to_owned();
     }
-    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let end = (0..=max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     format!("{}…", text.get(..end).unwrap_or_default())
 }
 

@@ -117,6 +117,15 @@ pub enum Tighten {
 }
 
 /// A value that must be generated after others, because a rule computes its range from them.
+///
+/// ```
+/// use formwork_core::Dependency;
+///
+/// // The total is generated after both of its parts.
+/// let dependency = Dependency { first: vec!["$.net".parse()?, "$.tax".parse()?], then: "$.total".parse()? };
+/// assert_eq!(dependency.then.to_string(), "$.total");
+/// # Ok::<(), formwork_core::PathError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dependency {
     /// The paths of the values that are generated first.
@@ -216,7 +225,16 @@ pub struct AddedBound {
 }
 
 impl AddedBound {
-    /// Creates a bound on the node at a JSON Pointer.
+    /// Creates a bound of `max` characters, items or members on the schema node at a JSON Pointer (RFC 6901).
+    ///
+    /// ```
+    /// use formwork_core::{AddedBound, Enforcement, Lowered};
+    ///
+    /// let sent = serde_json::json!({"properties": {"note": {"type": "string", "maxLength": 80}}});
+    /// let lowered = Lowered::new(Enforcement::Schema, sent)
+    ///     .with_bounds(vec![AddedBound::new("/properties/note", 80)]);
+    /// assert_eq!(lowered.bounds[0].max, 80);
+    /// ```
     pub fn new(at: impl Into<String>, max: u64) -> Self {
         Self { at: at.into(), max }
     }
@@ -256,11 +274,11 @@ pub struct Loss {
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
-    /// What lowering did with the keyword.
+    /// The effect of lowering on the keyword.
     pub kind: LossKind,
 }
 
-/// What lowering did with a keyword that a dialect cannot express.
+/// The effect of lowering on a keyword that a dialect cannot express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

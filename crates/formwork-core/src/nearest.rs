@@ -20,7 +20,7 @@ pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
 }
 
 /// Returns the name that a word most likely misspells, where the word may also be correct: the [`nearest`] of the names
-/// that differ in at most `most` letters and in at most a third of the word. A word of more than 64 letters is not
+/// that differ in at most `max` letters and in at most a third of the word. A word of more than 64 letters is not
 /// compared.
 ///
 /// ```
@@ -29,18 +29,18 @@ pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
 /// assert_eq!(misspelled("requird", ["title", "required"], 2), Some("required"));
 /// assert_eq!(misspelled("minimally", ["minimum"], 2), None);
 /// ```
-pub fn misspelled<'n>(word: &str, names: impl IntoIterator<Item = &'n str>, most: usize) -> Option<&'n str> {
+pub fn misspelled<'n>(word: &str, names: impl IntoIterator<Item = &'n str>, max: usize) -> Option<&'n str> {
     /// The time of a comparison grows with the square of the length.
     const MAX_LETTERS: usize = 64;
 
     let letters = word.chars().take(MAX_LETTERS + 1).count();
-    let most = (letters / 3).min(most);
+    let max = (letters / 3).min(max);
     let is_slip = |name: &&str| {
-        letters.abs_diff(name.chars().take(MAX_LETTERS + 3).count()) <= most
-            && strsim::osa_distance(word, name) <= most
+        letters.abs_diff(name.chars().take(MAX_LETTERS + 3).count()) <= max
+            && strsim::osa_distance(word, name) <= max
     };
     let names = names.into_iter().filter(is_slip);
-    if letters > MAX_LETTERS || most == 0 { None } else { nearest(word, names) }
+    if letters > MAX_LETTERS || max == 0 { None } else { nearest(word, names) }
 }
 
 /// Returns an error message for an unknown word: `message`, and the most similar of the known names, or all of them.

@@ -348,11 +348,12 @@ impl PlanBuilder {
     /// Builds and checks the plan.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] without targets, for a target without output modes, or with a limit of money and a target without a price; [`ErrorKind::Schema`] if no dialect of a target can express the schema.
+    /// [`ErrorKind::Config`] without targets, for a target without output modes, or with a limit of money and a target
+    /// without a price; [`ErrorKind::Schema`] if no dialect of a target can express the schema.
     pub fn build(self) -> Result<Plan, Error> {
         let mut plan = self.plan;
         if plan.targets.is_empty() {
-            return Err(Error::new(ErrorKind::Config, "there is no target to ask"));
+            return Err(Error::new(ErrorKind::Config, "the plan has no target: add one"));
         }
         let limits_money =
             [plan.budget, plan.shares_budget].iter().flatten().any(|limit| limit.micro_usd.is_some());
@@ -368,7 +369,7 @@ impl PlanBuilder {
                 .lower(&plan.contract, plan.max_tokens)
                 .map_err(|refused| Error::new(ErrorKind::Schema, refused.to_string()))?;
             if target.modes.is_empty() {
-                let message = format!("target `{}` has no dialect to be asked in", target.name);
+                let message = format!("target `{}` has no output mode: add a dialect", target.name);
                 return Err(Error::new(ErrorKind::Config, message));
             }
         }

@@ -1,6 +1,8 @@
 //! The keywords of JSON Schema as a table, and the walk over the schemas inside a schema.
 //!
-//! [`ALL`] is the only list of keywords in these crates. Code that implements the meaning of a keyword matches on its name. Code that needs only the places of subschemas, or the kind of a keyword, uses the table: [`keyword`], [`parts`], [`map_parts`], [`find`]. [`target`] resolves a local `$ref`, and [`fits_type`] evaluates `type`.
+//! [`ALL`] is the only list of keywords in these crates. Code that implements the meaning of a keyword matches on its name.
+//! Code that needs only the places of subschemas, or the kind of a keyword, uses the table: [`keyword`], [`parts`],
+//! [`map_parts`], [`find`]. [`target`] resolves a local `$ref`, and [`fits_type`] evaluates `type`.
 //!
 //! ```
 //! use formwork_core::keywords::{parts, target};

@@ -18,6 +18,13 @@ pub struct Part<'s> {
 }
 
 /// The position of a subschema under a keyword that holds several.
+///
+/// ```
+/// use formwork_core::keywords::{Step, parts};
+///
+/// let schema = serde_json::json!({"properties": {"age": {}}});
+/// assert_eq!(parts(&schema).next().and_then(|part| part.step), Some(Step::Name("age")));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'s> {
     /// Its name in a map.

@@ -13,6 +13,14 @@ use crate::{Capabilities, Failure, Feedback, JsonPath, Sampling};
 pub use ready::{Backoff, Patching, Policy, Temperature};
 
 /// The part of the document that a call requests from the model.
+///
+/// ```
+/// use formwork_core::Ask;
+///
+/// let patch = Ask::Patch(vec!["$.total".parse()?, "$.lines[0].price".parse()?]);
+/// assert_ne!(patch, Ask::Whole);
+/// # Ok::<(), formwork_core::PathError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -207,7 +215,8 @@ impl<'a> RetryContext<'a> {
 /// Decides the next call after an answer that was not accepted. Pure: the same [`RetryContext`] gives the same
 /// [`Decision`].
 ///
-/// [`Policy`] is the implementation to start with. A policy cannot make a run endless: a run makes at most [`MAX_CALLS`](crate::MAX_CALLS) calls.
+/// [`Policy`] is the implementation to start with. A policy cannot make a run endless: a run makes at most
+/// [`MAX_CALLS`](crate::MAX_CALLS) calls.
 ///
 /// ```
 /// use formwork_core::{Ask, Capabilities, Decision, Reask, RetryContext, RetryPolicy, Sampling};

@@ -7,6 +7,13 @@ use crate::{
 };
 
 /// The temperature of each attempt.
+///
+/// ```
+/// use formwork_core::{Policy, Temperature};
+///
+/// let cooler = Policy::new(3).with_temperature(Temperature::Steps(vec![0.4, 0.2]));
+/// assert_eq!(cooler.temperature, Temperature::Steps(vec![0.4, 0.2]));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Temperature {
@@ -35,6 +42,14 @@ impl Temperature {
 }
 
 /// When to request only the wrong values instead of the whole document.
+///
+/// ```
+/// use formwork_core::{Patching, Policy};
+///
+/// // Three attempts; within each, wrong values are requested alone up to twice.
+/// let policy = Policy::new(3).with_patching(Patching::Within(2));
+/// assert_eq!(policy.patching, Patching::Within(2));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Patching {
@@ -42,7 +57,7 @@ pub enum Patching {
     Never,
     /// Whenever a patch can correct the answer; each patch counts as an attempt.
     Attempt,
-    /// Up to so many times within each attempt, at its temperature.
+    /// Up to this number of patches within each attempt, at its temperature.
     Within(u32),
 }
 
@@ -123,7 +138,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Creates a policy with so many attempts (at least 1), patches where they can help, retries after 2, 4 and 8 s, and
+    /// Creates a policy with `attempts` attempts (0 counts as 1), patches where they can help, retries after 2, 4 and 8 s, and
     /// the provider's own temperature.
     pub fn new(attempts: u32) -> Self {
         Self {
@@ -266,10 +281,10 @@ impl Policy {
 
     fn after_content(&self, seen: &RetryContext<'_>) -> Decision {
         let patch = |counts| self.ask(seen, Ask::Patch(seen.patchable.to_vec()), counts, false);
-        if let Patching::Within(most) = self.patching
+        if let Patching::Within(max) = self.patching
             && !seen.patchable.is_empty()
             && !seen.stalled
-            && seen.patches < most
+            && seen.patches < max
         {
             return patch(false);
         }
@@ -302,14 +317,14 @@ impl Policy {
             // The same limit would cut the same answer at the same place.
             max_tokens: seen
                 .max_tokens
-                .map(|most| if truncated { doubled(most, seen.token_budget) } else { most }),
+                .map(|max| if truncated { doubled(max, seen.token_budget) } else { max }),
         })
     }
 }
 
 /// Returns twice a token limit, within the target's token budget but never below the limit itself.
-fn doubled(most: u32, token_budget: Option<u32>) -> u32 {
-    most.saturating_mul(2).min(token_budget.unwrap_or(u32::MAX)).max(most)
+fn doubled(max: u32, token_budget: Option<u32>) -> u32 {
+    max.saturating_mul(2).min(token_budget.unwrap_or(u32::MAX)).max(max)
 }
 
 impl Default for Policy {

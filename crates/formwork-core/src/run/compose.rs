@@ -103,8 +103,8 @@ impl Run {
         let paid = || is_limited.then(|| capabilities.output_tokens.unwrap_or(MAX_PAID));
         let left = capabilities.context_tokens.map(|context| left(context, messages));
         self.request.max_tokens().or_else(|| {
-            let most = capabilities.default_max_tokens.or_else(paid)?;
-            Some(most.min(left.unwrap_or(u32::MAX)))
+            let max = capabilities.default_max_tokens.or_else(paid)?;
+            Some(max.min(left.unwrap_or(u32::MAX)))
         })
     }
 

@@ -95,7 +95,7 @@ impl Drafts {
         let found = |draft: &Draft| found_at(ledger, draft.entry).map(<[_]>::len);
         // A draft without violations was not rejected; a better draft replaced it.
         let Some(count) = found(&draft) else { return };
-        if self.best.as_ref().and_then(found).is_none_or(|least| count <= least) {
+        if self.best.as_ref().and_then(found).is_none_or(|fewest| count <= fewest) {
             self.best = Some(draft);
         }
     }

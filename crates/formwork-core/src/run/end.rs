@@ -76,8 +76,10 @@ impl Run {
         if let State::Calling { .. } = self.state {
             self.enter(plan, now, Verdict::Cancelled, None, Usage::default(), Vec::new(), Vec::new());
         }
-        self.state =
-            State::Failed(End { kind: ErrorKind::Cancelled, message: "the caller stopped it".to_owned() });
+        self.state = State::Failed(End {
+            kind: ErrorKind::Cancelled,
+            message: "the caller cancelled the request".to_owned(),
+        });
     }
 }
 

@@ -118,7 +118,7 @@ impl Run {
             })
     }
 
-    /// Sets whether the schema of the next call is bounded.
+    /// Applies the evidence about the bounds of the schema to the next call, and records the observation.
     pub(super) fn set_bounded(&mut self, plan: &Plan, bounding: Bounding) {
         match bounding {
             Bounding::Full => self.position.bound(false),

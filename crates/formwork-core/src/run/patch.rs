@@ -60,7 +60,7 @@ impl Run {
         if let Some((name, _)) =
             schema["properties"].as_object().into_iter().flatten().find(|(_, schema)| is_empty(schema))
         {
-            return Err(format!("no value of `{name}` keeps to the rules beside the other values"));
+            return Err(format!("no value of `{name}` satisfies the rules together with the other values"));
         }
         let max_tokens = self.request.max_tokens().or(target.capabilities.default_max_tokens);
         let request =

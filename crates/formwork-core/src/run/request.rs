@@ -61,7 +61,7 @@ impl Request {
         self.limit = limit;
     }
 
-    /// Records the provider's own token limit, where none was sent: the answer was cut off after so many tokens.
+    /// Records the provider's own token limit, where none was sent: the answer was cut off after `used` tokens.
     pub(super) fn met_limit(&mut self, used: u64) {
         let used = u32::try_from(used).ok().filter(|used| *used > 0);
         self.limit = self.limit.or(used);

@@ -141,8 +141,8 @@ impl<'a> Search<'a> {
     fn array(&mut self, items: &'a [Value], node: &'a Value) -> Option<BrokenKeyword> {
         let count = items.len() as u64;
         let broken = [
-            ("minItems", node["minItems"].as_u64().is_some_and(|least| count < least)),
-            ("maxItems", node["maxItems"].as_u64().is_some_and(|most| count > most)),
+            ("minItems", node["minItems"].as_u64().is_some_and(|min| count < min)),
+            ("maxItems", node["maxItems"].as_u64().is_some_and(|max| count > max)),
         ];
         for (keyword, is_broken) in broken {
             if is_broken && let Some(broken) = self.broken_keyword(keyword, None) {
