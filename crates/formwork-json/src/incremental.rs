@@ -4,6 +4,14 @@ use crate::find::REASONING;
 use crate::{JsonPath, MAX_DEPTH, Segment};
 
 /// The progress of an [`Incremental`].
+///
+/// ```
+/// use formwork_json::{Incremental, Progress};
+///
+/// let mut reader = Incremental::new();
+/// assert_eq!(reader.push("Here: {\"age\"", |_| {}), Progress::Inside);
+/// assert_eq!(reader.push(": 34}.", |_| {}), Progress::Complete { end: 17 });
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// No object or array has begun: the text so far is white space, prose, a fence or reasoning.

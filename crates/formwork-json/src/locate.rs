@@ -73,26 +73,26 @@ pub fn values_from(text: &str, at: usize) -> Vec<JsonPath> {
     late.found.into_iter().map(|(path, _)| path).collect()
 }
 
-/// The names that repeat an earlier one of their object, with the bytes at which they stand.
+/// Returns the names that repeat an earlier name of their object, each with its bytes.
 pub(crate) fn duplicate_keys(text: &str) -> Vec<(Span, String)> {
     let mut visitor = Duplicates { open: Vec::new(), found: Vec::new() };
     walk(text, &mut visitor);
     visitor.found
 }
 
-/// A visitor of the values that [`walk`] meets on its way, outermost first.
+/// A visitor of the values of a text, in the order in which [`walk`] finds them.
 trait Walker {
     fn key(&mut self, _span: Span, _name: &str) {}
     fn index(&mut self, _index: usize) {}
     fn enter(&mut self, _object: bool) {}
     fn leave(&mut self) {}
-    /// A whole value, after its inside.
+    /// Visits a value after its members and items.
     fn value(&mut self, _span: Span) {}
 }
 
 struct Finder<'p> {
     path: &'p [Segment],
-    /// How many steps of `path` the walk stands inside.
+    /// The number of steps of `path` that lead to the current position of the walk.
     matched: usize,
     /// The depth of the walk, in members and items.
     depth: usize,

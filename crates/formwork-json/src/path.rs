@@ -6,6 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// One step of a [`JsonPath`]: a member name or an array index.
+///
+/// ```
+/// use formwork_json::{JsonPath, Segment};
+///
+/// let path: JsonPath = [Segment::Key("risks".to_owned()), Segment::Index(0)].into_iter().collect();
+/// assert_eq!(path.to_string(), "$.risks[0]");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Segment {
     /// The name of an object's member.
@@ -165,6 +172,13 @@ fn is_shorthand(name: &str) -> bool {
 }
 
 /// The error of a text that is not a [`JsonPath`] or [`PathPattern`](crate::PathPattern).
+///
+/// ```
+/// use formwork_json::JsonPath;
+///
+/// let error = "$.risks[x]".parse::<JsonPath>().unwrap_err();
+/// assert_eq!(error.at, 7);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathError {
     /// The text.

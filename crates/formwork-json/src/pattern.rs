@@ -8,6 +8,14 @@ use crate::path::{segment, write_segment};
 use crate::{JsonPath, PathError, Segment};
 
 /// One step of a [`PathPattern`].
+///
+/// ```
+/// use formwork_json::{PathPattern, PatternStep};
+///
+/// let pattern: PathPattern = "$.lines[*]".parse()?;
+/// assert_eq!(pattern.steps()[1], PatternStep::Each);
+/// # Ok::<(), formwork_json::PathError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PatternStep {
     /// One member or item.

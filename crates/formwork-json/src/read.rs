@@ -181,7 +181,6 @@ impl std::error::Error for ReadError {}
 ///
 /// # Errors
 /// [`ReadError`], if there is no JSON in the text or the level does not allow the necessary edits.
-/// [`ReadError`], if there is no JSON in the text or the level does not allow the edits that reading would take.
 ///
 /// ```
 /// use formwork_json::{EditKind, Level, read};

@@ -43,8 +43,8 @@ impl Span {
     /// ```
     /// use formwork_json::Span;
     ///
-    /// let span = Span::new(9, 13);
-    /// assert_eq!((span.of(r#"{"age": true}"#), span.len()), ("rue}", 4));
+    /// let span = Span::new(8, 12);
+    /// assert_eq!((span.of(r#"{"age": true}"#), span.len()), ("true", 4));
     /// assert!(span.contains(Span::at(9)));
     /// ```
     pub fn of(self, text: &str) -> &str {
@@ -56,7 +56,7 @@ impl Span {
         self.start..self.end
     }
 
-    /// Returns the range moved by `by` bytes to the end.
+    /// Returns the range shifted by `by` bytes towards the end.
     #[must_use]
     pub const fn shifted(self, by: usize) -> Self {
         Self { start: self.start + by, end: self.end + by }

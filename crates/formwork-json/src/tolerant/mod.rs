@@ -312,7 +312,7 @@ impl Parser<'_> {
         Stop::Syntax { at: self.at, message: message.into() }
     }
 
-    /// Ends the parse if an iteration read nothing or the limit of work is reached.
+    /// Skips a character if an iteration read nothing, and ends the parse at the limit of work.
     fn progress(&mut self, before: usize) -> Parsed<()> {
         self.check_work()?;
         if self.at == before && self.peek().is_some() {

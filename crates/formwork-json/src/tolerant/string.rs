@@ -226,7 +226,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Returns, at a raw line end, whether the next line continues the document, so that the closing quote is missing here.
+    /// Ends the string at a raw line end if the next line continues the document, because the closing quote is missing
+    /// then. Returns whether it did.
     fn line_ends_string(&mut self, out: &mut String, place: Place) -> Parsed<bool> {
         let next = self.skip_space(self.at);
         let quoted = self.source.byte(next).is_some_and(|b| matches!(b, b'"' | b'\''));
@@ -237,14 +238,14 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns, at a quote after a comma, whether it begins the next name, so that the closing quote is missing before the
-    /// comma.
+    /// Ends the string before a comma if the quote after the comma begins the next name, because the closing quote is
+    /// missing then. Returns whether it did.
     fn next_key_ends_string(&mut self, out: &mut String, place: Place) -> Parsed<bool> {
         let after_comma = place == Place::Member && out.trim_end().ends_with(',');
         if after_comma && self.looks_like_key(self.at) { self.end_before(out) } else { Ok(false) }
     }
 
-    /// Ends the string before its trailing comma and white space.
+    /// Ends the string before its trailing comma and white space, and returns `true`.
     fn end_before(&mut self, out: &mut String) -> Parsed<bool> {
         let kept = out.trim_end().trim_end_matches(',').trim_end().len();
         self.at -= out.len() - kept;
