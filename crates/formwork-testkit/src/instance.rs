@@ -76,8 +76,7 @@ impl Generator {
         for keyword in ["anyOf", "oneOf"] {
             if let Some(variants) = schema[keyword].as_array().filter(|variants| !variants.is_empty()) {
                 let rest = without(schema, keyword);
-                // Near the limit, only the variant with the fewest levels is used, and of equal ones that with the shortest
-                // schema.
+                // Near the limit, only the variant with the fewest levels is used, and of equal ones the shortest.
                 let fewest = variants.iter().min_by_key(|variant| {
                     let levels = (0..MAX_SHORTEST).find(|levels| self.ends_within(variant, *levels));
                     (levels.unwrap_or(MAX_SHORTEST), self.resolved(variant).to_string().len())

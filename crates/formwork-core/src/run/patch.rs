@@ -22,8 +22,7 @@ impl Run {
             let path = path.filter(|path| {
                 !path.is_root() && plan.contract.structure().subschema(path, &draft.value).is_some()
             });
-            // Patches with very long names are avoided: a model invented the name, and it would be repeated in schema and
-            // message.
+            // A model invented such a long name, and a patch would repeat it in its schema and message.
             let path = path.filter(|path| label(path).len() <= MAX_PATH);
             let Some(path) = path else { return Vec::new() };
             let reachable = path.get(&draft.value).is_some()

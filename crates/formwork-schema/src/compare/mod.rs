@@ -77,7 +77,9 @@ impl fmt::Display for Verdict {
 /// use formwork_schema::{ChangeKind, compare};
 /// use serde_json::json;
 ///
-/// let comparison = compare(&json!({"properties": {"id": {}}}), &json!({"properties": {"id": {}, "note": {}}}));
+/// let before = json!({"properties": {"id": {"type": "integer"}}});
+/// let after = json!({"properties": {"id": {"type": "integer"}, "note": {"type": "string"}}});
+/// let comparison = compare(&before, &after);
 /// assert_eq!(comparison.changes[0].path, "$.note");
 /// assert_eq!(comparison.changes[0].kind, ChangeKind::Added { required: false });
 /// ```

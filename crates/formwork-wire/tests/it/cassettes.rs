@@ -54,13 +54,13 @@ async fn what_was_not_recorded_is_refused_with_the_difference() {
     // A different order of a schema's members is a difference as well.
     let schema = Some(json!({"type": "object", "properties": {"a": {}, "b": {}}}));
     let fault = Http::new(Toy::default(), player.clone()).call(&call("one", schema)).await.unwrap_err();
-    assert!(fault.message.contains("/format/properties: members"), "{fault}");
+    assert!(fault.message.contains("/format/properties: recorded members"), "{fault}");
 
     ask(player.clone(), "one").await.unwrap();
     let fault = ask(player, "one").await.unwrap_err();
     assert!(fault.message.contains("differs"), "{fault}");
     let fault = ask(Arc::new(Player::new(Cassette::default())), "one").await.unwrap_err();
-    assert!(fault.message.contains("has been played"), "{fault}");
+    assert!(fault.message.contains("has been replayed"), "{fault}");
 }
 
 #[tokio::test]
