@@ -1,4 +1,4 @@
-//! The suite alone: the trials of a provider by what it answers, as its test file would run them.
+//! Uses this crate alone: tests a provider by its answers, as its test file would.
 //!
 //! `cargo run -p formwork-conformance --example embed-conformance`
 
@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use formwork_conformance::{Live, Suite};
 use formwork_core::{Answer, Call, Capabilities, Completion, Fault, Finish, Provider, SharedProvider, Usage};
 
-/// Says the same to everybody, as long as it may.
+/// Gives the same answer to every prompt, within the token limit.
 #[derive(Debug, Default)]
 struct Parrot(Capabilities);
 

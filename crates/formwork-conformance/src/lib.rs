@@ -1,8 +1,8 @@
-//! The tests that every provider runs.
+//! The tests that every provider has to pass.
 //!
-//! A capability is a promise, and this is where it is kept: [`Suite::protocol`] checks a provider that speaks HTTP on the
-//! wire, without a socket; [`Suite::live`] checks any provider by what it answers. A provider's test file, with
-//! `harness = false`, is a [`Protocol`] and one line:
+//! A capability is a promise, and these tests verify it: [`Suite::protocol`] tests an HTTP provider on the wire, without a
+//! socket; [`Suite::live`] tests any provider by its answers. The test file of a provider, with `harness = false`, is an
+//! implementation of [`Protocol`] and one line:
 //!
 //! ```no_run
 //! # fn doc(protocol: impl formwork_conformance::Protocol) -> std::process::ExitCode {
@@ -12,8 +12,8 @@
 //! # }
 //! ```
 //!
-//! Live trials against a server run when `FORMWORK_LIVE` names it, separated by commas: `FORMWORK_LIVE=ollama cargo test`.
-//! A server that is named and not there fails its trials with the command that starts it.
+//! Live tests against a server run if `FORMWORK_LIVE` names it; several names are separated by commas:
+//! `FORMWORK_LIVE=ollama cargo test`. If a named server is not running, its tests fail with the command that starts it.
 
 mod live;
 mod protocol;

@@ -5,43 +5,76 @@ use serde_json::Value;
 
 use crate::Reply;
 
-/// How servers of one kind talk, for a suite that plays the server.
+/// The protocol of one kind of server, for a suite that plays the server.
+///
+/// ```
+/// use formwork_conformance::{Protocol, Reply, SentRequest, ServerAnswer};
+/// use formwork_core::SharedProvider;
+/// use formwork_wire::{Bytes, SharedTransport, http::Request};
+///
+/// /// A server whose response is the text of the answer.
+/// struct Plain(fn(SharedTransport) -> SharedProvider);
+///
+/// impl Protocol for Plain {
+///     fn provider(&self, transport: SharedTransport) -> SharedProvider {
+///         (self.0)(transport)
+///     }
+///     fn say(&self, answer: &ServerAnswer) -> Vec<Reply> {
+///         vec![Reply::new(200, "text/plain", answer.text.as_str())]
+///     }
+///     fn error(&self, status: u16, message: &str) -> Reply {
+///         Reply::new(status, "text/plain", message)
+///     }
+///     fn error_within(&self, _text: &str, _message: &str) -> Option<Reply> {
+///         None
+///     }
+///     fn schema_complaints(&self) -> Vec<(u16, &'static str)> {
+///         vec![(400, "the schema is invalid")]
+///     }
+///     fn asked(&self, request: &Request<Bytes>) -> SentRequest {
+///         let text = String::from_utf8_lossy(request.body()).into_owned();
+///         SentRequest { messages: vec![("user".to_owned(), text)], ..SentRequest::default() }
+///     }
+/// }
+/// ```
 pub trait Protocol: Send + Sync + 'static {
-    /// Returns the name of its trials, where a provider has several protocols; `wire` by default.
+    /// Returns the prefix of the names of its tests, which distinguishes several protocols of one provider (default:
+    /// `wire`).
     fn name(&self) -> &'static str {
         "wire"
     }
 
-    /// The provider under test, over this transport.
+    /// Returns the provider under test, over this transport.
     fn provider(&self, transport: SharedTransport) -> SharedProvider;
 
-    /// The responses by which a server says this, one for each form that it has: streamed, in one piece. None, if the
-    /// protocol cannot say it.
-    fn say(&self, said: &ServerAnswer) -> Vec<Reply>;
+    /// Returns the server's responses that carry `answer`, one for each form (streamed, in one piece); none if the protocol
+    /// cannot express the answer.
+    fn say(&self, answer: &ServerAnswer) -> Vec<Reply>;
 
-    /// An error response.
-    fn error(&self, status: u16, words: &str) -> Reply;
+    /// Returns an error response with this message.
+    fn error(&self, status: u16, message: &str) -> Reply;
 
-    /// A response that begins well, says this much, and then tells of an error; `None` if the protocol cannot.
-    fn error_within(&self, said: &str, words: &str) -> Option<Reply>;
+    /// Returns a response that begins with this text and then reports an error with this message; `None` if the protocol
+    /// cannot express that.
+    fn error_within(&self, text: &str, message: &str) -> Option<Reply>;
 
-    /// How servers complain of a schema: statuses and words.
+    /// Returns the responses of servers that reject a schema: statuses and messages.
     fn schema_complaints(&self) -> Vec<(u16, &'static str)>;
 
-    /// Returns what a request asks for.
+    /// Returns the contents of a request.
     fn asked(&self, request: &Request<Bytes>) -> SentRequest;
 }
 
-/// The words of a server.
+/// The answer of a server, independent of the protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerAnswer {
-    /// The text of the answer; the words of a refusal.
+    /// The text of the answer or of the refusal.
     pub text: String,
-    /// The model's thoughts.
+    /// The model's reasoning.
     pub reasoning: String,
-    /// Why it stopped.
+    /// The reason why the model stopped.
     pub finish: Finish,
-    /// The tokens that it used up.
+    /// The tokens of the call.
     pub usage: Usage,
 }
 
@@ -52,23 +85,37 @@ impl ServerAnswer {
     }
 }
 
-/// The contents of a request, in no protocol's words.
+/// The contents of a request, independent of the protocol.
+///
+/// ```
+/// use formwork_conformance::SentRequest;
+/// use serde_json::Value;
+///
+/// fn sent(body: &Value) -> SentRequest {
+///     SentRequest {
+///         schema: body.get("format").cloned(),
+///         temperature: body["temperature"].as_f64(),
+///         max_tokens: body["max_tokens"].as_u64(),
+///         ..SentRequest::default()
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SentRequest {
-    /// The schema that is to be enforced while decoding.
+    /// The schema to enforce while decoding.
     pub schema: Option<Value>,
-    /// The schema of the tool that is to be called.
+    /// The schema of the tool that the model has to call.
     pub tool: Option<Value>,
-    /// Any JSON object is to be answered.
+    /// Whether any JSON object is requested.
     pub json_object: bool,
-    /// As it stands in the request.
+    /// The temperature.
     pub temperature: Option<f64>,
-    /// As it stands in the request.
+    /// The nucleus threshold.
     pub top_p: Option<f64>,
-    /// As it stands in the request.
+    /// The seed.
     pub seed: Option<u64>,
-    /// The most tokens of the answer.
+    /// The maximum number of tokens of the answer.
     pub max_tokens: Option<u64>,
-    /// Roles and texts.
+    /// The messages, each with role and text.
     pub messages: Vec<(String, String)>,
 }

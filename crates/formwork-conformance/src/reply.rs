@@ -1,17 +1,24 @@
 use bytes::Bytes;
 
-/// A response, as a scripted server gives it.
+/// The response of a scripted server.
+///
+/// ```
+/// use formwork_conformance::Reply;
+///
+/// let busy = Reply::new(429, "application/json", r#"{"error": "slow down"}"#).with_header("retry-after", "7");
+/// # let _ = busy;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Bytes,
-    /// How many bytes a chunk has.
+    /// The size of a chunk in bytes.
     pub(crate) chunk: usize,
 }
 
 impl Reply {
-    /// A response with this body.
+    /// Creates a response with this body.
     pub fn new(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         let headers = vec![("content-type".to_owned(), content_type.to_owned())];
         Self { status, headers, body: body.into().into(), chunk: usize::MAX }
@@ -24,19 +31,19 @@ impl Reply {
         self
     }
 
-    /// In chunks of so many bytes.
+    /// Splits the body into chunks of `bytes` bytes.
     pub(crate) fn in_chunks(mut self, bytes: usize) -> Self {
         self.chunk = bytes.max(1);
         self
     }
 
-    /// Without what comes from this byte on.
+    /// Cuts the body off at this byte.
     pub(crate) fn cut(mut self, at: usize) -> Self {
         self.body.truncate(at);
         self
     }
 
-    /// Whether the response calls itself a stream.
+    /// Returns whether the content type is that of a stream.
     pub(crate) fn is_stream(&self) -> bool {
         let streams = ["text/event-stream", "application/x-ndjson"];
         self.headers

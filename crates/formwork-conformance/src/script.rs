@@ -11,15 +11,15 @@ use http::{Request, Response};
 
 use crate::Reply;
 
-/// The text in place of a key; the transport takes it out of whatever it is asked to.
+/// The text that stands for a key, which the transport redacts.
 pub(crate) const KEY: &str = "sk-conformance-0123456789";
 
-/// A transport that gives one reply after another and keeps what it was asked.
+/// A transport that gives one reply after another and records its requests.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     replies: Mutex<VecDeque<Reply>>,
     requests: Mutex<Vec<Request<Bytes>>>,
-    /// Chunks that were read.
+    /// The number of chunks that were read.
     read: Arc<AtomicUsize>,
 }
 

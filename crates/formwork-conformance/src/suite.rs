@@ -6,19 +6,29 @@ use tokio::runtime::Builder;
 
 use crate::{Live, Protocol, live, wire};
 
-/// The trials of one provider, as a program of tests with the usual arguments.
+/// The conformance tests of one provider, as a test program with the usual command line.
+///
+/// ```
+/// use formwork_conformance::{Live, Suite};
+/// use formwork_core::SharedProvider;
+///
+/// fn tests(provider: SharedProvider) -> std::process::ExitCode {
+///     let open = move || std::future::ready(Ok(provider.clone()));
+///     Suite::new().live(Live::new("mine", "start it with `my-server`", open)).run()
+/// }
+/// ```
 #[derive(Default)]
 pub struct Suite {
     trials: Vec<Trial>,
 }
 
 impl Suite {
-    /// No trials yet.
+    /// Creates a suite without tests.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds the trials of a provider that speaks HTTP, against a server that this crate plays (default: none).
+    /// Adds the tests of an HTTP provider, for which this crate plays the server (default: none).
     #[must_use]
     pub fn protocol(mut self, protocol: impl Protocol) -> Self {
         let protocol: Arc<dyn Protocol> = Arc::new(protocol);
@@ -29,7 +39,8 @@ impl Suite {
         self
     }
 
-    /// Adds the trials of a provider by its answers (default: none): always, or if `FORMWORK_LIVE` names it.
+    /// Adds the tests of a provider by its answers (default: none). They run if `FORMWORK_LIVE` names the provider, or
+    /// [always](Live::always).
     #[must_use]
     pub fn live(mut self, live: Live) -> Self {
         if !live.is_wanted() {
@@ -48,13 +59,13 @@ impl Suite {
         self
     }
 
-    /// Runs them, with the arguments of this process.
+    /// Runs the tests, with the command line arguments of this process.
     pub fn run(self) -> ExitCode {
         libtest_mimic::run(&Arguments::from_args(), self.trials).exit_code()
     }
 }
 
-/// Each trial has a runtime of its own, so that none waits for what another left behind.
+/// Runs a test in a runtime of its own, so that no test depends on the tasks of another.
 fn block_on<T>(future: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let runtime = Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| format!("no runtime: {error}"))?.block_on(future)

@@ -1,4 +1,4 @@
-//! This crate alone: a run stepped through by hand, with a validator, a dialect and answers of one's own.
+//! Uses this crate alone: steps a run by hand, with its own validator, dialect and answers.
 //!
 //! `cargo run -p formwork-core --example embed-core`
 
@@ -17,7 +17,7 @@ fn main() -> Result<(), Error> {
     let target = Target::new("by hand", Default::default()).with_mode(Arc::new(InWords));
     let plan = Plan::new(contract, vec![target]).build()?;
 
-    // Where a real driver calls a model, waits and looks at a clock, this one has a list and a counter.
+    // A real driver calls a model, sleeps and reads a clock; this one has a list and a counter.
     let mut answers = [r#"{"age": 7}"#, r#"{"age": 34}"#].into_iter();
     let mut now = Time(0);
     let mut run = Run::new(&plan, "Maria Lindqvist, 34, moved to Lisbon.".into());
@@ -34,7 +34,7 @@ fn main() -> Result<(), Error> {
                 continue;
             }
             Step::Done => break,
-            // There is neither an asynchronous check nor a fallback in this plan.
+            // This plan has neither asynchronous checks nor a fallback.
             _ => Event::Cancelled,
         };
         now = Time(now.0 + 1);
@@ -48,7 +48,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// `age` is at least 18.
+/// The schema of an object whose `age` is at least 18.
 #[derive(Debug)]
 struct Adult;
 
@@ -68,7 +68,7 @@ impl Structure for Adult {
     }
 }
 
-/// Shows the model the schema.
+/// Writes the schema into the prompt.
 #[derive(Debug)]
 struct InWords;
 

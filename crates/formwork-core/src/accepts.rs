@@ -5,24 +5,24 @@ use serde_json::Value;
 
 use crate::keywords::{fits_type, target};
 
-/// Whether values satisfy parts of a lowered schema, as far as structure, listed values and plain bounds tell.
+/// Decides whether values satisfy parts of a lowered schema, by structure, `enum`, `const` and plain bounds.
 ///
-/// Formats are not looked at, and patterns only where somebody can read them: variants that differ in nothing else are
-/// lifted alike.
+/// Formats are ignored, and patterns are too unless a matcher is set: variants that differ in nothing else are lifted in
+/// the same way.
 pub(crate) struct Accepts<'s> {
     schema: &'s Value,
-    /// Whether a text matches a pattern.
+    /// Returns whether a text matches a pattern; `None` ignores patterns.
     matches: Option<&'s PatternMatcher<'s>>,
-    /// Whether members that a closed object does not name are let through.
+    /// Whether a closed object accepts members that it does not name.
     is_tolerant: bool,
-    /// Answers that were found, by the addresses of value and part.
+    /// Results that were computed before, by the addresses of value and part.
     known: HashMap<(*const Value, *const Value), bool>,
 }
 
-/// Tells whether a text, the second argument, matches a pattern, the first.
+/// A function of a pattern and a text that returns whether the text matches.
 type PatternMatcher<'s> = dyn Fn(&str, &str) -> bool + 's;
 
-/// How many references and variants are followed without a step into the value.
+/// The maximum number of references and variants that are followed without a step into the value.
 const MAX_JUMPS: usize = 32;
 
 impl<'s> Accepts<'s> {
@@ -34,12 +34,12 @@ impl<'s> Accepts<'s> {
         Self { is_tolerant: true, ..Self::new(schema) }
     }
 
-    /// Looks at patterns as well.
+    /// Sets a matcher for patterns (default: none, patterns are ignored).
     pub(crate) fn with_patterns(self, matches: &'s dyn Fn(&str, &str) -> bool) -> Self {
         Self { matches: Some(matches), ..self }
     }
 
-    /// Whether a value satisfies a part of the schema. Parts that lead nowhere but to themselves are satisfied by nothing.
+    /// Returns whether a value satisfies a part of the schema. A part that refers only to itself accepts no value.
     pub(crate) fn accepts(&mut self, value: &Value, part: &Value) -> bool {
         self.node(value, part, 0)
     }
@@ -124,7 +124,7 @@ impl<'s> Accepts<'s> {
                 let patterns: Vec<&String> =
                     part["patternProperties"].as_object().into_iter().flat_map(|all| all.keys()).collect();
                 let matches = self.matches;
-                // Without somebody who can read patterns, each may cover every name.
+                // A pattern may cover every name when there is no matcher to evaluate it.
                 let is_other = |name: &str| {
                     part["properties"].get(name).is_none()
                         && !patterns

@@ -10,30 +10,38 @@ use serde_json::Value;
 
 use crate::{Enforcement, Fault, Lowered, Message, Part, Rule, Time, Tool};
 
-/// How a model is asked to choose its tokens. What is `None` is left to the provider.
+/// The sampling parameters of a call. The provider chooses those that are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Sampling {
-    /// 0 takes the most probable token; 1 samples from the model's own distribution.
+    /// The temperature, from 0: 0 selects the most probable token, 1 samples from the model's own distribution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Samples from the most probable tokens that together have this probability, 0 to 1.
+    /// The nucleus threshold, from 0 to 1: sampling is limited to the most probable tokens with this cumulative
+    /// probability.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// The same seed asks for the same answer.
+    /// The seed: the same seed requests the same answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
 
 impl Sampling {
-    /// Sets the temperature (default: the provider's), from 0 on.
+    /// Sets the temperature, from 0 (default: the provider's).
+    ///
+    /// ```
+    /// use formwork_core::Sampling;
+    ///
+    /// let sampling = Sampling::default().with_temperature(0.2).with_seed(7);
+    /// assert_eq!((sampling.temperature, sampling.top_p, sampling.seed), (Some(0.2), None, Some(7)));
+    /// ```
     #[must_use]
     pub const fn with_temperature(mut self, temperature: f64) -> Self {
         self.temperature = Some(temperature);
         self
     }
 
-    /// Sets the probability of the tokens that are sampled from, 0 to 1 (default: the provider's).
+    /// Sets the nucleus threshold, from 0 to 1 (default: the provider's).
     #[must_use]
     pub const fn with_top_p(mut self, top_p: f64) -> Self {
         self.top_p = Some(top_p);
@@ -48,31 +56,41 @@ impl Sampling {
     }
 }
 
-/// One request to a model, in no provider's dialect.
+/// One request to a model, independent of the provider's API.
+///
+/// ```
+/// use formwork_core::{Call, Enforcement, Lowered, Message};
+///
+/// let schema = serde_json::json!({"type": "object", "properties": {"age": {"type": "integer"}}});
+/// let call = Call::new(vec![Message::user("Maria is 34.")], Lowered::new(Enforcement::Schema, schema))
+///     .with_schema_name("person")
+///     .with_max_tokens(200);
+/// assert_eq!((call.enforcement(), call.schema_name.as_str()), (Enforcement::Schema, "person"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Call {
-    /// The dialogue, complete: the schema is written into it already where it has to be.
+    /// The complete dialogue, with the schema in it if the model has to read it.
     pub messages: Vec<Message>,
     /// The name of the schema.
     pub schema_name: String,
-    /// How the schema is to be enforced, and the schema as this provider takes it.
+    /// The schema in the provider's dialect, and how it is enforced.
     pub lowered: Arc<Lowered>,
-    /// Rules that a provider with [`Capabilities::rules`](crate::Capabilities) keeps to while decoding.
+    /// The rules that a provider with [`Capabilities::rules`](crate::Capabilities::rules) enforces while decoding.
     pub rules: Vec<Rule>,
-    /// How to choose tokens; only what the provider promises to take.
+    /// The sampling parameters, limited to those that the provider supports.
     pub sampling: Sampling,
-    /// The most tokens that the answer may have; the provider's own limit if `None`.
+    /// The maximum number of tokens of the answer; `None` for the provider's own limit.
     pub max_tokens: Option<u32>,
-    /// When the answer has to be there.
+    /// The time by which the answer is needed.
     pub deadline: Option<Time>,
-    /// Tools that the model may call.
+    /// The tools that the model may call.
     pub tools: Vec<Tool>,
 }
 
 impl Call {
-    /// A call with this dialogue and schema: named `answer`, without rules, tools, a limit or a deadline, with sampling left to
-    /// the provider.
+    /// Creates a call with a schema named `answer`, without rules, tools, token limit or deadline, and with the provider's
+    /// own sampling.
     pub fn new(messages: Vec<Message>, lowered: impl Into<Arc<Lowered>>) -> Self {
         Self {
             messages,
@@ -93,40 +111,40 @@ impl Call {
         self
     }
 
-    /// Sets how to choose tokens (default: as the provider does).
+    /// Sets the sampling parameters (default: the provider's).
     #[must_use]
     pub const fn with_sampling(mut self, sampling: Sampling) -> Self {
         self.sampling = sampling;
         self
     }
 
-    /// Sets the most tokens of the answer (default: the provider's own limit).
+    /// Sets the maximum number of tokens of the answer (default: the provider's own limit).
     #[must_use]
     pub const fn with_max_tokens(mut self, tokens: u32) -> Self {
         self.max_tokens = Some(tokens);
         self
     }
 
-    /// Sets when the answer has to be there (default: at no time).
+    /// Sets the time by which the answer is needed (default: none).
     #[must_use]
     pub const fn with_deadline(mut self, deadline: Option<Time>) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// How the schema is to be enforced.
+    /// Returns how the schema is enforced.
     pub fn enforcement(&self) -> Enforcement {
         self.lowered.enforcement
     }
 
-    /// The schema to enforce, if this call enforces one.
+    /// Returns the schema that is sent to be enforced, if any.
     pub fn schema(&self) -> Option<&Value> {
         self.lowered.schema.as_ref()
     }
 
-    /// Returns the most tokens that its prompt can come to, with the schema: a token has at least one byte. A picture counts
-    /// 6,000 tokens, which is more than the vendors' tables come to for the largest pictures that they take; a message
-    /// counts 16 more for what stands around it.
+    /// Returns an upper bound on the tokens of the prompt, schema included: a token has at least one byte. A picture counts
+    /// 6,000 tokens, which is more than the vendors' tables state for the largest pictures that they accept; each message
+    /// adds 16 for its envelope.
     pub fn most_input_tokens(&self) -> u64 {
         const PICTURE: usize = 6_000;
         const AROUND: usize = 16;
@@ -144,7 +162,7 @@ impl Call {
     }
 }
 
-/// How many bytes a value has as JSON.
+/// Returns the length of a value as JSON, in bytes.
 fn written(value: &impl Serialize) -> usize {
     struct Count(usize);
 
@@ -160,31 +178,31 @@ fn written(value: &impl Serialize) -> usize {
     }
 
     let mut count = Count(0);
-    // Neither the writer nor a JSON value fails.
+    // Neither the writer nor the serialisation of a JSON value can fail.
     _ = serde_json::to_writer(&mut count, value);
     count.0
 }
 
-/// Why a model stopped.
+/// The reason why a model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Finish {
-    /// It was done.
+    /// The model ended its answer.
     Stop,
-    /// It ran into the limit of tokens.
+    /// The answer reached the token limit.
     Length,
-    /// It declined to answer.
+    /// The model declined to answer.
     Refused,
     /// A filter removed the answer.
     Filtered,
-    /// It wants a tool called.
+    /// The model requests a tool call.
     ToolCall,
-    /// We stopped it.
+    /// The driver stopped the call.
     Stopped,
 }
 
-/// The tokens that a call used up.
+/// The tokens of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Usage {
@@ -192,45 +210,52 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens of the answer, reasoning included.
     pub output_tokens: u64,
-    /// Of the prompt's tokens, those that were kept from an earlier call.
+    /// Tokens of the prompt that were read from the provider's cache; part of `input_tokens`.
     #[serde(default)]
     pub cached_tokens: u64,
-    /// Of the answer's tokens, those spent on reasoning.
+    /// Tokens of reasoning; part of `output_tokens`.
     #[serde(default)]
     pub reasoning_tokens: u64,
-    /// Not counted by the provider but estimated, as for a call that was broken off.
+    /// Whether the numbers are estimated instead of counted by the provider, as for a call that was cut off.
     #[serde(default)]
     pub estimated: bool,
 }
 
 impl Usage {
-    /// So many tokens of prompt and answer, as the provider counted them: none of them cached, none spent on reasoning.
+    /// Creates the usage of a call from the provider's counts, without cached and reasoning tokens.
     pub const fn new(input_tokens: u64, output_tokens: u64) -> Self {
         Self { input_tokens, output_tokens, cached_tokens: 0, reasoning_tokens: 0, estimated: false }
     }
 
-    /// Sets how many tokens of the prompt were kept from an earlier call (default: none).
+    /// Sets the number of prompt tokens that were read from the provider's cache (default: 0).
     #[must_use]
     pub const fn with_cached(mut self, tokens: u64) -> Self {
         self.cached_tokens = tokens;
         self
     }
 
-    /// Sets how many tokens of the answer were spent on reasoning (default: none).
+    /// Sets the number of reasoning tokens (default: 0).
     #[must_use]
     pub const fn with_reasoning(mut self, tokens: u64) -> Self {
         self.reasoning_tokens = tokens;
         self
     }
 
-    /// Sets whether the provider did not count all of them (default: `false`).
+    /// Sets whether the numbers are estimated (default: `false`).
     #[must_use]
     pub const fn with_estimated(mut self, estimated: bool) -> Self {
         self.estimated = estimated;
         self
     }
 
-    /// Both together; estimated if one of them is.
+    /// Returns the sum of both; it is estimated if one of them is.
+    ///
+    /// ```
+    /// use formwork_core::Usage;
+    ///
+    /// let sum = Usage::new(900, 40).plus(Usage::new(100, 60).with_cached(80));
+    /// assert_eq!(sum, Usage::new(1_000, 100).with_cached(80));
+    /// ```
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {
@@ -242,7 +267,8 @@ impl Usage {
         }
     }
 
-    /// A guess from lengths: one token for four bytes.
+    /// Estimates the usage of a call from lengths, at four bytes per token. `answered` is the length of the answer in
+    /// bytes.
     pub fn estimate(call: &Call, answered: usize) -> Self {
         let asked: usize = call.messages.iter().flat_map(Message::texts).map(str::len).sum();
         Self {
@@ -255,32 +281,39 @@ impl Usage {
 }
 
 /// A whole answer.
+///
+/// ```
+/// use formwork_core::{Completion, Finish, Usage};
+///
+/// let completion = Completion::new(r#"{"age": 3"#).with_finish(Finish::Length).with_usage(Usage::new(12, 5));
+/// assert_eq!((completion.finish, completion.usage.output_tokens), (Finish::Length, 5));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Completion {
-    /// The text: in tool mode the arguments of the tool that carries the answer.
+    /// The text; in tool mode, the arguments of the tool call that carries the answer.
     pub text: String,
-    /// The model's reasoning, where the provider tells it apart; empty otherwise.
+    /// The model's reasoning; empty if the provider does not separate it from the text.
     #[serde(default)]
     pub reasoning: String,
-    /// Why it stopped.
+    /// The reason why the model stopped.
     pub finish: Finish,
-    /// The tokens that it used up.
+    /// The tokens of the call.
     pub usage: Usage,
-    /// The byte of `text` from which on the provider closed the document without the model.
+    /// The byte of `text` from which on the provider, not the model, wrote the rest of the document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<usize>,
-    /// Whether the provider kept the model from writing on where the schema would have let it: a policy for tiny models,
-    /// which repeat themselves without end.
+    /// Whether the provider ended values earlier than the schema required: a measure against endless repetition by tiny
+    /// models.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restrained: bool,
-    /// The model that answered, as the provider calls it.
+    /// The model that answered, in the provider's notation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
 impl Completion {
-    /// An answer that the model ended itself, with nothing known of its cost.
+    /// Creates an answer that the model ended itself, with no usage.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -293,35 +326,35 @@ impl Completion {
         }
     }
 
-    /// Sets why the model stopped (default: [`Finish::Stop`]).
+    /// Sets the reason why the model stopped (default: [`Finish::Stop`]).
     #[must_use]
     pub const fn with_finish(mut self, finish: Finish) -> Self {
         self.finish = finish;
         self
     }
 
-    /// Sets the tokens that it used up (default: none).
+    /// Sets the tokens of the call (default: 0).
     #[must_use]
     pub const fn with_usage(mut self, usage: Usage) -> Self {
         self.usage = usage;
         self
     }
 
-    /// Sets the model that answered, as the provider calls it (default: not known).
+    /// Sets the model that answered, in the provider's notation (default: unknown).
     #[must_use]
     pub fn with_model(mut self, model: Option<String>) -> Self {
         self.model = model;
         self
     }
 
-    /// Sets the model's reasoning (default: none that is known).
+    /// Sets the model's reasoning (default: empty).
     #[must_use]
     pub fn with_reasoning(mut self, reasoning: impl Into<String>) -> Self {
         self.reasoning = reasoning.into();
         self
     }
 
-    /// Takes the next piece of an answer; returns whether it was the last one.
+    /// Appends the next piece of an answer, and returns whether it was the last one.
     pub fn push(&mut self, delta: Delta) -> bool {
         match delta {
             Delta::Text(text) => self.text.push_str(&text),
@@ -335,7 +368,7 @@ impl Completion {
         false
     }
 
-    /// Returns its pieces, as a stream brings them: the reasoning and the text where there are any, and the end.
+    /// Returns the pieces of the answer as a stream delivers them: reasoning and text if there are any, and the end.
     pub fn into_deltas(self) -> impl Iterator<Item = Delta> + Send + use<> {
         let Self { text, reasoning, finish, usage, closed_at, restrained, model } = self;
         let reasoning = (!reasoning.is_empty()).then_some(Delta::Reasoning(reasoning));
@@ -346,43 +379,61 @@ impl Completion {
 }
 
 /// A piece of an [`Answer`].
+///
+/// ```
+/// use formwork_core::{Completion, Delta};
+///
+/// let mut completion = Completion::new("");
+/// assert!(!completion.push(Delta::Text("{\"age\": 34}".to_owned())));
+/// assert_eq!(completion.text, "{\"age\": 34}");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delta {
     /// More text of the answer.
     Text(String),
-    /// More of what the model thinks.
+    /// More of the model's reasoning.
     Reasoning(String),
-    /// The last piece: how it ended.
+    /// The last piece: the end of the answer.
     End {
-        /// Why the model stopped.
+        /// The reason why the model stopped.
         finish: Finish,
-        /// The tokens that it used up.
+        /// The tokens of the call.
         usage: Usage,
-        /// The byte of the answer's text from which on the provider closed the document without the model.
+        /// The byte of the text from which on the provider closed the document; see [`Completion::closed_at`].
         closed_at: Option<usize>,
-        /// Whether the provider kept the model from writing on; see [`Completion::restrained`].
+        /// Whether the provider ended values early; see [`Completion::restrained`].
         restrained: bool,
-        /// The model that answered, as the provider calls it.
+        /// The model that answered, in the provider's notation.
         model: Option<String>,
     },
 }
 
-/// An answer as it comes in: a stream of [`Delta`]s, the last of which is [`Delta::End`].
+/// An answer in progress: a stream of [`Delta`]s, the last of which is [`Delta::End`].
 ///
 /// Dropping it stops the call. A stream that ends without [`Delta::End`] was cut off.
+///
+/// ```
+/// use formwork_core::{Call, Fault, Provider};
+///
+/// async fn text(provider: &dyn Provider, call: &Call) -> Result<String, Fault> {
+///     let answer = provider.call(call).await?;
+///     Ok(answer.collect().await?.text)
+/// }
+/// ```
 pub struct Answer(Pin<Box<dyn Stream<Item = Result<Delta, Fault>> + Send>>);
 
 impl Answer {
-    /// The answer that a stream brings.
+    /// Creates an answer from a stream of its pieces.
     pub fn new(stream: impl Stream<Item = Result<Delta, Fault>> + Send + 'static) -> Self {
         Self(Box::pin(stream))
     }
 
-    /// Waits for all of it.
+    /// Waits for the whole answer.
     ///
     /// # Errors
-    /// The fault that broke it off; [`FaultKind::Unreachable`](crate::FaultKind::Unreachable) if it ends without its end.
+    /// The fault that ended the stream; [`FaultKind::Unreachable`](crate::FaultKind::Unreachable) if the stream ends
+    /// without [`Delta::End`].
     pub async fn collect(mut self) -> Result<Completion, Fault> {
         let mut completion = Completion::new("");
         loop {
@@ -421,7 +472,7 @@ impl fmt::Debug for Answer {
     }
 }
 
-/// A stream of what is there already.
+/// A stream of items that are available at once.
 struct Ready<I>(I);
 
 impl<I: Iterator<Item = Delta> + Unpin> Stream for Ready<I> {

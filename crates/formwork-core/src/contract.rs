@@ -11,10 +11,10 @@ use crate::{
     Stage, Structure, Validator, Violation, root,
 };
 
-/// The conditions on an answer: a JSON Schema, then the Rust type, then the checks.
+/// The conditions on an answer: a JSON Schema, then a Rust type, then checks.
 ///
-/// The schema's own validator is given from outside (`formwork_schema::compile`), because the core has none.
-/// Each stage reports everything it finds; a check runs where nothing of what it reads is wrong already.
+/// The compiled schema is passed in (`formwork_schema::compile`), because the core has no JSON Schema validator. Each stage
+/// reports all its violations; a check runs only if the values that it reads have no violation yet.
 ///
 /// ```
 /// use formwork_core::{Context, Contract, Inline, Report, Rule, Stage, Structure, Validator, Violation};
@@ -58,7 +58,7 @@ pub struct Contract {
     checks: Vec<Check>,
 }
 
-/// Decodes a value into the contract's type, or says where that fails.
+/// A function that decodes a value into the contract's type.
 type Decode = Arc<dyn Fn(&Value) -> Result<Box<dyn Any + Send>, Box<Violation>> + Send + Sync>;
 
 /// A Rust type and its name.
@@ -71,7 +71,7 @@ impl TypeName {
     }
 }
 
-/// A check of the decoded value: what is wrong, if something is.
+/// A check of the decoded value, which returns a description of the expected value on failure.
 type TypedCheck = Arc<dyn Fn(&dyn Any) -> Result<(), String> + Send + Sync>;
 
 #[derive(Clone)]
@@ -88,7 +88,7 @@ struct Check {
 }
 
 impl Contract {
-    /// A contract of a schema alone, with the validator compiled from it.
+    /// Creates a contract from a schema and its compiled form, without a type and checks.
     pub fn new(schema: Arc<dyn Schema>, structure: Arc<dyn Structure>) -> Self {
         Self { schema, structure, decode: None, checks: Vec::new() }
     }
@@ -104,34 +104,35 @@ impl Contract {
         self
     }
 
-    /// Adds a rule that the answer keeps to (default: none).
+    /// Adds a rule that the answer has to satisfy (default: none).
     #[must_use]
     pub fn with_rule(self, rule: Rule) -> Self {
         self.with(Kind::Rule(rule), Severity::Error)
     }
 
-    /// Adds a rule whose violations are reported with the answer and reject nothing (default: none).
+    /// Adds a rule whose violations are warnings (default: none).
     #[must_use]
     pub fn with_soft_rule(self, rule: Rule) -> Self {
         self.with(Kind::Rule(rule), Severity::Warning)
     }
 
-    /// Adds a validator that the answer passes: a type of your own, or a closure `|value, cx, out|` (default: none).
+    /// Adds a validator that the answer has to pass: a type of your own, or a closure `|value, cx, out|` (default: none).
     #[must_use]
     pub fn with_check(self, check: impl Validator + 'static) -> Self {
         self.with(Kind::Custom(Arc::new(check)), Severity::Error)
     }
 
-    /// Adds a validator whose findings are reported with the answer and reject nothing (default: none).
+    /// Adds a validator whose violations are warnings (default: none).
     #[must_use]
     pub fn with_soft_check(self, check: impl Validator + 'static) -> Self {
         self.with(Kind::Custom(Arc::new(check)), Severity::Warning)
     }
 
-    /// Adds a check of the decoded value (default: none). `path` is what the check is about; an `Err` says what was expected.
+    /// Adds a check of the decoded value (default: none). `path` is the path of its violation, and an `Err` describes the
+    /// expected value.
     ///
-    /// The contract has to be one [`with_type`](Self::with_type) of the same `T`: [`check_paths`](Self::check_paths), which
-    /// building a plan calls, refuses it otherwise.
+    /// `T` has to be the type of [`with_type`](Self::with_type). [`check_paths`](Self::check_paths), which every extractor
+    /// calls when it is built, rejects other types.
     #[must_use]
     pub fn with_typed_check<T: 'static>(
         self,
@@ -142,8 +143,7 @@ impl Contract {
         self.with(Kind::typed(path, name.into(), check), Severity::Error)
     }
 
-    /// Adds a check as [`with_typed_check`](Self::with_typed_check) does, whose findings are reported with the answer and
-    /// reject nothing.
+    /// Adds a check like [`with_typed_check`](Self::with_typed_check), whose violations are warnings (default: none).
     #[must_use]
     pub fn with_soft_typed_check<T: 'static>(
         self,
@@ -159,32 +159,32 @@ impl Contract {
         self
     }
 
-    /// The schema.
+    /// Returns the schema.
     pub fn schema(&self) -> &dyn Schema {
         self.schema.as_ref()
     }
 
-    /// The compiled schema.
+    /// Returns the compiled schema.
     pub fn structure(&self) -> &dyn Structure {
         self.structure.as_ref()
     }
 
-    /// The rules that must hold.
+    /// Returns the rules that reject answers.
     pub fn rules(&self) -> impl Iterator<Item = &Rule> {
         let hard = self.checks.iter().filter(|check| check.severity == Severity::Error);
         hard.filter_map(|check| if let Kind::Rule(rule) = &check.kind { Some(rule) } else { None })
     }
 
-    /// Which values must be generated before which others, so that rules can narrow.
+    /// Returns the order of generation that the rules need to narrow values.
     pub fn dependencies(&self) -> Vec<Dependency> {
         self.rules().filter_map(Rule::dependency).collect()
     }
 
-    /// Looks at the paths of all rules and checks, and at the types of the typed ones.
+    /// Checks the paths of all rules and checks, and the types of typed checks.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] for a path at which no value of the schema can be, or for a check of another type than the
-    /// contract's: the rule or check would never run. The message names the nearest path that there is.
+    /// [`ErrorKind::Config`] for a path at which the schema allows no value, or for a check of another type than the
+    /// contract's: such a rule or check would never run. The message names the nearest existing path.
     pub fn check_paths(&self) -> Result<(), Error> {
         for check in &self.checks {
             self.check_type(&check.kind)?;
@@ -220,8 +220,8 @@ impl Contract {
         Err(Error::new(ErrorKind::Config, message))
     }
 
-    /// A digest of the schema and the rules, for stored runs and caches. Closures have none: two contracts that differ
-    /// in closures alone have the same digest.
+    /// Returns a digest of the schema and the rules, for stored runs and caches. Closures are not part of it: contracts
+    /// that differ only in closures have the same digest.
     pub fn digest(&self) -> String {
         let rules: Vec<&Rule> = self.rules().collect();
         let parts = serde_json::json!([self.schema.name(), self.schema.document(), rules]);
@@ -229,19 +229,18 @@ impl Contract {
         hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Returns whether the schema is meant for a value of this JSON type, whatever the value holds. A schema without a
-    /// `type` whose keywords are all about objects is taken for one of objects, and likewise for arrays.
+    /// Returns whether the schema describes values of this JSON type, whatever the value contains. A schema without `type`
+    /// whose keywords all concern objects describes objects, and likewise for arrays.
     pub fn allows_type_of(&self, value: &Value) -> bool {
         root::allows_type_of(self.schema.document(), value)
     }
 
-    /// Examines a value and reports all that is wrong with it.
+    /// Examines a value and returns all its violations, up to [`Report::CAP`].
     pub fn judge(&self, value: &Value, cx: &Context<'_>) -> Judgement {
         self.judge_into(Report::default(), value, cx)
     }
 
-    /// Examines a value as [`judge`](Self::judge) does, and keeps every violation instead of the first
-    /// [`Report::CAP`].
+    /// Examines a value and returns all its violations, without a limit.
     pub fn judge_all(&self, value: &Value, cx: &Context<'_>) -> Judgement {
         self.judge_into(Report::uncapped(), value, cx)
     }
@@ -308,25 +307,37 @@ impl fmt::Debug for Contract {
     }
 }
 
-/// The result of judging a value.
+/// The result of [`Contract::judge`].
+///
+/// ```
+/// use formwork_core::{Context, Contract};
+///
+/// fn decoded<T: 'static>(contract: &Contract, value: &serde_json::Value) -> Result<Option<T>, String> {
+///     let judgement = contract.judge(value, &Context::EMPTY);
+///     match judgement.violations.first() {
+///         None => Ok(judgement.into_decoded()),
+///         Some(first) => Err(format!("{first}, and {} more", judgement.violations.len() - 1)),
+///     }
+/// }
+/// ```
 #[non_exhaustive]
 pub struct Judgement {
-    /// Everything that rejects the value, in the order of the stages.
+    /// The violations that reject the value, in the order of the stages.
     pub violations: Vec<Violation>,
-    /// Everything that soft checks found.
+    /// The violations that soft checks found.
     pub warnings: Vec<Violation>,
-    /// How many violations were found beyond [`Report::CAP`].
+    /// The number of violations beyond [`Report::CAP`].
     pub left_out: usize,
     decoded: Option<Box<dyn Any + Send>>,
 }
 
 impl Judgement {
-    /// Whether the value is acceptable.
+    /// Returns whether the value is acceptable.
     pub fn is_accepted(&self) -> bool {
         self.violations.is_empty()
     }
 
-    /// The decoded value, if the contract has a type `T` and the value is one.
+    /// Returns the decoded value, if the contract has the type `T` and the value is valid.
     pub fn into_decoded<T: 'static>(self) -> Option<T> {
         self.decoded?.downcast().ok().map(|decoded| *decoded)
     }
@@ -341,7 +352,7 @@ impl fmt::Debug for Judgement {
     }
 }
 
-/// Where and why a value does not decode.
+/// Returns the place and reason of a decoding error.
 fn undecodable<T: DeserializeOwned>(value: &Value) -> Violation {
     use serde_path_to_error::Segment as At;
     let Err(error) = serde_path_to_error::deserialize::<_, T>(value) else {
@@ -355,11 +366,17 @@ fn undecodable<T: DeserializeOwned>(value: &Value) -> Violation {
     Violation::new(path.collect(), "type", Stage::Type).with_found(error.inner().to_string())
 }
 
-/// Decodes a JSON value into a Rust type; a number without a fraction (`612.0`, `6.12e2`) is an integer, as it is for
-/// JSON Schema.
+/// Decodes a JSON value into a Rust type. A number without a fraction (`612.0`, `6.12e2`) decodes as an integer, as JSON
+/// Schema defines it.
 ///
 /// # Errors
-/// serde's, if the value does not fit the type.
+/// serde's error, if the value does not fit the type.
+///
+/// ```
+/// let pages: u16 = formwork_core::decode(&serde_json::json!(612.0))?;
+/// assert_eq!(pages, 612);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 pub fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, serde_json::Error> {
     T::deserialize(value).or_else(|error| match integral(value) {
         Some(value) => T::deserialize(value),
@@ -367,9 +384,9 @@ pub fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, serde_json::Error
     })
 }
 
-/// A copy with every integral fraction written as an integer; `None` if there is none.
+/// Returns a copy with every integral fraction written as an integer; `None` if there is none.
 fn integral(value: &Value) -> Option<Value> {
-    /// The first float above every integer that a float holds exactly.
+    /// The bound below which a float holds every integer exactly (2^53).
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {
         Value::Number(number) if number.is_f64() => {

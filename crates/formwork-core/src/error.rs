@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use crate::{Attempt, Cost, ObservationKind, Usage, Verdict, Violation, is_answered};
 
-/// Why a run gave up, as far as a caller has to know.
+/// The class of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The configuration does not allow what was asked for.
+    /// The configuration is invalid, or rules the request out.
     Config,
     /// The schema cannot be used.
     Schema,
@@ -26,7 +26,7 @@ pub enum ErrorKind {
     Deadline,
     /// The budget does not allow another call.
     Budget,
-    /// The caller stopped it.
+    /// The caller cancelled the run.
     Cancelled,
 }
 
@@ -45,9 +45,17 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// A run that brought no acceptable answer, with everything that it learned.
+/// A run without an acceptable answer, with its history.
 ///
-/// `{}` is one line, `{:#}` lists the attempts. Values of the answers are masked in both.
+/// `{}` is one line; `{:#}` adds a line for each attempt and violation. Both omit values of the answers.
+///
+/// ```
+/// use formwork_core::{Error, ErrorKind};
+///
+/// let error = Error::new(ErrorKind::Config, "the plan has no target: add one");
+/// assert_eq!(error.to_string(), "cannot be done as configured: the plan has no target: add one");
+/// assert!(error.attempts().is_empty() && error.best().is_none());
+/// ```
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(Box<Inner>);
@@ -66,12 +74,12 @@ struct Inner {
 pub struct Best {
     /// The document.
     pub value: Value,
-    /// All that is wrong with it.
+    /// Its violations.
     pub violations: Vec<Violation>,
 }
 
 impl Error {
-    /// An error before any call.
+    /// Creates an error without any call.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner { kind, message: message.into(), attempts: Vec::new(), best: None }))
     }
@@ -81,43 +89,43 @@ impl Error {
         self
     }
 
-    /// The class that callers branch on.
+    /// Returns the class of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// Returns what happened, in one line, without the class.
+    /// Returns the description of the error in one line, without the class.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Every call that was made.
+    /// Returns every call in order.
     pub fn attempts(&self) -> &[Attempt] {
         &self.0.attempts
     }
 
-    /// Returns the tokens that all calls together used up.
+    /// Returns the tokens of all calls together.
     pub fn usage(&self) -> Usage {
         self.0.attempts.iter().fold(Usage::default(), |sum, attempt| sum.plus(attempt.usage))
     }
 
-    /// Returns the cost of all calls together; money is `None` if the price of one is not known.
+    /// Returns the cost of all calls together. The amount of money is `None` if the price of a call is not known.
     pub fn cost(&self) -> Cost {
         self.0.attempts.iter().fold(Cost::default(), |sum, attempt| sum.plus(attempt.cost))
     }
 
-    /// Returns whether a provider completed an answer, whatever was wrong with it. An answer that the deadline cut off
-    /// does not count: whether its first token came in time is chance.
+    /// Returns whether one of the calls brought an answer, valid or not. An answer that the deadline cut off does not
+    /// count, because it is chance whether its first token came in time.
     pub fn is_answered(&self) -> bool {
         is_answered(self.attempts(), self.kind() == ErrorKind::Deadline)
     }
 
-    /// The answer that came nearest, if there was a document at all.
+    /// Returns the answer that came nearest to the contract; `None` if there was no document.
     pub fn best(&self) -> Option<&Best> {
         self.0.best.as_ref()
     }
 
-    /// The paths that the last attempt got wrong.
+    /// Returns the paths of the violations of the last answer.
     pub fn paths(&self) -> Vec<&JsonPath> {
         let last = self.0.attempts.iter().rev().find_map(|attempt| match &attempt.verdict {
             Verdict::Failed { failure } if !failure.violations().is_empty() => Some(failure.violations()),
@@ -149,7 +157,7 @@ impl fmt::Display for Inner {
                     }
                 }
             }
-            // A refusal is told already: it is the fault.
+            // A refusal of the schema is already printed: it is the fault of the call.
             if let Some(observation) =
                 observation.as_ref().filter(|observation| observation.kind == ObservationKind::Ignored)
             {

@@ -3,35 +3,41 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a call failed, as far as a policy has to know.
+/// The class of a [`Fault`], which retry policies decide by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// No connection, or one that ended before the answer did.
+    /// No connection, or a connection that closed before the answer was complete.
     Unreachable,
-    /// No answer in time.
+    /// No response in time.
     Timeout,
-    /// Too many requests; `retry_after` says when to come back, if the server said.
+    /// Too many requests; `retry_after` is the delay that the server requests, if any.
     RateLimited,
-    /// The server has too much to do, or failed for a reason of its own.
+    /// The server is overloaded or failed internally.
     Overloaded,
-    /// The key is missing, wrong, or not allowed to do this.
+    /// The API key is missing, wrong, or lacks a permission.
     Auth,
     /// The account has no credit left.
     NoCredit,
-    /// The request cannot be served as it is.
+    /// The server rejects the request as invalid.
     BadRequest,
-    /// The schema was refused: with a looser form of it the call may succeed.
+    /// The server rejects the schema: the call may succeed with a looser form of it.
     SchemaRefused,
-    /// The model or a feature does not exist there.
+    /// The server does not have the model or a feature.
     Unsupported,
-    /// The response is not the protocol.
+    /// The response violates the protocol.
     BadWire,
 }
 
 impl FaultKind {
-    /// Whether the same call may succeed later.
+    /// Returns whether the same call may succeed later.
+    ///
+    /// ```
+    /// use formwork_core::FaultKind;
+    ///
+    /// assert!(FaultKind::RateLimited.is_transient() && !FaultKind::Auth.is_transient());
+    /// ```
     pub const fn is_transient(self) -> bool {
         matches!(self, Self::Unreachable | Self::Timeout | Self::RateLimited | Self::Overloaded)
     }
@@ -58,19 +64,19 @@ impl std::fmt::Display for FaultKind {
     }
 }
 
-/// A call that brought no answer. What an answer says wrong is a [`Violation`](crate::Violation) instead.
+/// The failure of a call: there is no answer. A defect of an answer is a [`Violation`](crate::Violation) instead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{kind}: {message}")]
 #[non_exhaustive]
 pub struct Fault {
-    /// The class that policies branch on.
+    /// The class that retry policies decide by.
     pub kind: FaultKind,
-    /// One line for people: what happened, and what to do about it. Never holds a key.
+    /// One line for people: what failed, and what to do. Never contains a key.
     pub message: String,
-    /// HTTP status, where there was one.
+    /// The HTTP status, if there was a response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// How long the server asked to wait.
+    /// The delay that the server requests before a retry; in JSON, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "millis")]
     #[schemars(with = "Option<u64>")]
     pub retry_after: Option<Duration>,
@@ -80,13 +86,23 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Returns the fault of an answer that ended before its end, without any error: the same call may bring all of it
-    /// the next time. `what` says what was missed.
+    /// Creates the fault of an answer that ended early without an error; a retry may bring all of it. `what` names the
+    /// missing part.
     pub fn cut_off(what: &str) -> Self {
         Self::new(FaultKind::Unreachable, format!("the answer was cut off: {what}"))
     }
 
-    /// A fault with a message for people.
+    /// Creates a fault with a message for people.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use formwork_core::{Fault, FaultKind};
+    ///
+    /// let fault = Fault::new(FaultKind::RateLimited, "60 requests per minute are allowed")
+    ///     .with_status(429)
+    ///     .with_retry_after(Some(Duration::from_secs(20)));
+    /// assert_eq!(fault.to_string(), "rate limited: 60 requests per minute are allowed");
+    /// ```
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), status: None, retry_after: None, request_id: None }
     }
@@ -98,7 +114,7 @@ impl Fault {
         self
     }
 
-    /// Sets how long the server asked to wait (default: it did not).
+    /// Sets the delay that the server requests before a retry (default: none).
     #[must_use]
     pub const fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;
@@ -113,7 +129,7 @@ impl Fault {
     }
 }
 
-/// An optional duration as whole milliseconds.
+/// Reads and writes an optional duration as whole milliseconds.
 mod millis {
     use std::time::Duration;
 

@@ -4,37 +4,54 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Message, Role, Violation};
 
-/// How a model is told what was wrong with its answer.
+/// The message that asks a model to correct its answer: its role, its place and its text.
+///
+/// The constructors are the messages of the applications in this workspace; change the fields for your own.
 ///
 /// ```
 /// use formwork_core::{Feedback, Role};
 ///
-/// let feedback = Feedback::agent();
+/// let mut feedback = Feedback::standard();
+/// feedback.template.after = "\n\nAntworte nur mit dem korrigierten JSON.".to_owned();
 /// assert_eq!((feedback.role, feedback.keep_previous), (Role::User, true));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feedback {
-    /// The role that says it.
+    /// The role of the message.
     pub role: Role,
-    /// Whether the answer itself is shown before, as the assistant's. Only ever the last one.
+    /// Whether the rejected answer precedes the message, as the assistant's. Only the last answer is ever included, cut at
+    /// [`MAX_PREVIOUS`] bytes.
     pub keep_previous: bool,
-    /// Whether it becomes the end of the last message instead of a message of its own.
+    /// Whether the text is appended to the last message instead of being a message of its own.
     pub fold: bool,
-    /// The words.
+    /// The text.
     pub template: Template,
 }
 
-/// The words of a [`Feedback`].
+/// The text of a [`Feedback`], with placeholders.
 ///
-/// In `before` and `after` the sign `{code}` stands for `INVALID_JSON` or `SCHEMA_VALIDATION_FAILED`; in `line`, which
-/// is written once for each violation, `{path}`, `{detail}` and `{message}` stand for its parts.
+/// In `before` and `after`, `{code}` is replaced by `INVALID_JSON` or `SCHEMA_VALIDATION_FAILED`. `line` is written once
+/// for each violation; in it, `{path}` is replaced by [`Violation::place`], `{detail}` by [`Violation::detail`] and
+/// `{message}` by the violation's `Display` text.
+///
+/// ```
+/// use formwork_core::{Feedback, Template};
+///
+/// let template = Template {
+///     before: "These fields are wrong:\n".to_owned(),
+///     line: "{path}: {detail}".to_owned(),
+///     after: "\nReturn the whole object again.".to_owned(),
+/// };
+/// let feedback = Feedback { template, ..Feedback::standard() };
+/// # let _ = feedback;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Template {
-    /// Before the lines.
+    /// The text before the list of violations.
     pub before: String,
-    /// Each line.
+    /// The text for each violation.
     pub line: String,
-    /// After the lines.
+    /// The text after the list.
     pub after: String,
 }
 
@@ -43,11 +60,11 @@ impl Template {
         Self { before: before.to_owned(), line: line.to_owned(), after: after.to_owned() }
     }
 
-    /// The text. At most [`MAX_LINES`] violations and [`MAX_BYTES`] bytes of them are written, so that its length does
-    /// not depend on how wrong the answer was, nor on how long the names and values in it are.
+    /// Renders the text with at most [`MAX_LINES`] violations and [`MAX_BYTES`] bytes of them, so that its length is
+    /// bounded however wrong the answer was and however long its names and values are.
     pub(crate) fn render(&self, violations: &[Violation]) -> String {
         let code = match violations {
-            // What was cut off is no JSON either.
+            // An answer that was cut off is not valid JSON either.
             [only] if matches!(only.rule.as_str(), "json" | "truncated") => "INVALID_JSON",
             _ => "SCHEMA_VALIDATION_FAILED",
         };
@@ -83,16 +100,16 @@ impl Template {
     }
 }
 
-/// The most violations that a feedback lists.
+/// The maximum number of violations that a feedback lists.
 pub const MAX_LINES: usize = 20;
 
-/// The most bytes that a feedback's list of violations has.
+/// The maximum size of a feedback's list of violations, in bytes.
 pub const MAX_BYTES: usize = 4096;
 
-/// The most bytes of a previous answer that are shown to the model again.
+/// The maximum size of a previous answer that is sent to the model again, in bytes.
 pub const MAX_PREVIOUS: usize = 16 * 1024;
 
-/// Writes a text with values in the place of signs, in one pass: a value that holds a sign stays as it is.
+/// Replaces placeholders in one pass: a value that contains a placeholder is inserted verbatim.
 fn fill<'v>(out: &mut String, text: &str, value: impl Fn(&str) -> Option<Cow<'v, str>>) {
     let mut rest = text;
     while let Some((before, from)) = rest.split_once('{') {
@@ -113,7 +130,7 @@ fn fill<'v>(out: &mut String, text: &str, value: impl Fn(&str) -> Option<Cow<'v,
 }
 
 impl Feedback {
-    /// The answer, then a user's message that lists what is wrong with it.
+    /// Returns the default feedback: the rejected answer, then a user message that lists its violations.
     pub fn standard() -> Self {
         Self {
             role: Role::User,
@@ -127,7 +144,7 @@ impl Feedback {
         }
     }
 
-    /// The agent layer's words: the answer, then a user's message.
+    /// Returns the agent layer's feedback: the rejected answer, then a user message in the agent's words.
     pub fn agent() -> Self {
         Self {
             role: Role::User,
@@ -142,7 +159,7 @@ impl Feedback {
         }
     }
 
-    /// The chat client's: the answer, then a corrective system message.
+    /// Returns the chat client's feedback: the rejected answer, then a corrective system message.
     pub fn corrective() -> Self {
         Self {
             role: Role::System,
@@ -156,7 +173,7 @@ impl Feedback {
         }
     }
 
-    /// The shape runner's: no answer, and the errors at the end of the one prompt.
+    /// Returns the shape runner's feedback: no answer, and the violations at the end of the one prompt.
     pub fn folded() -> Self {
         Self {
             role: Role::User,
@@ -170,7 +187,7 @@ impl Feedback {
         }
     }
 
-    /// Adds what is to be said to the dialogue.
+    /// Appends the feedback to the dialogue.
     pub(crate) fn apply(&self, messages: &mut Vec<Message>, previous: &str, violations: &[Violation]) {
         if self.keep_previous && !previous.is_empty() {
             messages.push(Message::assistant(cut_bytes(previous, MAX_PREVIOUS)));
@@ -183,12 +200,12 @@ impl Feedback {
     }
 }
 
-/// The first bytes of a text, whole characters only.
-pub(crate) fn cut_bytes(text: &str, most: usize) -> String {
-    if text.len() <= most {
+/// Cuts a text after at most `max` bytes, at a character boundary, and marks the cut with an ellipsis.
+pub(crate) fn cut_bytes(text: &str, max: usize) -> String {
+    if text.len() <= max {
         return text.to_owned();
     }
-    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let end = (0..=max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     format!("{}…", text.get(..end).unwrap_or_default())
 }
 

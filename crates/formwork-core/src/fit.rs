@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use crate::{Stage, Violation, root};
 
-/// How well one reading of a text fits a contract; the greatest fits best.
+/// The rank of one reading of a text against a contract; the greatest fits best.
 ///
-/// Readings are compared by whether their root has the type that the schema asks for, then by the number of violations
-/// (the fewer the better), then by where they stand (the later the better, because drafts come before answers).
+/// Readings are compared by whether their root has the type that the schema requires, then by the number of violations
+/// (fewer is better), then by their position (later is better, because drafts come before answers).
 ///
 /// ```
 /// use formwork_core::{Fit, Stage, Violation};
@@ -30,8 +30,8 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Returns the fit of a candidate for a schema. `value` is the candidate's value in the form that the schema
-    /// describes, and `violations` what is wrong with it.
+    /// Returns the rank of a candidate. `value` is the candidate's value in the form that the schema describes, and
+    /// `violations` are its violations.
     pub fn new(schema: &Value, candidate: &Candidate, value: &Value, violations: &[Violation]) -> Self {
         let is_of_root = |violation: &Violation| {
             violation.path.is_root() && violation.rule == "type" && violation.stage == Stage::Schema

@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::{Enforcement, Fault, Finish, Observation, Sampling, Time, Usage, Violation};
 
-/// The cost of something, or the most that it may cost.
+/// The cost of calls, or a limit on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
-    /// Tokens, of prompt and answer together. As a limit `u64::MAX` does not limit.
+    /// Tokens of prompt and answer together. As a limit, `u64::MAX` means no limit.
     pub tokens: u64,
-    /// Money, in millionths of a US dollar. `None` where the price of a call is not known, and as a limit where money is not
-    /// limited.
+    /// Money in millionths of a US dollar. `None` means that the price of a call is not known; as a limit, that money is
+    /// not limited.
     pub micro_usd: Option<u64>,
 }
 
-/// Nothing, which is known.
+/// No tokens and no money.
 impl Default for Cost {
     fn default() -> Self {
         Self { tokens: 0, micro_usd: Some(0) }
@@ -24,7 +24,15 @@ impl Default for Cost {
 }
 
 impl Cost {
-    /// Both together. What is added to something unknown is unknown.
+    /// Returns the sum of both. The sum of an unknown and any amount of money is unknown.
+    ///
+    /// ```
+    /// use formwork_core::Cost;
+    ///
+    /// let (first, second) = (Cost { tokens: 900, micro_usd: Some(135) }, Cost { tokens: 100, micro_usd: None });
+    /// assert_eq!(first.plus(second), Cost { tokens: 1_000, micro_usd: None });
+    /// assert!(first.fits(Cost { tokens: 1_000, micro_usd: Some(200) }));
+    /// ```
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         let micro_usd = match (self.micro_usd, other.micro_usd) {
@@ -34,7 +42,8 @@ impl Cost {
         Self { tokens: self.tokens.saturating_add(other.tokens), micro_usd }
     }
 
-    /// Whether it stays within a limit in both respects. What is unknown stays within no limit of money.
+    /// Returns whether the cost is within a limit of tokens and of money. An unknown amount of money exceeds every limit of
+    /// money.
     pub const fn fits(self, limit: Self) -> bool {
         let money = match (self.micro_usd, limit.micro_usd) {
             (_, None) => true,
@@ -45,35 +54,37 @@ impl Cost {
     }
 }
 
-/// The price of a million tokens. In files it is US dollars (`0.15`), kept to the millionth.
+/// The price of a million tokens: millionths of a US dollar in memory, US dollars in files (`0.15`).
 ///
 /// ```
-/// use formwork_core::Price;
+/// use formwork_core::{Price, Usage};
 ///
 /// let price: Price = serde_json::from_str(r#"{"input": 0.15, "output": 0.6}"#)?;
 /// assert_eq!(price, Price { input: 150_000, output: 600_000 });
+/// assert_eq!(price.of(Usage::new(1_000, 200)).micro_usd, Some(270));
 /// assert_eq!(serde_json::to_string(&price)?, r#"{"input":0.15,"output":0.6}"#);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// A million tokens of prompt: in millionths of a US dollar here, in US dollars in files, from 0 to 1,000,000.
+    /// The price of a million tokens of prompt: in millionths of a US dollar in memory, in US dollars in files, from 0 to
+    /// 1,000,000.
     #[serde(with = "dollars")]
     #[schemars(with = "f64", range(min = 0, max = 1_000_000))]
     pub input: u64,
-    /// A million tokens of answer, in the same units.
+    /// The price of a million tokens of answer, in the same units.
     #[serde(with = "dollars")]
     #[schemars(with = "f64", range(min = 0, max = 1_000_000))]
     pub output: u64,
 }
 
-/// Millionths of a dollar, written as dollars.
+/// Reads and writes millionths of a dollar as dollars.
 mod dollars {
     use serde::de::Error as _;
     use serde::{Deserialize as _, Deserializer, Serializer};
 
-    /// The largest price that is taken for one: nobody charges a million dollars for a million tokens.
+    /// The maximum price, in dollars: a greater number is a mistake in the unit.
     const MAX: f64 = 1e6;
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
@@ -93,7 +104,7 @@ mod dollars {
 }
 
 impl Price {
-    /// Returns the cost of so much use, rounded up.
+    /// Returns the cost of the tokens, rounded up to the millionth of a dollar.
     pub fn of(self, usage: Usage) -> Cost {
         let micro = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
         let millionths = micro(usage.input_tokens, self.input) + micro(usage.output_tokens, self.output);
@@ -105,48 +116,58 @@ impl Price {
 }
 
 impl Usage {
-    /// Returns the cost where nobody knows the price: the tokens alone.
+    /// Returns the cost of the tokens at an unknown price.
     pub const fn unpriced(self) -> Cost {
         Cost { tokens: self.input_tokens.saturating_add(self.output_tokens), micro_usd: None }
     }
 }
 
-/// Why a call did not bring an acceptable answer.
+/// The reason why a call did not bring an acceptable answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "class", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Failure {
-    /// The text could not be read as JSON.
+    /// The text is not JSON.
     NotJson {
-        /// The error, as one violation of the rule `json`.
+        /// The syntax error, as one violation of the rule `json`.
         violations: Vec<Violation>,
     },
-    /// The document breaks the contract.
+    /// The document violates the contract.
     Invalid {
-        /// All that is wrong.
+        /// All violations.
         violations: Vec<Violation>,
     },
-    /// The answer ended at the limit of tokens.
+    /// The token limit cut the answer off.
     Truncated {
-        /// The same as a violation.
+        /// The values that are incomplete, as violations.
         violations: Vec<Violation>,
     },
-    /// The answer was stopped, because nothing valid could follow.
+    /// The driver stopped the answer, because it ran away or could no longer become valid.
     Stopped {
-        /// Why.
+        /// The reason, as one violation.
         violations: Vec<Violation>,
     },
-    /// The model declined, or a filter removed the answer.
+    /// The model declined to answer, or a filter removed the answer.
     Refused {
-        /// The model's words, capped.
+        /// The model's text, cut at 500 bytes.
         reason: String,
     },
-    /// The call brought no answer.
+    /// The call failed: there is no answer.
     Fault(Fault),
 }
 
 impl Failure {
-    /// Returns the violations that can be named of the content; none for refusals and faults.
+    /// Returns the violations of the answer; none for refusals and faults.
+    ///
+    /// ```
+    /// use formwork_core::{Failure, Fault, FaultKind, Stage, Violation};
+    ///
+    /// let violations = vec![Violation::new("$.age".parse()?, "required", Stage::Schema)];
+    /// let failure = Failure::Invalid { violations: violations.clone() };
+    /// assert_eq!((failure.violations(), failure.class()), (&violations[..], "invalid"));
+    /// assert!(Failure::Fault(Fault::new(FaultKind::Timeout, "no response in 30 s")).violations().is_empty());
+    /// # Ok::<(), formwork_core::PathError>(())
+    /// ```
     pub fn violations(&self) -> &[Violation] {
         match self {
             Self::NotJson { violations }
@@ -157,7 +178,8 @@ impl Failure {
         }
     }
 
-    /// The class, as metrics name it.
+    /// Returns the class as it is written in metrics and JSON: `not_json`, `invalid`, `truncated`, `stopped`, `refused` or
+    /// `fault`.
     pub const fn class(&self) -> &'static str {
         match self {
             Self::NotJson { .. } => "not_json",
@@ -170,23 +192,32 @@ impl Failure {
     }
 }
 
-/// How a call ended.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum Verdict {
-    /// Its answer was accepted.
+    /// The answer was accepted.
     Accepted,
-    /// Its answer was not accepted, or there was none.
+    /// The answer was not accepted, or the call failed.
     Failed {
-        /// Why.
+        /// The reason.
         failure: Failure,
     },
-    /// The run was cancelled while it was under way.
+    /// The run was cancelled during the call.
     Cancelled,
 }
 
 impl Verdict {
-    /// Why there was no acceptable answer; `None` if there was one, or the call was cancelled.
+    /// Returns the reason why the call brought no acceptable answer; `None` if its answer was accepted or the run was
+    /// cancelled.
+    ///
+    /// ```
+    /// use formwork_core::{Failure, Verdict};
+    ///
+    /// let refused = Failure::Refused { reason: "I cannot help with that.".to_owned() };
+    /// assert_eq!(Verdict::Failed { failure: refused.clone() }.failure(), Some(&refused));
+    /// assert_eq!(Verdict::Accepted.failure(), None);
+    /// ```
     pub const fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Failed { failure } => Some(failure),
@@ -195,57 +226,64 @@ impl Verdict {
     }
 }
 
-/// One call: what was asked, what came back, what it cost. Every call has its entry, on success and on failure.
+/// One call in the ledger of a run: its parameters, its answer and its cost. Every call has an entry, whether it succeeded
+/// or failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Attempt {
-    /// Which attempt this call belongs to, from 1. Retries of a failed call and patches within belong to the same.
+    /// The number of the attempt that this call belongs to, from 1. Retries of a failed call and patches within the attempt
+    /// have the same number.
     pub attempt: u32,
     /// The target's name.
     pub target: String,
-    /// The dialect that the schema was written in.
+    /// The dialect of the schema that was sent.
     pub dialect: String,
     /// How the schema was enforced.
     pub enforcement: Enforcement,
-    /// The paths that were asked for; empty if the whole document was.
+    /// The paths of the requested values; empty if the whole document was requested.
     pub patched: Vec<JsonPath>,
-    /// How tokens were to be chosen: what was sent.
+    /// The sampling parameters that were sent.
     pub sampling: Sampling,
-    /// The parameters that the policy wanted to send and the target does not take.
+    /// The sampling parameters of the policy that the target does not support, and that were not sent.
     pub skipped: Vec<String>,
-    /// When it began.
+    /// The time at which the call began.
     pub started: Time,
-    /// When it ended.
+    /// The time at which the call ended.
     pub ended: Time,
-    /// The text that came back; empty if none did.
+    /// The text of the answer; empty if there is none.
     pub text: String,
-    /// Why the model stopped, if it answered.
+    /// The reason why the model stopped; `None` if there is no answer.
     pub finish: Option<Finish>,
-    /// The changes that were made to read the text.
+    /// The repairs that reading the text took.
     pub edits: Vec<Edit>,
-    /// The values of the document that are incomplete, because the limit of tokens ended the answer and the document was
-    /// closed without the model; see [`Source::Closed`].
+    /// The paths of incomplete values, because the token limit ended the answer and the provider closed the document; see
+    /// [`Source::Closed`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<JsonPath>,
-    /// Whether the provider kept the model from writing on where the schema would have let it; see
+    /// Whether the provider ended values earlier than the schema required; see
     /// [`Completion::restrained`](crate::Completion::restrained).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restrained: bool,
-    /// The tokens that it used up.
+    /// The tokens of the call.
     pub usage: Usage,
-    /// The cost of those.
+    /// The cost of the call.
     pub cost: Cost,
-    /// How it ended.
+    /// The result of the call.
     pub verdict: Verdict,
-    /// The observation about the target, if there was one: that it refuses the schema, or ignores it. Seldom, therefore boxed.
+    /// The observation about the target that this call led to, if any: that it refuses the schema, or ignores it. Boxed
+    /// because it is rare.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observation: Option<Box<Observation>>,
 }
 
-/// Returns whether a provider completed an answer in one of these calls, whatever was wrong with it.
+/// Returns whether one of the calls brought an answer, valid or not.
 ///
-/// `late` says that the deadline ended the run. An answer that it cut off does not count then: whether its first token
-/// came in time is chance.
+/// `late` means that the deadline ended the run. An answer that the deadline cut off does not count, because it is chance
+/// whether its first token came in time.
+///
+/// ```
+/// assert!(!formwork_core::is_answered(&[], false));
+/// ```
 pub fn is_answered(attempts: &[Attempt], late: bool) -> bool {
     let is_cut_off = |last: &Attempt| matches!(last.verdict.failure(), Some(Failure::Truncated { .. }));
     let whole = match attempts.split_last() {
@@ -259,102 +297,113 @@ pub fn is_answered(attempts: &[Attempt], late: bool) -> bool {
     })
 }
 
-/// Where an accepted value comes from.
+/// The origin of an accepted value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum Origin {
-    /// A model.
+    /// The answer of a model.
     Model {
         /// The target's name.
         target: String,
     },
-    /// The fallback.
+    /// The driver's fallback.
     Fallback,
 }
 
-/// How one part of the value came to be.
+/// The way in which one part of an accepted value was obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Source {
-    /// The model wrote it so.
+    /// The model wrote it.
     Native,
-    /// The text had to be repaired to read it.
+    /// The model wrote it, and the text was repaired to read it.
     Repaired,
-    /// It was asked for again alone.
+    /// A patch replaced it: the model was asked for this value alone.
     Patched,
-    /// It was asked for again alone, with a range that a rule computed.
+    /// A patch replaced it, with a schema narrowed to the range that a rule allows.
     Narrowed,
-    /// The limit of tokens ended the answer before this value was complete: the model was cut off in it, or wrote nothing
-    /// of it. Of an object or a list it says that more members may have followed, and nothing about those that are there.
-    /// It is accepted only where the policy says so.
+    /// The token limit ended the answer before this value was complete: the model was cut off in it, or wrote nothing of
+    /// it. Members may be missing from an object or a list that is marked so; the members that are present are complete
+    /// unless marked themselves. Accepted only where the policy allows it; see
+    /// [`RetryPolicy::accepts_cut`](crate::RetryPolicy::accepts_cut).
     Closed,
     /// The fallback supplied it.
     Fallback,
 }
 
-/// How the value at one path, and all inside it that no longer path names, came to be.
+/// The source of the value at one path, and of everything inside it that has no entry with a longer path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
-    /// The part.
+    /// The path of the value.
     pub path: JsonPath,
-    /// How it came to be.
+    /// The way in which it was obtained.
     pub source: Source,
-    /// In which attempt, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
 }
 
-/// An accepted answer with its history: the response type.
+/// An accepted value with its history: the result of a run.
 ///
-/// `schemas/outcome.json` is its schema.
+/// `schemas/outcome.json` is its JSON Schema.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Outcome<T> {
     /// The value.
     pub value: T,
-    /// Where it comes from.
+    /// The origin of the value.
     pub origin: Origin,
-    /// How its parts came to be; the first entry is the whole document.
+    /// The sources of its parts; the first entry is the whole document.
     pub provenance: Vec<Provenance>,
-    /// The findings of soft checks.
+    /// The violations that soft checks found.
     pub warnings: Vec<Violation>,
     /// Every call, in order.
     pub attempts: Vec<Attempt>,
-    /// The tokens that all calls together used up.
+    /// The tokens of all calls together.
     pub usage: Usage,
-    /// The cost of those.
+    /// The cost of all calls and external checks together.
     pub cost: Cost,
 }
 
 impl<T> Outcome<T> {
-    /// Returns every call that was made, as [`Error::attempts`] does.
+    /// Returns every call in order, like [`Error::attempts`].
     pub fn attempts(&self) -> &[Attempt] {
         &self.attempts
     }
 
-    /// Returns the tokens that all calls together used up, as [`Error::usage`] does.
+    /// Returns the tokens of all calls together, like [`Error::usage`].
     pub const fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// Returns the cost of all calls and external steps together, as [`Error::cost`] does; money is `None` if the price of one
-    /// is not known.
+    /// Returns the cost of all calls and external checks together, like [`Error::cost`]. The amount of money is `None` if
+    /// the price of a call is not known.
     pub const fn cost(&self) -> Cost {
         self.cost
     }
 
-    /// Returns the paths of the values that the limit of tokens left incomplete: those with [`Source::Closed`].
+    /// Returns the paths of the values that the token limit left incomplete: those with [`Source::Closed`].
     pub fn closed(&self) -> impl Iterator<Item = &JsonPath> {
         self.provenance.iter().filter(|part| part.source == Source::Closed).map(|part| &part.path)
     }
 
-    /// Returns whether the provider kept the model from writing on in an answer that was accepted; see
-    /// [`Attempt::restrained`].
+    /// Returns whether the provider ended values of the accepted answer early; see [`Attempt::restrained`].
     pub fn is_restrained(&self) -> bool {
         self.attempts.iter().any(|attempt| attempt.restrained && attempt.verdict == Verdict::Accepted)
     }
 
-    /// The same history with another value.
+    /// Changes the value and keeps the history.
+    ///
+    /// ```
+    /// use formwork_core::{Error, Outcome};
+    /// use serde_json::Value;
+    ///
+    /// fn age(outcome: Outcome<Value>) -> Option<u64> {
+    ///     let calls = outcome.attempts().len();
+    ///     println!("{calls} calls, {} tokens", outcome.cost().tokens);
+    ///     outcome.map(|person| person["age"].as_u64()).value
+    /// }
+    /// ```
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
         let Self { value, origin, provenance, warnings, attempts, usage, cost } = self;
         Outcome { value: change(value), origin, provenance, warnings, attempts, usage, cost }

@@ -1,17 +1,18 @@
 //! The pure core of Formwork: typed, schema-valid, cross-checked JSON out of any language model.
 //!
-//! Everything here decides and nothing waits: no IO, no clock, no randomness.
+//! The crate makes every decision of a request and performs no effect: no IO, no clock, no randomness.
 //!
-//! - A [`Contract`] is what an answer must satisfy: a [`Schema`], a Rust type, [`Rule`]s and [`Validator`]s.
-//! - A [`Provider`] answers a [`Call`]; a [`Fault`] is a call that brought no answer.
-//! - A [`Violation`] is one thing that is wrong with an answer: data, never an `Err`.
-//! - A [`RetryPolicy`] says what is asked next; [`Policy`] is the ready one.
-//! - [`keywords`] is JSON Schema's keywords as data, and the walk over a schema.
-//! - A [`Plan`] holds all that does not change, a [`Run`] is the machine that a driver steps through.
-//! - An [`Outcome`] is an accepted value with its history, an [`Error`] the history without one.
+//! - A [`Contract`] defines an acceptable answer: a [`Schema`], a Rust type, [`Rule`]s and [`Validator`]s.
+//! - A [`Provider`] turns a [`Call`] into an [`Answer`], or fails with a [`Fault`].
+//! - A [`Violation`] is one defect of an answer: data, never an `Err`.
+//! - A [`RetryPolicy`] decides what is requested after an answer that was not accepted; [`Policy`] is the policy to start
+//!   with.
+//! - [`keywords`] lists the keywords of JSON Schema and walks over a schema.
+//! - A [`Plan`] holds the fixed parts of a request, and a [`Run`] is the state machine that a driver steps through.
+//! - An [`Outcome`] is an accepted value with its history; an [`Error`] is the history of a run without one.
 //!
-//! Drivers, validators, dialects and providers live in the other crates of the family.
-//! `examples/embed-core.rs` uses it alone.
+//! Drivers, JSON Schema validation, dialects and providers live in the other crates of the family.
+//! `examples/embed-core.rs` drives a run with this crate alone.
 
 mod accepts;
 mod call;

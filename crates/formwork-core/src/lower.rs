@@ -7,46 +7,75 @@ use serde_json::Value;
 
 use crate::{Enforcement, LiftOp};
 
-/// Writes a schema in the dialect that one kind of provider takes.
+/// Translates schemas into the dialect of one kind of provider.
 ///
-/// The result is *sound*: some answer that the provider may give satisfies the original, and every answer it may
-/// give is mapped back by the lift operations to one that the original validator can judge. What got lost is said.
+/// The result is *sound*: some answer that the lowered schema allows satisfies the original, and every answer that it
+/// allows is mapped back by the lift operations to a value that the original validator can judge. The lowering report lists
+/// everything that is not enforced.
+///
+/// ```
+/// use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, SchemaText, spaced};
+///
+/// /// Writes the schema into the prompt; nothing enforces it.
+/// #[derive(Debug)]
+/// struct InPrompt;
+///
+/// impl Lower for InPrompt {
+///     fn name(&self) -> &str {
+///         "in-prompt"
+///     }
+///     fn enforcement(&self) -> Enforcement {
+///         Enforcement::None
+///     }
+///     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
+///         Ok(Lowered::told(SchemaText::JsonSchema(spaced(request.schema))))
+///     }
+/// }
+/// ```
 pub trait Lower: Send + Sync + fmt::Debug {
-    /// The dialect's name: `llguidance`, `openai`, `prompt`.
+    /// Returns the name of the dialect, such as `llguidance`, `openai` or `prompt`.
     fn name(&self) -> &str;
 
-    /// How far a provider enforces what comes out.
+    /// Returns the degree to which a provider enforces the lowered schema.
     fn enforcement(&self) -> Enforcement;
 
-    /// Lowers a whole schema or the schema of a patch.
+    /// Lowers the schema of a whole document or of a patch.
     ///
     /// # Errors
-    /// [`Refused`], if there is no sound form of this schema in the dialect.
+    /// [`Refused`], if the dialect has no sound form of this schema.
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused>;
 }
 
-/// The question that [`Lower::lower`] answers.
+/// The parameters of [`Lower::lower`].
+///
+/// ```
+/// use formwork_core::{LowerRequest, Tighten};
+///
+/// let schema = serde_json::json!({"type": "array", "items": {"type": "string"}});
+/// let request = LowerRequest::new(&schema).with_tighten(Tighten::Bounded).with_max_tokens(Some(200));
+/// assert!(request.dependencies.is_empty());
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct LowerRequest<'a> {
     /// The schema.
     pub schema: &'a Value,
-    /// Which values must be generated before which others.
+    /// The order of generation that rules require.
     pub dependencies: &'a [Dependency],
-    /// Which valid answers lowering may exclude. Default: [`Tighten::Closed`].
+    /// The valid answers that lowering may exclude (default: [`Tighten::Closed`]).
     pub tighten: Tighten,
-    /// The most tokens that the answer may have; only [`Tighten::Bounded`] looks at it. Default: `None`, the dialect's own
-    /// estimate.
+    /// The maximum number of tokens of the answer, which only [`Tighten::Bounded`] uses (default: `None`, the dialect's own
+    /// estimate).
     pub max_tokens: Option<u32>,
 }
 
 impl<'a> LowerRequest<'a> {
-    /// A request for a schema without dependencies and without a limit of tokens, tightened as [`Tighten::Closed`].
+    /// Creates a request for a schema without dependencies and token limit, in [`Tighten::Closed`].
     pub const fn new(schema: &'a Value) -> Self {
         Self { schema, dependencies: &[], tighten: Tighten::Closed, max_tokens: None }
     }
 
-    /// Sets which values must be generated before which others (default: any order).
+    /// Sets the order of generation that rules require (default: any order).
     #[must_use]
     pub const fn with_dependencies(mut self, dependencies: &'a [Dependency]) -> Self {
         self.dependencies = dependencies;
@@ -60,8 +89,8 @@ impl<'a> LowerRequest<'a> {
         self
     }
 
-    /// Sets the most tokens that the answer may have (default: the dialect's own estimate); only [`Tighten::Bounded`] looks at
-    /// it.
+    /// Sets the maximum number of tokens of the answer, which only [`Tighten::Bounded`] uses (default: the dialect's own
+    /// estimate).
     #[must_use]
     pub const fn with_max_tokens(mut self, tokens: Option<u32>) -> Self {
         self.max_tokens = tokens;
@@ -69,7 +98,7 @@ impl<'a> LowerRequest<'a> {
     }
 }
 
-/// Which valid answers lowering may exclude. Every act is listed in [`Lowered::losses`] as [`LossKind::Tightened`].
+/// The valid answers that lowering may exclude. Each exclusion is listed in [`Lowered::losses`] as [`LossKind::Tightened`].
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -78,60 +107,78 @@ impl<'a> LowerRequest<'a> {
 pub enum Tighten {
     /// None: an object without `additionalProperties` may have any further members.
     None,
-    /// Further members of an object that names its members where `additionalProperties` is absent.
+    /// Further members of an object that names its members and has no `additionalProperties`.
     #[default]
     Closed,
-    /// As [`Closed`](Self::Closed), and strings, lists and maps that are longer than fits into the tokens of the answer,
-    /// never below the bounds of the schema itself. A remedy for models that run away: an answer that is full at such a
-    /// bound is not complete.
+    /// The same as [`Closed`](Self::Closed), and strings, lists and maps that are longer than the token limit allows, but
+    /// never below the bounds of the schema itself. It stops models that run away: an answer that fills such a bound is
+    /// incomplete.
     Bounded,
 }
 
-/// A value that must be generated after others, because a rule computes what it may be from them.
+/// A value that must be generated after others, because a rule computes its range from them.
+///
+/// ```
+/// use formwork_core::Dependency;
+///
+/// // The total is generated after both of its parts.
+/// let dependency = Dependency { first: vec!["$.net".parse()?, "$.tax".parse()?], then: "$.total".parse()? };
+/// assert_eq!(dependency.then.to_string(), "$.total");
+/// # Ok::<(), formwork_core::PathError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dependency {
-    /// The members that come first.
+    /// The paths of the values that are generated first.
     pub first: Vec<JsonPath>,
-    /// The member that comes after all of them.
+    /// The path of the value that is generated after all of them.
     pub then: JsonPath,
 }
 
-/// A schema in a provider's dialect, with the way back and the lowering report.
+/// A schema in a provider's dialect, with the operations that map answers back and the lowering report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Lowered {
-    /// The dialect that the schema is written in; empty where none was named. A provider whose server takes schemas in two
-    /// members of the request, in a dialect each, picks the member by it.
+    /// The dialect of the schema; empty if unnamed. A provider whose API has a member for each of two dialects chooses the
+    /// member by it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub dialect: String,
-    /// The schema that is sent to be enforced; `None` if nothing is.
+    /// The schema that is sent to be enforced; `None` if none is.
     pub schema: Option<Value>,
-    /// How the provider is asked to enforce it.
+    /// The degree of enforcement that is requested.
     pub enforcement: Enforcement,
-    /// The schema as it is written into the prompt; `None` where the provider shows the schema to the model itself.
+    /// The schema as it is written into the prompt; `None` if the provider itself adds the schema to the prompt.
     pub shown: Option<SchemaText>,
-    /// How an answer is mapped back; see [`lift`](crate::lift). Data, so that a stored run can go on.
+    /// The operations that map an answer back; see [`lift`](crate::lift). They are data, so that a stored run can resume.
     pub lift: Vec<LiftOp>,
-    /// The bounds that [`Tighten::Bounded`] added. A value that is full at one of them is not complete.
+    /// The bounds that [`Tighten::Bounded`] added. A value that fills one of them is incomplete.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<AddedBound>,
-    /// The keywords that the dialect cannot say; the validator still checks them.
+    /// The keywords that the dialect cannot express. The validator still checks them.
     pub losses: Vec<Loss>,
 }
 
 impl Lowered {
-    /// A schema, if there is one, that a provider enforces and shows to the model itself, with nothing to map back and nothing
-    /// lost.
+    /// Creates a schema that the provider enforces and adds to the prompt itself, without lift operations and losses.
+    /// `schema` may be `None`.
+    ///
+    /// ```
+    /// use formwork_core::{Enforcement, Loss, LossKind, Lowered};
+    ///
+    /// let lowered = Lowered::new(Enforcement::Schema, serde_json::json!({"type": "string"}))
+    ///     .with_dialect("plain")
+    ///     .with_losses(vec![Loss::new("", "pattern", LossKind::Unenforced)]);
+    /// assert_eq!(lowered.losses[0].to_string(), "#: `pattern` is not enforced, only checked");
+    /// ```
     pub fn new(enforcement: Enforcement, schema: impl Into<Option<Value>>) -> Self {
         Self { schema: schema.into(), enforcement, ..Self::default() }
     }
 
-    /// A schema that is written into the prompt and enforced by nobody.
+    /// Creates a schema that is written into the prompt and not enforced.
     pub fn told(schema: SchemaText) -> Self {
         Self { shown: Some(schema), ..Self::default() }
     }
 
-    /// Sets the dialect that the schema is written in (default: none is named).
+    /// Sets the dialect of the schema (default: unnamed).
     #[must_use]
     pub fn with_dialect(mut self, dialect: impl Into<String>) -> Self {
         self.dialect = dialect.into();
@@ -145,7 +192,7 @@ impl Lowered {
         self
     }
 
-    /// Sets how an answer is mapped back (default: it is taken as it stands).
+    /// Sets the operations that map an answer back (default: none, the answer is used unchanged).
     #[must_use]
     pub fn with_lift(mut self, lift: Vec<LiftOp>) -> Self {
         self.lift = lift;
@@ -159,7 +206,7 @@ impl Lowered {
         self
     }
 
-    /// Sets the keywords that the dialect cannot say (default: none).
+    /// Sets the keywords that the dialect cannot express (default: none).
     #[must_use]
     pub fn with_losses(mut self, losses: Vec<Loss>) -> Self {
         self.losses = losses;
@@ -167,24 +214,33 @@ impl Lowered {
     }
 }
 
-/// A bound that lowering added to what a schema leaves longer.
+/// A bound on a length that lowering added to a schema.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct AddedBound {
     /// RFC 6901 JSON Pointer of the node in [`Lowered::schema`].
     pub at: String,
-    /// The largest number of characters of a string, items of an array or members of an object there.
+    /// The maximum number of characters of a string, items of an array or members of an object there.
     pub max: u64,
 }
 
 impl AddedBound {
-    /// The bound of the node at a JSON Pointer.
+    /// Creates a bound of `max` characters, items or members on the schema node at a JSON Pointer (RFC 6901).
+    ///
+    /// ```
+    /// use formwork_core::{AddedBound, Enforcement, Lowered};
+    ///
+    /// let sent = serde_json::json!({"properties": {"note": {"type": "string", "maxLength": 80}}});
+    /// let lowered = Lowered::new(Enforcement::Schema, sent)
+    ///     .with_bounds(vec![AddedBound::new("/properties/note", 80)]);
+    /// assert_eq!(lowered.bounds[0].max, 80);
+    /// ```
     pub fn new(at: impl Into<String>, max: u64) -> Self {
         Self { at: at.into(), max }
     }
 }
 
-/// A schema as text for a model.
+/// A schema as text for a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "as", content = "text", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -196,7 +252,13 @@ pub enum SchemaText {
 }
 
 impl SchemaText {
-    /// Returns the text as it stands in the prompt.
+    /// Returns the text as it is written into the prompt.
+    ///
+    /// ```
+    /// use formwork_core::SchemaText;
+    ///
+    /// assert_eq!(SchemaText::Outline("{\"age\": integer}".to_owned()).text(), "{\"age\": integer}");
+    /// ```
     pub fn text(&self) -> &str {
         match self {
             Self::JsonSchema(text) | Self::Outline(text) => text,
@@ -204,33 +266,40 @@ impl SchemaText {
     }
 }
 
-/// One thing that a dialect cannot say about a schema.
+/// A keyword of a schema that a dialect cannot express.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Loss {
     /// RFC 6901 JSON Pointer into the original schema.
     pub pointer: String,
-    /// The keyword that is not enforced as it stands.
+    /// The keyword.
     pub keyword: String,
-    /// The fate of that keyword.
+    /// The effect of lowering on the keyword.
     pub kind: LossKind,
 }
 
-/// The fate of a keyword that a dialect cannot say.
+/// The effect of lowering on a keyword that a dialect cannot express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LossKind {
-    /// It is not enforced; the validator checks it.
+    /// Dropped: only the validator checks it.
     Unenforced,
-    /// It is enforced more loosely than it stands.
+    /// Loosened: the provider enforces a weaker form, and the validator checks the rest.
     Loosened,
-    /// It is enforced more tightly, so that some valid answers cannot be given.
+    /// Tightened: the provider enforces a stricter form, so that some valid answers are excluded.
     Tightened,
 }
 
 impl Loss {
-    /// The fate of one keyword of the schema at a JSON Pointer.
+    /// Creates a loss of one keyword of the schema at a JSON Pointer.
+    ///
+    /// ```
+    /// use formwork_core::{Loss, LossKind};
+    ///
+    /// let loss = Loss::new("/properties/id", "pattern", LossKind::Loosened);
+    /// assert_eq!(loss.to_string(), "#/properties/id: `pattern` is enforced loosely and checked");
+    /// ```
     pub fn new(pointer: impl Into<String>, keyword: impl Into<String>, kind: LossKind) -> Self {
         Self { pointer: pointer.into(), keyword: keyword.into(), kind }
     }
@@ -248,7 +317,7 @@ impl fmt::Display for Loss {
     }
 }
 
-/// A schema that a dialect cannot take.
+/// The error of a schema that a dialect cannot express.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("the schema cannot be used with {dialect}: #{pointer}: {message}")]
 #[non_exhaustive]
@@ -257,17 +326,27 @@ pub struct Refused {
     pub dialect: String,
     /// RFC 6901 JSON Pointer into the original schema.
     pub pointer: String,
-    /// Why, and what to write instead.
+    /// The reason, and a form of the schema that the dialect accepts.
     pub message: String,
 }
 
 impl Refused {
-    /// The root of a schema that a dialect cannot take: why, and what to write instead.
+    /// Creates an error at the root of a schema. `message` states the reason and a form that the dialect accepts.
+    ///
+    /// ```
+    /// use formwork_core::Refused;
+    ///
+    /// let refused = Refused::new("openai", "the root must be an object: wrap it in one").with_pointer("/anyOf/1");
+    /// assert_eq!(
+    ///     refused.to_string(),
+    ///     "the schema cannot be used with openai: #/anyOf/1: the root must be an object: wrap it in one",
+    /// );
+    /// ```
     pub fn new(dialect: impl Into<String>, message: impl Into<String>) -> Self {
         Self { dialect: dialect.into(), pointer: String::new(), message: message.into() }
     }
 
-    /// Sets the place in the original schema as a JSON Pointer (default: the root).
+    /// Sets the JSON Pointer into the original schema (default: the root).
     #[must_use]
     pub fn with_pointer(mut self, pointer: impl Into<String>) -> Self {
         self.pointer = pointer.into();

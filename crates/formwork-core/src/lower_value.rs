@@ -6,12 +6,13 @@ use crate::keywords::{fits_type, item, target};
 use crate::lift::Lifter;
 use crate::{Lift, Lowered};
 
-/// Writes a document as a provider would write it that was sent this schema: the inverse of [`lift`](crate::lift).
+/// Returns a document in the form in which a provider would write it under a lowered schema: the inverse of
+/// [`lift`](crate::lift).
 ///
-/// Members of the document that the lowered schema does not allow, because it closes an object, are left out. Members come
-/// in the order in which the schema generates them. `None` if the lowered schema allows no such answer, and where no schema
-/// is sent. Formats are not looked at. `matches` says whether a text matches a pattern of the schema: patterns tell variants
-/// apart, and the core reads none.
+/// Members that the lowered schema does not allow, because it closes an object, are left out. Members are ordered as the
+/// schema generates them. The result is `None` if the lowered schema allows no such answer, and if no schema is sent.
+/// Formats are ignored. `matches` returns whether a text matches a pattern of the schema: patterns can distinguish
+/// variants, and the core has no regular expressions.
 ///
 /// ```
 /// use formwork_core::{Enforcement, Lift, LiftOp, Lowered, lift, lower_value};
@@ -42,14 +43,14 @@ struct Writer<'a> {
     matches: &'a dyn Fn(&str, &str) -> bool,
 }
 
-/// A value as it is sent, and the value that it stands for: the document, without the members that were left out.
+/// A value as it is sent, and the part of the document that it encodes.
 struct Written {
     sent: Value,
     meant: Value,
 }
 
 impl<'a> Writer<'a> {
-    /// Writes a value that satisfies the node and is mapped back to what it stands for.
+    /// Writes a value in a form that satisfies the node and is mapped back to the same value.
     fn checked(&self, node: &'a Value, value: &Value) -> Option<Written> {
         let written = self.node(node, value, 0)?;
         let fits = Accepts::new(self.schema).with_patterns(self.matches).accepts(&written.sent, node);
@@ -78,7 +79,7 @@ impl<'a> Writer<'a> {
             if !self.prunes {
                 return written.next();
             }
-            // The variant that leaves out least, the first of equals.
+            // The variant that leaves out the fewest members wins, and of equal ones the first.
             return written.min_by_key(|written| std::cmp::Reverse(size(&written.meant)));
         }
         let is_text = self.lifter.ops(node).iter().any(|lift| **lift == Lift::ParseJson);
@@ -86,7 +87,7 @@ impl<'a> Writer<'a> {
             return Some(Written { sent: listed.clone(), meant: value.clone() });
         }
         let ops = self.lifter.ops(node);
-        // A listed value may be written as JSON in a string, and 1 and 1.0 are the same value.
+        // A constant may be written as JSON in a string, and 1 and 1.0 are the same value.
         if is_text
             && let Some(listed) = listed(node).find(|listed| {
                 let parsed = listed.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
@@ -104,7 +105,7 @@ impl<'a> Writer<'a> {
         {
             sent = json!(whole as i64);
         }
-        // Nothing inside can make up for a wrong type.
+        // The members cannot correct a wrong type.
         if fits_type(node, &sent) == Some(false) || node.get("const").is_some() || node["enum"].is_array() {
             return None;
         }
@@ -125,7 +126,7 @@ impl<'a> Writer<'a> {
         Some(Written { sent, meant })
     }
 
-    /// Writes the members of an object, in the order of the schema; whether something was left out.
+    /// Writes the members of an object in the order of the schema, and returns whether some were left out.
     fn members(&self, node: &'a Value, members: &mut Map<String, Value>) -> Option<bool> {
         let mut ordered = Map::new();
         let mut has_pruned = false;
@@ -145,7 +146,7 @@ impl<'a> Writer<'a> {
             if node["properties"].get(&name).is_some() {
                 continue;
             }
-            // Which pattern covers a name is for the validator to say; those of one object have no operations apart.
+            // Only a validator knows which pattern covers a name; the patterns of one object have the same operations.
             let patterns = node["patternProperties"].as_object().into_iter().flatten();
             let rest = node.get("additionalProperties").filter(|rest| **rest != Value::Bool(false));
             let mut parts = patterns.map(|(_, part)| part).chain(rest).peekable();
@@ -166,15 +167,15 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The values that a node lists.
+/// Returns the values that `const` and `enum` of a node list.
 fn listed(node: &Value) -> impl Iterator<Item = &Value> {
     node.get("const").into_iter().chain(node["enum"].as_array().into_iter().flatten())
 }
 
-/// How many references are followed without a step into the value.
+/// The maximum number of references that are followed without a step into the value.
 const MAX_JUMPS: usize = 32;
 
-/// The number of values in a value.
+/// Returns the number of values in a value, itself included.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
@@ -183,7 +184,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// Does the opposite of one operation; `None` if the value is nothing that it could have led to.
+/// Applies the inverse of one operation; `None` if the operation cannot have produced the value.
 fn undo(lift: &Lift, all: &[&Lift], node: &Value, value: &mut Value) -> Option<()> {
     match lift {
         Lift::Unwrap(key) => *value = json!({key: value}),

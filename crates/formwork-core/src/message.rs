@@ -2,7 +2,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The speaker of a [`Message`].
+/// The author of a [`Message`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -12,7 +12,7 @@ pub enum Role {
     User,
     /// The model.
     Assistant,
-    /// The result of a tool that the model called.
+    /// A tool that the model called.
     Tool,
 }
 
@@ -33,7 +33,7 @@ pub enum Part {
         /// Its bytes in Base64 (RFC 4648, section 4).
         data: String,
     },
-    /// A tool that the model wants called.
+    /// A tool call that the model requests.
     ToolCall {
         /// The provider's identifier of this call.
         id: String,
@@ -44,12 +44,12 @@ pub enum Part {
     },
     /// The result of a tool.
     ToolResult {
-        /// The identifier of the call it answers.
+        /// The [identifier](Part::ToolCall) of the call.
         id: String,
         /// The result as text.
         text: String,
     },
-    /// The model's thoughts before it answered; not part of the answer.
+    /// The model's reasoning before its answer; not part of the answer.
     Reasoning {
         /// The text.
         text: String,
@@ -66,39 +66,39 @@ pub enum Part {
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// The speaker.
+    /// The author.
     pub role: Role,
-    /// The parts of what is said, in order.
+    /// The content, in order.
     pub parts: Vec<Part>,
 }
 
 impl Message {
-    /// A message of one text.
+    /// Creates a message with one text part.
     pub fn new(role: Role, text: impl Into<String>) -> Self {
         Self { role, parts: vec![Part::Text { text: text.into() }] }
     }
 
-    /// An instruction.
+    /// Creates a system message: instructions for the whole dialogue.
     pub fn system(text: impl Into<String>) -> Self {
         Self::new(Role::System, text)
     }
 
-    /// Something that the caller says.
+    /// Creates a message of the caller.
     pub fn user(text: impl Into<String>) -> Self {
         Self::new(Role::User, text)
     }
 
-    /// Something that the model said.
+    /// Creates a message of the model, such as the answer in an example.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self::new(Role::Assistant, text)
     }
 
-    /// Its text parts, joined.
+    /// Returns the text parts, joined.
     pub fn text(&self) -> String {
         self.texts().collect()
     }
 
-    /// Its text parts.
+    /// Returns the text parts.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text { text } => Some(text.as_str()),
@@ -106,7 +106,7 @@ impl Message {
         })
     }
 
-    /// Adds text to the end of the message, in the same part if that is text.
+    /// Appends text to the last part if that is text, and as a new part otherwise.
     pub(crate) fn push_text(&mut self, more: &str) {
         match self.parts.last_mut() {
             Some(Part::Text { text }) => text.push_str(more),
@@ -128,12 +128,23 @@ impl From<String> for Message {
 }
 
 /// A tool that the model may call.
+///
+/// ```
+/// use formwork_core::{Call, Enforcement, Lowered, Message, Tool};
+///
+/// let mut call = Call::new(vec![Message::user("Is it raining in Lisbon?")], Lowered::new(Enforcement::None, None));
+/// call.tools.push(Tool {
+///     name: "weather".to_owned(),
+///     description: "Returns the current weather of a city.".to_owned(),
+///     parameters: serde_json::json!({"type": "object", "properties": {"city": {"type": "string"}}}),
+/// });
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tool {
-    /// Its name: `[A-Za-z0-9_-]{1,64}` is safe with every provider.
+    /// The name: every provider accepts `[A-Za-z0-9_-]{1,64}`.
     pub name: String,
-    /// The purpose of the tool, for the model.
+    /// A description for the model: what the tool does and when to call it.
     pub description: String,
-    /// The JSON Schema of its arguments.
+    /// The JSON Schema of the arguments.
     pub parameters: Value,
 }

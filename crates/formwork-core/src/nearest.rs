@@ -1,4 +1,5 @@
-/// Returns the name that was most likely meant by a word that is none of these names, if one is like it at all.
+/// Returns the name that an unknown word most likely means; `None` if no name is similar (Jaro-Winkler similarity of at
+/// least 0.8).
 ///
 /// ```
 /// use formwork_core::nearest;
@@ -7,7 +8,7 @@
 /// assert_eq!(nearest("colour", ["prompt", "temperature"]), None);
 /// ```
 pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    /// Between 0 and 1; a slip of the finger is above it, another word far below.
+    /// The minimum similarity, from 0 to 1: typing errors are above it, different words far below.
     const ALIKE: f64 = 0.8;
 
     names
@@ -18,8 +19,8 @@ pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
         .map(|(_, name)| name)
 }
 
-/// Returns the name that a word most likely misspells, for words that may be right as they stand: the [`nearest`] of the
-/// names that differ in at most `most` letters and in at most a third of the word. Words of more than 64 letters are not
+/// Returns the name that a word most likely misspells, where the word may also be correct: the [`nearest`] of the names
+/// that differ in at most `max` letters and in at most a third of the word. A word of more than 64 letters is not
 /// compared.
 ///
 /// ```
@@ -28,22 +29,28 @@ pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
 /// assert_eq!(misspelled("requird", ["title", "required"], 2), Some("required"));
 /// assert_eq!(misspelled("minimally", ["minimum"], 2), None);
 /// ```
-pub fn misspelled<'n>(word: &str, names: impl IntoIterator<Item = &'n str>, most: usize) -> Option<&'n str> {
-    /// Comparing takes time with the square of the letters.
+pub fn misspelled<'n>(word: &str, names: impl IntoIterator<Item = &'n str>, max: usize) -> Option<&'n str> {
+    /// The time of a comparison grows with the square of the length.
     const MAX_LETTERS: usize = 64;
 
     let letters = word.chars().take(MAX_LETTERS + 1).count();
-    let most = (letters / 3).min(most);
+    let max = (letters / 3).min(max);
     let is_slip = |name: &&str| {
-        letters.abs_diff(name.chars().take(MAX_LETTERS + 3).count()) <= most
-            && strsim::osa_distance(word, name) <= most
+        letters.abs_diff(name.chars().take(MAX_LETTERS + 3).count()) <= max
+            && strsim::osa_distance(word, name) <= max
     };
     let names = names.into_iter().filter(is_slip);
-    if letters > MAX_LETTERS || most == 0 { None } else { nearest(word, names) }
+    if letters > MAX_LETTERS || max == 0 { None } else { nearest(word, names) }
 }
 
-/// Returns a message about a word that is none of these names, with the one that was most likely meant, or with all of
-/// them. `message` says what is wrong.
+/// Returns an error message for an unknown word: `message`, and the most similar of the known names, or all of them.
+///
+/// ```
+/// use formwork_core::advised;
+///
+/// let names = ["strict", "clean"];
+/// assert_eq!(advised("unknown level `clena`", "clena", &names), "unknown level `clena`: did you mean `clean`?");
+/// ```
 pub fn advised(message: &str, word: &str, names: &[&str]) -> String {
     match nearest(word, names.iter().copied()) {
         Some(meant) => format!("{message}: did you mean `{meant}`?"),

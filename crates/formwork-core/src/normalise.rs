@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 
 use crate::keywords::{Keyword, Role, find, keyword as known, map_parts, percent_decoded};
 
-/// Rewrites a JSON Schema so that it is easy to walk: draft 2020-12, every local reference as `#/$defs/name`, only
-/// definitions that are used, no `$schema`, `$id` and anchors.
+/// Rewrites a JSON Schema into a form that is easy to walk: draft 2020-12, every local reference as `#/$defs/name`, only
+/// used definitions, no `$schema`, `$id` and anchors.
 ///
-/// The meaning stays. Draft 4 to 7 are brought up to 2020-12 (`items` as a list, `additionalItems`, `dependencies`,
-/// boolean `exclusiveMinimum`, `$ref` hiding its siblings). A reference that leads nowhere in the document stays as it
-/// is; whoever compiles the schema reports it.
+/// The meaning is preserved. Draft 4 to 7 are translated to 2020-12 (`items` as a list, `additionalItems`, `dependencies`,
+/// boolean `exclusiveMinimum`, `$ref` hiding its siblings). A reference to a place outside of the document is left
+/// unchanged; compiling the schema reports it.
 ///
 /// ```
 /// let schema = serde_json::json!({
@@ -30,7 +30,7 @@ pub fn normalise(document: &Value) -> Value {
     normalise_with_origins(document).0
 }
 
-/// Like [`normalise`], and says which JSON Pointer of the document each definition in `$defs` came from.
+/// Normalises a schema like [`normalise`], and returns for each definition in `$defs` its JSON Pointer in the document.
 ///
 /// ```
 /// let schema = serde_json::json!({"properties": {"x": {"$ref": "#/definitions/y"}}, "definitions": {"y": {}}});
@@ -47,7 +47,7 @@ pub fn normalise_with_origins(document: &Value) -> (Value, BTreeMap<String, Stri
     };
     let mut root = work.rewrite(document);
     let mut defs = Map::new();
-    // Definitions name further ones; each pointer is queued once, so this ends.
+    // A definition may queue further ones, but each pointer is queued only once, so the loop ends.
     while let Some((pointer, name)) = work.queue.pop() {
         let target = if pointer.is_empty() {
             root.clone()
@@ -67,8 +67,16 @@ pub fn normalise_with_origins(document: &Value) -> (Value, BTreeMap<String, Stri
     (root, work.names.into_iter().map(|(pointer, name)| (name, pointer)).collect())
 }
 
-/// Whether a schema is written in draft 4, 6 or 7: its `$schema` says so, or it has none and uses what only those have
+/// Returns whether a schema is written in draft 4, 6 or 7, by its `$schema` or, without one, by keywords of those drafts
 /// (`items` as a list, `additionalItems`, `dependencies`).
+///
+/// ```
+/// use formwork_core::is_old_draft;
+/// use serde_json::json;
+///
+/// assert!(is_old_draft(&json!({"items": [{"type": "string"}]})));
+/// assert!(!is_old_draft(&json!({"prefixItems": [{"type": "string"}]})));
+/// ```
 pub fn is_old_draft(document: &Value) -> bool {
     match document["$schema"].as_str() {
         Some(uri) => ["draft-03", "draft-04", "draft-06", "draft-07"].iter().any(|draft| uri.contains(draft)),
@@ -86,9 +94,9 @@ pub fn is_old_draft(document: &Value) -> bool {
 struct Normaliser<'a> {
     document: &'a Value,
     old: bool,
-    /// The name of the definition that stands for each pointer.
+    /// The name of the definition for each pointer.
     names: BTreeMap<String, String>,
-    /// The names that are taken, and for each name that was wanted the number to try next.
+    /// The names in use, each with the number to append to its next duplicate.
     taken: HashMap<String, usize>,
     queue: Vec<(String, String)>,
 }
@@ -173,7 +181,7 @@ impl Normaliser<'_> {
         schemas.iter().map(|schema| self.rewrite(schema)).collect()
     }
 
-    /// The reference in its new form; the definition that it names is queued.
+    /// Returns the reference in its new form, and queues the definition that it names.
     fn reference(&mut self, reference: &str) -> String {
         let Some(pointer) = self.locate(reference) else { return reference.to_owned() };
         if let Some(name) = self.names.get(&pointer) {
@@ -186,7 +194,7 @@ impl Normaliser<'_> {
         format!("#/$defs/{name}")
     }
 
-    /// This name, or with a number if it is taken.
+    /// Returns this name, with a number if it is in use.
     fn free(&mut self, wanted: String) -> String {
         let mut next = self.taken.get(&wanted).copied().unwrap_or(1);
         let mut name = wanted.clone();
@@ -199,7 +207,7 @@ impl Normaliser<'_> {
         name
     }
 
-    /// The JSON Pointer that a reference means, if that is in this document.
+    /// Returns the JSON Pointer of a reference's target, if that is in this document.
     fn locate(&self, reference: &str) -> Option<String> {
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let base =
@@ -219,7 +227,7 @@ impl Normaliser<'_> {
     }
 }
 
-/// Whether a schema's `$id` is this URI, or ends in it where it is relative.
+/// Returns whether a schema's `$id` is this URI, or ends in it if the URI is relative.
 fn is_id(node: &Value, uri: &str) -> bool {
     let matches = |id: &str| {
         let id = id.trim_end_matches('#');
@@ -230,7 +238,7 @@ fn is_id(node: &Value, uri: &str) -> bool {
     ["$id", "id"].iter().any(|keyword| node[*keyword].as_str().is_some_and(matches))
 }
 
-/// `[A-Za-z0-9_]`, which every dialect takes in the name of a definition.
+/// Returns the name in `[A-Za-z0-9_]`, which every dialect accepts for definitions.
 fn safe_name(pointer_step: &str) -> String {
     unescape(pointer_step)
         .chars()

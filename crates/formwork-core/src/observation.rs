@@ -3,47 +3,47 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An observation that a run made of a target: whether a way of asking it works.
+/// Something that a run learned about a target: whether an output mode works.
 ///
-/// It stands in the [`Attempt`](crate::Attempt) that taught it. Whoever keeps observations gives the next run the modes to
-/// start from; see [`Run::with_start_modes`](crate::Run::with_start_modes).
+/// It is part of the [`Attempt`](crate::Attempt) that led to it. A driver that stores observations can start the next run
+/// in a mode that works; see [`Run::with_start_modes`](crate::Run::with_start_modes).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Observation {
-    /// Which of the plan's targets.
+    /// The index of the target in the plan.
     pub target: usize,
-    /// The name of that target.
+    /// The name of the target.
     pub name: String,
     /// The digest of the contract's schema; see [`Plan::schema_digest`](crate::Plan::schema_digest).
     pub schema: String,
-    /// On which of the target's modes it was asked, from 0.
+    /// The index of the target's output mode, from 0.
     pub mode: usize,
     /// The dialect of that output mode.
     pub dialect: String,
-    /// The observation.
+    /// The kind of observation.
     pub kind: ObservationKind,
-    /// How that showed, capped and without values of the answer.
+    /// The reason, cut at 300 bytes and without values of the answer.
     pub reason: String,
 }
 
-/// The outcome of asking a target in one way.
+/// The kind of an [`Observation`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ObservationKind {
-    /// It refused this schema in this dialect.
+    /// The target refused this schema in this dialect.
     Refused,
-    /// It took the schema and did not keep to it, though that had been promised. That is about the target: no other
-    /// schema would fare better.
+    /// The target accepted the schema and did not enforce it, although its capabilities promise that. It concerns the
+    /// target: another schema would fare no better.
     Ignored,
-    /// It ran away, or into the limit of tokens, with this schema: the next call sends it
+    /// The answer with this schema ran away or reached the token limit: the next call sends the schema
     /// [bounded](crate::Tighten::Bounded).
     RanAway,
-    /// It completed a document of this schema that the bounds would have cut: the schema need not be bounded any more.
+    /// The target completed a document of this schema that the bounds would have cut: the schema no longer needs bounds.
     Completed,
 }
 
-/// One line for logs: ``target `primary` ignored the schema (dialect `openai`): the answer is not JSON``.
+/// Writes one line for logs: ``target `primary` ignored the schema (dialect `openai`): the answer is not JSON``.
 impl fmt::Display for Observation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, dialect, kind, reason, .. } = self;

@@ -10,18 +10,19 @@ use crate::{
     Refused, RetryPolicy, SchemaText, Tighten, Usage,
 };
 
-/// Everything that a [`Run`](crate::Run) does not change: the contract, the policy, the targets and the limits.
+/// The fixed parts of a request: the contract, the policy, the targets and the limits. [`Run`](crate::Run)s share it.
 ///
-/// ```no_run
-/// # fn doc(contract: formwork_core::Contract, lower: std::sync::Arc<dyn formwork_core::Lower>) -> Result<(),
-/// formwork_core::Error> { use formwork_core::{Capabilities, Plan, Policy, Target}; use std::time::Duration;
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use formwork_core::{Capabilities, Contract, Error, Lower, Plan, Policy, Target};
 ///
-/// let target = Target::new("local", Capabilities::default()).with_mode(lower);
-/// let plan = Plan::new(contract, vec![target])
-///     .with_policy(Policy::oracle())
-///     .with_deadline(Duration::from_secs(10))
-///     .build()?;
-/// # Ok(()) }
+/// fn plan(contract: Contract, dialect: Arc<dyn Lower>) -> Result<Plan, Error> {
+///     let target = Target::new("local", Capabilities::default()).with_mode(dialect);
+///     Plan::new(contract, vec![target])
+///         .with_policy(Policy::oracle())
+///         .with_deadline(Duration::from_secs(10))
+///         .build()
+/// }
 /// ```
 #[derive(Debug)]
 pub struct Plan {
@@ -40,7 +41,16 @@ pub struct Plan {
     schema_digest: String,
 }
 
-/// One provider as a plan sees it: its promises, and the ways of asking it, the strictest first.
+/// One provider in a plan: its capabilities, and its output modes from the strictest to the weakest.
+///
+/// ```
+/// use formwork_core::{Capabilities, Enforcement, Price, Target, Tighten};
+///
+/// let target = Target::new("mini", Capabilities::new(Enforcement::Schema).with_temperature())
+///     .with_price(Price { input: 150_000, output: 600_000 })
+///     .with_tighten(Tighten::None);
+/// # let _ = target;
+/// ```
 #[derive(Debug, Clone)]
 pub struct Target {
     pub(crate) name: String,
@@ -48,13 +58,13 @@ pub struct Target {
     pub(crate) modes: Vec<Mode>,
     pub(crate) price: Option<Price>,
     pub(crate) tighten: Tighten,
-    /// The dialects that cannot take the schema, each with the number of dialects before it that can, and the reason.
+    /// The dialects that cannot express the schema, each with the number of usable dialects before it and the reason.
     pub(crate) skipped: Vec<(usize, String, Refused)>,
     identity: Option<String>,
     lowers: Vec<Arc<dyn Lower>>,
 }
 
-/// One way of asking a target: a dialect, and the contract's schema in it.
+/// One output mode of a target: a dialect, and the contract's schema in it.
 #[derive(Debug, Clone)]
 pub(crate) struct Mode {
     pub(crate) lower: Arc<dyn Lower>,
@@ -62,7 +72,7 @@ pub(crate) struct Mode {
 }
 
 impl Target {
-    /// A target without any way of asking it yet.
+    /// Creates a target without an output mode.
     pub fn new(name: impl Into<String>, capabilities: Capabilities) -> Self {
         Self {
             name: name.into(),
@@ -76,43 +86,45 @@ impl Target {
         }
     }
 
-    /// Adds a dialect to ask it in (default: none). The first one is used until the target refuses the schema, then the
-    /// next; one that proves to ignore the schema is asked in the next one that promises less.
+    /// Adds an output mode, by its dialect (default: none, at least one is needed). The first mode is used until the target
+    /// refuses the schema in it, then the next one. If an answer proves that the target ignored the schema, the next mode
+    /// with weaker enforcement is used.
     #[must_use]
     pub fn with_mode(mut self, lower: Arc<dyn Lower>) -> Self {
         self.lowers.push(lower);
         self
     }
 
-    /// Sets what its tokens cost (default: not known, so that no limit of money can be kept).
+    /// Sets the price of its tokens (default: unknown, so that a limit of money is a configuration error).
     #[must_use]
     pub const fn with_price(mut self, price: Price) -> Self {
         self.price = Some(price);
         self
     }
 
-    /// Returns what so much use costs.
+    /// Returns the cost of tokens at the price of this target.
     pub(crate) fn cost(&self, usage: Usage) -> Cost {
         self.price.map_or_else(|| usage.unpriced(), |price| price.of(usage))
     }
 
-    /// Sets which valid answers lowering may exclude (default: [`Tighten::Closed`]). With [`Tighten::Closed`] the schema is
-    /// bounded for one call after this target ran away or into the limit of tokens with it; with [`Tighten::None`] never.
+    /// Sets which valid answers lowering may exclude (default: [`Tighten::Closed`]). In [`Tighten::Closed`] the schema is
+    /// bounded for one call after an answer of this target ran away or reached the token limit; in [`Tighten::None`] it
+    /// never is.
     #[must_use]
     pub const fn with_tighten(mut self, tighten: Tighten) -> Self {
         self.tighten = tighten;
         self
     }
 
-    /// Sets what tells this target apart wherever it is configured: its address and model (default: none). What is learnt of
-    /// a target is kept on disk only under its identity.
+    /// Sets an identity that is the same in every configuration: its address and model (default: none). Observations about
+    /// a target are stored on disk only under its identity.
     #[must_use]
     pub fn with_identity(mut self, identity: impl Into<String>) -> Self {
         self.identity = Some(identity.into());
         self
     }
 
-    /// Lowers the contract's schema for each mode; modes that cannot take it are left out.
+    /// Lowers the contract's schema for each mode. Modes that cannot express it are left out.
     fn lower(&mut self, contract: &Contract, max_tokens: Option<u32>) -> Result<(), Refused> {
         let dependencies = if self.capabilities.rules { contract.dependencies() } else { Vec::new() };
         let request = LowerRequest {
@@ -134,12 +146,22 @@ impl Target {
     }
 }
 
-/// How the schema is put into words for models that have to see it. `{kind}` stands for `object`, `array` or `value`.
+/// The text that introduces the schema in a prompt. `{kind}` is replaced by `object`, `array` or `value`.
+///
+/// ```
+/// use formwork_core::Instruction;
+///
+/// let german = Instruction {
+///     json_schema: "Antworte nur mit JSON nach diesem JSON Schema:\n".to_owned(),
+///     ..Instruction::default()
+/// };
+/// assert!(german.outline.contains("{kind}"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instruction {
-    /// Before a JSON Schema.
+    /// The text before a JSON Schema.
     pub json_schema: String,
-    /// Before an outline.
+    /// The text before an outline.
     pub outline: String,
 }
 
@@ -164,12 +186,24 @@ impl Instruction {
 }
 
 /// Builds a [`Plan`].
+///
+/// ```
+/// use formwork_core::{Contract, Cost, Error, Level, Plan, Target};
+///
+/// fn limited(contract: Contract, targets: Vec<Target>) -> Result<Plan, Error> {
+///     Plan::new(contract, targets)
+///         .with_level(Level::Lenient)
+///         .with_max_tokens(512)
+///         .with_budget(Cost { tokens: 20_000, micro_usd: None })
+///         .build()
+/// }
+/// ```
 pub struct PlanBuilder {
     plan: Plan,
 }
 
 impl Plan {
-    /// A plan that asks these targets in this order, with [`Policy::default`] and no limits.
+    /// Builds a plan that calls these targets in this order, with [`Policy::default`] and no limits.
     #[expect(clippy::new_ret_no_self, reason = "a plan is checked before it can be used")]
     pub fn new(contract: Contract, targets: Vec<Target>) -> PlanBuilder {
         let plan = Self {
@@ -190,40 +224,40 @@ impl Plan {
         PlanBuilder { plan }
     }
 
-    /// The contract.
+    /// Returns the contract.
     pub const fn contract(&self) -> &Contract {
         &self.contract
     }
 
-    /// How tolerantly answers are read.
+    /// Returns how tolerantly answers are read.
     pub const fn level(&self) -> Level {
         self.level
     }
 
-    /// The names of the targets, in order.
+    /// Returns the names of the targets, in order.
     pub fn targets(&self) -> impl Iterator<Item = &str> {
         self.targets.iter().map(|target| target.name.as_str())
     }
 
-    /// The ways of asking a target, the strictest first: the name of the dialect, and how far it is enforced. Dialects
-    /// that cannot take the schema are left out.
+    /// Returns the output modes of a target, from the strictest to the weakest: the name of the dialect and its
+    /// enforcement. Dialects that cannot express the schema are left out.
     pub fn modes(&self, target: usize) -> impl Iterator<Item = (&str, Enforcement)> {
         let modes = self.targets.get(target).map(|target| target.modes.as_slice()).unwrap_or_default();
         modes.iter().map(|mode| (mode.lower.name(), mode.whole.enforcement))
     }
 
-    /// Returns what tells a target apart wherever it is configured, if that is known; see [`Target::with_identity`].
+    /// Returns the identity of a target, if it has one; see [`Target::with_identity`].
     pub fn identity(&self, target: usize) -> Option<&str> {
         self.targets.get(target)?.identity.as_deref()
     }
 
-    /// Returns the dialects of a target that cannot take the schema, each with the reason. It is asked without them.
+    /// Returns the dialects of a target that cannot express the schema, each with the reason. They are not used.
     pub fn skipped(&self, target: usize) -> impl Iterator<Item = (&str, &Refused)> {
         let skipped = self.targets.get(target).map(|target| target.skipped.as_slice()).unwrap_or_default();
         skipped.iter().map(|(_, dialect, reason)| (dialect.as_str(), reason))
     }
 
-    /// The same of those alone that stand before a mode: what is asked there is asked in a weaker way than configured.
+    /// Returns the unusable dialects before a mode: a call in that mode is weaker than configured.
     pub(crate) fn skipped_before(
         &self,
         target: usize,
@@ -234,12 +268,12 @@ impl Plan {
         before.map(|(_, dialect, reason)| (dialect.as_str(), reason))
     }
 
-    /// A digest of the contract's schema alone: what a target refuses depends on it and on nothing else of the contract.
+    /// Returns a digest of the contract's schema alone: whether a target refuses depends on nothing else of the contract.
     pub fn schema_digest(&self) -> &str {
         &self.schema_digest
     }
 
-    /// A digest of what a stored run depends on: a run can only go on with a plan of the same digest.
+    /// Returns a digest of everything that a stored run depends on: a run resumes only with a plan of the same digest.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -253,36 +287,37 @@ impl PlanBuilder {
         self
     }
 
-    /// Sets how strictly answers are read (default: [`Level::Clean`]).
+    /// Sets how tolerantly answers are read (default: [`Level::Clean`]).
     #[must_use]
     pub const fn with_level(mut self, level: Level) -> Self {
         self.plan.level = level;
         self
     }
 
-    /// Sets the words around the schema (default: [`Instruction::default`]).
+    /// Sets the text that introduces the schema in a prompt (default: [`Instruction::default`]).
     #[must_use]
     pub fn with_instruction(mut self, instruction: Instruction) -> Self {
         self.plan.instruction = instruction;
         self
     }
 
-    /// Limits the time from the first step to the end, waits included (default: no limit).
+    /// Limits the time from the first step to the end, delays included (default: no limit).
     #[must_use]
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {
         self.plan.deadline = Some(deadline);
         self
     }
 
-    /// Limits what all calls together may cost (default: no limit). The worst case of each call is reserved before it is made.
+    /// Limits the cost of all calls together (default: no limit). The worst case of each call is reserved before it is
+    /// made.
     #[must_use]
     pub const fn with_budget(mut self, budget: Cost) -> Self {
         self.plan.budget = Some(budget);
         self
     }
 
-    /// Says that the driver shares a budget with this limit: each call is sent with a limit of tokens then, and a limit of
-    /// money needs the price of every target (default: none is shared).
+    /// Declares that the driver shares a budget with this limit (default: none is shared). Each call then has a token
+    /// limit, and a limit of money requires a price for every target.
     #[must_use]
     pub const fn with_shared_budget(mut self, limit: Cost) -> Self {
         self.plan.shares_budget = Some(limit);
@@ -296,29 +331,29 @@ impl PlanBuilder {
         self
     }
 
-    /// Asks the driver's validators that wait for something before accepting (default: there are none).
+    /// Makes the run request the driver's asynchronous checks before it accepts a value (default: there are none).
     #[must_use]
     pub const fn with_async_checks(mut self) -> Self {
         self.plan.async_checks = true;
         self
     }
 
-    /// Asks the driver's fallback before giving up (default: there is none).
+    /// Makes the run request the driver's fallback before it fails (default: there is none).
     #[must_use]
     pub const fn with_fallback(mut self) -> Self {
         self.plan.fallback = true;
         self
     }
 
-    /// Checks the plan.
+    /// Builds and checks the plan.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] without targets, or with a limit of money and a target without a price;
-    /// [`ErrorKind::Schema`] if a target can be asked in no dialect.
+    /// [`ErrorKind::Config`] without targets, for a target without output modes, or with a limit of money and a target
+    /// without a price; [`ErrorKind::Schema`] if no dialect of a target can express the schema.
     pub fn build(self) -> Result<Plan, Error> {
         let mut plan = self.plan;
         if plan.targets.is_empty() {
-            return Err(Error::new(ErrorKind::Config, "there is no target to ask"));
+            return Err(Error::new(ErrorKind::Config, "the plan has no target: add one"));
         }
         let limits_money =
             [plan.budget, plan.shares_budget].iter().flatten().any(|limit| limit.micro_usd.is_some());
@@ -334,7 +369,7 @@ impl PlanBuilder {
                 .lower(&plan.contract, plan.max_tokens)
                 .map_err(|refused| Error::new(ErrorKind::Schema, refused.to_string()))?;
             if target.modes.is_empty() {
-                let message = format!("target `{}` has no dialect to be asked in", target.name);
+                let message = format!("target `{}` has no output mode: add a dialect", target.name);
                 return Err(Error::new(ErrorKind::Config, message));
             }
         }
@@ -353,7 +388,7 @@ impl PlanBuilder {
     }
 }
 
-/// The first half of a hash, as text.
+/// Returns the first half of a hash in hexadecimal digits.
 fn hex(hash: Sha256) -> String {
     hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -2,10 +2,21 @@ use formwork_json::{JsonPath, PathPattern};
 
 use crate::{Severity, Violation};
 
-/// Where validators put what they find.
+/// The list to which validators add violations.
 ///
-/// It keeps at most [`Report::CAP`] violations unless it is [`uncapped`](Report::uncapped): an answer with more is rejected
-/// as surely, and the model does not read on.
+/// It keeps the first [`Report::CAP`] violations unless it is [`uncapped`](Report::uncapped): the answer is rejected
+/// anyway, and a model does not benefit from a longer list.
+///
+/// ```
+/// use formwork_core::{Report, Stage, Violation};
+///
+/// let mut report = Report::default();
+/// for index in 0..100_usize {
+///     let path = formwork_core::JsonPath::root().index(index);
+///     report.push(Violation::new(path, "type", Stage::Schema).with_expected("string"));
+/// }
+/// assert_eq!((report.violations().len(), report.left_out()), (Report::CAP, 36));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     violations: Vec<Violation>,
@@ -26,10 +37,10 @@ impl Extend<Violation> for Report {
 }
 
 impl Report {
-    /// The most violations that are kept.
+    /// The maximum number of violations that are kept.
     pub const CAP: usize = 64;
 
-    /// Returns a report that keeps every violation, for people who correct a document.
+    /// Creates a report that keeps every violation, for people who correct a document.
     pub fn uncapped() -> Self {
         Self { is_uncapped: true, ..Self::default() }
     }
@@ -47,22 +58,22 @@ impl Report {
         }
     }
 
-    /// Returns the findings, in the order in which they were found.
+    /// Returns the violations in the order in which they were added.
     pub fn violations(&self) -> &[Violation] {
         &self.violations
     }
 
-    /// How many violations were found beyond the cap.
+    /// Returns the number of violations beyond [`Report::CAP`].
     pub const fn left_out(&self) -> usize {
         self.left_out
     }
 
-    /// Whether nothing was found, warnings included.
+    /// Returns whether there are neither errors nor warnings.
     pub fn is_empty(&self) -> bool {
         self.violations.is_empty()
     }
 
-    /// Whether something at or below one of these paths, or above it, is an error.
+    /// Returns whether there is an error at, below or above one of these paths.
     pub(crate) fn touches(&self, paths: &[JsonPath]) -> bool {
         let errors = || self.violations.iter().filter(|violation| violation.severity == Severity::Error);
         if paths.is_empty() {
@@ -73,13 +84,13 @@ impl Report {
         })
     }
 
-    /// Whether something at, below or above one of these places is an error.
+    /// Returns whether there is an error at, below or above a path that one of these patterns matches.
     pub(crate) fn touches_any(&self, places: &[&PathPattern]) -> bool {
         let errors = self.violations.iter().filter(|violation| violation.severity == Severity::Error);
         errors.into_iter().any(|violation| places.iter().any(|place| place.touches(&violation.path)))
     }
 
-    /// Makes what is pushed from now on a warning, or an error again.
+    /// Sets whether violations that are added from now on are warnings.
     pub(crate) const fn set_soft(&mut self, soft: bool) {
         self.soft = soft;
     }

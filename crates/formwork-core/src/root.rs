@@ -1,16 +1,16 @@
-//! Which JSON types the root of a schema is meant for.
+//! Determines the JSON types that the root of a schema describes.
 
 use serde_json::Value;
 
 use crate::keywords::{fits_type, keyword, target};
 
-/// How many references are followed: a schema may refer to itself.
+/// The maximum number of references that are followed: a schema may refer to itself.
 const MAX_JUMPS: usize = 32;
 
-/// Whether a schema is meant for values of this type, whatever the value holds.
+/// Returns whether a schema describes values of this type, whatever the value contains.
 ///
-/// JSON Schema lets every array pass a schema that has `properties` and no `type`. Whoever writes one means objects, so
-/// that a schema whose keywords are all about objects, or all about arrays, is taken for one of that type.
+/// JSON Schema accepts every array where a schema has `properties` and no `type`. The author of that schema means objects,
+/// so a schema whose keywords all concern objects, or all concern arrays, is taken to describe that type.
 pub(crate) fn allows_type_of(schema: &Value, value: &Value) -> bool {
     allows(schema, schema, value, 0)
 }

@@ -4,7 +4,9 @@ use std::marker::PhantomData;
 use schemars::JsonSchema;
 use serde_json::Value;
 
-/// A JSON Schema with a name: what a model is asked to fill in.
+/// A named JSON Schema that describes the answer of a model.
+///
+/// [`Typed`] derives one from a Rust type; [`Inline`] holds a JSON document.
 ///
 /// ```
 /// use formwork_core::{Inline, Schema, Typed};
@@ -19,21 +21,28 @@ use serde_json::Value;
 /// assert_eq!(same.document()["type"], "object");
 /// ```
 pub trait Schema: Send + Sync {
-    /// A short name: letters, digits, `_` and `-` are safe with every provider.
+    /// Returns a short name: every provider accepts letters, digits, `_` and `-`.
     fn name(&self) -> &str;
 
-    /// The JSON Schema, draft 2020-12 unless `$schema` says otherwise.
+    /// Returns the JSON Schema, of draft 2020-12 unless its `$schema` names another.
     fn document(&self) -> &Value;
 }
 
-/// The schema of a Rust type, as schemars derives it.
+/// The JSON Schema that schemars derives from a Rust type.
+///
+/// ```
+/// use formwork_core::{Schema, Typed};
+///
+/// let schema = Typed::<Vec<String>>::new();
+/// assert_eq!(schema.document()["items"]["type"], "string");
+/// ```
 pub struct Typed<T> {
     inline: Inline,
     of: PhantomData<fn() -> T>,
 }
 
 impl<T: JsonSchema> Typed<T> {
-    /// The schema of `T`, with the type's name and its fields in the order of their declaration.
+    /// Derives the schema of `T`, with the type's name and its fields in the order of their declaration.
     pub fn new() -> Self {
         let document = schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value();
         Self { inline: Inline::new(T::schema_name(), document), of: PhantomData }
@@ -62,7 +71,14 @@ impl<T> fmt::Debug for Typed<T> {
     }
 }
 
-/// A schema given as a JSON document.
+/// A JSON Schema given as a JSON document.
+///
+/// ```
+/// use formwork_core::{Inline, Schema};
+///
+/// let schema = Inline::new("age", serde_json::json!({"type": "integer", "minimum": 0}));
+/// assert_eq!(schema.name(), "age");
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inline {
     name: String,
@@ -70,7 +86,7 @@ pub struct Inline {
 }
 
 impl Inline {
-    /// The schema `document` under `name`.
+    /// Creates a schema from a name and a JSON document.
     pub fn new(name: impl Into<String>, document: Value) -> Self {
         Self { name: name.into(), document }
     }

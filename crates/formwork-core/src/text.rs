@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
 
-/// JSON with a space after each comma and colon.
+/// Returns a value as JSON with a space after each comma and colon.
 ///
-/// Small models copy the style of the JSON in their prompt, and this is the style of most JSON that they have seen:
-/// with compact text in the prompt the same model got a value right 0 of 39 times, with this 40 of 40.
+/// Small models copy the style of the JSON in their prompt, and most JSON in their training data has these spaces: with
+/// compact JSON in the prompt, one model got a value right 0 of 39 times, with spaced JSON 40 of 40.
 ///
 /// ```
 /// let value = serde_json::json!({"a": [1, 2], "b": {}});
@@ -15,7 +15,7 @@ use serde_json::ser::{Formatter, Serializer};
 /// ```
 pub fn spaced(value: &Value) -> String {
     let mut out = Vec::new();
-    // Writing to memory cannot fail, and a Value has only string keys.
+    // Writing to memory cannot fail, and a `Value` has only string keys.
     match value.serialize(&mut Serializer::with_formatter(&mut out, Spaced)) {
         Ok(()) => String::from_utf8(out).unwrap_or_default(),
         Err(_) => value.to_string(),

@@ -3,9 +3,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A moment, in milliseconds since the Unix epoch.
+/// A point in time, in milliseconds since the Unix epoch.
 ///
-/// The core never reads a clock: whoever drives a [`Run`](crate::Run) says what time it is.
+/// The core never reads a clock: the driver of a [`Run`](crate::Run) passes the time to it.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -13,13 +13,21 @@ use serde::{Deserialize, Serialize};
 pub struct Time(pub u64);
 
 impl Time {
-    /// The moment `duration` later; the end of time if that overflows.
+    /// Returns the time `duration` later; the maximum on overflow.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use formwork_core::Time;
+    ///
+    /// let later = Time(1_000).after(Duration::from_secs(2));
+    /// assert_eq!((later, later.since(Time(1_000))), (Time(3_000), Duration::from_secs(2)));
+    /// ```
     #[must_use]
     pub fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    /// How long it is from `earlier` until this moment; zero if `earlier` is later.
+    /// Returns the time from `earlier` to this time; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }

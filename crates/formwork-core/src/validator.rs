@@ -5,7 +5,19 @@ use serde_json::Value;
 
 use crate::Report;
 
-/// The data beside the value that a validator may look at.
+/// The data besides the value that a validator may use.
+///
+/// ```
+/// use formwork_core::{Context, Report, Validator};
+/// use serde_json::{Value, json};
+///
+/// let known_customer = |value: &Value, cx: &Context<'_>, out: &mut Report| {
+///     let known = cx.data["customers"].as_array().is_some_and(|all| all.contains(&value["customer"]));
+///     assert!(known && out.is_empty());
+/// };
+/// let cx = Context { source: "Order of Maria", data: &json!({"customers": ["Maria"]}) };
+/// known_customer.validate(&json!({"customer": "Maria"}), &cx, &mut Report::default());
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     /// The text that the answer is about; empty if there is none.
@@ -15,13 +27,13 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// No text and no data.
+    /// The context without text and data.
     pub const EMPTY: Context<'static> = Context { source: "", data: &Value::Null };
 }
 
-/// Examines a value and reports *all* that is wrong with it.
+/// Examines a value and reports *all* its violations.
 ///
-/// Pure: no IO, no clock. What needs to wait is an async validator of the driver.
+/// A validator is pure: no IO, no clock. A check that has to wait is an async validator of the driver instead.
 ///
 /// A closure `Fn(&Value, &Context, &mut Report)` is a validator too.
 ///
@@ -45,11 +57,11 @@ impl Context<'_> {
 /// assert_eq!(report.violations()[0].to_string(), "adult at $.age: expected at least 18");
 /// ```
 pub trait Validator: Send + Sync {
-    /// Pushes every violation of `value` into `out`.
+    /// Adds every violation of `value` to `out`.
     fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report);
 
-    /// The values that it looks at. It runs only where nothing of these is wrong already; empty means the whole
-    /// document.
+    /// Returns the paths of the values that the validator reads (default: empty, the whole document). It runs only if these
+    /// values have no violation yet.
     fn reads(&self) -> Vec<JsonPath> {
         Vec::new()
     }
@@ -61,15 +73,37 @@ impl<F: Fn(&Value, &Context<'_>, &mut Report) + Send + Sync> Validator for F {
     }
 }
 
-/// A [`Validator`] that knows the structure of the whole document: the compiled schema of a contract.
+/// A [`Validator`] of the whole document that also knows its structure: the compiled schema of a contract.
+///
+/// ```
+/// use formwork_core::{Context, JsonPath, Report, Stage, Structure, Validator, Violation};
+/// use serde_json::{Value, json};
+///
+/// /// `{"age": integer}`.
+/// struct Person;
+///
+/// impl Validator for Person {
+///     fn validate(&self, value: &Value, _: &Context<'_>, out: &mut Report) {
+///         if !value["age"].is_u64() {
+///             out.push(Violation::new(JsonPath::root().key("age"), "type", Stage::Schema));
+///         }
+///     }
+/// }
+///
+/// impl Structure for Person {
+///     fn subschema(&self, path: &JsonPath, _: &Value) -> Option<Value> {
+///         (path.to_string() == "$.age").then(|| json!({"type": "integer"}))
+///     }
+/// }
+/// ```
 pub trait Structure: Validator {
-    /// The schema that governs the value at `path` of `document`, able to stand alone; `None` if nothing does.
+    /// Returns a self-contained schema for the value at `path` of `document`; `None` if no part of the schema describes it.
     ///
-    /// Where the schema has variants, the one that `document` chose counts.
+    /// If the schema has variants there, the variant that `document` follows is returned.
     fn subschema(&self, path: &JsonPath, document: &Value) -> Option<Value>;
 
-    /// Returns why no value of the schema can have anything at this place, with the nearest place that there is; `None`
-    /// if one can, or if that is not known (the default).
+    /// Returns the reason why no value of the schema can have anything at this place, with the nearest existing place;
+    /// `None` if a value can, or if that is unknown (default: `None`).
     fn missing(&self, place: &PathPattern) -> Option<String> {
         let _ = place;
         None

@@ -5,24 +5,24 @@ use formwork_json::{JsonPath, Segment, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which examination found a [`Violation`].
+/// The stage of examination that found a [`Violation`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Stage {
     /// Reading the text as JSON.
     Read,
-    /// The JSON Schema.
+    /// Validation against the JSON Schema.
     Schema,
-    /// The Rust type.
+    /// Decoding into the Rust type.
     Type,
     /// A check of the contract: a rule, a closure, a custom validator.
     Check,
-    /// A check that waits for something outside of the run: an asynchronous validator, a reviewer.
+    /// A check outside of the run: an asynchronous validator, a reviewer.
     AsyncCheck,
 }
 
-/// Whether a violation makes the answer unacceptable.
+/// Whether a violation rejects the answer (default: [`Severity::Error`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -33,14 +33,14 @@ pub enum Severity {
     Warning,
 }
 
-/// One thing that is wrong with an answer: data for the model and the developer, never an `Err`.
+/// One defect of an answer: data for the model and the developer, never an `Err`.
 ///
-/// In JSON it is `{"path": "$.risks[0]", "pointer": "/risks/0", "rule": "type", "expected": "string", "found": "number",
+/// Its JSON form is `{"path": "$.risks[0]", "pointer": "/risks/0", "rule": "type", "expected": "string", "found": "number",
 /// "stage": "schema", "severity": "error", "span": {"start": 9, "end": 12}, "message": "Type mismatch at …"}`.
 ///
-/// `Display` and [`Violation::detail`] name what was expected and found. The found value may be the user's data:
-/// [`Violation::masked`] is the text for logs. None of them grows with the answer: the path is cut at [`MAX_PATH`] bytes,
-/// each name in it at [`MAX_NAME`] characters, what was expected at [`MAX_EXPECTED`] and what was found at [`MAX_FOUND`]
+/// `Display` and [`Violation::detail`] include the expected and the found value. The found value may be the user's data:
+/// use [`Violation::masked`] in logs. The length of these texts is bounded: the path is cut at [`MAX_PATH`] bytes, each
+/// name in it at [`MAX_NAME`] characters, the expected value at [`MAX_EXPECTED`] and the found value at [`MAX_FOUND`]
 /// characters. An ellipsis marks each cut.
 ///
 /// ```
@@ -53,37 +53,37 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Wire", into = "Wire")]
 pub struct Violation {
-    /// The value it is about; for a missing one the place where it should be.
+    /// The path of the wrong value; of a missing value, the path at which it should be.
     pub path: JsonPath,
     /// The JSON Schema keyword, or the name of the check.
     pub rule: String,
-    /// The contract's demand, in words: `string`, `at most 1000`.
+    /// A description of the expected value: `string`, `at most 1000`.
     pub expected: String,
-    /// The value that is there instead, capped: `number`, `1001`.
+    /// The found value, cut at [`MAX_FOUND`] characters: `number`, `1001`.
     pub found: String,
-    /// Which examination found it.
+    /// The stage of examination that found it.
     pub stage: Stage,
     /// Whether it rejects the answer.
     pub severity: Severity,
-    /// The bytes of the answer's text that it is about, where they are known.
+    /// The wrong bytes of the answer's text, where they are known.
     pub span: Option<Span>,
 }
 
 impl Violation {
-    /// A violation without words; see [`Violation::with_expected`] and [`Violation::with_found`].
+    /// Creates an error without a description; see [`Violation::with_expected`] and [`Violation::with_found`].
     pub fn new(path: JsonPath, rule: impl Into<String>, stage: Stage) -> Self {
         let (expected, found) = (String::new(), String::new());
         Self { path, rule: rule.into(), expected, found, stage, severity: Severity::Error, span: None }
     }
 
-    /// Sets the contract's demand, in words (default: empty).
+    /// Sets the description of the expected value (default: empty).
     #[must_use]
     pub fn with_expected(mut self, expected: impl Into<String>) -> Self {
         self.expected = expected.into();
         self
     }
 
-    /// Sets what is there instead (default: empty). Long values are cut at [`MAX_FOUND`] characters.
+    /// Sets the found value (default: empty). It is cut at [`MAX_FOUND`] characters.
     #[must_use]
     pub fn with_found(mut self, found: impl Into<String>) -> Self {
         self.found = found.into();
@@ -93,21 +93,21 @@ impl Violation {
         self
     }
 
-    /// Sets the bytes of the answer that it is about (default: none).
+    /// Sets the wrong bytes of the answer's text (default: none).
     #[must_use]
     pub fn with_span(mut self, span: Option<Span>) -> Self {
         self.span = span;
         self
     }
 
-    /// As one that only warns.
+    /// Turns the violation into a warning, which does not reject the answer.
     #[must_use]
     pub fn as_warning(mut self) -> Self {
         self.severity = Severity::Warning;
         self
     }
 
-    /// Returns what is wrong, without the place: `expected string, found number`.
+    /// Returns the description without the path: `expected string, found number`.
     pub fn detail(&self) -> String {
         let (expected, found) = (cut(&self.expected, MAX_EXPECTED), cut(&self.found, MAX_FOUND));
         match (self.rule.as_str(), &*expected, &*found) {
@@ -120,19 +120,20 @@ impl Violation {
         }
     }
 
-    /// Returns the path as messages write it: at most [`MAX_PATH`] bytes, with names of at most [`MAX_NAME`] characters.
+    /// Returns the path as it is written in messages: at most [`MAX_PATH`] bytes, with names of at most [`MAX_NAME`]
+    /// characters.
     pub fn place(&self) -> String {
         let mut text = String::new();
         write_place(&self.path, &mut text);
         text
     }
 
-    /// The same as `Display` without the found value: for logs and traces.
+    /// Returns the `Display` text without the found value, for logs and traces.
     pub fn masked(&self) -> String {
         self.sentence("")
     }
 
-    /// Returns what is wrong, where, what was expected, and what was found.
+    /// Returns the title of the violation, its path, and the expected and found values.
     fn sentence(&self, found: &str) -> String {
         let (rule, expected) = (cut(&self.rule, MAX_NAME), cut(&self.expected, MAX_EXPECTED));
         let found = cut(found, MAX_FOUND);
@@ -141,7 +142,7 @@ impl Violation {
             "additionalProperties" | "unevaluatedProperties" => ("Unexpected field at path ", true),
             rule => (title(rule), false),
         };
-        // Put together by hand in a string that is long enough: rendering is on the way of every re-ask.
+        // Every re-ask renders violations, so the text is put together in one string that is long enough.
         let mut text = String::with_capacity(USUAL_PREFIX + expected.len() + found.len());
         text.push_str(before);
         if !is_whole {
@@ -164,19 +165,19 @@ impl Violation {
     }
 }
 
-/// How many bytes the kind of fault, the path and the words between usually have.
+/// The usual length of the title and the path, in bytes.
 const USUAL_PREFIX: usize = 96;
 
-/// The most characters of a found value that a violation keeps.
+/// The maximum length of [`Violation::found`], in characters.
 pub const MAX_FOUND: usize = 120;
 
-/// The most characters of an expectation that a message shows. It may quote other parts of the answer.
+/// The maximum length of [`Violation::expected`] in a message, in characters. It may quote other parts of the answer.
 pub const MAX_EXPECTED: usize = 600;
 
-/// The most characters of one name in a path that a message shows. Models write names, too.
+/// The maximum length of one name of a path in a message, in characters. Models invent names too.
 pub const MAX_NAME: usize = 100;
 
-/// The most bytes of a path that a message shows.
+/// The maximum length of a path in a message, in bytes.
 pub const MAX_PATH: usize = 600;
 
 /// Writes a path, cut at its limits.
@@ -187,7 +188,7 @@ pub(crate) fn write_place(path: &JsonPath, out: &mut String) {
     };
     let is_long = |segment: &Segment| matches!(segment, Segment::Key(name) if name.len() > MAX_NAME);
     let mut limited = Limited { out, left: MAX_PATH - '…'.len_utf8() };
-    // Writing to memory fails only where the limit is reached, which is marked.
+    // Writing to memory fails only at the limit, where an ellipsis has been written.
     _ = if path.segments().iter().any(is_long) {
         path.segments().iter().map(short).collect::<JsonPath>().write_to(&mut limited)
     } else {
@@ -195,7 +196,7 @@ pub(crate) fn write_place(path: &JsonPath, out: &mut String) {
     };
 }
 
-/// Writes into a text as long as there is room, and then an ellipsis, for which there always is.
+/// A writer that stops at a limit and then writes an ellipsis, for which space is reserved.
 struct Limited<'o> {
     out: &'o mut String,
     left: usize,
@@ -222,7 +223,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Returns the name of the fault of breaking a rule.
+/// Returns the title of a violation of a rule.
 fn title(rule: &str) -> &str {
     match rule {
         "type" => "Type mismatch",
@@ -248,7 +249,7 @@ fn title(rule: &str) -> &str {
     }
 }
 
-/// Cuts a text to so many characters and marks the cut.
+/// Cuts a text at a number of characters and marks the cut with an ellipsis.
 pub(crate) fn cut(text: &str, characters: usize) -> Cow<'_, str> {
     if text.len() <= characters {
         return text.into();
@@ -259,29 +260,29 @@ pub(crate) fn cut(text: &str, characters: usize) -> Cow<'_, str> {
     }
 }
 
-/// The shape of a violation in JSON: what is derived from the fields is written with them.
+/// The JSON form of a violation, with the members that are derived from its fields.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Violation")]
 struct Wire {
-    /// RFC 9535 path of the value, or of the place where it should be.
+    /// RFC 9535 path of the wrong value, or of the place at which it is missing.
     path: JsonPath,
     /// The same place as an RFC 6901 JSON Pointer.
     #[serde(default)]
     pointer: String,
     /// The JSON Schema keyword, or the name of the check.
     rule: String,
-    /// The contract's demand, in words.
+    /// A description of the expected value.
     #[serde(default)]
     expected: String,
-    /// The value that is there instead, capped.
+    /// The found value, cut at 120 characters.
     #[serde(default)]
     found: String,
-    /// Which examination found it.
+    /// The stage of examination that found it.
     stage: Stage,
     /// Whether it rejects the answer.
     #[serde(default)]
     severity: Severity,
-    /// The bytes of the answer's text that it is about.
+    /// The wrong bytes of the answer's text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     span: Option<Span>,
     /// All of it as one sentence.

@@ -1,4 +1,4 @@
-//! This crate alone: a request with a deadline, and what went wrong in words.
+//! Uses this crate alone: sends a request with a deadline, and prints the fault if it fails.
 //!
 //! `cargo run -p formwork-http --example embed-http -- http://localhost:11434 /api/tags`
 

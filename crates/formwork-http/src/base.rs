@@ -7,13 +7,13 @@ use reqwest::Url;
 
 use crate::ConfigError;
 
-/// The address that all paths are below.
+/// The base URL, which all paths are relative to.
 #[derive(Debug, Clone)]
 pub(crate) struct Base {
     url: Url,
     /// `host:port`, for messages.
     host: Arc<str>,
-    /// The first path that was asked for, joined. Nearly always it is the only one.
+    /// The first path that was requested, with its URL. Usually there is no other.
     first: OnceLock<(Uri, Url)>,
 }
 
@@ -31,7 +31,7 @@ impl Base {
         Ok(Self { host: host(&url).into(), url, first: OnceLock::new() })
     }
 
-    /// The address of a path: the base's own path before it, the base's own query before the path's.
+    /// Returns the URL of a path: the base's own path comes first, and its query before the path's.
     pub(crate) fn join(&self, target: &Uri) -> Result<Url, Fault> {
         if let Some((first, joined)) = self.first.get()
             && first == target
@@ -57,12 +57,12 @@ impl Base {
         Ok(url)
     }
 
-    /// `host:port`, for messages.
+    /// Returns `host:port`, for messages.
     pub(crate) fn host(&self) -> &Arc<str> {
         &self.host
     }
 
-    /// Whether the server is on this machine.
+    /// Returns whether the server is on this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         let host = self.url.host_str().unwrap_or_default().trim_end_matches('.');
         let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
@@ -72,12 +72,12 @@ impl Base {
         )
     }
 
-    /// Whether this is a place on the same server: the same scheme, host and port (RFC 6454, section 4).
+    /// Returns whether a URL is on the same server: the same scheme, host and port (RFC 6454, section 4).
     pub(crate) fn is_origin_of(&self, url: &Url) -> bool {
         self.url.origin() == url.origin()
     }
 
-    /// The address without its query, which may tell more than it should.
+    /// Returns the URL without its query, which may contain secrets.
     pub(crate) fn shown(&self) -> String {
         let mut url = self.url.clone();
         url.set_query(None);
@@ -85,7 +85,7 @@ impl Base {
     }
 }
 
-/// `host:port`, for messages.
+/// Returns `host:port`, for messages.
 pub(crate) fn host(url: &Url) -> String {
     let port = url.port_or_known_default().map(|port| format!(":{port}"));
     format!("{}{}", url.host_str().unwrap_or_default(), port.unwrap_or_default())

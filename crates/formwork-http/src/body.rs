@@ -11,26 +11,27 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::fault::within_body;
 
-/// How long and how large a body may be.
+/// The limits of a body.
 pub(crate) struct Limits {
-    /// Between two chunks.
+    /// The maximum time between two chunks.
     pub(crate) idle: Duration,
-    /// For all of it.
+    /// The time by which the body has to be complete.
     pub(crate) deadline: Option<Instant>,
-    /// In bytes, unpacked.
-    pub(crate) most: usize,
+    /// The maximum number of bytes after decompression.
+    pub(crate) max_bytes: usize,
 }
 
-/// A body as it comes in. Nothing is read ahead, and nothing is spawned: who does not ask lets the server wait.
+/// A body that is read on demand. Nothing is read ahead, and nothing is spawned, so that a slow reader slows the server
+/// down.
 pub(crate) struct Incoming {
     chunks: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
     limits: Limits,
     host: Arc<str>,
-    /// In bytes.
+    /// The number of bytes so far.
     seen: usize,
-    /// Made when a chunk is waited for the first time; a short answer comes with its head.
+    /// The timer, which is created when a chunk is not available at once; short responses arrive with their head.
     timer: Option<Pin<Box<Sleep>>>,
-    /// Whether the timer runs. It does while a chunk is waited for, not while the last one is worked on.
+    /// Whether the timer runs. It does while a chunk is awaited, and not while the last chunk is processed.
     waiting: bool,
     ended: bool,
 }
@@ -54,34 +55,35 @@ impl Incoming {
 
     fn too_late(&self) -> Fault {
         let Self { host, seen, .. } = self;
-        let message = format!("the answer of {host} was not whole by the deadline; {seen} bytes had come");
+        let message = format!("the response of {host} was incomplete by the deadline, after {seen} bytes");
         Fault::new(FaultKind::Timeout, message)
     }
 
     fn too_slow(&self) -> Fault {
         let Self { host, seen, limits: Limits { idle, .. }, .. } = self;
-        let message = format!("{host} sent nothing more for {idle:?} (idle timeout); {seen} bytes had come");
+        let message = format!("{host} sent nothing for {idle:?} (idle timeout), after {seen} bytes");
         Fault::new(FaultKind::Timeout, message)
     }
 
-    /// Returns the meaning of a chunk, or of the end of them.
+    /// Converts a chunk, or the end of the body, and checks the limits.
     fn take(&mut self, chunk: Option<reqwest::Result<Bytes>>) -> Option<Result<Bytes, Fault>> {
         let chunk = match chunk? {
             Ok(chunk) => chunk,
             Err(error) => return Some(Err(within_body(&error, &self.host, self.seen))),
         };
         self.seen = self.seen.saturating_add(chunk.len());
-        if self.seen > self.limits.most {
-            let message = format!("the answer of {} is longer than {} bytes", self.host, self.limits.most);
+        if self.seen > self.limits.max_bytes {
+            let message =
+                format!("the response of {} is longer than {} bytes", self.host, self.limits.max_bytes);
             return Some(Err(Fault::new(FaultKind::BadWire, message)));
         }
-        // A server that always has something ready never lets the timer be looked at.
+        // A server that always has a chunk ready would never let the timer be polled.
         Some(if self.is_late() { Err(self.too_late()) } else { Ok(chunk) })
     }
 }
 
-/// How long the end of a body is waited for behind an answer. Servers send it right after the last piece, and a connection
-/// is not worth more: a new one takes no longer.
+/// The maximum time to wait for the end of a body after the answer. Servers send it right after the last piece, and waiting
+/// longer takes more time than a new connection.
 const REST: Duration = Duration::from_millis(200);
 
 impl Chunks for Incoming {
@@ -127,7 +129,7 @@ impl Stream for Incoming {
     }
 }
 
-/// The moment so long from now; a year from now if that is later than there are moments.
+/// Returns the time `duration` from now, at most one year, because `Instant` cannot represent arbitrarily late times.
 pub(crate) fn far(duration: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     Instant::now() + duration.min(YEAR)

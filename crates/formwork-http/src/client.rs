@@ -10,15 +10,15 @@ use crate::opened::{Noting, watched};
 use crate::roots::roots;
 use crate::settings::Settings;
 
-/// Makes what sends, and keeps connections for the next request.
+/// Creates an HTTP client that keeps connections for later requests.
 ///
-/// The configuration of TLS is made here, with a provider of cryptography of its own: reqwest would take the one that is
-/// installed for the whole process, which is not a library's to choose.
+/// TLS is configured here with its own cryptography provider: reqwest would use the provider that is installed for the
+/// whole process, which a library should not choose.
 ///
-/// A client that is not for TLS reads no certificates, which takes milliseconds, and trusts no server over TLS.
+/// A client without TLS reads no certificates, which takes milliseconds, and trusts no server over TLS.
 ///
 /// # Errors
-/// Words, if the certificates that servers are checked with cannot be used.
+/// A message, if the root certificates cannot be used.
 pub(crate) fn client(settings: &Settings, is_for_tls: bool) -> Result<Kept, String> {
     let config = tls(if is_for_tls { roots(&settings.roots)? } else { RootCertStore::empty() })?;
     let builder = builder(settings).tls_backend_preconfigured(config).connector_layer(Noting);
@@ -30,12 +30,13 @@ pub(crate) fn client(settings: &Settings, is_for_tls: bool) -> Result<Kept, Stri
 pub(crate) struct Kept(Client);
 
 impl Kept {
-    /// Sends a request, and sends it again if it went over a kept connection that turns out to be closed: servers close what is
-    /// idle, and llama.cpp's closes after each stream although it says that it keeps the connection. A client learns of that
-    /// only when it sends (RFC 9112, section 9.5).
+    /// Sends a request, and sends it again if it failed on a kept connection that the server had closed. Servers close idle
+    /// connections, and llama.cpp closes after each stream although its header promises to keep the connection. A client
+    /// notices that only when it sends (RFC 9112, section 9.5).
     ///
-    /// A connection that was closed already fails at once. Later the server may have been at work on the request, which costs:
-    /// that is a fault, and the policy's to decide, as is the failure of a new connection.
+    /// A connection that was closed before the request fails at once. A later failure is a fault, because the server may
+    /// have processed the request, which costs money; a failure of a new connection is a fault too. The retry policy
+    /// decides about both.
     pub(crate) async fn execute(&self, request: Request) -> Result<Response, reqwest::Error> {
         const AT_ONCE: Duration = Duration::from_secs(1);
 
@@ -44,7 +45,7 @@ impl Kept {
         let (done, opened) = watched(self.0.execute(request)).await;
         match (done, again) {
             (Err(error), Some(again)) if !opened && sent.elapsed() < AT_ONCE && is_closed(&error) => {
-                // What the server did with the first one says more than that it takes no connection now.
+                // The first error says more than that the server now refuses connections.
                 self.0.execute(again).await.map_err(|other| if other.is_connect() { error } else { other })
             }
             (done, _) => done,
@@ -52,7 +53,7 @@ impl Kept {
     }
 }
 
-/// Whether a connection ended before the whole head of a response was there.
+/// Returns whether a connection ended before the head of a response was complete.
 fn is_closed(error: &reqwest::Error) -> bool {
     find::<hyper::Error>(error).is_some_and(|error| error.is_incomplete_message() || error.is_canceled())
         || find::<io::Error>(error).is_some_and(|error| {
@@ -67,9 +68,9 @@ fn builder(settings: &Settings) -> ClientBuilder {
     let builder = Client::builder()
         .user_agent(concat!("formwork/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(settings.connect)
-        // The key would go along, and a wrong base URL would stay unnoticed.
+        // A redirect would send the key to another server, and hide a wrong base URL.
         .redirect(redirect::Policy::none())
-        // Whether a call is repeated is the policy's to decide, and goes into the ledger; see `Kept::execute`.
+        // The retry policy decides about repetitions, which are recorded in the ledger; see `Kept::execute`.
         .retry(retry::never())
         .referer(false);
     match &settings.proxy {

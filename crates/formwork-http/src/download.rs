@@ -14,38 +14,55 @@ use crate::base::host;
 use crate::body::{Incoming, Limits};
 use crate::transport::{add, request_of};
 
-/// How many redirects a download follows.
+/// The maximum number of redirects that a download follows.
 pub const MOST_REDIRECTS: usize = 5;
 
-/// How much of the body of an error is read, in bytes.
+/// The maximum number of bytes that are read of an error body.
 const ERROR_BYTES: usize = 64 * 1024;
 
-/// Why a download did not come to its end. What had come is written already.
+/// The reason why a download is incomplete. The bytes before the failure are written already.
+///
+/// ```
+/// use formwork_core::FaultKind;
+/// use formwork_http::DownloadError;
+///
+/// fn is_missing(error: &DownloadError) -> bool {
+///     matches!(error, DownloadError::Fault(fault) if fault.kind == FaultKind::Unsupported)
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DownloadError {
-    /// The server, or the way to it.
+    /// The server or the connection failed.
     #[error(transparent)]
     Fault(#[from] Fault),
-    /// Where it was written to.
-    #[error("what was downloaded cannot be written: {0}")]
+    /// Writing failed.
+    #[error("the download cannot be written: {0}")]
     Write(#[from] io::Error),
 }
 
 impl HttpTransport {
-    /// Gets a file from a path below the base URL, and writes it as it comes; gives its length in bytes.
+    /// Downloads a file from a path below the base URL, writes it while it arrives, and returns its length in bytes.
     ///
-    /// Only here redirects are followed, up to [`MOST_REDIRECTS`] of them, because hubs keep their files elsewhere. The
-    /// key and the headers of this transport go to the server of the base URL alone (same scheme, host and port), and
-    /// never from https to http.
+    /// This is the only request that follows redirects, up to [`MOST_REDIRECTS`] of them, because model hubs store their
+    /// files on other servers. The key and the headers of this transport are sent only to the server of the base URL (same
+    /// scheme, host and port), and never from https to http.
     ///
-    /// `progress` is told how many bytes are written and how many there are, if the server says. The time limits for
-    /// connecting, for the first byte and between two pieces hold; there is no limit for the size or for the whole.
-    /// The server is asked not to pack, so that the length is known. Nothing is written of an answer that is an error.
-    /// The writes block, as files do.
+    /// `progress` is called with the number of bytes that are written and the total, if the server states it. The time
+    /// limits for connecting, for the first byte and between two pieces apply; the size and the total time are not limited.
+    /// The transport requests no compression, so that the total is known. Nothing is written of an error response. Writing
+    /// blocks the task.
     ///
     /// # Errors
-    /// [`DownloadError::Fault`], if the file does not come whole; [`DownloadError::Write`], if `to` does not take it.
+    /// [`DownloadError::Fault`], if the file does not arrive completely; [`DownloadError::Write`], if writing to `to` fails.
+    ///
+    /// ```no_run
+    /// use formwork_http::{DownloadError, HttpTransport};
+    ///
+    /// async fn weights(hub: &HttpTransport, to: &mut std::fs::File) -> Result<u64, DownloadError> {
+    ///     hub.download("/qwen/model.gguf", to, |done, total| println!("{done} of {total:?} bytes")).await
+    /// }
+    /// ```
     pub async fn download(
         &self,
         path: &str,
@@ -54,7 +71,7 @@ impl HttpTransport {
     ) -> Result<u64, DownloadError> {
         let (response, host) = self.follow(path).await.map_err(|fault| self.hidden(fault))?;
         let total = response.content_length();
-        let limits = Limits { idle: self.settings().idle(None), deadline: None, most: usize::MAX };
+        let limits = Limits { idle: self.settings().idle(None), deadline: None, max_bytes: usize::MAX };
         let mut body = Incoming::new(response, limits, host);
         let mut done = 0;
         progress(done, total);
@@ -68,11 +85,11 @@ impl HttpTransport {
         Ok(done)
     }
 
-    /// The response that has the file, and where it came from.
+    /// Returns the response with the file, and the `host:port` that sent it.
     async fn follow(&self, path: &str) -> Result<(reqwest::Response, Arc<str>), Fault> {
-        let target: Uri = format!("/{}", path.trim_start_matches('/'))
-            .parse()
-            .map_err(|error| Fault::new(FaultKind::BadRequest, format!("{path:?} is no path: {error}")))?;
+        let target: Uri = format!("/{}", path.trim_start_matches('/')).parse().map_err(|error| {
+            Fault::new(FaultKind::BadRequest, format!("{path:?} is not a valid path: {error}"))
+        })?;
         let base = &self.settings().base;
         let mut url = base.join(&target)?;
         for _ in 0..=MOST_REDIRECTS {
@@ -80,7 +97,7 @@ impl HttpTransport {
             if base.is_origin_of(&url) {
                 add(&mut headers, &self.settings().headers);
             }
-            // Packed, its length would not be known.
+            // The length of a compressed body is unknown.
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
             let request = request_of(Method::GET, url.clone(), headers, Bytes::new());
             let from: Arc<str> = host(&url).into();
@@ -97,11 +114,11 @@ impl HttpTransport {
         Err(Fault::new(FaultKind::BadWire, message))
     }
 
-    /// Returns the fault that a status means which is no success.
+    /// Returns the fault for a response without a success status.
     async fn refused(&self, mut response: reqwest::Response, from: Arc<str>) -> Fault {
         let (mut head, ()) = http::Response::new(()).into_parts();
         (head.status, head.headers) = (response.status(), std::mem::take(response.headers_mut()));
-        let limits = Limits { idle: self.settings().idle(None), deadline: None, most: usize::MAX };
+        let limits = Limits { idle: self.settings().idle(None), deadline: None, max_bytes: usize::MAX };
         let body = Body::new(Incoming::new(response, limits, from)).beginning(ERROR_BYTES).await;
         fault_of(&head, &body, false, self.now())
     }
@@ -112,14 +129,14 @@ impl HttpTransport {
     }
 }
 
-/// Where a redirect goes (RFC 9110, section 10.2.2).
+/// Returns the target of a redirect (RFC 9110, section 10.2.2).
 fn moved(from: &Url, to: &HeaderValue) -> Result<Url, Fault> {
     let wrong = |why: &str| {
         let to = quoted(&String::from_utf8_lossy(to.as_bytes()));
         Fault::new(FaultKind::BadWire, format!("{} redirects to {to}, {why}", host(from)))
     };
-    let text = to.to_str().map_err(|_| wrong("which is no address"))?;
-    let url = from.join(text).map_err(|_| wrong("which is no address"))?;
+    let text = to.to_str().map_err(|_| wrong("which is not a URL"))?;
+    let url = from.join(text).map_err(|_| wrong("which is not a URL"))?;
     match (from.scheme(), url.scheme()) {
         ("http", "http" | "https") | ("https", "https") => Ok(url),
         _ => Err(wrong("which is not followed: it is not https")),

@@ -1,31 +1,38 @@
-/// An error in the configuration of a transport. No message holds a key or a password.
+/// An error in the configuration of a transport. No message contains a key or a password.
+///
+/// ```
+/// use formwork_http::{ConfigError, HttpTransport};
+///
+/// let error = HttpTransport::new("localhost:11434").unwrap_err();
+/// assert!(matches!(error, ConfigError::BaseUrl { .. }));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Not an address that requests can be sent to.
+    /// The base URL is invalid.
     #[error(
         "{shown} is no base URL: expected http:// or https:// and a host, without a user name, a password or a \
          #fragment, such as http://localhost:11434 or https://api.openai.com/v1"
     )]
     BaseUrl {
-        /// The value that was given, in quotation marks, without what may hold a password.
+        /// The value in quotation marks, without the parts that may contain a password.
         shown: String,
     },
-    /// The variable that has to hold a key is not there.
+    /// The environment variable of the key is not set.
     #[error("the environment variable `{variable}` is not set: it has to hold the API key")]
     NoKey {
         /// Its name.
         variable: String,
     },
-    /// A key that cannot be one.
+    /// The key is invalid.
     #[error("the API key in {source_name} {problem}")]
     BadKey {
-        /// Where it came from: ``the environment variable `OPENAI_API_KEY` ``.
+        /// The source of the key: ``the environment variable `OPENAI_API_KEY` ``.
         source_name: String,
         /// The reason.
         problem: &'static str,
     },
-    /// Not a header (RFC 9110, section 5).
+    /// The header is invalid (RFC 9110, section 5).
     #[error("the header {name:?} cannot be sent: {problem}")]
     Header {
         /// Its name.
@@ -33,15 +40,15 @@ pub enum ConfigError {
         /// The reason.
         problem: &'static str,
     },
-    /// Not a certificate.
+    /// The root certificate is invalid.
     #[error("the root certificate cannot be used: {0}")]
     Certificate(String),
-    /// A command for a key without a program.
+    /// The command for a key has no program.
     #[error(
         "the command for the API key is empty: it needs a program, such as [\"vault\", \"read\", \"key\"]"
     )]
     NoCommand,
-    /// Not the address of a proxy.
+    /// The address of the proxy is invalid.
     #[error("the proxy's address has to be http:// or https:// and a host")]
     Proxy,
 }

@@ -1,4 +1,4 @@
-//! The reasons why there was no response, in words that say where to look.
+//! Converts errors of reqwest to faults that name the place of the failure.
 
 use std::error::Error;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use formwork_core::{Fault, FaultKind};
 use rustls::{CertificateError, Error as Tls};
 
-/// Returns the reason why there is no head of a response from `host`, which is `host:port`.
+/// Returns the fault for a request to `host` (`host:port`) that failed before the head of a response.
 pub(crate) fn before_head(error: &reqwest::Error, host: &str) -> Fault {
     let why = leaf(error);
     if let Some(tls) = find::<Tls>(error) {
@@ -48,23 +48,23 @@ pub(crate) fn before_head(error: &reqwest::Error, host: &str) -> Fault {
     formwork_wire::closed_early(&format!("{host}: {why}"))
 }
 
-/// Returns the reason why a body broke off after so many bytes. A connection that ends too early may hold the next time;
-/// bytes that are wrong will be wrong again.
+/// Returns the fault for a body that failed after `seen` bytes. A lost connection is transient; invalid bytes are not.
 pub(crate) fn within_body(error: &reqwest::Error, host: &str, seen: usize) -> Fault {
     let why = leaf(error);
     let invalid =
         |io: &io::Error| matches!(io.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
     if find::<io::Error>(error).is_some_and(invalid) {
-        let message = format!("the answer of {host} is broken after {seen} bytes ({why})");
+        let message = format!("the response of {host} is malformed after {seen} bytes ({why})");
         return Fault::new(FaultKind::BadWire, message);
     }
-    let message = format!("{host} broke the connection off after {seen} bytes of the answer ({why})");
+    let message = format!("{host} closed the connection after {seen} bytes of the response ({why})");
     Fault::new(FaultKind::Unreachable, message)
 }
 
-/// Returns the error of TLS about the server. A connection that merely ends is none.
+/// Returns the fault for a TLS error. A connection that merely ends is not one.
 ///
-/// Not [`FaultKind::Unreachable`], although there is no connection: waiting does not make a certificate valid.
+/// It is not [`FaultKind::Unreachable`], although there is no connection, because a retry does not make a certificate
+/// valid.
 fn no_tls(error: &Tls, host: &str) -> Fault {
     let message = match error {
         Tls::InvalidCertificate(problem) => {
@@ -92,7 +92,7 @@ fn certificate_words(problem: &CertificateError) -> String {
             format!("it is for another name ({problem}); check the host of the base URL")
         }
         C::UnknownIssuer => {
-            "nobody known vouches for it; if it is your own or your company's, name its root certificate"
+            "no trusted authority signed it; if it is your own or your company's, name its root certificate"
                 .to_owned()
         }
         C::Revoked => "it has been revoked".to_owned(),
@@ -100,21 +100,21 @@ fn certificate_words(problem: &CertificateError) -> String {
     }
 }
 
-/// The innermost reason: the outer ones repeat the address, with its query.
+/// Returns the innermost error: the outer ones repeat the address with its query.
 fn leaf(error: &reqwest::Error) -> String {
     let mut last = String::new();
     each(error, |cause| last = cause.to_string());
     if last.is_empty() { "no reason given".to_owned() } else { last }
 }
 
-/// The first error of a type among the reasons.
+/// Returns the first error of a type in the chain of sources.
 pub(crate) fn find<E: Error + 'static>(error: &reqwest::Error) -> Option<&E> {
     let mut found = None;
     each(error, |cause| found = found.or_else(|| cause.downcast_ref::<E>()));
     found
 }
 
-/// All reasons, outer ones first. An `io::Error` hides the error in it from [`Error::source`].
+/// Calls `see` with each error of the chain, outer ones first. An `io::Error` hides the error in it from [`Error::source`].
 fn each<'a>(error: &'a reqwest::Error, mut see: impl FnMut(&'a (dyn Error + 'static))) {
     let mut next = error.source();
     while let Some(cause) = next {

@@ -4,42 +4,43 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::ConfigError;
 
-/// An API key. It is never shown, not by [`Debug`](fmt::Debug) either, and its memory is wiped when it is dropped; a
-/// transport that has it holds a copy, the header that it sends.
+/// An API key. Its value is never printed, not even by [`Debug`](fmt::Debug), and its memory is wiped when it is dropped. A
+/// transport with a key keeps a copy, in the header that it sends.
 ///
-/// Configuration names the variable that holds it, and never the key itself.
+/// A configuration names the environment variable with the key, and never contains the key itself.
 ///
 /// ```
 /// use formwork_http::Key;
 ///
 /// let error = Key::from_env("NO_SUCH_API_KEY").unwrap_err();
 /// assert!(error.to_string().contains("NO_SUCH_API_KEY"));
+/// assert!(Key::new("the vault", "sk-123".to_owned()).is_ok());
 /// ```
 #[derive(Clone)]
 pub struct Key(SecretString);
 
 impl Key {
-    /// The key that an environment variable holds.
+    /// Reads a key from an environment variable.
     ///
     /// # Errors
-    /// If it is not set, empty, or holds what no key has: white space, a line break, a character outside of ASCII. The
-    /// error names the variable.
+    /// [`ConfigError::NoKey`] or [`ConfigError::BadKey`], which name the variable, if it is not set, is empty, or has a
+    /// character that no key has: white space, a line break, a character outside of ASCII.
     pub fn from_env(variable: &str) -> Result<Self, ConfigError> {
         let secret = match std::env::var(variable) {
             Ok(secret) => secret,
             Err(std::env::VarError::NotPresent) => {
                 return Err(ConfigError::NoKey { variable: variable.to_owned() });
             }
-            // The words below say what is wrong with it: it is not ASCII.
+            // This character leads to the message below that the value is not ASCII.
             Err(std::env::VarError::NotUnicode(_)) => "\u{fffd}".to_owned(),
         };
         Self::new(format!("the environment variable `{variable}`"), secret)
     }
 
-    /// A key from somewhere else, such as a vault. `from` is for messages and says from where.
+    /// Creates a key from another source, such as a vault. `from` names the source in messages.
     ///
     /// # Errors
-    /// As [`from_env`](Self::from_env).
+    /// [`ConfigError::BadKey`], under the conditions of [`from_env`](Self::from_env).
     pub fn new(from: impl Into<String>, secret: impl Into<SecretString>) -> Result<Self, ConfigError> {
         let secret = secret.into();
         match problem(secret.expose_secret()) {

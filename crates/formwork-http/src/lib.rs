@@ -1,8 +1,9 @@
-//! Sends Formwork's requests over HTTP: the one [`Transport`](formwork_wire::Transport) that touches the network.
+//! Sends requests of Formwork over HTTP: the [`Transport`](formwork_wire::Transport) for real networks.
 //!
-//! [`HttpTransport`] knows one server's address and its key. It never follows redirects, so that a key goes nowhere
-//! else; it never retries, because [`Run`](formwork_core::Run) does, but for a key of a [`KeyCommand`] that was refused; and whatever goes wrong is a
-//! [`Fault`](formwork_core::Fault) that says which address, which time limit or which certificate it was.
+//! [`HttpTransport`] has the address and the key of one server. It follows no redirects, so that the key is sent to no
+//! other server, and it does not retry, because [`Run`](formwork_core::Run) does; a request whose key was refused is sent once
+//! more only where a [`KeyCommand`] gives a new key. Every failure is a
+//! [`Fault`](formwork_core::Fault) that names the address, the time limit or the certificate concerned.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -23,33 +24,32 @@
 //! assert_eq!(error.to_string(), "the environment variable `EXAMPLE_API_KEY` is not set: it has to hold the API key");
 //! ```
 //!
-//! # Which fault is what
+//! # Classes of faults
 //!
-//! Policies repeat a call after [`Unreachable`](formwork_core::FaultKind::Unreachable) and
-//! [`Timeout`](formwork_core::FaultKind::Timeout), and turn to the next target after
-//! [`BadWire`](formwork_core::FaultKind::BadWire). The kinds are chosen for that:
+//! Retry policies repeat a call after [`Unreachable`](formwork_core::FaultKind::Unreachable) and
+//! [`Timeout`](formwork_core::FaultKind::Timeout), and advance to the next target after
+//! [`BadWire`](formwork_core::FaultKind::BadWire). The classes are chosen accordingly:
 //!
-//! | what happened | kind |
+//! | failure | class |
 //! |---|---|
-//! | name not found, connection refused, connection closed before or within the answer | `Unreachable` |
-//! | no connection, no head of the answer, no next bytes, or no whole answer in time | `Timeout` |
-//! | certificate not valid, no TLS where it was expected | `BadWire` |
-//! | no HTTP, an encoding that is broken, a body that is longer than the limit | `BadWire` |
-//! | the request's path or headers are none | `BadRequest` |
+//! | name not found, connection refused, connection closed before or during the response | `Unreachable` |
+//! | connection, head, next bytes or complete response not in time | `Timeout` |
+//! | invalid certificate, no TLS where it was expected | `BadWire` |
+//! | not HTTP, invalid encoding, body longer than the limit | `BadWire` |
+//! | the request's path or headers are invalid | `BadRequest` |
 //! | no Tokio runtime, no TLS on this machine | `Unsupported` |
 //!
 //! # Proxies
 //!
-//! `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` are honoured, in capitals or not, unless the server is on
-//! this machine (`localhost`, `127.0.0.0/8`, `::1`): there is no proxy on the way to it.
-//! [`HttpTransport::with_proxy`] names another one.
+//! `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` are used, in upper or lower case, unless the server is on this
+//! machine (`localhost`, `127.0.0.0/8`, `::1`), which needs no proxy. [`HttpTransport::with_proxy`] overrides them.
 //!
 //! # TLS
 //!
-//! rustls with ring, for this transport alone: nothing is installed for the process. Trusted are the system's certificates,
-//! or in their place those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name, and those of
-//! [`HttpTransport::with_root_certificate`]. Certificates that are there and cannot be used are an error. On a machine that
-//! has none at all, as in an empty container, Mozilla's are used as of the build, and an event of `tracing` says so.
+//! The transport uses rustls with ring and installs nothing for the process. It trusts the system's certificates, or
+//! instead those of `SSL_CERT_FILE` and `SSL_CERT_DIR`, and those of [`HttpTransport::with_root_certificate`]. Certificates
+//! that cannot be used are an error. On a machine without any, such as an empty container, it uses Mozilla's certificates
+//! as of the build, and logs a `tracing` event.
 
 mod base;
 mod body;

@@ -5,17 +5,16 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 tokio::task_local! {
-    /// Whether the request that is being sent began to open a connection.
+    /// Whether the current request began to open a connection.
     static OPENED: Cell<bool>;
 }
 
-/// Runs a request, and returns with its result whether it began to open a connection: otherwise it went over one that was kept
-/// from an earlier request.
+/// Runs a request and returns its result, and whether it began to open a connection; otherwise it used a kept connection.
 pub(crate) async fn watched<F: Future>(request: F) -> (F::Output, bool) {
     OPENED.scope(Cell::new(false), async { (request.await, OPENED.with(Cell::get)) }).await
 }
 
-/// A layer of connectors that notes what they open for [`watched`] requests.
+/// A connector layer that records for [`watched`] requests that a connection is opened.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Noting;
 
@@ -40,7 +39,7 @@ impl<S: Service<R>, R> Service<R> for Noted<S> {
     }
 
     fn call(&mut self, request: R) -> S::Future {
-        // Nobody watches a connection that is opened in the background.
+        // No request watches a connection that is opened in the background.
         let _ = OPENED.try_with(|opened| opened.set(true));
         self.0.call(request)
     }

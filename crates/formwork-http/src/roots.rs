@@ -1,4 +1,4 @@
-//! The certificates that the certificates of servers are checked with.
+//! The root certificates that server certificates are verified with.
 
 use std::env;
 
@@ -6,13 +6,14 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls_native_certs::{CertificateResult, load_native_certs};
 
-/// The variables that name certificates in place of the system's, as for OpenSSL.
+/// The environment variables that replace the system's certificates, as in OpenSSL.
 const VARIABLES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// Returns the certificates of the system, or those that the environment names, and these.
+/// Returns these certificates, and those of the system or of the environment variables.
 ///
 /// # Errors
-/// Words, if there are some and they cannot be used: other ones would trust somebody whom the user did not choose.
+/// A message, if there are certificates that cannot be used: other certificates would trust a server that the user did not
+/// choose.
 pub(crate) fn roots(more: &[CertificateDer<'static>]) -> Result<RootCertStore, String> {
     let named = VARIABLES.into_iter().find(|name| env::var_os(name).is_some_and(|value| !value.is_empty()));
     let mut store = store(load_native_certs(), named)?;
@@ -26,7 +27,7 @@ fn store(loaded: CertificateResult, named: Option<&str>) -> Result<RootCertStore
     let CertificateResult { certs, errors, .. } = loaded;
     let whose = named
         .map_or_else(|| "the system's certificates".to_owned(), |name| format!("the certificates of {name}"));
-    // One unreadable file among many of the system's is no reason to do without TLS; what was named has to be right.
+    // One unreadable file among many of the system's does not disable TLS, but an explicitly named file has to be valid.
     if let Some(error) = errors.first() {
         if named.is_some() || certs.is_empty() {
             return Err(format!("{whose} cannot be read: {error}"));
@@ -40,10 +41,10 @@ fn store(loaded: CertificateResult, named: Option<&str>) -> Result<RootCertStore
         return Ok(store);
     }
     if named.is_some() || found > 0 {
-        return Err(format!("{whose} cannot be used: there is no valid one in them"));
+        return Err(format!("{whose} cannot be used: none of them is valid"));
     }
-    // As in an empty container.
-    tracing::warn!(target: "formwork", "this system has no certificates: Mozilla's are used, as of when this was built");
+    // For example in an empty container.
+    tracing::warn!(target: "formwork", "this system has no root certificates: Mozilla's are used, as of the build");
     store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     Ok(store)
 }
@@ -54,7 +55,7 @@ mod tests {
     use rustls_native_certs::load_certs_from_paths;
     use std::fs;
 
-    /// Finding D6: Mozilla's certificates are for systems without any, and for no error.
+    /// Finding D6: Mozilla's certificates are for systems without any, and do not hide an error.
     #[test]
     fn certificates_that_cannot_be_used_are_an_error() {
         let folder = std::env::temp_dir().join(format!("formwork-roots-{}", std::process::id()));
@@ -78,10 +79,10 @@ mod tests {
             (missing(), system, Err("the system's certificates cannot be read")),
             (file("mangled", mangled), file_named, Err("SSL_CERT_FILE cannot be read")),
             (file("mangled", mangled), system, Err("the system's certificates cannot be read")),
-            (file("empty", ""), file_named, Err("no valid one")),
-            (file("text", "hello"), file_named, Err("no valid one")),
-            (file("no", no_certificate), file_named, Err("no valid one")),
-            (file("no", no_certificate), system, Err("no valid one")),
+            (file("empty", ""), file_named, Err("none of them is valid")),
+            (file("text", "hello"), file_named, Err("none of them is valid")),
+            (file("no", no_certificate), file_named, Err("none of them is valid")),
+            (file("no", no_certificate), system, Err("none of them is valid")),
             (file("both", &both), file_named, Err("SSL_CERT_FILE cannot be read")),
             (file("both", &both), system, Ok(1)),
             (CertificateResult::default(), system, Ok(webpki_roots::TLS_SERVER_ROOTS.len())),

@@ -1,12 +1,12 @@
 use secrecy::{ExposeSecret, SecretString};
 
-/// The text in the place of a secret.
+/// The text that replaces a secret.
 const REDACTED: &str = "[redacted]";
 
-/// The least part of a secret that is recognised, in bytes: less would find itself in ordinary words.
-const LEAST: usize = 8;
+/// The minimum length of a part of a secret that is recognised, in bytes: shorter parts occur in ordinary words.
+const MIN_PART: usize = 8;
 
-/// Everything that a transport must not tell.
+/// The secrets of a transport, which no message may contain.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets(Vec<SecretString>);
 
@@ -16,17 +16,17 @@ impl Secrets {
             return;
         }
         self.0.push(secret.into());
-        // What servers say is quoted, which escapes quotation marks and backslashes.
+        // Servers' messages are quoted, which escapes quotation marks and backslashes.
         let quoted = format!("{secret:?}");
         let escaped = quoted.trim_start_matches('"').strip_suffix('"').unwrap_or(&quoted);
         if escaped != secret {
             self.0.push(escaped.into());
         }
-        // A secret may be the beginning of another one.
+        // A secret may be the beginning of another one, so the longest are replaced first.
         self.0.sort_by_key(|secret| std::cmp::Reverse(secret.expose_secret().len()));
     }
 
-    /// The text without them. What a server says is cut at some length: half of a secret is hidden too.
+    /// Returns the text without secrets. Half of a secret is replaced too, because servers' messages are cut.
     pub(crate) fn redact(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in &self.0 {
@@ -37,7 +37,7 @@ impl Secrets {
 }
 
 fn without(text: &str, secret: &str) -> String {
-    let half = secret.floor_char_boundary((secret.len() / 2).max(LEAST).min(secret.len()));
+    let half = secret.floor_char_boundary((secret.len() / 2).max(MIN_PART).min(secret.len()));
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find(&secret[..half]) {

@@ -14,34 +14,34 @@ use crate::secrets::Secrets;
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) base: Base,
-    /// The headers that only this transport knows, the key's among them.
+    /// The headers that the transport adds, including that of the key.
     pub(crate) headers: HeaderMap<HeaderValue>,
     pub(crate) secrets: Secrets,
     /// The command whose key is sent, and how.
     pub(crate) key_command: Option<(Auth, Arc<KeyCommand>)>,
     pub(crate) connect: Duration,
-    /// `None`: as long as the call may take.
+    /// The time limit for the head of a response; `None` for the time that the call has left.
     pub(crate) first_byte: Option<Duration>,
-    /// `None`: as long as the call may take.
+    /// The time limit between two pieces; `None` for the time that the call has left.
     pub(crate) idle: Option<Duration>,
-    /// In bytes, unpacked.
-    pub(crate) most: usize,
+    /// The maximum number of bytes of a body after decompression.
+    pub(crate) max_bytes: usize,
     pub(crate) proxy: Option<Proxy>,
     pub(crate) roots: Vec<CertificateDer<'static>>,
 }
 
-/// How long a server may be silent in a call without a limit of its own. A local server may load a model before it
-/// answers; some send the head at once and read the prompt after it.
+/// The time limit for calls without a limit or deadline. A local server may load a model before it responds, and some
+/// servers send the head at once and read the prompt after it.
 const SILENCE: Duration = Duration::from_secs(300);
 
 impl Settings {
-    /// How long a call waits for the head of its response. A limit that was set counts, else the time that the call has
-    /// left: whoever allows a call an hour does not expect it to end after five minutes.
+    /// Returns the time limit for the head of a response: the configured limit, or else the time that the call has left, so
+    /// that a call with a deadline of an hour does not end after five minutes.
     pub(crate) fn first_byte(&self, left: Option<Duration>) -> Duration {
         self.first_byte.or(left).unwrap_or(SILENCE)
     }
 
-    /// How long a call waits between two pieces of a body, by the same rule.
+    /// Returns the time limit between two pieces of a body, by the same rule.
     pub(crate) fn idle(&self, left: Option<Duration>) -> Duration {
         self.idle.or(left).unwrap_or(SILENCE)
     }
@@ -55,7 +55,7 @@ impl Settings {
             connect: Duration::from_secs(10),
             first_byte: None,
             idle: None,
-            most: 64 * 1024 * 1024,
+            max_bytes: 64 * 1024 * 1024,
             proxy: None,
             roots: Vec::new(),
         }

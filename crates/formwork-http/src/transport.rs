@@ -22,13 +22,26 @@ use crate::fault::before_head;
 use crate::settings::Settings;
 use crate::{ConfigError, Key, KeyCommand};
 
-/// Sends requests to one server, over connections that are kept for the next one.
+/// Sends requests to one server, over connections that are kept for later requests.
 ///
-/// Clones share the connections. It works in any Tokio runtime with IO and time enabled, of one thread or of many, and
-/// in several after another; without one every request is a fault.
+/// Clones share the connections. It works in any Tokio runtime with IO and time enabled, with one thread or several, and in
+/// several runtimes in succession; without a runtime every request is a fault.
 ///
-/// Redirects are not followed: a 3xx status is a response like any other. Responses may be packed with gzip (RFC 9110,
-/// section 8.4.1.3), and are unpacked.
+/// Redirects are not followed: a 3xx status is a response like any other. Responses may be compressed with gzip (RFC 9110,
+/// section 8.4.1.3).
+///
+/// ```
+/// use std::time::Duration;
+/// use formwork_http::HttpTransport;
+///
+/// let transport = HttpTransport::new("http://localhost:11434")?
+///     .with_header("x-team", "forms")?
+///     .with_connect_timeout(Duration::from_secs(2))
+///     .with_max_body_bytes(1024 * 1024);
+/// assert!(HttpTransport::new("ftp://localhost").is_err());
+/// # let _ = transport;
+/// # Ok::<(), formwork_http::ConfigError>(())
+/// ```
 #[derive(Clone)]
 pub struct HttpTransport {
     settings: Arc<Settings>,
@@ -36,19 +49,19 @@ pub struct HttpTransport {
 }
 
 impl HttpTransport {
-    /// For the server with this base URL, which may have a path, and a query that is sent with every request:
+    /// Creates a transport for the server with this base URL, which may have a path and a query for every request:
     /// `http://localhost:11434`, `https://h.openai.azure.com/openai?api-version=2024-10-21`.
     ///
     /// # Errors
-    /// [`ConfigError::BaseUrl`], if it is not `http` or `https`, or has a user name or a password in it.
+    /// [`ConfigError::BaseUrl`], if the scheme is not `http` or `https`, or if the URL contains a user name or a password.
     pub fn new(base_url: &str) -> Result<Self, ConfigError> {
         Ok(Self { settings: Arc::new(Settings::new(Base::new(base_url)?)), clients: Arc::default() })
     }
 
-    /// Sets the key (default: none), which is sent with every request and shown nowhere.
+    /// Sets the API key (default: none), which is sent with every request and never printed.
     ///
     /// # Errors
-    /// [`ConfigError::Header`], if `auth` names no header.
+    /// [`ConfigError::Header`], if the name of the header in `auth` is invalid.
     pub fn with_key(self, auth: Auth, key: Key) -> Result<Self, ConfigError> {
         self.with_secret(auth.header, &format!("{}{}", auth.prefix, key.expose()), &key)
     }
@@ -63,19 +76,19 @@ impl HttpTransport {
         Ok(self.set(|settings| settings.key_command = Some((auth, Arc::new(command)))))
     }
 
-    /// Adds a header that is sent with every request, in place of one that the protocol sends (default: none).
+    /// Adds a header to every request, which replaces one of the protocol with the same name (default: none).
     ///
     /// # Errors
-    /// [`ConfigError::Header`], if name or value are not of a header (RFC 9110, section 5).
+    /// [`ConfigError::Header`], if the name or the value is invalid (RFC 9110, section 5).
     pub fn with_header(self, name: &str, value: &str) -> Result<Self, ConfigError> {
         let (name, value) = header(name, value)?;
         Ok(self.set(|settings| _ = settings.headers.insert(name, value)))
     }
 
-    /// Adds a header as [`with_header`](Self::with_header) does (default: none), with a value that is shown nowhere.
+    /// Adds a header like [`with_header`](Self::with_header) (default: none), whose value is never printed.
     ///
     /// # Errors
-    /// [`ConfigError::Header`], if the name is not of a header.
+    /// [`ConfigError::Header`], if the name is invalid.
     pub fn with_secret_header(self, name: &str, value: Key) -> Result<Self, ConfigError> {
         self.with_secret(name, value.expose(), &value)
     }
@@ -89,38 +102,38 @@ impl HttpTransport {
         }))
     }
 
-    /// Limits the time for a connection, TLS and looking up the name included (default: 10 seconds).
+    /// Sets the time limit for connecting, including TLS and the lookup of the name (default: 10 seconds).
     #[must_use]
     pub fn with_connect_timeout(self, timeout: Duration) -> Self {
         self.set_up(|settings| settings.connect = timeout)
     }
 
-    /// Sets the time from sending a request to the head of its response, connecting included (default: the time until
-    /// the call's deadline; 5 minutes without a deadline, because local servers load a model first).
+    /// Sets the time limit from sending a request to the head of its response, connecting included (default: the time until
+    /// the call's deadline, or 5 minutes without one, because local servers load a model first).
     #[must_use]
     pub fn with_first_byte_timeout(self, timeout: Duration) -> Self {
         self.set(|settings| settings.first_byte = Some(timeout))
     }
 
-    /// Sets the time between two pieces of a body (default: the time until the call's deadline; 5 minutes without a
-    /// deadline, because some servers send the head before they read the prompt). A server that sends a byte now and then
-    /// is stopped by the call's deadline only.
+    /// Sets the time limit between two pieces of a body (default: the time until the call's deadline, or 5 minutes without
+    /// one, because some servers send the head before they read the prompt). Only the deadline stops a server that keeps
+    /// sending single bytes.
     #[must_use]
     pub fn with_idle_timeout(self, timeout: Duration) -> Self {
         self.set(|settings| settings.idle = Some(timeout))
     }
 
-    /// Limits the bytes of a body, counted after unpacking (default: 64 MiB).
+    /// Sets the maximum size of a body in bytes, after decompression (default: 64 MiB).
     #[must_use]
-    pub fn with_max_body_bytes(self, most: usize) -> Self {
-        self.set(|settings| settings.most = most)
+    pub fn with_max_body_bytes(self, max_bytes: usize) -> Self {
+        self.set(|settings| settings.max_bytes = max_bytes)
     }
 
-    /// Sets the proxy (default: what the environment says), also if the server is on this machine. A user name and a
-    /// password may be in the address, and are shown nowhere.
+    /// Sets the proxy (default: that of the environment), even for a server on this machine. The address may contain a user
+    /// name and a password, which are never printed.
     ///
     /// # Errors
-    /// [`ConfigError::Proxy`], if it is no address of a proxy.
+    /// [`ConfigError::Proxy`], if the address is invalid.
     pub fn with_proxy(self, url: &str) -> Result<Self, ConfigError> {
         let address = Url::parse(url).map_err(|_| ConfigError::Proxy)?;
         if !matches!(address.scheme(), "http" | "https") || !address.has_host() {
@@ -133,10 +146,11 @@ impl HttpTransport {
         }))
     }
 
-    /// Trusts these certificates too (default: the system's): one or more in PEM (RFC 7468), such as those of a company.
+    /// Adds trusted root certificates (default: the system's alone): one or more in PEM (RFC 7468), such as those of a
+    /// company.
     ///
     /// # Errors
-    /// [`ConfigError::Certificate`], if there is none in it, or one that is not valid.
+    /// [`ConfigError::Certificate`], if there is none in `pem`, or one is invalid.
     pub fn with_root_certificate(self, pem: &[u8]) -> Result<Self, ConfigError> {
         let mut roots = Vec::new();
         for certificate in CertificateDer::pem_slice_iter(pem) {
@@ -146,7 +160,7 @@ impl HttpTransport {
             roots.push(certificate);
         }
         if roots.is_empty() {
-            return Err(ConfigError::Certificate("there is no certificate in PEM in it".to_owned()));
+            return Err(ConfigError::Certificate("it contains no certificate in PEM".to_owned()));
         }
         Ok(self.set_up(|settings| settings.roots.extend(roots)))
     }
@@ -156,7 +170,7 @@ impl HttpTransport {
         self
     }
 
-    /// A change that connections depend on.
+    /// Changes a setting of the connections, which are created anew.
     fn set_up(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         self.clients = Arc::default();
         self.set(change)
@@ -166,7 +180,7 @@ impl HttpTransport {
         &self.settings
     }
 
-    /// Sends a request as it is, and waits for the head of the response.
+    /// Sends a request unchanged, and waits for the head of the response.
     pub(crate) async fn exchange(
         &self,
         request: reqwest::Request,
@@ -185,11 +199,11 @@ impl HttpTransport {
         match timeout_at(until, client.execute(request)).await {
             Ok(done) => done.map_err(|error| before_head(&error, host)),
             Err(_) if deadline.is_some_and(|deadline| deadline <= first_byte) => {
-                let message = format!("{host} had not begun to answer by the deadline");
+                let message = format!("{host} sent no response by the deadline");
                 Err(Fault::new(FaultKind::Timeout, message))
             }
             Err(_) => {
-                let message = format!("{host} did not begin to answer within {limit:?} (first-byte timeout)");
+                let message = format!("{host} sent no response within {limit:?} (first-byte timeout)");
                 Err(Fault::new(FaultKind::Timeout, message))
             }
         }
@@ -205,7 +219,7 @@ impl HttpTransport {
         let host = Arc::clone(self.settings.base.host());
         let left = deadline.map(|deadline| deadline.since(self.now()));
         if left.is_some_and(|left| left.is_zero()) {
-            let message = format!("the deadline had passed before {host} was asked");
+            let message = format!("the deadline passed before the request to {host} was sent");
             return Err(Fault::new(FaultKind::Timeout, message));
         }
         let deadline = left.map(far);
@@ -232,7 +246,7 @@ impl HttpTransport {
         };
         let (status, version, headers) =
             (response.status(), response.version(), std::mem::take(response.headers_mut()));
-        let limits = Limits { idle: self.settings.idle(left), deadline, most: self.settings.most };
+        let limits = Limits { idle: self.settings.idle(left), deadline, max_bytes: self.settings.max_bytes };
         let mut out = Response::new(Body::of_chunks(Incoming::new(response, limits, host)));
         (*out.status_mut(), *out.version_mut(), *out.headers_mut()) = (status, version, headers);
         Ok(out)
@@ -261,24 +275,24 @@ impl Transport for HttpTransport {
 
 impl fmt::Debug for HttpTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Settings { base, headers, connect, first_byte, idle, most, .. } = self.settings();
+        let Settings { base, headers, connect, first_byte, idle, max_bytes, .. } = self.settings();
         f.debug_struct("HttpTransport")
             .field("base_url", &self.redact(&base.shown()))
             .field("headers", &headers.keys().map(HeaderName::as_str).collect::<Vec<_>>())
             .field("connect_timeout", connect)
             .field("first_byte_timeout", first_byte)
             .field("idle_timeout", idle)
-            .field("max_body_bytes", most)
+            .field("max_body_bytes", max_bytes)
             .finish_non_exhaustive()
     }
 }
 
-/// The clients, made for the first request: reading the system's certificates takes milliseconds.
+/// The clients, created for the first request, because reading the system's certificates takes milliseconds.
 #[derive(Default)]
 struct Clients {
-    /// For servers on this machine that are spoken to without TLS.
+    /// The client for servers on this machine without TLS.
     plain: OnceLock<Result<Kept, String>>,
-    /// For all others, and proxies.
+    /// The client for all other servers, and for proxies.
     tls: OnceLock<Result<Kept, String>>,
 }
 
@@ -294,7 +308,7 @@ impl Clients {
 
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ConfigError> {
     let wrong = |problem| ConfigError::Header { name: name.to_owned(), problem };
-    let name = HeaderName::try_from(name).map_err(|_| wrong("this is not the name of a header"))?;
+    let name = HeaderName::try_from(name).map_err(|_| wrong("the name is invalid"))?;
     let value = HeaderValue::try_from(value)
         .map_err(|_| wrong("its value has a line break or a control character in it"))?;
     Ok((name, value))
@@ -311,6 +325,7 @@ fn add_key(headers: &mut HeaderMap, auth: Auth, key: &Key) -> Result<(), Fault> 
 }
 
 /// Puts headers in the place of those of the same name.
+/// Adds headers, replacing those of the same name.
 pub(crate) fn add(headers: &mut HeaderMap, more: &HeaderMap) {
     for (name, value) in more {
         headers.insert(name.clone(), value.clone());

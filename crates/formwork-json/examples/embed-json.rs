@@ -1,4 +1,4 @@
-//! This crate alone: the JSON in a model's text, and what was done to read it.
+//! Uses this crate alone: finds the JSON in a model's text, and lists the repairs.
 //!
 //! `cargo run -p formwork-json --example embed-json`
 

@@ -4,16 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::Span;
 
-/// One difference between the text that a model wrote and the JSON that was read from it.
+/// One repair: a difference between the text that a model wrote and the JSON that was read from it.
 ///
-/// In JSON output an edit is `{"kind": "trailing_comma", "span": {"start": 12, "end": 13}, "with": ""}`: the bytes of
-/// the original text that were replaced, and what was read in their place (empty when they were skipped).
+/// In JSON output an edit is `{"kind": "trailing_comma", "span": {"start": 12, "end": 13}, "with": ""}`: the bytes of the
+/// original text that were replaced, and the text that was read in their place (empty when they were skipped).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Edit {
-    /// The kind of difference.
+    /// The kind of repair.
     pub kind: EditKind,
-    /// The bytes of the original text that were replaced; empty where something was only added.
+    /// The bytes of the original text that were replaced; empty where text was only added.
     pub span: Span,
     /// The text that was read in their place.
     #[serde(default)]
@@ -43,15 +43,22 @@ macro_rules! edit_kinds {
         pub enum EditKind { $($(#[$doc])* $name,)* }
 
         impl EditKind {
-            /// Every kind, in the order of their levels.
+            /// Every kind, in ascending order of level.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// The lowest level that makes this edit.
+            /// Returns the lowest level that makes this edit.
+            ///
+            /// ```
+            /// use formwork_json::{EditKind, Level};
+            ///
+            /// assert_eq!(EditKind::TrailingComma.level(), Level::Clean);
+            /// assert_eq!(EditKind::MissingComma.level(), Level::Lenient);
+            /// ```
             pub const fn level(self) -> Level {
                 match self { $(Self::$name => Level::$level,)* }
             }
 
-            /// Returns its name in words.
+            /// Returns a description of the repair.
             const fn words(self) -> &'static str {
                 match self { $(Self::$name => $word,)* }
             }
@@ -60,13 +67,13 @@ macro_rules! edit_kinds {
 }
 
 edit_kinds! {
-    /// A name stands twice in one object; the last value was kept.
+    /// A name occurs twice in one object; the last value was kept.
     DuplicateKey = Strict, "duplicate key";
     /// A byte order mark was skipped.
     ByteOrderMark = Clean, "byte order mark";
     /// Text around the JSON was skipped.
     Prose = Clean, "prose around the JSON";
-    /// Another document of the text was left out.
+    /// Another document in the text was skipped.
     OtherDocument = Clean, "another document";
     /// A Markdown code fence was skipped.
     Fence = Clean, "code fence";
@@ -88,15 +95,15 @@ edit_kinds! {
     Colon = Lenient, "missing colon";
     /// A comment was skipped.
     Comment = Lenient, "comment";
-    /// White space that JSON does not know was skipped.
+    /// White space that JSON does not define was skipped.
     Whitespace = Lenient, "white space that JSON does not have";
-    /// A string was delimited by other quotes.
+    /// A string was delimited by quotes other than `"`.
     Quote = Lenient, "other quotes around a string";
     /// A string's quote was missing.
     MissingQuote = Lenient, "missing quote";
     /// A quote inside a string was not escaped.
     InnerQuote = Lenient, "unescaped quote inside a string";
-    /// An escape that JSON does not know was read as meant.
+    /// An escape that JSON does not define was read as intended.
     Escape = Lenient, "escape that JSON does not have";
     /// The text was escaped once too often.
     Escaped = Lenient, "text escaped once too often";
@@ -104,15 +111,15 @@ edit_kinds! {
     Literal = Lenient, "literal of another language";
     /// A number was written in another way (`.5`, `+1`).
     Number = Lenient, "number that JSON does not have";
-    /// A value was missing and read as `null`.
+    /// A missing value was read as `null`.
     MissingValue = Lenient, "missing value";
-    /// Strings joined by `+`, or standing side by side, were read as one.
+    /// Strings joined by `+`, or next to each other, were read as one.
     Concatenation = Lenient, "concatenated strings";
     /// A call around a value (`ObjectId("…")`, `callback({…})`) was skipped.
     Call = Lenient, "call around a value";
     /// An ellipsis in place of values was skipped.
     Ellipsis = Lenient, "ellipsis";
-    /// Characters that fit nowhere were skipped.
+    /// Unexpected characters were skipped.
     Junk = Lenient, "characters that fit nowhere";
     /// The whole document was written as a JSON string.
     DoubleEncoded = Lenient, "document written as a string";
@@ -126,18 +133,18 @@ impl fmt::Display for EditKind {
     }
 }
 
-/// How tolerantly text is read. Each level makes the edits of the levels before it.
+/// The tolerance of reading. Each level also makes the edits of the levels before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// The text is one JSON document (RFC 8259) and nothing else.
     Strict,
-    /// One JSON document is found in the text, and damage that leaves no doubt about its meaning is undone: fences,
-    /// prose, reasoning, control characters, trailing commas, an unclosed end. The default.
+    /// One JSON document is found in the text, and unambiguous damage is repaired: fences, prose, reasoning, control
+    /// characters, trailing commas, an unclosed end. The default.
     #[default]
     Clean,
-    /// Everything that can be read is read: other quotes, missing commas, comments, other languages' literals.
+    /// Everything that can be read is read: other quotes, missing commas, comments, literals of other languages.
     Lenient,
 }
 

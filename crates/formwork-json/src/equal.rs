@@ -2,8 +2,8 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-/// Returns whether two values are the same instance (JSON Schema 2020-12 core, section 4.2.2): numbers count by their value, so
-/// that `1` is `1.0`, and the order of members does not count.
+/// Returns whether two values are equal by JSON Schema (2020-12 core, section 4.2.2): numbers are compared by value, so
+/// that `1` equals `1.0`, and the order of members is ignored.
 ///
 /// ```
 /// use formwork_json::is_same;
@@ -26,7 +26,7 @@ pub fn is_same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Compares two numbers by their value; a whole number is compared exactly, also with a float.
+/// Compares two numbers by value. Integers are compared exactly, also with a float.
 ///
 /// ```
 /// use std::cmp::Ordering;
@@ -42,7 +42,7 @@ pub fn compare(one: &Number, other: &Number) -> Ordering {
     }
 }
 
-/// Returns the number as an integer, if it is one and a double or 64 bits hold it without a power of ten that is beyond 128.
+/// Returns the number as an integer, if it has no fraction and fits into 128 bits.
 fn whole(number: &Number) -> Option<i128> {
     /// 2 to the power of 127.
     const BEYOND: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
@@ -53,7 +53,7 @@ fn whole(number: &Number) -> Option<i128> {
     })
 }
 
-/// Negative zero is zero.
+/// Returns the number as a float, with negative zero as zero.
 fn float(number: &Number) -> f64 {
     number.as_f64().unwrap_or_default() + 0.0
 }

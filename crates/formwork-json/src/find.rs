@@ -1,4 +1,4 @@
-//! Where in a text JSON can be: outside of reasoning, inside of fences first, and in prose.
+//! Finds the places of a text at which JSON can begin: outside of reasoning, first inside of fences, then in prose.
 
 use serde_json::Value;
 
@@ -14,18 +14,18 @@ pub(crate) struct Found {
     pub(crate) fenced: bool,
 }
 
-/// The contents of a whole text.
+/// The findings in a whole text.
 pub(crate) struct Findings {
     pub(crate) found: Vec<Found>,
-    /// Parts that are no JSON and no prose: fences, reasoning, byte order mark.
+    /// Parts that are neither JSON nor prose: fences, reasoning, byte order mark.
     pub(crate) skipped: Vec<Edit>,
-    /// The failure that got furthest, for the error if nothing was found.
+    /// The failure that got furthest, for the error if nothing is found.
     pub(crate) stop: Option<Stop>,
-    /// The text ends inside a reasoning block.
+    /// Whether the text ends inside a reasoning block.
     pub(crate) unfinished_reasoning: bool,
 }
 
-/// The marks that open a reasoning block and that close it, as models write them.
+/// The opening and closing marks of reasoning blocks, as models write them.
 pub(crate) const REASONING: &[(&str, &str)] = &[
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -37,7 +37,7 @@ pub(crate) const REASONING: &[(&str, &str)] = &[
     ("<|channel|>analysis<|message|>", "<|end|>"),
 ];
 
-/// Finds every object and array that stands outside of reasoning, in the order of the text.
+/// Finds every object and array outside of reasoning, in the order of the text.
 pub(crate) fn find(text: &str, level: Level, work: &Work) -> Findings {
     let mut scan = Scan {
         text,
@@ -81,11 +81,11 @@ struct Scan<'t> {
     findings: Findings,
 }
 
-/// A fence that is open.
+/// An open fence.
 struct Fence {
-    /// The mark that closes it.
+    /// The marker that closes it.
     marker: &'static str,
-    /// Where the next marker stands, the end of the text if there is none; looked for only when it is needed.
+    /// The offset of the next marker, or the end of the text; computed when it is first needed.
     end: Option<usize>,
 }
 
@@ -95,12 +95,12 @@ impl Scan<'_> {
         self.at += len;
     }
 
-    /// Skips a reasoning block, or a closing tag whose opening one the chat template wrote.
+    /// Skips a reasoning block, or a closing tag whose opening tag was part of the chat template.
     fn reasoning(&mut self) -> bool {
         let source = self.source;
         for (open, close) in REASONING {
             if source.starts_with_tag(self.at, open) {
-                // Tags are ASCII: a place that begins like one is the beginning of a character.
+                // Tags are ASCII, so a match begins at a character boundary.
                 let first = close.chars().next().unwrap_or('<');
                 let mut at = source.find(self.at, |c| c == first);
                 while at < source.end() && !source.starts_with_tag(at, close) {
@@ -122,7 +122,7 @@ impl Scan<'_> {
         false
     }
 
-    /// Skips a fence marker; an opening one with its info string.
+    /// Skips a fence marker; after an opening marker, its info string too.
     fn fence(&mut self) -> bool {
         let markers = ["```", "~~~"];
         let Some(marker) = markers.into_iter().find(|marker| self.source.starts_with(self.at, marker)) else {
@@ -137,16 +137,16 @@ impl Scan<'_> {
         true
     }
 
-    /// Where the open fence ends at the latest: the next marker from here on, the end of the text if there is none.
+    /// Returns the latest possible end of the open fence: the next marker, or the end of the text.
     fn fence_end(&mut self) -> Option<usize> {
         let (source, at) = (self.source, self.at);
         let Fence { marker, end } = self.fence.as_mut()?;
-        // Each marker is looked for once: a fence may hold many brackets that begin nothing.
+        // Each marker is searched for only once, because a fence may contain many brackets that begin no document.
         let known = end.filter(|end| *end >= at);
         Some(*end.insert(known.unwrap_or_else(|| source.find_word(at, marker).unwrap_or(source.end()))))
     }
 
-    /// Reads the object or array that starts here, if one does.
+    /// Reads the object or array that begins here, if one does.
     fn json(&mut self) -> bool {
         if !matches!(self.source.byte(self.at), Some(b'{' | b'[')) {
             return false;
@@ -156,7 +156,7 @@ impl Scan<'_> {
         if parsed.as_ref().map_or(true, is_closed)
             && let Some(end) = self.fence_end().filter(|end| *end < self.text.len())
         {
-            // The document does not end before the fence does: then it ends there.
+            // The document runs past the end of the fence: read it up to there.
             parsed = parse_at(self.text, Span::new(self.at, end), self.level, self.work);
         }
         match parsed {

@@ -3,26 +3,48 @@ use serde_json::{Map, Value};
 use crate::find::REASONING;
 use crate::{JsonPath, MAX_DEPTH, Segment};
 
-/// How far an [`Incremental`] has come.
+/// The progress of an [`Incremental`].
+///
+/// ```
+/// use formwork_json::{Incremental, Progress};
+///
+/// let mut reader = Incremental::new();
+/// assert_eq!(reader.push("Here: {\"age\"", |_| {}), Progress::Inside);
+/// assert_eq!(reader.push(": 34}.", |_| {}), Progress::Complete { end: 17 });
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// No object or array has begun; what came was white space, prose, a fence or reasoning.
+    /// No object or array has begun: the text so far is white space, prose, a fence or reasoning.
     Before,
     /// The document has begun and is not complete.
     Inside,
-    /// The document is complete; it ended before this byte of all bytes pushed.
+    /// The document is complete.
     Complete {
-        /// One past its last byte.
+        /// The byte offset after its last byte, from the first byte pushed.
         end: usize,
     },
-    /// The text is not JSON at this byte. Reading stops, what was read stays; [`read`](crate::read) may still repair it.
+    /// The text is not JSON at this byte. Reading stops and keeps the values so far; [`read`](crate::read) may still repair
+    /// the text.
     Stuck {
-        /// Byte offset from the first byte pushed.
+        /// The byte offset from the first byte pushed.
         at: usize,
     },
 }
 
 /// A value that was just completed.
+///
+/// ```
+/// use formwork_json::{Closed, Incremental};
+///
+/// let mut names = Vec::new();
+/// let mut reader = Incremental::new();
+/// reader.push(r#"[{"name": "Ada"}, {"name": "Li"#, |closed: Closed<'_>| {
+///     if closed.path().to_string().ends_with(".name") {
+///         names.push(closed.value.clone());
+///     }
+/// });
+/// assert_eq!(names, ["Ada"]);
+/// ```
 #[derive(Debug)]
 pub struct Closed<'a> {
     frames: &'a [Frame],
@@ -31,17 +53,17 @@ pub struct Closed<'a> {
 }
 
 impl Closed<'_> {
-    /// Where the value stands.
+    /// Returns the path of the value.
     pub fn path(&self) -> JsonPath {
         self.frames.iter().map(Frame::segment).collect()
     }
 }
 
-/// Reads one JSON document out of a stream of chunks, each byte once.
+/// Reads one JSON document from a stream of chunks, each byte once.
 ///
-/// It begins at the first `{` or `[` outside of a reasoning block and takes strict JSON from there. Chunks may end
-/// anywhere, inside an escape too (`&str` keeps characters whole). Time is linear in the bytes pushed, memory in the
-/// document; [`Incremental::snapshot`] is the one call that costs as much as the document is long.
+/// Reading begins at the first `{` or `[` outside of a reasoning block, and accepts strict JSON from there. Chunks may end
+/// anywhere, even inside an escape (`&str` keeps characters whole). The time is linear in the bytes pushed, and the memory
+/// in the document. Only [`Incremental::snapshot`] takes time proportional to the document.
 ///
 /// ```
 /// use formwork_json::{Incremental, Progress};
@@ -61,7 +83,7 @@ pub struct Incremental {
     frames: Vec<Frame>,
     /// The text of the string, number or literal that is being read.
     token: String,
-    /// Bytes pushed so far.
+    /// The number of bytes pushed so far.
     seen: usize,
     root: Option<Value>,
     end: Option<usize>,
@@ -69,11 +91,11 @@ pub struct Incremental {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum State {
-    /// Before the document; the text that may be a reasoning tag.
+    /// Before the document, with text that may be the beginning of a reasoning tag.
     Lead {
         tag: String,
     },
-    /// In a reasoning block; what closes it, and the text that may be the beginning of that.
+    /// In a reasoning block, with its closing tag and text that may be the beginning of it.
     Reasoning {
         close: &'static str,
         tag: String,
@@ -138,7 +160,7 @@ impl Frame {
         }
     }
 
-    /// The container with `inner` at its open place.
+    /// Returns the container with `inner` at its open place.
     fn with(&self, inner: Option<Value>) -> Value {
         match self {
             Self::Object { members, key } => {
@@ -154,12 +176,12 @@ impl Frame {
 }
 
 impl Incremental {
-    /// A reader that has seen nothing.
+    /// Creates a reader before any text.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How far it has come.
+    /// Returns the progress so far.
     pub fn progress(&self) -> Progress {
         match (&self.state, self.end) {
             (_, Some(end)) => Progress::Complete { end },
@@ -169,7 +191,7 @@ impl Incremental {
         }
     }
 
-    /// Reads the next chunk and reports every value that it completes, inner ones first, the document last.
+    /// Reads the next chunk and calls `closed` for every value that it completes: inner values first, the document last.
     pub fn push(&mut self, chunk: &str, mut closed: impl FnMut(Closed<'_>)) -> Progress {
         for (offset, c) in chunk.char_indices() {
             self.step(c, self.seen + offset, &mut closed);
@@ -178,8 +200,8 @@ impl Incremental {
         self.progress()
     }
 
-    /// The document as far as it has come: open strings as they are, open arrays and objects closed, unfinished names,
-    /// numbers and literals left out. `None` before the document has begun.
+    /// Returns the document so far: open strings as they are, open arrays and objects closed, unfinished names, numbers and
+    /// literals left out. `None` before the document has begun.
     pub fn snapshot(&self) -> Option<Value> {
         if let Some(root) = &self.root {
             return Some(root.clone());

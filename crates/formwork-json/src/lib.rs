@@ -1,8 +1,8 @@
-//! Finds and reads JSON in model text: strict first, tolerant after, every edit recorded with its byte span.
+//! Finds and reads JSON in model text: strictly first, then tolerantly, with every repair recorded with its byte span.
 //!
-//! - [`read`] turns a text into candidate values, best guess first; [`Level`] says how tolerantly.
+//! - [`read`] turns a text into candidate values, best guess first; [`Level`] sets how tolerantly.
 //! - [`Edit`] is one difference between the text and the value that was read from it.
-//! - [`JsonPath`] and [`locate`] name a value and find its bytes; [`splice`] replaces them.
+//! - [`JsonPath`] names a value and [`locate`] finds its bytes; [`splice`] replaces them.
 //! - [`Incremental`] reads a document chunk by chunk, in time linear in its length.
 //!
 //! The crate knows nothing of schemas, models or IO, and depends on serde and serde_json alone.
@@ -41,5 +41,5 @@ pub use read::{Candidate, ReadError, Reading, read, read_bytes};
 pub use span::{Span, line_column};
 pub use splice::splice;
 
-/// How deep arrays and objects may be nested: serde_json's own limit, kept at every level.
+/// The maximum nesting of arrays and objects, at every level: the limit of serde_json.
 pub const MAX_DEPTH: usize = 127;

@@ -1,13 +1,13 @@
-//! Where the values of a JSON text stand in it. The text must be JSON already: what cannot be followed ends the walk.
+//! Finds the bytes of values in a JSON text. The text has to be JSON: the walk ends at the first syntax error.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::{JsonPath, Segment, Span};
 
-/// The bytes of the value at `path`, quotes and brackets included; `None` if the JSON text has no such value.
+/// Returns the bytes of the value at `path`, quotes and brackets included; `None` if the JSON text has no such value.
 ///
-/// Of equal names in one object the last one counts, as it does in the value that was read.
+/// If a name occurs several times in one object, the last one counts, as in the value that is read.
 ///
 /// ```
 /// use formwork_json::locate;
@@ -22,7 +22,16 @@ pub fn locate(text: &str, path: &JsonPath) -> Option<Span> {
     finder.found
 }
 
-/// The same as [`locate`] for each of several paths, in one walk through the text.
+/// Returns the bytes of the values at several paths like [`locate`], in one walk over the text.
+///
+/// ```
+/// use formwork_json::locate_all;
+///
+/// let text = r#"{"name": "Ada", "age": 36}"#;
+/// let spans = locate_all(text, [&"$.age".parse()?, &"$.city".parse()?]);
+/// assert_eq!(spans.iter().map(|span| span.map(|span| span.of(text))).collect::<Vec<_>>(), [Some("36"), None]);
+/// # Ok::<(), formwork_json::PathError>(())
+/// ```
 pub fn locate_all<'p>(text: &str, paths: impl IntoIterator<Item = &'p JsonPath>) -> Vec<Option<Span>> {
     let mut finders = Finders(paths.into_iter().map(Finder::new).collect());
     if !finders.0.is_empty() {
@@ -31,7 +40,15 @@ pub fn locate_all<'p>(text: &str, paths: impl IntoIterator<Item = &'p JsonPath>)
     finders.0.into_iter().map(|finder| finder.found).collect()
 }
 
-/// The bytes of the *name* of the member at `path`, quotes included; `None` for an array item or the root.
+/// Returns the bytes of the *name* of the member at `path`, quotes included; `None` for an array item or the root.
+///
+/// ```
+/// use formwork_json::locate_key;
+///
+/// let text = r#"{"name": "Ada"}"#;
+/// assert_eq!(locate_key(text, &"$.name".parse()?).map(|span| span.of(text)), Some("\"name\""));
+/// # Ok::<(), formwork_json::PathError>(())
+/// ```
 pub fn locate_key(text: &str, path: &JsonPath) -> Option<Span> {
     let Some(Segment::Key(_)) = path.last() else { return None };
     let mut finder = Finder::new(path);
@@ -39,8 +56,7 @@ pub fn locate_key(text: &str, path: &JsonPath) -> Option<Span> {
     finder.found.and(finder.key)
 }
 
-/// The outermost values that stand in the text from byte `at` on, wholly: what was written before `at` has no part in
-/// them.
+/// Returns the paths of the outermost values that are entirely in the text from byte `at` on.
 ///
 /// ```
 /// use formwork_json::values_from;
@@ -57,28 +73,28 @@ pub fn values_from(text: &str, at: usize) -> Vec<JsonPath> {
     late.found.into_iter().map(|(path, _)| path).collect()
 }
 
-/// The names that repeat an earlier one of their object, with the bytes at which they stand.
+/// Returns the names that repeat an earlier name of their object, each with its bytes.
 pub(crate) fn duplicate_keys(text: &str) -> Vec<(Span, String)> {
     let mut visitor = Duplicates { open: Vec::new(), found: Vec::new() };
     walk(text, &mut visitor);
     visitor.found
 }
 
-/// A visitor of the values that [`walk`] meets on its way, outermost first.
+/// A visitor of the values of a text, in the order in which [`walk`] finds them.
 trait Walker {
     fn key(&mut self, _span: Span, _name: &str) {}
     fn index(&mut self, _index: usize) {}
     fn enter(&mut self, _object: bool) {}
     fn leave(&mut self) {}
-    /// A whole value, after its inside.
+    /// Visits a value after its members and items.
     fn value(&mut self, _span: Span) {}
 }
 
 struct Finder<'p> {
     path: &'p [Segment],
-    /// How many steps of `path` the walk stands inside.
+    /// The number of steps of `path` that lead to the current position of the walk.
     matched: usize,
-    /// How many members or items the walk stands inside.
+    /// The depth of the walk, in members and items.
     depth: usize,
     found: Option<Span>,
     key: Option<Span>,
@@ -120,7 +136,7 @@ impl Walker for Finder<'_> {
     }
 }
 
-/// Several that walk together.
+/// Several finders that share one walk.
 struct Finders<'p>(Vec<Finder<'p>>);
 
 impl Walker for Finders<'_> {
@@ -154,7 +170,7 @@ impl Walker for Late {
 
     fn value(&mut self, span: Span) {
         if span.start >= self.at {
-            // Values are found in the order of their ends, so that those inside of this one are the last.
+            // Values are found in the order of their ends, so the values inside of this one are the last in the list.
             while self.found.pop_if(|(_, inner)| span.contains(*inner)).is_some() {}
             self.found.push((self.path.iter().cloned().collect(), span));
         }
@@ -183,7 +199,7 @@ impl Walker for Duplicates {
     }
 }
 
-/// Walks a JSON text once, without recursion: deep text must not use up the stack.
+/// Walks over a JSON text once, without recursion, because deep text must not exhaust the stack.
 fn walk(text: &str, walker: &mut impl Walker) {
     let bytes = text.as_bytes();
     let mut open: Vec<(u8, usize, usize)> = Vec::new(); // bracket, its offset, items seen
@@ -228,7 +244,7 @@ fn walk(text: &str, walker: &mut impl Walker) {
     }
 }
 
-/// A name without its quotes and escapes.
+/// Returns a name without its quotes and escapes.
 fn name(quoted: &str) -> Option<Cow<'_, str>> {
     match quoted.strip_prefix('"')?.strip_suffix('"') {
         Some(plain) if !plain.contains('\\') => Some(plain.into()),
@@ -236,7 +252,7 @@ fn name(quoted: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// One past the end of the string, number or literal at `at`; always advances.
+/// Returns the offset after the string, number or literal at `at`; always greater than `at`.
 fn scalar_end(bytes: &[u8], at: usize) -> usize {
     if bytes.get(at) != Some(&b'"') {
         return skip(bytes, at + 1, |b| !b.is_ascii_whitespace() && !matches!(b, b',' | b':' | b'}' | b']'));

@@ -6,6 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// One step of a [`JsonPath`]: a member name or an array index.
+///
+/// ```
+/// use formwork_json::{JsonPath, Segment};
+///
+/// let path: JsonPath = [Segment::Key("risks".to_owned()), Segment::Index(0)].into_iter().collect();
+/// assert_eq!(path.to_string(), "$.risks[0]");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Segment {
     /// The name of an object's member.
@@ -14,10 +21,11 @@ pub enum Segment {
     Index(usize),
 }
 
-/// The place of one value in a JSON document, written as an RFC 9535 path: `$`, `$.risks[0]`, `$['odd name']`.
+/// The path of one value in a JSON document, in the notation of RFC 9535: `$`, `$.risks[0]`, `$['odd name']`.
 ///
-/// Only the singular part of RFC 9535 is used (names and non-negative indexes), so a path names at most one value.
-/// [`JsonPath::pointer`] gives the same place as an RFC 6901 JSON Pointer.
+/// Only singular queries of RFC 9535 (names and non-negative indexes) are paths, so a path names at most one value.
+/// [`JsonPath::pointer`] returns the same place as an RFC 6901 JSON Pointer; [`PathPattern`](crate::PathPattern) has
+/// wildcards.
 ///
 /// ```
 /// use formwork_json::JsonPath;
@@ -32,34 +40,34 @@ pub enum Segment {
 pub struct JsonPath(Vec<Segment>);
 
 impl JsonPath {
-    /// The path of the whole document, `$`.
+    /// Returns the path of the whole document, `$`.
     pub const fn root() -> Self {
         Self(Vec::new())
     }
 
-    /// Whether this is the whole document.
+    /// Returns whether this is the path of the whole document.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The steps from the root, outermost first.
+    /// Returns the steps from the root, outermost first.
     pub fn segments(&self) -> &[Segment] {
         &self.0
     }
 
-    /// This path and one member name.
+    /// Returns this path extended by a member name.
     #[must_use]
     pub fn key(&self, name: impl Into<String>) -> Self {
         self.child(Segment::Key(name.into()))
     }
 
-    /// This path and one array index.
+    /// Returns this path extended by an array index.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
         self.child(Segment::Index(index))
     }
 
-    /// This path and one step.
+    /// Returns this path extended by one step.
     #[must_use]
     pub fn child(&self, segment: Segment) -> Self {
         let mut path = self.clone();
@@ -72,23 +80,23 @@ impl JsonPath {
         self.0.push(segment);
     }
 
-    /// The path of the value that contains this one; `None` for the root.
+    /// Returns the path of the containing value; `None` for the root.
     pub fn parent(&self) -> Option<Self> {
         let (_, rest) = self.0.split_last()?;
         Some(Self(rest.to_vec()))
     }
 
-    /// The innermost step; `None` for the root.
+    /// Returns the innermost step; `None` for the root.
     pub fn last(&self) -> Option<&Segment> {
         self.0.last()
     }
 
-    /// Whether `self` is `other` or lies inside it.
+    /// Returns whether `self` is `other` or a place inside it.
     pub fn is_within(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
     }
 
-    /// The value at this path, if the document has one there.
+    /// Returns the value at this path, if the document has one there.
     pub fn get<'v>(&self, document: &'v Value) -> Option<&'v Value> {
         self.0.iter().try_fold(document, |value, segment| match segment {
             Segment::Key(name) => value.as_object()?.get(name),
@@ -96,7 +104,7 @@ impl JsonPath {
         })
     }
 
-    /// The value at this path, to be changed in place.
+    /// Returns the value at this path for changing it in place.
     pub fn get_mut<'v>(&self, document: &'v mut Value) -> Option<&'v mut Value> {
         self.0.iter().try_fold(document, |value, segment| match segment {
             Segment::Key(name) => value.as_object_mut()?.get_mut(name),
@@ -104,7 +112,7 @@ impl JsonPath {
         })
     }
 
-    /// The same place as an RFC 6901 JSON Pointer: `/risks/0`, and the empty string for the root.
+    /// Returns the same place as an RFC 6901 JSON Pointer: `/risks/0`, and the empty string for the root.
     pub fn pointer(&self) -> String {
         let mut out = String::new();
         for segment in &self.0 {
@@ -117,7 +125,7 @@ impl JsonPath {
         out
     }
 
-    /// Writes what [`Display`](fmt::Display) writes, without the way through a formatter.
+    /// Writes the same text as [`Display`](fmt::Display), without the overhead of a formatter.
     ///
     /// # Errors
     /// The errors of `out`.
@@ -127,7 +135,7 @@ impl JsonPath {
     }
 }
 
-/// Writes one step as RFC 9535 does.
+/// Writes one step in the notation of RFC 9535.
 pub(crate) fn write_segment(segment: &Segment, out: &mut impl fmt::Write) -> fmt::Result {
     match segment {
         Segment::Key(name) if is_shorthand(name) => {
@@ -153,7 +161,8 @@ impl fmt::Display for JsonPath {
     }
 }
 
-/// RFC 9535 `member-name-shorthand`: a letter, `_` or non-ASCII character, then also digits.
+/// Returns whether a name is an RFC 9535 `member-name-shorthand`: a letter, `_` or non-ASCII character, followed by such
+/// characters and digits.
 fn is_shorthand(name: &str) -> bool {
     let is_part = |c: char| match c.is_ascii() {
         true => c.is_ascii_alphanumeric() || c == '_',
@@ -162,12 +171,19 @@ fn is_shorthand(name: &str) -> bool {
     name.starts_with(|c: char| !c.is_ascii_digit()) && name.chars().all(is_part)
 }
 
-/// A text that is not a [`JsonPath`].
+/// The error of a text that is not a [`JsonPath`] or [`PathPattern`](crate::PathPattern).
+///
+/// ```
+/// use formwork_json::JsonPath;
+///
+/// let error = "$.risks[x]".parse::<JsonPath>().unwrap_err();
+/// assert_eq!(error.at, 7);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathError {
-    /// The text that was given.
+    /// The text.
     pub text: String,
-    /// Byte offset at which it stops being a path.
+    /// The byte offset of the first character that is not part of a path.
     pub at: usize,
 }
 
@@ -196,7 +212,7 @@ impl FromStr for JsonPath {
     }
 }
 
-/// Splits the first step off a path's tail.
+/// Splits the first step off the rest of a path.
 pub(crate) fn segment(rest: &str) -> Option<(Segment, &str)> {
     if let Some(after) = rest.strip_prefix('.') {
         let end = after.find(['.', '[']).unwrap_or(after.len());
@@ -248,11 +264,19 @@ impl schemars::JsonSchema for JsonPath {
 }
 
 /// Returns a name as a step of a JSON Pointer (RFC 6901): `a~1b` for `a/b`.
+///
+/// ```
+/// assert_eq!(format!("/properties/{}", formwork_json::escape("a/b")), "/properties/a~1b");
+/// ```
 pub fn escape(name: &str) -> Cow<'_, str> {
     if name.contains(['~', '/']) { name.replace('~', "~0").replace('/', "~1").into() } else { name.into() }
 }
 
-/// Returns the name that a step of a JSON Pointer stands for; the opposite of [`escape`].
+/// Returns the name that a step of a JSON Pointer encodes: the inverse of [`escape`].
+///
+/// ```
+/// assert_eq!(formwork_json::unescape("a~1b"), "a/b");
+/// ```
 pub fn unescape(step: &str) -> Cow<'_, str> {
     if step.contains('~') { step.replace("~1", "/").replace("~0", "~").into() } else { step.into() }
 }

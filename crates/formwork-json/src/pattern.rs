@@ -8,6 +8,14 @@ use crate::path::{segment, write_segment};
 use crate::{JsonPath, PathError, Segment};
 
 /// One step of a [`PathPattern`].
+///
+/// ```
+/// use formwork_json::{PathPattern, PatternStep};
+///
+/// let pattern: PathPattern = "$.lines[*]".parse()?;
+/// assert_eq!(pattern.steps()[1], PatternStep::Each);
+/// # Ok::<(), formwork_json::PathError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PatternStep {
     /// One member or item.
@@ -16,7 +24,7 @@ pub enum PatternStep {
     Each,
 }
 
-/// The places of values in a JSON document: a [`JsonPath`] that may have wildcards, `$.lines[*].total`.
+/// The places of several values in a JSON document: a [`JsonPath`] that may have wildcards, such as `$.lines[*].total`.
 ///
 /// `[*]` and `.*` are the wildcard of RFC 9535: every item of an array, every member of an object.
 ///
@@ -43,12 +51,12 @@ impl PathPattern {
         self.0.contains(&PatternStep::Each)
     }
 
-    /// Returns the one place that the pattern names; `None` if it has a wildcard.
+    /// Returns the pattern as a path; `None` if it has a wildcard.
     pub fn as_path(&self) -> Option<JsonPath> {
         (!self.has_wildcard()).then(|| self.stem())
     }
 
-    /// Returns the path before the first wildcard: the innermost value that contains all places.
+    /// Returns the path before the first wildcard: the innermost value that contains all matches.
     pub fn stem(&self) -> JsonPath {
         self.0
             .iter()
@@ -56,7 +64,7 @@ impl PathPattern {
             .collect()
     }
 
-    /// Returns the values of a document at these places, in the document's order.
+    /// Returns the values of a document that the pattern matches, with their paths, in the document's order.
     pub fn find<'v>(&self, document: &'v Value) -> Vec<(JsonPath, &'v Value)> {
         let mut found = vec![(JsonPath::root(), document)];
         for step in &self.0 {
@@ -65,12 +73,12 @@ impl PathPattern {
         found
     }
 
-    /// Returns whether `path` is one of these places.
+    /// Returns whether the pattern matches `path`.
     pub fn matches(&self, path: &JsonPath) -> bool {
         self.0.len() == path.segments().len() && self.agrees(path)
     }
 
-    /// Returns whether `path` is one of these places, lies inside of one, or contains one.
+    /// Returns whether the pattern matches `path`, a place inside of it, or a place around it.
     pub fn touches(&self, path: &JsonPath) -> bool {
         self.agrees(path)
     }
@@ -82,8 +90,8 @@ impl PathPattern {
         })
     }
 
-    /// Returns the pattern for the item that `at` lies in, where `at` is a place of `other`: the wildcards that both
-    /// patterns have in common from the root on become the steps of `at`.
+    /// Returns the pattern for the same item as `at`, which `other` matches: the wildcards that both patterns share from
+    /// the root on become the steps of `at`.
     #[must_use]
     pub fn bound(&self, other: &Self, at: &JsonPath) -> Self {
         let common = self.0.iter().zip(&other.0).take_while(|(own, other)| own == other).count();
@@ -95,7 +103,7 @@ impl PathPattern {
     }
 }
 
-/// Returns the values that one step leads to.
+/// Returns the values that one step matches.
 fn inside<'v>(step: &PatternStep, path: &JsonPath, value: &'v Value) -> Vec<(JsonPath, &'v Value)> {
     match (step, value) {
         (PatternStep::One(Segment::Key(name)), Value::Object(members)) => {
@@ -126,7 +134,7 @@ impl FromIterator<PatternStep> for PathPattern {
     }
 }
 
-/// Whether the pattern names this one place and no other.
+/// Compares with a path: equal if the pattern has no wildcard and names the same place.
 impl PartialEq<JsonPath> for PathPattern {
     fn eq(&self, path: &JsonPath) -> bool {
         !self.has_wildcard() && self.matches(path)

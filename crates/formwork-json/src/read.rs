@@ -10,121 +10,140 @@ use crate::strict::read_strict;
 use crate::tolerant::{Stop, parse_at};
 use crate::{Edit, EditKind, Level, MAX_DEPTH, Span};
 
-/// One reading of a text: the value, where it stands, and what was changed to read it.
+/// One reading of a text: the value, its place in the text, and the repairs.
+///
+/// ```
+/// use formwork_json::{Level, read};
+///
+/// let text = "Here you are: {\"age\": 34,}";
+/// let best = &read(text, Level::Clean)?.into_candidates()[0];
+/// assert_eq!((best.span.of(text), best.edits.len(), best.around().count()), ("{\"age\": 34,}", 1, 1));
+/// assert!(!best.is_exact());
+/// # Ok::<(), formwork_json::ReadError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     /// The value.
     pub value: Value,
     /// The bytes of the text that it was read from.
     pub span: Span,
-    /// Every difference between these bytes and the value, in the order of the text; empty if they are JSON.
+    /// The differences between these bytes and the value, in the order of the text; empty if they are JSON.
     pub edits: Vec<Edit>,
-    /// The edits outside of documents, and the documents, in the order of the text. All candidates share them.
+    /// The edits outside of documents, and the documents, in the order of the text. All candidates share the list.
     outside: Arc<[Edit]>,
 }
 
 impl Candidate {
-    /// Returns what was skipped around the value: prose, fences, reasoning, and the other documents of the text.
+    /// Returns the parts of the text around the value that were skipped: prose, fences, reasoning, and other documents.
     pub fn around(&self) -> impl Iterator<Item = &Edit> {
         self.outside.iter().filter(|edit| !self.span.contains(edit.span))
     }
 
-    /// Whether several documents were read [as one array](EditKind::Sequence).
+    /// Returns whether several documents were read [as one array](EditKind::Sequence).
     pub fn is_sequence(&self) -> bool {
         self.edits.iter().any(|edit| edit.kind == EditKind::Sequence)
     }
 
-    /// Whether the text is the value as JSON, and nothing else.
+    /// Returns whether the text is the value as JSON, and nothing else.
     pub fn is_exact(&self) -> bool {
         self.edits.is_empty() && self.around().next().is_none()
     }
 
-    /// Every difference between the whole text and the value, in the order of the text; empty if the text is JSON.
+    /// Returns all differences between the whole text and the value, in the order of the text; empty if the text is JSON.
     pub fn all_edits(&self) -> Vec<Edit> {
         let (before, after): (Vec<&Edit>, Vec<&Edit>) =
             self.around().partition(|edit| edit.span.start < self.span.start);
         before.into_iter().chain(&self.edits).chain(after).cloned().collect()
     }
 
-    /// Where the reader closed a document that the text did not: the byte from which on nothing was read.
+    /// Returns the byte from which on the reader closed an incomplete document itself; `None` if the document is complete.
     ///
-    /// Whether that is acceptable depends on why the model stopped, so it is for the caller to decide.
+    /// The caller decides whether to accept that, because it depends on the reason why the model stopped.
     pub fn closed_at(&self) -> Option<usize> {
         self.edits.iter().find(|edit| edit.kind == EditKind::Closed).map(|edit| edit.span.start)
     }
 }
 
-/// Every reading of a text that makes sense, the best guess first. There is at least one.
+/// The plausible readings of a text, at least one, the best guess first.
 ///
-/// A caller with a schema takes the first that satisfies it: the schema knows better than any guess.
+/// A caller with a schema takes the first candidate that satisfies it: the schema decides better than any guess.
+///
+/// ```
+/// use formwork_json::{Level, read};
+///
+/// let reading = read("{\"draft\": 1}\n{\"age\": 34}", Level::Lenient)?;
+/// assert_eq!(reading.documents().len(), 2);
+/// assert!(reading.candidates().iter().any(|candidate| candidate.is_sequence()));
+/// # Ok::<(), formwork_json::ReadError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     candidates: Vec<Candidate>,
 }
 
 impl Reading {
-    /// The readings, best guess first; never empty.
+    /// Returns the candidates, best guess first; never empty.
     pub fn candidates(&self) -> &[Candidate] {
         &self.candidates
     }
 
-    /// The documents that the text holds, each once, in the order of the text. Several documents that are also read
-    /// [as one array](EditKind::Sequence) are listed one by one.
+    /// Returns the documents in the text, each once, in the order of the text. Documents that are also read [as one
+    /// array](EditKind::Sequence) are listed one by one.
     pub fn documents(&self) -> Vec<&Candidate> {
         let mut documents: Vec<&Candidate> =
             self.candidates.iter().filter(|candidate| !candidate.is_sequence()).collect();
         documents.sort_by_key(|candidate| candidate.span);
-        // A document that is written as a string is a candidate in both forms, the document first.
+        // A document inside of a JSON string is a candidate in both forms, the document first.
         documents.dedup_by_key(|candidate| candidate.span);
         documents
     }
 
-    /// The readings themselves, best guess first; never empty.
+    /// Returns the candidates by value, best guess first; never empty.
     pub fn into_candidates(self) -> Vec<Candidate> {
         self.candidates
     }
 }
 
-/// Why a text could not be read.
+/// The reason why a text could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReadError {
-    /// Nothing but white space.
+    /// The text is empty or white space.
     Empty,
-    /// There is no JSON object or array in it.
+    /// The text has no JSON object or array.
     NotFound,
-    /// It ends inside a reasoning block, before any answer.
+    /// The text ends inside a reasoning block, before any answer.
     OnlyReasoning,
-    /// It cannot be read on at this byte.
+    /// The text is not JSON at this byte, and the level does not allow the repair.
     Syntax {
-        /// Byte offset.
+        /// The byte offset.
         at: usize,
-        /// The document's part that was expected there.
+        /// A description of the expected text.
         message: String,
     },
     /// Arrays and objects are nested deeper than the limit.
     TooDeep {
-        /// Byte offset of the first bracket beyond the limit.
+        /// The byte offset of the first bracket beyond the limit.
         at: usize,
-        /// The limit, in brackets.
+        /// The limit, in brackets; see [`MAX_DEPTH`].
         limit: usize,
     },
-    /// It is too ambiguous: reading it would take more than a fixed multiple of its length.
+    /// The text is too ambiguous: reading it would take more than a fixed multiple of its length.
     TooAmbiguous {
-        /// Byte offset at which reading was given up.
+        /// The byte offset at which reading was given up.
         at: usize,
     },
     /// The bytes are not UTF-8.
     NotUtf8 {
-        /// Byte offset of the first bad byte.
+        /// The byte offset of the first invalid byte.
         at: usize,
     },
 }
 
 impl ReadError {
-    /// The byte offset that the error is about, if it is about one.
+    /// Returns the byte offset of the error, if it has one.
     pub const fn at(&self) -> Option<usize> {
         match self {
             Self::Empty | Self::NotFound | Self::OnlyReasoning => None,
@@ -152,16 +171,16 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// Reads the JSON in a text, as tolerantly as `level` says.
+/// Reads the JSON in a text, as tolerantly as `level` allows.
 ///
-/// Text that is JSON already is read by serde_json and returned unchanged at every level, with one exception: at
-/// [`Level::Lenient`] a string that holds a whole document comes second, the document first.
+/// A text that is valid JSON is read by serde_json and returned unchanged at every level, with one exception: at
+/// [`Level::Lenient`], a string that contains a whole document is the second candidate, after the document.
 ///
-/// Time and memory are linear in the text: no byte is looked at more than a fixed number of times. Nothing panics,
-/// whatever the text.
+/// Time and memory are linear in the text: no byte is examined more often than a fixed number of times. No text causes a
+/// panic.
 ///
 /// # Errors
-/// [`ReadError`], if there is no JSON in the text or the level does not allow the edits that reading would take.
+/// [`ReadError`], if there is no JSON in the text or the level does not allow the necessary edits.
 ///
 /// ```
 /// use formwork_json::{EditKind, Level, read};
@@ -182,10 +201,16 @@ pub fn read(text: &str, level: Level) -> Result<Reading, ReadError> {
     }
 }
 
-/// Reads the JSON in bytes that should be UTF-8; see [`read`].
+/// Reads the JSON in UTF-8 bytes; see [`read`].
 ///
 /// # Errors
-/// As [`read`], and [`ReadError::NotUtf8`].
+/// The errors of [`read`], and [`ReadError::NotUtf8`].
+///
+/// ```
+/// use formwork_json::{Level, ReadError, read_bytes};
+///
+/// assert_eq!(read_bytes(b"{\"age\": \xFF}", Level::Clean), Err(ReadError::NotUtf8 { at: 8 }));
+/// ```
 pub fn read_bytes(bytes: &[u8], level: Level) -> Result<Reading, ReadError> {
     let text = std::str::from_utf8(bytes).map_err(|error| ReadError::NotUtf8 { at: error.valid_up_to() })?;
     read(text, level)
@@ -202,7 +227,7 @@ fn already_json(text: &str, value: Value, edits: Vec<Edit>, level: Level) -> Vec
     };
     let candidate = |value, edits| Candidate { value, span, edits, outside: Arc::default() };
     let inner = inner.map(|inner| {
-        // Offsets inside the decoded string mean nothing in the text: the kinds are kept, at the whole string.
+        // Offsets inside the decoded string are meaningless in the text, so each edit covers the whole string.
         let kinds = inner.all_edits().into_iter().map(|edit| edit.kind);
         let kinds = std::iter::once(EditKind::DoubleEncoded).chain(kinds);
         candidate(inner.value, kinds.map(|kind| Edit::new(kind, span, "")).collect())
@@ -214,7 +239,7 @@ fn tolerant(text: &str, level: Level) -> Result<Reading, ReadError> {
     tolerant_with(text, level, &Work::for_len(text.len()))
 }
 
-/// Reads a text that is not JSON as it stands; `work` counts the bytes that are looked at.
+/// Reads a text that is not valid JSON; `work` counts the bytes that are examined.
 fn tolerant_with(text: &str, level: Level, work: &Work) -> Result<Reading, ReadError> {
     if let Some(found) = unescaped(text, level, work) {
         return Ok(Reading { candidates: with_surroundings(text, None, vec![found], Vec::new()) });
@@ -237,15 +262,15 @@ fn tolerant_with(text: &str, level: Level, work: &Work) -> Result<Reading, ReadE
     Ok(Reading { candidates: with_surroundings(text, sequence, found, skipped) })
 }
 
-/// The better the higher: fenced before bare, without doubtful edits before with, objects and arrays of some length
-/// before asides like `[1]`, and of equals the one that stands last, because drafts come before answers.
+/// Returns the rank of a finding, the greatest being the best guess: fenced before bare, without doubtful edits before
+/// with, longer objects and arrays before asides like `[1]`, and of equals the last, because drafts come before answers.
 fn rank(found: &Found) -> (bool, bool, usize, usize) {
     let doubtful = found.edits.iter().any(|edit| edit.kind.level() == Level::Lenient);
     (found.fenced, !doubtful, found.span.len(), found.span.start)
 }
 
-/// The candidates, best guess first, with what stands around them in one list that they share: a list for each would take
-/// time and memory quadratic in the text.
+/// Returns the candidates, best guess first, with one list of the surrounding edits that they share: a list for each would
+/// take time and memory quadratic in the text.
 fn with_surroundings(
     text: &str,
     sequence: Option<Found>,
@@ -276,7 +301,7 @@ fn with_surroundings(
     sequence.into_iter().chain(found).map(candidate).collect()
 }
 
-/// Several documents with nothing but white space, commas or rules between them: JSON lines, read as one array.
+/// Reads several documents with nothing but white space, commas or rules between them (JSON Lines) as one array.
 fn sequence(text: &str, found: &[Found], level: Level) -> Option<Found> {
     let (first, last) = (found.first()?, found.last()?);
     let gaps = found.windows(2).map(|pair| Span::new(pair[0].span.end, pair[1].span.start));
@@ -291,7 +316,7 @@ fn sequence(text: &str, found: &[Found], level: Level) -> Option<Found> {
     Some(Found { value, span, edits, fenced: first.fenced })
 }
 
-/// Text that was escaped once too often: `{\"a\": 1}`. A backslash after a bracket can mean nothing else.
+/// Reads text that was escaped once too often: `{\"a\": 1}`. A backslash after a bracket has no other meaning.
 fn unescaped(text: &str, level: Level, work: &Work) -> Option<Found> {
     let start = text.find("{\\\"").or_else(|| text.find("[\\\"")).filter(|_| level >= Level::Lenient)?;
     let region = text.get(start..)?.trim_end();
@@ -303,7 +328,7 @@ fn unescaped(text: &str, level: Level, work: &Work) -> Option<Found> {
     Some(Found { value: parsed.value, span, edits, fenced: false })
 }
 
-/// A string, number or literal that is all there is beside fences and reasoning.
+/// Reads a string, number or literal, if the text has nothing else besides fences and reasoning.
 fn scalar(text: &str, level: Level, findings: &Findings, work: &Work) -> Option<Found> {
     if findings.unfinished_reasoning {
         return None;
@@ -341,7 +366,7 @@ mod tests {
 
     const LEVELS: [Level; 2] = [Level::Clean, Level::Lenient];
 
-    /// Returns the reading of a text, and the bytes that were looked at for it.
+    /// Returns the reading of a text, and the number of bytes that were examined for it.
     fn counted(text: &str, level: Level) -> (Result<Reading, ReadError>, usize) {
         let work = Work::for_len(text.len());
         (tolerant_with(text, level, &work), work.looked())
@@ -385,7 +410,7 @@ mod tests {
         }
     }
 
-    /// A few pieces that matter to the reader, again and again.
+    /// Generates texts from a few pieces that matter to the reader.
     fn hostile() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             "[\\[\\]{}:,\"'`~<>\\\\/*#()=.+a1 \n-]{1,4}",
@@ -407,7 +432,7 @@ mod tests {
         fn no_byte_is_looked_at_more_than_a_fixed_number_of_times(text in hostile()) {
             for level in LEVELS {
                 let (read, looked) = counted(&text, level);
-                // The work is checked between steps, and one step is at most a few passes.
+                // The limit is checked between steps, and one step takes at most a few passes.
                 let allowed = (WORK_FACTOR + 8) * text.len() + 32 * 1024;
                 prop_assert!(looked <= allowed, "{} bytes: {looked} looked at, {allowed} allowed", text.len());
                 let candidates = read.map(Reading::into_candidates).unwrap_or_default();

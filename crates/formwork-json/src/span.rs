@@ -2,60 +2,68 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// A range of bytes of the text that was read: `start` is inside it, `end` is not.
+/// A range of bytes of a text, including `start` and excluding `end`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Span {
-    /// First byte.
+    /// The offset of the first byte.
     pub start: usize,
-    /// One past the last byte.
+    /// The offset after the last byte.
     pub end: usize,
 }
 
 impl Span {
-    /// The bytes from `start` up to `end`.
+    /// Creates the range from `start` up to `end`.
     pub const fn new(start: usize, end: usize) -> Self {
         Self { start, end }
     }
 
-    /// No bytes, at one place.
+    /// Creates an empty range at an offset.
     pub const fn at(at: usize) -> Self {
         Self { start: at, end: at }
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub const fn len(self) -> usize {
         self.end.saturating_sub(self.start)
     }
 
-    /// Whether it covers no byte.
+    /// Returns whether the range is empty.
     pub const fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// Whether every byte of `other` lies in it.
+    /// Returns whether `other` is entirely inside this range.
     pub const fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 
-    /// The part of `text` that it names; empty where the text has no such part.
+    /// Returns the bytes of `text` in this range; empty if the range is not a part of `text`.
+    ///
+    /// ```
+    /// use formwork_json::Span;
+    ///
+    /// let span = Span::new(8, 12);
+    /// assert_eq!((span.of(r#"{"age": true}"#), span.len()), ("true", 4));
+    /// assert!(span.contains(Span::at(9)));
+    /// ```
     pub fn of(self, text: &str) -> &str {
         text.get(self.range()).unwrap_or_default()
     }
 
-    /// The same as a [`Range`].
+    /// Returns the same bytes as a [`Range`].
     pub const fn range(self) -> Range<usize> {
         self.start..self.end
     }
 
-    /// The same bytes, counted from `by` bytes earlier.
+    /// Returns the range shifted by `by` bytes towards the end.
     #[must_use]
     pub const fn shifted(self, by: usize) -> Self {
         Self { start: self.start + by, end: self.end + by }
     }
 }
 
-/// The 1-based line and column (in characters) of a byte offset, as editors count them.
+/// Returns the 1-based line and column (in characters) of a byte offset, as editors show them.
 ///
 /// An offset past the end, or inside a character, counts as the character before it.
 ///

@@ -2,10 +2,10 @@ use serde_json::Value;
 
 use crate::{JsonPath, Segment, Span, locate};
 
-/// Puts `value` at `path` into a JSON text and leaves every other byte as it is.
+/// Returns a JSON text with `value` at `path` and every other byte unchanged.
 ///
-/// A value that is there is replaced. A member whose object is there is added at the object's end, an item whose index
-/// is the array's length at the array's end. `None` if the path leads nowhere in the text.
+/// An existing value is replaced. A new member is added at the end of its object, and a new item, whose index is the length
+/// of the array, at the end of the array. `None` if the path does not exist in the text and cannot be added.
 ///
 /// ```
 /// use formwork_json::splice;

@@ -1,4 +1,4 @@
-//! The fast path: the text is JSON, and serde_json reads it. Only duplicate keys need more than that.
+//! The fast path for valid JSON: serde_json reads the text, and only duplicate keys need extra work.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 use crate::locate::duplicate_keys;
 use crate::{Edit, EditKind, ReadError};
 
-/// Reads `text` as one JSON document, white space around it allowed.
+/// Reads `text` as one JSON document, with optional white space around it.
 pub(crate) fn read_strict(text: &str) -> Result<(Value, Vec<Edit>), ReadError> {
     let duplicates = Cell::new(0);
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -28,7 +28,7 @@ pub(crate) fn read_strict(text: &str) -> Result<(Value, Vec<Edit>), ReadError> {
     Ok((value, edits))
 }
 
-/// serde_json's error with the byte it points at; the message without its "at line … column …".
+/// Converts an error of serde_json: its byte offset, and its message without "at line … column …".
 fn describe(text: &str, error: &serde_json::Error) -> ReadError {
     let full = error.to_string();
     let message = full.rsplit_once(" at line ").map_or(full.as_str(), |(message, _)| message);
@@ -39,7 +39,7 @@ fn describe(text: &str, error: &serde_json::Error) -> ReadError {
     ReadError::Syntax { at, message: message.to_owned() }
 }
 
-/// The byte offset of serde_json's 1-based line and column (counted in bytes; column 0 is the newline before).
+/// Returns the byte offset of serde_json's 1-based line and column (counted in bytes; column 0 is the newline before).
 fn offset(text: &str, line: usize, column: usize) -> usize {
     let start = match line.checked_sub(2) {
         None => 0,
@@ -48,7 +48,7 @@ fn offset(text: &str, line: usize, column: usize) -> usize {
     (start + column.saturating_sub(1)).min(text.len())
 }
 
-/// Builds a [`Value`] as serde_json's own visitor does, and counts the names that were there before.
+/// Builds a [`Value`] like serde_json's own visitor, and counts duplicate names.
 #[derive(Clone, Copy)]
 struct Seed<'a> {
     duplicates: &'a Cell<usize>,

@@ -1,4 +1,4 @@
-//! The layers alone: a scripted model behind a time-out and a limit of calls at once.
+//! Uses this crate alone: a scripted model behind a time-out and a limit of simultaneous calls.
 //!
 //! `cargo run -p formwork-layers --example embed-layers`
 

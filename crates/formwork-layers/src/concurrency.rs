@@ -7,15 +7,25 @@ use formwork_core::{Answer, Call, Capabilities, Delta, Fault, FaultKind, Layer, 
 use futures_core::Stream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// At most so many calls at once; the others wait for their turn, in order.
+/// Limits the number of calls at the same time. Further calls wait for their turn, in order.
 ///
-/// A call is over when its answer is, or is dropped. Every provider that one value wraps shares the limit. A run's
-/// deadline counts the time that a call waits.
+/// A call ends when its answer ends or is dropped. All providers that clones of one value wrap share the limit. The time
+/// that a call waits counts towards the deadline of its run.
+///
+/// ```
+/// use std::sync::Arc;
+/// use formwork_core::Layer;
+/// use formwork_layers::Concurrency;
+///
+/// let layer = Concurrency::new(8);
+/// let limited = layer.wrap(Arc::new(formwork_testkit::Scripted::new(["{}"])));
+/// # let _ = limited;
+/// ```
 #[derive(Debug, Clone)]
 pub struct Concurrency(Arc<Semaphore>);
 
 impl Concurrency {
-    /// At most so many calls at once, at least 1.
+    /// Creates a limit of `calls` simultaneous calls (0 counts as 1).
     pub fn new(calls: usize) -> Self {
         Self(Arc::new(Semaphore::new(calls.clamp(1, Semaphore::MAX_PERMITS))))
     }
@@ -45,7 +55,7 @@ impl Provider for Limited {
 
     async fn call(&self, call: &Call) -> Result<Answer, Fault> {
         let permit = self.permits.clone().acquire_owned().await;
-        // Nobody closes the semaphore; if that ever changes, this is a fault and no panic.
+        // The semaphore is never closed; should that change, the call fails instead of panicking.
         let permit =
             permit.map_err(|_| Fault::new(FaultKind::Overloaded, "no more calls are let through"))?;
         let answer = self.inner.call(call).await?;
@@ -57,7 +67,7 @@ impl Provider for Limited {
     }
 }
 
-/// An answer that holds its permit until it is over.
+/// An answer that holds its permit until it ends.
 struct Held {
     answer: Answer,
     permit: Option<OwnedSemaphorePermit>,

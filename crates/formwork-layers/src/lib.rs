@@ -1,7 +1,7 @@
-//! Layers around every call of a provider, which would make sense for any call.
+//! Layers around the calls of a provider, for concerns that any call can have: time-outs, limits, traces.
 //!
-//! Retries, waits between them, budgets and fallbacks are not here: they need the schema, the dialogue or the deadline,
-//! and belong to the [`Run`](formwork_core::Run).
+//! Retries, their delays, budgets and fallbacks need the schema, the dialogue or the deadline, and belong to the
+//! [`Run`](formwork_core::Run) instead.
 //!
 //! ```
 //! use std::{sync::Arc, time::Duration};

@@ -12,11 +12,11 @@ use governor::{Quota, RateLimiter};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
-/// Limits how many calls begin within any span of a given length. The others wait for their turn, in order.
+/// Limits the number of calls that begin within a time span. Further calls wait for their turn, in order.
 ///
-/// Calls are spaced evenly: with 60 a minute, one may begin each second. [`with_burst`](Self::with_burst) lets several begin at
-/// once. Every provider that one value wraps shares the limit. A run's deadline counts the time that a call waits; a call
-/// that is dropped while it waits takes no turn.
+/// Calls are spaced evenly: with 60 a minute, one may begin each second. [`with_burst`](Self::with_burst) lets several
+/// begin at once. All providers that clones of one value wrap share the limit. The time that a call waits counts towards
+/// the deadline of its run; a call that is dropped while it waits takes no turn.
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
@@ -34,18 +34,17 @@ pub struct Rate {
     gate: Arc<Gate>,
 }
 
-/// The longest time that is counted. Its nanoseconds are multiplied in 64 bits, and the limiter panics where that
-/// overflows.
+/// The maximum time span. The limiter multiplies its nanoseconds in 64 bits and panics on overflow.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// The calls that wait stand in the queue of the mutex, which is fair; the first of them asks the limiter.
+/// The queue of the calls: that of a fair mutex, whose holder asks the limiter.
 struct Gate {
     queue: Mutex<()>,
     limiter: RateLimiter<NotKeyed, InMemoryState, Elapsed, NoOpMiddleware<Duration>>,
     clock: Elapsed,
 }
 
-/// Tokio's clock, which tests hold still.
+/// The clock of tokio, which tests can pause.
 #[derive(Clone)]
 struct Elapsed(Instant);
 
@@ -58,26 +57,26 @@ impl Clock for Elapsed {
 }
 
 impl Rate {
-    /// Limits calls to so many, at least 1, within any span of this length.
+    /// Creates a limit of `calls` calls (0 counts as 1) that begin within any time span of length `per`.
     pub fn new(calls: usize, per: Duration) -> Self {
         let (nanos, calls) = (per.min(LONGEST).as_nanos(), calls.max(1) as u128);
-        // Rounded up: rounded down, one call too many would begin within the span.
+        // Rounding down would let one call too many begin within the span.
         let spacing = u64::try_from(nanos.div_ceil(calls)).unwrap_or(u64::MAX);
         Self::spaced(Duration::from_nanos(spacing.max(1)), 1)
     }
 
-    /// Sets how many calls may begin at once after a pause (default: 1, at least 1). Up to as many more then begin within
-    /// the first span after it.
+    /// Sets the number of calls that may begin at once after a pause (default: 1, at least 1). Up to as many more may then
+    /// begin within the first span after it.
     #[must_use]
     pub fn with_burst(self, calls: u32) -> Self {
         Self::spaced(self.spacing, calls.max(1))
     }
 
     fn spaced(spacing: Duration, burst: u32) -> Self {
-        let most = LONGEST.as_nanos() / spacing.as_nanos().max(1);
-        let burst = burst.min(u32::try_from(most).unwrap_or(u32::MAX));
+        let max = LONGEST.as_nanos() / spacing.as_nanos().max(1);
+        let burst = burst.min(u32::try_from(max).unwrap_or(u32::MAX));
         let calls = NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN);
-        // There is no quota for no time at all, and none is asked for.
+        // A span of zero has no quota, and none is needed.
         let quota = Quota::with_period(spacing).unwrap_or(Quota::per_second(calls)).allow_burst(calls);
         let clock = Elapsed(Instant::now());
         let limiter = RateLimiter::direct_with_clock(quota, clock.clone());
@@ -86,7 +85,7 @@ impl Rate {
 }
 
 impl Gate {
-    /// Waits for a turn, and takes it when it is due, not before.
+    /// Waits for a turn and takes it when it is due.
     async fn turn(&self) {
         let _first = self.queue.lock().await;
         while let Err(not_yet) = self.limiter.check() {

@@ -8,10 +8,20 @@ use formwork_core::{Answer, Call, Capabilities, Delta, Fault, FaultKind, Layer, 
 use futures_core::Stream;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
-/// How long one call may take; what takes longer is a [`FaultKind::Timeout`]. No limit is set until one is named.
+/// Limits the time of one call; a slower call fails with [`FaultKind::Timeout`]. There is no limit by default.
 ///
-/// These are limits of a single call, so that a server that hangs costs one attempt. The time that a whole run may take
-/// is the run's deadline.
+/// The limits apply to single calls, so that a server that hangs costs one attempt. The deadline of a run limits its total
+/// time.
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use formwork_core::Layer;
+/// use formwork_layers::Timeout;
+///
+/// let layer = Timeout::new().with_first(Duration::from_secs(30)).with_idle(Duration::from_secs(20));
+/// let limited = layer.wrap(Arc::new(formwork_testkit::Scripted::new(["{}"])));
+/// # let _ = limited;
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Timeout {
     first: Option<Duration>,
@@ -20,7 +30,7 @@ pub struct Timeout {
 }
 
 impl Timeout {
-    /// No limits yet.
+    /// Creates a layer without limits.
     pub fn new() -> Self {
         Self::default()
     }
@@ -32,7 +42,7 @@ impl Timeout {
         self
     }
 
-    /// Limits the time between two pieces (default: no limit).
+    /// Limits the time between two pieces of the answer (default: no limit).
     #[must_use]
     pub const fn with_idle(mut self, limit: Duration) -> Self {
         self.idle = Some(limit);
@@ -93,7 +103,7 @@ impl Provider for Timed {
     }
 }
 
-/// Returns the limit that comes first, and what it is about.
+/// Returns the limit that expires first, with its description.
 fn sooner(
     total: Option<Instant>,
     other: Option<Instant>,
@@ -110,13 +120,13 @@ fn late(what: &str, after: Duration) -> Fault {
     Fault::new(FaultKind::Timeout, format!("{what} was not there after {:.1} s", after.as_secs_f64()))
 }
 
-/// An answer whose next piece is waited for no longer than until the sleep is over.
+/// An answer whose next piece has to arrive before the sleep ends.
 struct Watched {
-    /// `None` once it is over.
+    /// The answer; `None` once it has ended.
     answer: Option<Answer>,
     sleep: Option<Pin<Box<Sleep>>>,
     what: &'static str,
-    /// When what is waited for began to be waited for.
+    /// The time at which the wait for the next piece began.
     start: Instant,
     total: Option<Instant>,
     idle: Option<Duration>,
@@ -134,7 +144,7 @@ impl Stream for Watched {
             let (until, what) = sooner(this.total, idle, "its next piece");
             (this.what, this.start) = (what, now);
             match (until, &mut this.sleep) {
-                // The timer is moved, not made anew: there may be thousands of pieces.
+                // The timer is reset instead of created anew, because there may be thousands of pieces.
                 (Some(until), Some(sleep)) => sleep.as_mut().reset(until),
                 (until, sleep) => *sleep = until.map(|until| Box::pin(sleep_until(until))),
             }

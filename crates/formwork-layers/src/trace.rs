@@ -11,10 +11,20 @@ use tracing::{Instrument as _, Span, field};
 
 use crate::names;
 
-/// One span for each call, named and filled as OpenTelemetry's conventions for generative AI say; see [`names`].
+/// Adds a span for each call, in the semantic conventions of OpenTelemetry for generative AI; see [`names`].
 ///
-/// It is a `tracing` span of level `INFO`, target `formwork`, with `otel.kind` `client`; whoever wants OpenTelemetry
-/// subscribes with `tracing-opentelemetry`. Texts of prompts and answers are not in it.
+/// It is a `tracing` span of level `INFO` and target `formwork`, with `otel.kind` `client`. Subscribe with
+/// `tracing-opentelemetry` to export it. It does not contain the texts of prompts and answers.
+///
+/// ```
+/// use std::sync::Arc;
+/// use formwork_core::{Layer, Provider};
+/// use formwork_layers::Trace;
+///
+/// let provider = Arc::new(formwork_testkit::Scripted::new(["{}"]));
+/// let traced = Trace::new("openai", "gpt-4o-mini").wrap(provider.clone());
+/// assert_eq!(traced.name(), provider.name());
+/// ```
 #[derive(Debug, Clone)]
 pub struct Trace {
     provider: Arc<str>,
@@ -22,7 +32,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Traces calls of this provider (`openai`, `ollama`: the conventions' names) and model.
+    /// Creates a layer for a provider, by its name in the conventions (`openai`, `ollama`), and a model.
     pub fn new(provider: &str, model: &str) -> Self {
         Self { provider: provider.into(), model: model.into() }
     }
@@ -98,7 +108,8 @@ fn failed(span: &Span, kind: FaultKind) {
     span.record("otel.status_code", "ERROR");
 }
 
-/// The conventions leave the words to the provider; these are those of OpenAI, which most speak.
+/// Returns the name of a finish reason. The conventions leave these to the provider; the names are those of OpenAI, which
+/// most providers use.
 const fn finish_reason(finish: Finish) -> &'static str {
     match finish {
         Finish::Stop => "stop",
@@ -110,7 +121,7 @@ const fn finish_reason(finish: Finish) -> &'static str {
     }
 }
 
-/// An answer whose span ends with it.
+/// An answer that closes its span when it ends.
 struct Spanned {
     answer: Answer,
     span: Span,

@@ -1,4 +1,4 @@
-//! Asks a server that stands in this program, and shows what is sent and what comes back.
+//! Calls a server that is part of this program, and prints the request and the answer.
 //!
 //! `cargo run -p formwork-ollama --example embed-ollama`
 
@@ -11,7 +11,7 @@ use formwork_wire::http::{Request, Response};
 use formwork_wire::{Body, Bytes, Http, Transport};
 use serde_json::json;
 
-/// In earnest this is a client for HTTP that knows the server's address.
+/// Stands for the HTTP client of a real program, which knows the server's address.
 #[derive(Debug)]
 struct Canned;
 

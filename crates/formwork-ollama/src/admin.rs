@@ -1,4 +1,4 @@
-//! The models of a server: listed, shown and pulled.
+//! Lists, shows and pulls the models of a server.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -10,19 +10,33 @@ use futures_core::Stream as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// How a pull ends that went well.
+/// The last status of a successful pull.
 const PULLED: &str = "success";
 
-/// The most bytes of a list of models or of what is known of one, whose licence is in it.
-const MOST: usize = 16 * 1024 * 1024;
+/// The maximum size of a list of models, or of the details of one with its licence, in bytes.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Administers the models of an Ollama server, over the same transport as calls: with its TLS, key, proxy and time limits.
+/// Manages the models of an Ollama server, over the same transport as calls: with its TLS, key, proxy and time limits.
+///
+/// ```
+/// use formwork_core::Fault;
+/// use formwork_ollama::Admin;
+/// use formwork_wire::SharedTransport;
+///
+/// async fn ensure(transport: SharedTransport, name: &str) -> Result<(), Fault> {
+///     let admin = Admin::new(transport);
+///     if admin.models().await?.iter().any(|model| model.name == name) {
+///         return Ok(());
+///     }
+///     admin.pull(name, |progress| println!("{} {:?}", progress.status, progress.completed)).await
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Admin {
     transport: SharedTransport,
 }
 
-/// A model that is on a server.
+/// A model on a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct Model {
@@ -30,11 +44,11 @@ pub struct Model {
     pub name: String,
     /// Its size on disk in bytes.
     pub size: u64,
-    /// When it was last changed (RFC 3339).
+    /// The time of its last change (RFC 3339).
     pub modified_at: String,
 }
 
-/// A server's facts about a model.
+/// The details of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct ModelDetails {
@@ -42,9 +56,9 @@ pub struct ModelDetails {
     pub licence: String,
     /// Its chat template, in Go's template language.
     pub template: String,
-    /// Its default options, one a line.
+    /// Its default options, one per line.
     pub parameters: String,
-    /// The model's abilities: `completion`, `tools`, `thinking`, `vision`, …
+    /// Its capabilities: `completion`, `tools`, `thinking`, `vision`, …
     pub capabilities: Vec<String>,
     /// Its architecture: `llama`.
     pub architecture: Option<String>,
@@ -52,24 +66,32 @@ pub struct ModelDetails {
     pub context_tokens: Option<u64>,
 }
 
-/// How far a pull is. Sizes are of one layer; a model has several.
+/// The progress of a pull. Sizes are those of one layer; a model has several.
+///
+/// ```
+/// use formwork_ollama::PullProgress;
+///
+/// fn percent(progress: &PullProgress) -> Option<u64> {
+///     (progress.completed? * 100).checked_div(progress.total?)
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct PullProgress {
-    /// The step that is being done: `pulling manifest`, `verifying sha256 digest`, `success`.
+    /// The current step: `pulling manifest`, `verifying sha256 digest`, `success`.
     pub status: String,
     /// The layer's digest.
     #[serde(default)]
     pub digest: Option<String>,
-    /// How many bytes of the layer are there.
+    /// The number of bytes of the layer that are complete.
     #[serde(default)]
     pub completed: Option<u64>,
-    /// How many bytes the layer has.
+    /// The size of the layer in bytes.
     #[serde(default)]
     pub total: Option<u64>,
 }
 
-/// `/api/tags`.
+/// The response of `/api/tags`.
 #[derive(Deserialize)]
 struct Tags {
     models: Vec<Tag>,
@@ -84,7 +106,7 @@ struct Tag {
     modified_at: String,
 }
 
-/// `/api/show`.
+/// The response of `/api/show`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ModelInfo {
@@ -96,15 +118,15 @@ struct ModelInfo {
 }
 
 impl Admin {
-    /// Administers the server that this transport sends to.
+    /// Creates an administrator of the server behind this transport.
     pub const fn new(transport: SharedTransport) -> Self {
         Self { transport }
     }
 
-    /// Returns the models that are there.
+    /// Returns the models on the server.
     ///
     /// # Errors
-    /// A [`Fault`], if the server cannot be asked.
+    /// A [`Fault`], if the request fails.
     pub async fn models(&self) -> Result<Vec<Model>, Fault> {
         let Tags { models } = self.document(Method::GET, "/api/tags", Bytes::new()).await?;
         let ours =
@@ -112,10 +134,10 @@ impl Admin {
         Ok(ours.collect())
     }
 
-    /// Returns what the server knows of a model.
+    /// Returns the details of a model.
     ///
     /// # Errors
-    /// [`FaultKind::Unsupported`], if it is not there; another [`Fault`], if the server cannot be asked.
+    /// [`FaultKind::Unsupported`], if the server does not have the model; another [`Fault`], if the request fails.
     pub async fn show(&self, model: &str) -> Result<ModelDetails, Fault> {
         let body = json!({ "model": model }).to_string().into();
         let shown: ModelInfo = self.document(Method::POST, "/api/show", body).await?;
@@ -132,12 +154,12 @@ impl Admin {
         })
     }
 
-    /// Fetches a model, or what is new of it, and says how far it is. Dropping the future ends it; the server keeps what
-    /// it has for the next time.
+    /// Downloads a model, or its changes, and reports the progress. Dropping the future ends the download; the server keeps
+    /// what it has for the next pull.
     ///
     /// # Errors
-    /// [`FaultKind::Unsupported`], if there is no such model; [`FaultKind::BadWire`], if it ends before it is done;
-    /// another [`Fault`], if the server cannot be asked.
+    /// [`FaultKind::Unsupported`], if the model does not exist; [`FaultKind::BadWire`], if the response ends early; another
+    /// [`Fault`], if the request fails.
     pub async fn pull(&self, model: &str, mut progress: impl FnMut(&PullProgress)) -> Result<(), Fault> {
         let mut body =
             self.send(Method::POST, "/api/pull", json!({ "model": model }).to_string().into()).await?;
@@ -162,28 +184,28 @@ impl Admin {
                 take(line)?;
             }
         }
-        // A line that was cut means that the connection broke off.
+        // A partial line means that the connection was interrupted.
         if is_done {
             Ok(())
         } else {
-            Err(Fault::new(FaultKind::BadWire, "the pull broke off: start it again"))
+            Err(Fault::new(FaultKind::BadWire, "the pull was interrupted: start it again"))
         }
     }
 
-    /// Sends a request, and reads the one document of its response.
+    /// Sends a request and reads the one document of its response.
     async fn document<T: serde::de::DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
         body: Bytes,
     ) -> Result<T, Fault> {
-        let body = self.send(method, path, body).await?.collect(MOST).await?;
+        let body = self.send(method, path, body).await?.collect(MAX_BYTES).await?;
         serde_json::from_slice(&body).map_err(|error| foreign(&error, &String::from_utf8_lossy(&body)))
     }
 
-    /// Sends a request; every status but success is a fault.
+    /// Sends a request; every status except success is a fault.
     async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Body, Fault> {
-        /// The most bytes of an error that are read.
+        /// The maximum number of bytes that are read of an error.
         const ERROR: usize = 64 * 1024;
 
         let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
@@ -197,7 +219,7 @@ impl Admin {
         let fault = fault_of(&head, &body, false, self.transport.now());
         let document = serde_json::from_slice(&body).ok();
         Err(self.hidden(match document.as_ref().and_then(error_in) {
-            // Ollama answers 500 to much that is the request's fault; its words tell more.
+            // Ollama responds 500 to many invalid requests; its message says more.
             Some(words) if head.status == StatusCode::INTERNAL_SERVER_ERROR => said(&words),
             _ => fault,
         }))
@@ -210,11 +232,11 @@ impl Admin {
 }
 
 fn foreign(error: &serde_json::Error, text: &str) -> Fault {
-    let message = format!("the server sent something that is not Ollama's ({error}): {}", quoted(text));
+    let message = format!("the response is not in Ollama's protocol ({error}): {}", quoted(text));
     Fault::new(FaultKind::BadWire, message)
 }
 
-/// The fault that the words of an error mean which come without a status of their own.
+/// Returns the fault for an error message without a status of its own.
 fn said(words: &str) -> Fault {
     let low = words.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| low.contains(word));

@@ -1,4 +1,4 @@
-//! Bodies into pieces of an answer.
+//! Decodes bodies into pieces of an answer.
 
 use formwork_core::{Delta, Fault, FaultKind, Finish, Usage};
 use formwork_wire::http::response::Parts;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::asked::RequestInfo;
 use crate::fault;
 
-/// Returns the decoder of a successful response: lines, or one document where no stream was asked for.
+/// Returns the decoder of a successful response: lines, or one document if no stream was requested.
 pub(crate) fn decoder(asked: RequestInfo, stream: bool, head: &Parts) -> Box<dyn Decoder> {
     let lines = Lines::new(asked);
     let is_lines = media_type(head).is_some_and(|media| media.eq_ignore_ascii_case("application/x-ndjson"));
@@ -20,8 +20,8 @@ pub(crate) fn decoder(asked: RequestInfo, stream: bool, head: &Parts) -> Box<dyn
     }
 }
 
-/// One line of `/api/chat` or `/api/generate`, or the document that stands for all of them (`api/types.go`). Nothing of
-/// it is required: fields that are zero are left out by some versions, and proxies leave out more.
+/// One line of `/api/chat` or `/api/generate`, or the one document of a response without streaming (`api/types.go`). No
+/// member is required: some versions omit members that are zero, and proxies omit more.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Line {
@@ -44,16 +44,16 @@ struct ResponseMessage {
     tool_calls: Option<Vec<Value>>,
 }
 
-/// Reads lines.
+/// Decodes lines.
 #[derive(Debug)]
 struct Lines {
     asked: RequestInfo,
-    /// The bytes of the answer so far.
+    /// The length of the answer so far, in bytes.
     text: usize,
-    /// The bytes of what the model thought so far.
+    /// The length of the reasoning so far, in bytes.
     reasoning: usize,
     calls_tools: bool,
-    /// Whether a line came, and whether one of them was part of an answer.
+    /// Whether there was a line, and whether one of them was part of an answer.
     has_line: bool,
     has_answer: bool,
 }
@@ -63,7 +63,7 @@ impl Lines {
         Self { asked, text: 0, reasoning: 0, calls_tools: false, has_line: false, has_answer: false }
     }
 
-    /// Why the model stopped; `None` says that it was only loaded or unloaded.
+    /// Returns the reason why the model stopped; `None` if it was only loaded or unloaded.
     fn finish(&self, line: &Line) -> Option<Finish> {
         let spent = line.eval_count.as_ref().and_then(Value::as_u64);
         Some(match line.done_reason.as_deref() {
@@ -71,11 +71,11 @@ impl Lines {
             Some("length") => Finish::Length,
             Some("content_filter") => Finish::Filtered,
             _ if self.calls_tools => Finish::ToolCall,
-            // Versions before 0.1.38 do not say; a full answer is one that was cut.
+            // Versions before 0.1.38 give no reason; an answer with the maximum number of tokens was cut off.
             None if self
                 .asked
                 .max_tokens
-                .is_some_and(|most| spent.is_some_and(|spent| spent >= most.into())) =>
+                .is_some_and(|max| spent.is_some_and(|spent| spent >= max.into())) =>
             {
                 Finish::Length
             }
@@ -83,8 +83,8 @@ impl Lines {
         })
     }
 
-    /// Returns the tokens: as counted, else estimated. Ollama leaves out a count of zero, and with a schema it counts only the
-    /// second of two runs, the one that does not think.
+    /// Returns the counted tokens, or an estimate. Ollama omits a count of zero, and with a schema it counts only the
+    /// second of two runs, the one without reasoning.
     fn usage(&self, line: &Line) -> Usage {
         let count = |count: &Option<Value>| count.as_ref().and_then(Value::as_u64);
         let (input, output) = (count(&line.prompt_eval_count), count(&line.eval_count));
@@ -102,7 +102,7 @@ impl Messages for Lines {
         let line: Line = serde_json::from_str(text).map_err(|_| {
             Fault::new(
                 FaultKind::BadWire,
-                format!("the server sent something that is not Ollama's: {}", quoted(text)),
+                format!("the response is not in Ollama's protocol: {}", quoted(text)),
             )
         })?;
         if line.error.is_some() {
@@ -123,13 +123,13 @@ impl Messages for Lines {
             self.text += said.len();
             out.push_back(Delta::Text(said.clone()));
         }
-        // Some last lines say why they are the last and not that they are (ollama/ollama#10015).
+        // Some last lines have a reason for the end and no `done` (ollama/ollama#10015).
         let gives_reason = line.done_reason.as_ref().is_some_and(|reason| !reason.is_empty());
         if line.done == Some(true) || gives_reason {
             let Some(finish) = self.finish(&line) else {
                 return Err(Fault::new(
                     FaultKind::BadRequest,
-                    "the prompt is empty: the model was loaded, not asked",
+                    "the prompt is empty, so the model was only loaded: send a message",
                 ));
             };
             out.push_back(Delta::End {
@@ -145,13 +145,13 @@ impl Messages for Lines {
 
     fn end(&mut self, _: &mut Deltas) -> Result<(), Fault> {
         if self.has_line && !self.has_answer {
-            return Err(Fault::new(FaultKind::BadWire, "the server sent nothing of an answer"));
+            return Err(Fault::new(FaultKind::BadWire, "the response has no part of an answer"));
         }
         Err(Fault::cut_off("its end marker is missing"))
     }
 }
 
-/// Reads one document, which may stand on many lines.
+/// Decodes one document, which may span several lines.
 struct Document {
     body: Vec<u8>,
     lines: Lines,
@@ -172,6 +172,6 @@ impl Decoder for Document {
         if matches!(out.back(), Some(Delta::End { .. })) {
             return Ok(());
         }
-        Err(Fault::new(FaultKind::BadWire, "the server sent no whole answer"))
+        Err(Fault::new(FaultKind::BadWire, "the response is not a complete answer"))
     }
 }

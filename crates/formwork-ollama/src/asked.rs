@@ -2,16 +2,16 @@ use formwork_core::{Call, Enforcement, Usage};
 
 use crate::pattern;
 
-/// The facts of a call that its answer is read by.
+/// The facts of a call that decoding its answer depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestInfo {
     pub(crate) model: String,
-    /// `format` was sent, a schema or `"json"`.
+    /// Whether `format` was sent, a schema or `"json"`.
     pub(crate) has_format: bool,
-    /// The schema has a `pattern`.
+    /// Whether the schema has a `pattern`.
     pub(crate) has_pattern: bool,
     pub(crate) max_tokens: Option<u32>,
-    /// The prompt's tokens, estimated.
+    /// The estimated tokens of the prompt.
     pub(crate) input_tokens: u64,
 }
 
@@ -26,7 +26,7 @@ impl RequestInfo {
         }
     }
 
-    /// For requests that are no calls.
+    /// Returns the facts for requests that are not calls.
     pub(crate) fn nothing(model: &str) -> Self {
         Self {
             model: model.to_owned(),

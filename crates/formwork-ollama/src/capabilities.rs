@@ -1,6 +1,6 @@
 use formwork_core::{Capabilities, Enforcement};
 
-/// The same promises with this much enforcement, and the dialects that go with it.
+/// Returns the capabilities with this enforcement and the dialects that belong to it.
 pub(crate) fn enforcing(mut capabilities: Capabilities, enforcement: Enforcement) -> Capabilities {
     let dialects: &[&str] = match enforcement {
         Enforcement::Schema => &["ollama", "json-object", "prompt"],

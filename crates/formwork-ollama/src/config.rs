@@ -1,4 +1,4 @@
-//! The section of a configuration file about an Ollama.
+//! The section of a configuration file for an Ollama server.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use serde_json::{Map, Value};
 
 use crate::{KeepAlive, Ollama, Think};
 
-/// Where Ollama listens unless it is told otherwise.
+/// The default address of an Ollama server.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:11434";
 
-/// Which of Ollama's APIs is spoken.
+/// The API of Ollama that is used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Api {
-    /// `/api/chat`: messages, put together by the model's chat template.
+    /// `/api/chat`: messages, formatted by the model's chat template.
     #[default]
     Chat,
     /// `/api/generate`: one prompt, for models without a chat template.
@@ -35,13 +35,13 @@ pub enum Api {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "OllamaConfig")]
 pub struct Config {
-    /// The model as `ollama list` shows it: `qwen3:8b`.
+    /// The name of the model in `ollama list`: `qwen3:8b`.
     pub model: String,
-    /// The server's address; paths such as `/api/chat` are put behind it.
+    /// The base URL of the server, to which paths such as `/api/chat` are appended.
     #[serde(default = "default_url")]
     pub base_url: String,
-    /// The environment variable with the key, sent as `Authorization: Bearer …`. A server of one's own needs none,
-    /// Ollama's cloud has it in `OLLAMA_API_KEY`.
+    /// The environment variable with the API key, sent as `Authorization: Bearer …`. A local server needs none; Ollama's
+    /// cloud uses `OLLAMA_API_KEY`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
     /// Headers that are sent with every request.
@@ -50,32 +50,32 @@ pub struct Config {
     /// The API: `chat`, or `generate` for models without a chat template.
     #[serde(default)]
     pub api: Api,
-    /// The context in tokens, for prompt and answer together. Without it each call has what it needs, in powers of two
-    /// from 4096 on. A model is loaded anew when this changes.
+    /// The size of the context in tokens, for prompt and answer together (default: what each call needs, in powers of two
+    /// from 4096). The model is reloaded whenever it changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_ctx: Option<u32>,
-    /// How long the model stays loaded after a call: seconds, or a duration such as `5m`, which is the server's default.
+    /// The time for which the model stays loaded after a call: seconds, or a duration such as `5m`, the server's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_alive: Option<KeepAlive>,
-    /// Whether the model thinks before it answers, or how much (`low`, `medium`, `high`). Only for models that can
-    /// think, all others refuse it. With thinking a schema may not be enforced.
+    /// Whether the model reasons before it answers, or how much (`low`, `medium`, `high`) (default: not sent). Models that
+    /// cannot reason reject it. Schemas may not be enforced with reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<Think>,
-    /// Further options of the model: `top_k`, `repeat_penalty`, `stop`, … What a call sets goes before them.
+    /// Further options of the model: `top_k`, `repeat_penalty`, `stop`, … The options of a call override them.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub options: Map<String, Value>,
     /// Whether answers are streamed.
     #[serde(default = "yes")]
     pub stream: bool,
-    /// Whether the server is asked first what it can do (default: no). That loads the model and costs up to four short
-    /// calls, which count with the first call that follows. What was found is kept on disk until the server's version,
-    /// the model or this section changes.
+    /// Whether the server is probed for its capabilities first (default: no). A probe loads the model and makes up to four
+    /// short calls, which are counted with the next call. The result is stored on disk until the server's version, the
+    /// model or this section changes.
     #[serde(default)]
     pub probe: bool,
 }
 
 impl Config {
-    /// This model on this machine.
+    /// Creates the configuration of a model on a server on this machine.
     pub fn new(model: impl Into<String>) -> Self {
         Self {
             model: model.into(),
@@ -92,7 +92,7 @@ impl Config {
         }
     }
 
-    /// The protocol, set so. The address, the key and the headers are the transport's.
+    /// Returns the protocol with these settings. Address, key and headers are settings of the transport.
     pub fn wire(&self) -> Ollama {
         let mut wire = Ollama::new(&self.model).with_options(self.options.clone()).with_stream(self.stream);
         if self.api == Api::Generate {
@@ -111,9 +111,8 @@ impl Config {
     }
 }
 
-/// Returns the base URL of the server that a value of the environment variable `OLLAMA_HOST` names, as Ollama's own
-/// command reads it: a host, a port or both, with a scheme and a path or without. Where a server is told to listen on all
-/// addresses (`0.0.0.0`, `[::]`), it is asked on this machine.
+/// Returns the base URL for a value of the environment variable `OLLAMA_HOST`, read as Ollama's own command does: a host, a
+/// port or both, with or without a scheme and a path. A wildcard address (`0.0.0.0`, `[::]`) becomes the loopback address.
 ///
 /// ```
 /// use formwork_ollama::base_url_of_host;
@@ -130,7 +129,7 @@ pub fn base_url_of_host(host: &str) -> String {
         None => ("http", host, "11434"),
     };
     let (authority, path) = rest.split_once('/').map_or((rest, ""), |(authority, path)| (authority, path));
-    // An IPv6 address has colons itself, with brackets around it or alone.
+    // An IPv6 address contains colons itself, with or without brackets around it.
     let port_at = authority.rfind(':').filter(|at| {
         let before = authority.get(..*at).unwrap_or_default();
         before.ends_with(']') || !before.contains(':')

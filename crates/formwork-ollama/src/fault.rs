@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use crate::asked::RequestInfo;
 
-/// The fault that a response with an error status is.
+/// Returns the fault for a response with an error status.
 pub(crate) fn of_response(asked: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
     let fault = fault_of(head, body, asked.has_format, now);
     explained(asked, fault, &words(body))
 }
 
-/// The fault that a line with an error is, in a response that began well. After the first text it is no longer the
-/// schema that the server stumbles over.
+/// Returns the fault for a line with an error, in a response that began successfully. After the first text, the schema is
+/// not the reason.
 pub(crate) fn in_stream(asked: &RequestInfo, line: &str, after_text: bool) -> Fault {
     let asked = RequestInfo {
         has_format: asked.has_format && !after_text,
@@ -26,12 +26,16 @@ pub(crate) fn in_stream(asked: &RequestInfo, line: &str, after_text: bool) -> Fa
     let mut head = Response::new(());
     *head.status_mut() = status_in(line).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let said = words(line.as_bytes());
-    // The class is the one that the words would have with a status of their own, which they came too late for.
+    // The error came too late for a status; its class is that of the same message with its own status.
     let Fault { kind, .. } = fault_of(&head.into_parts().0, line.as_bytes(), asked.has_format, Time(0));
-    explained(&asked, Fault::new(kind, format!("the server broke off: {}", quoted(&said))), &said)
+    explained(
+        &asked,
+        Fault::new(kind, format!("the server ended the answer with an error: {}", quoted(&said))),
+        &said,
+    )
 }
 
-/// The fault of a transport. A server that dies of a pattern closes the connection without an answer (0.17.4).
+/// Returns the fault for a call without a response. A server that a pattern crashes closes the connection (0.17.4).
 pub(crate) fn of_transport(asked: &RequestInfo, mut fault: Fault) -> Fault {
     if asked.has_pattern && is_closed_early(&fault) {
         fault.kind = FaultKind::SchemaRefused;
@@ -40,20 +44,20 @@ pub(crate) fn of_transport(asked: &RequestInfo, mut fault: Fault) -> Fault {
     fault
 }
 
-/// The status that a line says it would have had.
+/// Returns the status that the message of a line names.
 fn status_in(line: &str) -> Option<StatusCode> {
     let document: Value = serde_json::from_str(line).ok()?;
     let status = u16::try_from(document.get("status")?.as_u64()?).ok()?;
     StatusCode::from_u16(status).ok().filter(|status| !status.is_success())
 }
 
-/// The words of an error body.
+/// Returns the message of an error body.
 fn words(body: &[u8]) -> String {
     let document = serde_json::from_slice(body).ok();
     document.as_ref().and_then(error_in).unwrap_or_else(|| String::from_utf8_lossy(body).into_owned())
 }
 
-/// The same fault with the class that these words have with Ollama, and with what to do about it.
+/// Returns the fault with the class of Ollama's error message, and with advice.
 fn explained(asked: &RequestInfo, mut fault: Fault, said: &str) -> Fault {
     let said = said.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
@@ -87,7 +91,7 @@ fn explained(asked: &RequestInfo, mut fault: Fault, said: &str) -> Fault {
     } else if says(&["requires more system memory"]) {
         is(FaultKind::Overloaded, "; a smaller `num_ctx` or model needs less");
     } else if asked.has_pattern && failed && says(&["eof", "connection reset"]) {
-        // Newer versions run the model in a process of its own, which dies instead of the server.
+        // Newer versions run the model in a separate process, which crashes instead of the server.
         is(
             FaultKind::SchemaRefused,
             "; the schema has a `pattern`, and the model's process may have died of it",

@@ -1,9 +1,9 @@
-//! Ollama as a model server, over its native API.
+//! Ollama as a provider, over its native API.
 //!
-//! [`Ollama`] is a [`Wire`](formwork_wire::Wire): it speaks `/api/chat`, or `/api/generate` for models without a chat
-//! template, and has schemas enforced while decoding (`format`, since Ollama 0.5). With a
-//! [`Transport`](formwork_wire::Transport) it becomes a [`Provider`](formwork_core::Provider); `examples/embed-ollama.rs` does
-//! without a network.
+//! [`Ollama`] is a [`Wire`](formwork_wire::Wire): it uses `/api/chat`, or `/api/generate` for models without a chat
+//! template, and has schemas enforced while decoding (`format`, since Ollama 0.5). [`Http`](formwork_wire::Http) combines
+//! it with a [`Transport`](formwork_wire::Transport) into a [`Provider`](formwork_core::Provider);
+//! `examples/embed-ollama.rs` uses it without a network.
 //!
 //! ```
 //! use formwork_core::{Call, Enforcement, Lowered, Message, Sampling};
@@ -26,19 +26,19 @@
 //! # Ok::<(), formwork_core::Fault>(())
 //! ```
 //!
-//! # What Ollama does, measured
-//! 0.17.4 and SmolLM2-135M were tried on 2026-11-21. This shapes what the crate does:
-//! - A prompt that is longer than `num_ctx` is cut without a word. So `truncate: false` is always sent, which makes that
-//!   an error, and a `num_ctx` that holds prompt and answer; see [`Ollama::with_num_ctx`].
-//! - An answer that reaches the end of the context goes on without its beginning. So `shift: false` is always sent, which
-//!   ends it there with [`Finish::Length`](formwork_core::Finish).
-//! - Some schemas fail with status 500, which no retry cures: these are
-//!   [`SchemaRefused`](formwork_core::FaultKind::SchemaRefused). A look-around in a `pattern` kills the server: such a
-//!   schema is refused before it is sent, and a connection that closes without an answer to another `pattern` counts as
+//! # Behaviour of Ollama
+//! The crate depends on these observations of version 0.17.4 with SmolLM2-135M (2026-11-21):
+//! - A prompt that is longer than `num_ctx` is cut silently. The crate therefore always sends `truncate: false`, which
+//!   makes that an error, and a `num_ctx` that holds prompt and answer; see [`Ollama::with_num_ctx`].
+//! - An answer that reaches the end of the context continues without its beginning. The crate always sends `shift: false`,
+//!   which ends the answer with [`Finish::Length`](formwork_core::Finish).
+//! - Some schemas fail with status 500 on every attempt; the fault is
+//!   [`SchemaRefused`](formwork_core::FaultKind::SchemaRefused). A look-around in a `pattern` crashes the server: such a
+//!   schema is refused before it is sent, and a connection that closes without a response to another `pattern` counts as
 //!   refused too.
-//! - Number bounds, `uniqueItems`, `not` and most formats are accepted and not enforced; MLX models, and Ollama's cloud,
+//! - Number bounds, `uniqueItems`, `not` and most formats are accepted and not enforced; MLX models and Ollama's cloud
 //!   enforce nothing. [`Ollama::examine`] finds out what is enforced.
-//! - A model that thinks may answer unconstrained; see [`Ollama::with_think`].
+//! - A model that reasons may answer unconstrained; see [`Ollama::with_think`].
 
 mod admin;
 mod answer;

@@ -11,10 +11,18 @@ use crate::capabilities::enforcing;
 use crate::probe::{self, Identity, Probed};
 use crate::{Api, KeepAlive, Think, fault, request};
 
-/// The native protocol of Ollama for one model.
+/// The native API of Ollama for one model.
 ///
-/// It promises schemas enforced while decoding, temperature, top-p and a seed, and takes the dialects `ollama`,
-/// `json-object` and `prompt`. Tools are not promised.
+/// It promises schema enforcement while decoding, temperature, top-p and a seed, and accepts the dialects `ollama`,
+/// `json-object` and `prompt`. It does not promise tools.
+///
+/// ```
+/// use formwork_ollama::Ollama;
+/// use formwork_wire::Wire;
+///
+/// let ollama = Ollama::new("qwen3:8b").with_num_ctx(8192).with_keep_alive("30m").with_think(false);
+/// assert_eq!((ollama.model(), ollama.capabilities().context_tokens), ("qwen3:8b", Some(8192)));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ollama {
     pub(crate) model: String,
@@ -27,15 +35,15 @@ pub struct Ollama {
     capabilities: Capabilities,
 }
 
-/// The limit of tokens for answers that the caller sets none for: Ollama itself has none, and a model that repeats itself would
-/// go on for as long as the server runs.
+/// The token limit of answers for which the caller sets none: Ollama itself has none, and a model that repeats itself would
+/// never stop.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
 
 impl Ollama {
-    /// How the server is told the key, where it wants one.
+    /// The header that carries the API key; only servers behind a proxy and Ollama's cloud need one.
     pub const AUTH: Auth = Auth::BEARER;
 
-    /// This model, as `ollama list` shows it, over `/api/chat`.
+    /// Creates the protocol for a model, by its name in `ollama list`, over `/api/chat`.
     pub fn new(model: impl Into<String>) -> Self {
         let capabilities = Capabilities::new(Enforcement::Schema)
             .with_temperature()
@@ -57,9 +65,9 @@ impl Ollama {
 
     /// Uses `/api/generate` (default: `/api/chat`), for models without a chat template.
     ///
-    /// System messages at the beginning become `system`. A single user message is the prompt as it stands; a longer
-    /// dialogue is written out, each turn after `User:`, `Assistant:` or `System:`. What users say could look like such
-    /// a turn; where that matters, use the chat API.
+    /// System messages at the beginning become `system`. A single user message is the prompt; a longer dialogue is written
+    /// as text, each turn after `User:`, `Assistant:` or `System:`. A user's text could imitate such a turn; use the chat
+    /// API where that matters.
     #[must_use]
     pub fn with_generate(mut self) -> Self {
         self.api = Api::Generate;
@@ -67,16 +75,16 @@ impl Ollama {
         self
     }
 
-    /// Sets the size of the context in tokens, for prompt and answer together (default: what each call needs).
+    /// Sets the size of the context in tokens, for prompt and answer together (default: computed for each call).
     ///
-    /// Without it each call asks for what it needs: an upper bound of the prompt's tokens plus those of the answer (2048
-    /// where nothing bounds it), rounded up to a power of two from 4096 on. Ollama loads a model anew whenever this
-    /// number changes; where short and long prompts take turns, set the greater one here.
+    /// The default is an upper bound on the tokens of the prompt plus those of the answer (2048 without a token limit),
+    /// rounded up to a power of two, and at least 4096. Ollama reloads a model whenever this number changes: if short and
+    /// long prompts alternate, set the larger number here.
     ///
-    /// The bound is half the prompt's bytes, plus half a token more for each digit and punctuation mark, plus 16 for
-    /// each message, 64 for the template's own words and 2048 for each image. No token is shorter than a byte; words
-    /// have about four bytes a token, and what has one (digits, JSON) is counted so. Where the bound fails, in text
-    /// that is made of rare characters, the call fails with words that name `num_ctx`, and nothing is cut.
+    /// The upper bound is half the bytes of the prompt, plus half a token for each digit and punctuation mark, plus 16 for
+    /// each message, 64 for the template and 2048 for each image. A word has about four bytes per token; digits and the
+    /// punctuation of JSON have one. For texts of rare characters the bound can be too small; the call then fails with a
+    /// message that names `num_ctx`, and nothing is cut.
     #[must_use]
     pub const fn with_num_ctx(mut self, tokens: u32) -> Self {
         self.num_ctx = Some(tokens);
@@ -84,47 +92,47 @@ impl Ollama {
         self
     }
 
-    /// Keeps the model loaded for so long after a call: `"5m"`, seconds, a [`Duration`](std::time::Duration). The
-    /// server's default is five minutes.
+    /// Sets the time for which the model stays loaded after a call: `"5m"`, seconds, or a [`Duration`](std::time::Duration)
+    /// (default: the server's, which is five minutes).
     #[must_use]
     pub fn with_keep_alive(mut self, keep_alive: impl Into<KeepAlive>) -> Self {
         self.keep_alive = Some(keep_alive.into());
         self
     }
 
-    /// Sets whether the model thinks, or how much (`"low"`) (default: nothing is sent).
+    /// Sets whether the model reasons, or how much (`"low"`) (default: not sent, a model that can reason does).
     ///
-    /// Nothing is sent without it, and then a model that can think does. Anything but `false` is refused with status 400
-    /// for one that cannot.
+    /// For a model that cannot reason, every value except `false` fails with status 400.
     ///
-    /// Where a schema is sent, the chat API runs a model that thinks twice: unconstrained until it begins to answer, then again
-    /// with the schema. If it does not think after all, the unconstrained answer is taken. `false` avoids both where
-    /// the chat template has a place for thoughts; but a model with a parser of its own in Ollama is then never
-    /// constrained (read in the source of 0.17.4). No setting is right for all, so [`examine`](Self::examine) tries
-    /// `false`, and [`with_probed`](Self::with_probed) sets it where it works.
+    /// For a call with a schema, the chat API runs a model that reasons twice: unconstrained until it begins to answer, then again
+    /// with the schema. If it does not reason after all, the unconstrained answer is returned. The value `false` avoids
+    /// both if the chat template supports it, but a model with its own parser in Ollama is then never constrained (read in
+    /// the source of 0.17.4). Because no value is right for all models, [`examine`](Self::examine) tries `false`, and
+    /// [`with_probed`](Self::with_probed) sets it where it works.
     #[must_use]
     pub fn with_think(mut self, think: impl Into<Think>) -> Self {
         self.think = Some(think.into());
         self
     }
 
-    /// Sets further options of the model (default: none): `top_k`, `repeat_penalty`, `stop`. The members that a call or
-    /// [`with_num_ctx`](Self::with_num_ctx) sets goes before them.
+    /// Sets further options of the model (default: none): `top_k`, `repeat_penalty`, `stop`. The options of a call and of
+    /// [`with_num_ctx`](Self::with_num_ctx) override them.
     #[must_use]
     pub fn with_options(mut self, options: Map<String, Value>) -> Self {
         self.options = options;
         self
     }
 
-    /// Whether answers are streamed, as they are by default.
+    /// Sets whether answers are streamed (default: `true`).
     #[must_use]
     pub const fn with_stream(mut self, stream: bool) -> Self {
         self.stream = stream;
         self
     }
 
-    /// Takes over what a probe found (default: the promises of its version): its capabilities, and no thinking where that
-    /// has schemas enforced from the start, unless it is set already.
+    /// Applies the result of a probe (default: the promises of [`new`](Self::new)): its capabilities. It also sets
+    /// `think` to `false` if the probe found schemas to be enforced with that setting, unless
+    /// [`with_think`](Self::with_think) was called.
     #[must_use]
     pub fn with_probed(mut self, probed: &Probed) -> Self {
         self.capabilities = probed.capabilities.clone();
@@ -134,29 +142,29 @@ impl Ollama {
         self
     }
 
-    /// The model.
+    /// Returns the name of the model.
     pub fn model(&self) -> &str {
         &self.model
     }
 
-    /// Asks the server what it is and what it enforces; [`probe`](Wire::probe) is this without the report.
+    /// Finds out the server's version and what it enforces; [`probe`](Wire::probe) returns only the capabilities.
     ///
-    /// It costs a GET of `/api/version`, a POST of `/api/show`, and one call of at most 16 tokens that shows whether a
-    /// schema is enforced; if it is not, another one for `format: "json"`. A model that thinks is tried without thinking
-    /// first and then as it is, with at most 512 tokens: what is verified is what calls are made with. The model is loaded
-    /// for it, which may take minutes. A model whose format has no enforcement in Ollama (MLX, safetensors) is not called
-    /// at all.
+    /// It sends a GET of `/api/version`, a POST of `/api/show`, and one call of at most 16 tokens that shows whether a
+    /// schema is enforced; if it is not, another call for `format: "json"`. A model that reasons is tried first without
+    /// reasoning and then with it, with at most 512 tokens, so that the result applies to later calls. The calls load the
+    /// model, which may take minutes. A model in a format without enforcement in Ollama (MLX, safetensors) is not called.
     ///
     /// # Errors
-    /// A [`Fault`], if the server is not there, or the model not on it.
+    /// A [`Fault`], if the server does not respond, or does not have the model.
     pub async fn examine(&self, transport: &dyn Transport) -> Result<Probed, Fault> {
         probe::examine(self, transport).await
     }
 
-    /// Returns the server's version and the model's digest, for two GETs; `None` if the server does not say both.
+    /// Returns the server's version and the model's digest, with two GET requests; `None` if the server does not report
+    /// both.
     ///
     /// # Errors
-    /// A [`Fault`], if the server is not there.
+    /// A [`Fault`], if the server does not respond.
     pub async fn identity(&self, transport: &dyn Transport) -> Result<Option<Identity>, Fault> {
         probe::identity(self, transport).await
     }

@@ -1,15 +1,15 @@
-//! The patterns of a schema, which are what Ollama dies of.
+//! The patterns of a schema, some of which crash Ollama.
 
 use formwork_core::keywords::find;
 use serde_json::Value;
 
-/// Whether a schema has a `pattern`, anywhere but in values.
+/// Returns whether a schema has a `pattern` keyword.
 pub(crate) fn has_pattern(schema: &Value) -> bool {
     first(schema, |_| true).is_some()
 }
 
-/// The first `pattern` with a look-around or another group that Ollama's grammars do not know. Such a one has killed
-/// the whole server (0.17.4: `^(?=a)a$`, SIGSEGV).
+/// Returns the first `pattern` with a look-around or another group that Ollama's grammars do not support. Such a pattern
+/// crashed the whole server (0.17.4: `^(?=a)a$`, SIGSEGV).
 pub(crate) fn deadly(schema: &Value) -> Option<&str> {
     first(schema, has_special_group)
 }
@@ -25,7 +25,7 @@ fn first(schema: &Value, is_it: impl Fn(&str) -> bool) -> Option<&str> {
     found
 }
 
-/// Whether a pattern (ECMA-262) has a group that begins with `(?`, other than the plain `(?:`.
+/// Returns whether a pattern (ECMA-262) has a group that begins with `(?`, other than the plain `(?:`.
 fn has_special_group(pattern: &str) -> bool {
     let mut in_class = false;
     let mut rest = pattern.chars();

@@ -1,17 +1,17 @@
-//! Settings that Ollama takes in more than one type.
+//! Settings that Ollama accepts in more than one type.
 
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How long a model stays loaded after a call.
+/// The time for which a model stays loaded after a call (Ollama's default: 5 minutes).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum KeepAlive {
-    /// In seconds: 0 unloads it at once, a negative number never does.
+    /// The time in seconds: 0 unloads the model at once, a negative number never.
     Seconds(i64),
-    /// As Go writes durations: `5m`, `1h30m`.
+    /// The time in Go's notation of durations: `5m`, `1h30m`.
     Duration(String),
 }
 
@@ -22,7 +22,7 @@ impl From<i64> for KeepAlive {
 }
 
 impl From<Duration> for KeepAlive {
-    /// In whole seconds.
+    /// Converts a duration to whole seconds.
     fn from(duration: Duration) -> Self {
         Self::Seconds(i64::try_from(duration.as_secs()).unwrap_or(i64::MAX))
     }
@@ -34,13 +34,13 @@ impl From<&str> for KeepAlive {
     }
 }
 
-/// Whether a model that can think does.
+/// Whether and how much a model reasons before it answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Think {
-    /// It does or does not.
+    /// On or off.
     Switch(bool),
-    /// How much, for models that take a level: `low`, `medium`, `high`.
+    /// The effort, for models that support levels: `low`, `medium`, `high`.
     Level(String),
 }
 

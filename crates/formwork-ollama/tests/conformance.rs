@@ -1,4 +1,4 @@
-//! Ollama's APIs against the suite that every provider runs; with `FORMWORK_LIVE=ollama` against a real server.
+//! Ollama's APIs against the conformance suite; with `FORMWORK_LIVE=ollama` against a real server.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ fn main() -> ExitCode {
     suite.live(Live::new("ollama", "cargo xtask servers up ollama", ollama)).run()
 }
 
-/// Where `cargo xtask servers` starts it.
+/// The address at which `cargo xtask servers` starts it.
 const DEFAULT_URL: &str = "http://127.0.0.1:28434";
 
 async fn ollama() -> Result<SharedProvider, String> {
     let url = std::env::var("FORMWORK_OLLAMA").unwrap_or_else(|_| DEFAULT_URL.to_owned());
     let transport = HttpTransport::new(&url).map_err(|error| error.to_string())?;
-    // More threads spin while they wait for each other, which is slow on a machine that others use as well.
+    // More threads would busy-wait for each other, which is slow on a shared machine.
     let options = Map::from_iter([("num_thread".to_owned(), json!(1))]);
     let wire = Ollama::new("smollm2").with_options(options).with_num_ctx(2048);
     let provider = Http::new(wire, Arc::new(transport));
@@ -35,7 +35,7 @@ struct Native {
 }
 
 impl Native {
-    /// One line or document: the text at its place.
+    /// Returns one line or document with the text at its place.
     fn piece(&self, text: &str, thinking: &str) -> Value {
         let mut piece = json!({"model": "smollm2", "created_at": "2026-11-21T12:00:00Z", "done": false});
         let place = if self.generate {
@@ -81,7 +81,7 @@ impl Protocol for Native {
             lines += &format!("{}\n", self.piece("", &said.reasoning));
         }
         let characters: Vec<char> = said.text.chars().collect();
-        // Few characters a line, as models write; for long texts more, so that the suite ends.
+        // Few characters per line, as models write them; more for long texts, to limit the time.
         for piece in characters.chunks((characters.len() / 500).max(3)) {
             lines += &format!("{}\n", self.piece(&piece.iter().collect::<String>(), ""));
         }

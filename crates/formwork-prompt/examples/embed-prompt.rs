@@ -1,4 +1,4 @@
-//! Wraps a provider that could enforce a schema, and shows that the model is told it instead.
+//! Wraps a provider that could enforce a schema, and prints the prompt that contains the schema instead.
 //!
 //! `cargo run -p formwork-prompt --example embed-prompt`
 
@@ -19,7 +19,7 @@ async fn main() -> Result<(), Fault> {
         let lowered = mode.lower(&LowerRequest::new(&schema)).map_err(|refused: Refused| {
             Fault::new(formwork_core::FaultKind::BadRequest, refused.to_string())
         })?;
-        // A `Run` writes this into the prompt.
+        // A `Run` writes this text into the prompt.
         let words = match &lowered.shown {
             Some(SchemaText::Outline(text) | SchemaText::JsonSchema(text)) => {
                 format!("Answer with JSON of this shape: {text}")

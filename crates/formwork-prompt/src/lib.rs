@@ -1,7 +1,7 @@
-//! Makes any provider prompt-only: the schema stands in the prompt, and nothing enforces it.
+//! Turns any provider into one that only prompts: the schema is written into the prompt and not enforced.
 //!
-//! For models whose native mode is worse than none: it forbids right answers, makes the model think less, or is ignored by
-//! the server. Answers are judged all the same.
+//! Use it for models whose native mode is worse: it forbids right answers, makes the model reason less, or the server
+//! ignores it. Answers are validated as usual.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -17,7 +17,7 @@
 //! assert_eq!(told.capabilities().dialects, ["prompt"]);
 //! ```
 //!
-//! [`PromptLayer`] is the same as a [`Layer`]. To embed it alone see `examples/embed-prompt.rs`.
+//! [`PromptLayer`] is the same as a [`Layer`]. `examples/embed-prompt.rs` uses this crate alone.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use formwork_core::{
     Answer, Call, Capabilities, Enforcement, Fault, FaultKind, Layer, Lowered, Provider, SharedProvider,
 };
 
-/// How the schema is shown.
+/// The form of the schema in the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     JsonSchema,
@@ -34,7 +34,7 @@ enum Form {
 }
 
 impl Form {
-    /// The name of its dialect, as in `formwork-dialect`.
+    /// Returns the name of the form's dialect in `formwork-dialect`.
     const fn dialect(self) -> &'static str {
         match self {
             Self::JsonSchema => "prompt",
@@ -42,20 +42,29 @@ impl Form {
         }
     }
 
-    /// The same promises without those that are about enforcing.
+    /// Returns the capabilities without enforcement.
     fn only(self, inner: &Capabilities) -> Capabilities {
         let mut capabilities = inner.clone();
         capabilities.enforcement = Enforcement::None;
         capabilities.dialects = vec![self.dialect().to_owned()];
-        // Only constrained decoding can keep to them.
+        // Rules can only be enforced by constrained decoding.
         capabilities.rules = false;
         capabilities
     }
 }
 
-/// A provider whose model is told the schema and held to nothing.
+/// A provider whose schema is written into the prompt and not enforced.
 ///
-/// Its name and all other promises are those of the provider inside.
+/// Its name and all other capabilities are those of the wrapped provider.
+///
+/// ```
+/// use std::sync::Arc;
+/// use formwork_core::Provider;
+/// use formwork_prompt::Prompt;
+///
+/// let outline = Prompt::outline(Arc::new(formwork_testkit::Scripted::new(["{}"])));
+/// assert_eq!((outline.name(), outline.capabilities().dialects[0].as_str()), ("scripted", "prompt-outline"));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Prompt {
     inner: SharedProvider,
@@ -64,12 +73,12 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Shows JSON Schema, with a space after each comma and colon.
+    /// Writes the schema as JSON Schema, with a space after each comma and colon.
     pub fn new(inner: SharedProvider) -> Self {
         Self::with_form(inner, Form::JsonSchema)
     }
 
-    /// Shows an outline, `{"age": integer}`, which is shorter and which small models follow better.
+    /// Writes the schema as an outline, `{"age": integer}`, which is shorter and easier for small models.
     pub fn outline(inner: SharedProvider) -> Self {
         Self::with_form(inner, Form::Outline)
     }
@@ -90,11 +99,11 @@ impl Provider for Prompt {
         &self.capabilities
     }
 
-    /// Makes the call without what enforces the schema.
+    /// Makes the call without schema enforcement.
     ///
     /// # Errors
-    /// [`FaultKind::SchemaRefused`], if the schema is to be enforced and stands nowhere in the prompt: the model would
-    /// know nothing of it. A run takes the next dialect then.
+    /// [`FaultKind::SchemaRefused`], if the schema is to be enforced and is not part of the prompt, so that the model would
+    /// not receive it. A run then uses the next dialect.
     async fn call(&self, call: &Call) -> Result<Answer, Fault> {
         if call.enforcement() == Enforcement::None && call.rules.is_empty() {
             return self.inner.call(call).await;
@@ -119,18 +128,27 @@ impl Provider for Prompt {
 }
 
 /// Wraps providers in [`Prompt`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use formwork_core::{Enforcement, Layer};
+/// use formwork_prompt::PromptLayer;
+///
+/// let prompted = PromptLayer::new().wrap(Arc::new(formwork_testkit::Scripted::new(["{}"])));
+/// assert_eq!(prompted.capabilities().enforcement, Enforcement::None);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct PromptLayer {
     form: Form,
 }
 
 impl PromptLayer {
-    /// Shows JSON Schema.
+    /// Writes the schema as JSON Schema.
     pub const fn new() -> Self {
         Self { form: Form::JsonSchema }
     }
 
-    /// Shows an outline.
+    /// Writes the schema as an outline.
     pub const fn outline() -> Self {
         Self { form: Form::Outline }
     }

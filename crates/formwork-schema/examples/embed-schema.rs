@@ -1,4 +1,4 @@
-//! This crate alone: everything that is wrong with a document, and with the schema itself.
+//! Uses this crate alone: lists all violations of a document, and the mistakes in the schema itself.
 //!
 //! `cargo run -p formwork-schema --example embed-schema`
 

@@ -1,4 +1,4 @@
-//! The validator of a schema, and what is wrong with one that has none.
+//! Builds the validator of a schema, and explains why a schema has none.
 
 use formwork_core::keywords::find;
 use formwork_core::{is_old_draft, nearest};
@@ -9,18 +9,28 @@ use serde_json::Value;
 
 use crate::error::SchemaError;
 
-/// Whether `format` rejects values. JSON Schema leaves it open; a contract that names a format means it.
+/// Whether `format` rejects values. JSON Schema leaves that to the application.
+///
+/// ```
+/// use formwork_schema::{Formats, compile_with};
+/// use serde_json::json;
+///
+/// let compiled = compile_with(&json!({"format": "email"}), Formats::Annotate)?;
+/// assert!(compiled.is_valid(&json!("not an address")));
+/// # Ok::<(), formwork_schema::SchemaError>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Formats {
-    /// A known format rejects what does not have it; an unknown one rejects nothing. The default.
+    /// A known format rejects values that do not have it; unknown formats are ignored. The default, because a contract that
+    /// names a format means it.
     #[default]
     Assert,
-    /// Formats reject nothing.
+    /// Formats are ignored.
     Annotate,
 }
 
-/// How often a pattern with look-around may backtrack on one value.
+/// The maximum number of times that a pattern with look-around backtracks on one value.
 const BACKTRACK_LIMIT: usize = 10_000;
 
 pub(crate) fn build(schema: &Value, formats: Formats) -> Result<jsonschema::Validator, SchemaError> {
@@ -42,7 +52,7 @@ pub(crate) fn build(schema: &Value, formats: Formats) -> Result<jsonschema::Vali
     };
     options().with_pattern_options(PatternOptions::regex()).build(schema).or_else(|error| {
         let backtracking = PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT);
-        // The first error is the better one: the second try differs only in the patterns that it takes.
+        // The first error is more helpful: the second attempt only accepts other patterns.
         options().with_pattern_options(backtracking).build(schema).map_err(|_| unusable(schema, &error))
     })
 }
@@ -67,9 +77,9 @@ fn unusable(schema: &Value, error: &ValidationError<'_>) -> SchemaError {
     SchemaError { pointer, message }
 }
 
-/// Returns what a keyword takes and what it has instead, where the schema of schemas says no more than that it is wrong.
+/// Returns the expected and the found value of a keyword, where the meta-schema only says that it is invalid.
 fn mistake(pointer: &str, kind: &Kind, value: &Value) -> Option<String> {
-    /// JSON Schema 2020-12 validation, section 6.1.1.
+    /// The types of JSON Schema 2020-12 validation, section 6.1.1.
     const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
     if pointer.ends_with("/type") && matches!(kind, Kind::AnyOf { .. }) {
@@ -96,7 +106,7 @@ fn mistake(pointer: &str, kind: &Kind, value: &Value) -> Option<String> {
     })
 }
 
-/// The first `$ref` that leads out of the document.
+/// Returns the first `$ref` to another document.
 fn remote_reference(schema: &Value) -> Option<(String, String)> {
     let mut uri = None;
     let pointer = find(schema, |part| {

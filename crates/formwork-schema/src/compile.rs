@@ -19,36 +19,69 @@ use crate::places::missing;
 use crate::shape::shape;
 use crate::subschema::subschema;
 
-/// A schema ready to validate.
+/// A compiled JSON Schema.
 ///
-/// It reports *all* violations, one root cause for each place, with the path, what was expected and what was found.
-/// Where a value fits no variant of `anyOf` or `oneOf`, the variant that it was meant to be is told by its tags, and
-/// that one's violations are reported. A number without a fraction (`612.0`) is an integer.
+/// Validation reports *all* violations, one root cause for each path, with the expected and the found value. If a value
+/// fits no variant of `anyOf` or `oneOf`, its tags select the intended variant, whose violations are reported. A number
+/// without a fraction (`612.0`) is an integer.
 ///
-/// Validation is bounded, whatever the schema and the value: a value that is nested too deeply for the stack, or whose
-/// way through the schema's unions has no end in sight, is not valid, and the violation says so.
+/// Validation is bounded for every schema and value: a value that is nested too deeply for the stack, or that would take
+/// too many comparisons with the schema's unions, is invalid, and the violation says so.
+///
+/// ```
+/// use formwork_core::{Context, Report, Structure, Validator};
+/// use serde_json::json;
+///
+/// let schema = json!({"properties": {"age": {"type": "integer", "minimum": 0}}, "required": ["age"]});
+/// let compiled = formwork_schema::compile(&schema)?;
+/// assert!(compiled.is_valid(&json!({"age": 34.0})));
+///
+/// let mut report = Report::default();
+/// compiled.validate(&json!({"age": -1}), &Context::EMPTY, &mut report);
+/// assert_eq!(report.violations()[0].detail(), "expected at least 0, found -1");
+/// # Ok::<(), formwork_schema::SchemaError>(())
+/// ```
 pub struct Compiled {
     validator: jsonschema::Validator,
-    /// The validator of the schema with its variants guarded, where one value can be more work than it is large.
+    /// The validator of the schema with guarded variants, if one value can take more work than its size suggests.
     entangled: Option<jsonschema::Validator>,
     normal: Value,
     formats: Formats,
     deepest: Deepest,
 }
 
-/// Compiles a schema; the same document is compiled once per process.
+/// Compiles a schema. The result is cached: the same document is compiled once per process.
 ///
 /// # Errors
-/// [`SchemaError`] if it is no JSON Schema, refers to something outside of itself, or is so large, so deep or so entangled
-/// that work with it would have no bound.
+/// [`SchemaError`], if the document is not a JSON Schema, refers to another document, or exceeds the [bounds](crate#bounds)
+/// on size, depth and references.
+///
+/// ```
+/// use serde_json::json;
+///
+/// assert!(formwork_schema::compile(&json!({"type": "string"}))?.is_valid(&json!("Lisbon")));
+/// let error = formwork_schema::compile(&json!({"minimum": "3"})).unwrap_err();
+/// assert_eq!(error.pointer, "/minimum");
+/// # Ok::<(), formwork_schema::SchemaError>(())
+/// ```
 pub fn compile(schema: &Value) -> Result<Arc<Compiled>, SchemaError> {
     compile_with(schema, Formats::default())
 }
 
-/// Compiles a schema, with a choice of what `format` means.
+/// Compiles a schema like [`compile`], with a choice of what `format` means.
 ///
 /// # Errors
-/// As [`compile`].
+/// The errors of [`compile`].
+///
+/// ```
+/// use formwork_schema::{Formats, compile_with};
+/// use serde_json::json;
+///
+/// let (schema, value) = (json!({"format": "date"}), json!("tomorrow"));
+/// assert!(!compile_with(&schema, Formats::Assert)?.is_valid(&value));
+/// assert!(compile_with(&schema, Formats::Annotate)?.is_valid(&value));
+/// # Ok::<(), formwork_schema::SchemaError>(())
+/// ```
 pub fn compile_with(schema: &Value, formats: Formats) -> Result<Arc<Compiled>, SchemaError> {
     static CACHE: LazyLock<Mutex<Cache>> = LazyLock::new(Mutex::default);
     shallow(schema)?;
@@ -71,36 +104,36 @@ pub fn compile_with(schema: &Value, formats: Formats) -> Result<Arc<Compiled>, S
     Ok(compiled)
 }
 
-/// Compiled schemas by the hash of their document.
+/// Compiled schemas, by the hash of their document.
 type Cache = HashMap<(Formats, [u8; 32]), Arc<Compiled>>;
 
-/// How many schemas are kept compiled: more than any program has, few enough for one that makes them up as it goes.
+/// The maximum number of cached schemas: enough for any fixed set of schemas, and a limit for programs that generate them.
 const MAX_CACHED: usize = 512;
 
 impl Compiled {
-    /// Whether a value satisfies the schema: the fast answer, without reasons.
+    /// Returns whether a value satisfies the schema, without reasons and faster than validation.
     pub fn is_valid(&self, value: &Value) -> bool {
         self.unasked(value).is_none() && self.asked().is_valid(value)
     }
 
-    /// The schema in the form of [`normalise`](formwork_core::normalise).
+    /// Returns the schema in the form of [`normalise`](formwork_core::normalise).
     pub const fn normal(&self) -> &Value {
         &self.normal
     }
 
-    /// Returns the violation of a value that cannot be validated, because that has no bound.
+    /// Returns the violation of a value that cannot be validated within the bounds.
     fn unasked(&self, value: &Value) -> Option<Violation> {
         if let Some(deepest) = self.deepest.asked
             && is_deeper(value, deepest)
         {
             let violation = Violation::new(JsonPath::root(), "depth", Stage::Schema);
-            return Some(violation.with_expected(format!("at most {deepest} levels inside of each other")));
+            return Some(violation.with_expected(format!("at most {deepest} nested levels")));
         }
         let is_endless = self.entangled.is_some() && is_more_work(&self.normal, value, true, MAX_WORK);
         is_endless.then(|| vague(JsonPath::root(), value))
     }
 
-    /// Returns the validator that says fastest whether a value is valid.
+    /// Returns the fastest validator without reasons.
     fn asked(&self) -> &jsonschema::Validator {
         self.entangled.as_ref().unwrap_or(&self.validator)
     }
@@ -139,10 +172,10 @@ impl fmt::Debug for Compiled {
     }
 }
 
-/// The contract of a Rust type: its schema, and that it deserialises.
+/// Creates the contract of a Rust type: an answer has to satisfy its schema and deserialise.
 ///
 /// # Errors
-/// As [`compile`].
+/// The errors of [`compile`].
 ///
 /// ```
 /// #[derive(schemars::JsonSchema, serde::Deserialize)]
@@ -159,10 +192,21 @@ pub fn contract<T: JsonSchema + DeserializeOwned + Send + 'static>() -> Result<C
     Ok(contract_for(Arc::new(Typed::<T>::new()))?.with_type::<T>())
 }
 
-/// The contract of a schema alone.
+/// Creates the contract of a schema without a Rust type.
 ///
 /// # Errors
-/// As [`compile`].
+/// The errors of [`compile`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use formwork_core::{Context, Inline};
+/// use serde_json::json;
+///
+/// let schema = Inline::new("age", json!({"type": "integer"}));
+/// let contract = formwork_schema::contract_for(Arc::new(schema))?;
+/// assert!(contract.judge(&json!(34), &Context::EMPTY).is_accepted());
+/// # Ok::<(), formwork_schema::SchemaError>(())
+/// ```
 pub fn contract_for(schema: Arc<dyn Schema>) -> Result<Contract, SchemaError> {
     let structure = compile(schema.document())?;
     Ok(Contract::new(schema, structure))

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A schema that cannot be used.
+/// The error of a schema that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("the schema cannot be used: #{pointer}: {message}")]
 pub struct SchemaError {

@@ -1,4 +1,4 @@
-//! Which parts of a schema nothing satisfies, where that can be told in little time and on a small stack.
+//! Finds parts of a schema that no value satisfies, where that takes little time and stack.
 
 use formwork_core::Severity;
 use jsonschema::canonical::{self, CanonicalSchema, CanonicalView, UnsatisfiableReason};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::bounds::{MAX_CANONICAL, is_cheap};
 use crate::finding::LintFinding;
 
-/// Finds what nothing satisfies. The schema compiles.
+/// Adds a finding for each part that no value satisfies. The schema has to compile.
 pub(crate) fn unsatisfiable(schema: &Value, findings: &mut Vec<LintFinding>) {
     if *schema == Value::Bool(false) {
         let message = "no value satisfies `false`".to_owned();
@@ -37,11 +37,11 @@ pub(crate) fn unsatisfiable(schema: &Value, findings: &mut Vec<LintFinding>) {
     }
 }
 
-/// Whether a canonical form is the empty one. [`CanonicalSchema::satisfiability`] would say the same, after a search for a
-/// value that satisfies any other.
+/// Returns whether a canonical form is the empty one. [`CanonicalSchema::satisfiability`] has the same result, but searches
+/// for a value that satisfies other forms.
 fn is_nothing(whole: &CanonicalSchema) -> bool {
     let mut here = whole.clone();
-    // As many steps as there can be levels.
+    // One step for each possible level.
     for _ in 0..=MAX_CANONICAL {
         match here.view() {
             CanonicalView::False => return true,

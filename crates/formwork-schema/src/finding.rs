@@ -4,14 +4,14 @@ use formwork_core::Severity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something about a schema that its author will not have meant.
+/// A likely mistake in a schema, found by [`lint`](crate::lint).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LintFinding {
     /// RFC 6901 JSON Pointer into the schema.
     pub pointer: String,
-    /// An error makes the schema useless, a warning is most likely a mistake.
+    /// The severity: an error makes the schema useless, a warning is most likely a mistake.
     pub severity: Severity,
-    /// The reason, and what to write instead.
+    /// The mistake, and what to write instead.
     pub message: String,
 }
 

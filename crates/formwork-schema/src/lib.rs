@@ -1,18 +1,18 @@
-//! JSON Schema for Formwork: compiles a schema, reports every violation in words, and lints the schema itself.
+//! JSON Schema for Formwork: compiles schemas, validates values with readable violations, and lints and compares schemas.
 //!
-//! - [`compile`] makes a [`Compiled`] schema out of a document, once for each document: it is cached by hash.
-//! - [`contract`] and [`contract_for`] are the short way to a [`Contract`](formwork_core::Contract).
-//! - [`compare`] compares two versions of a schema: which values that were valid are so no longer?
-//! - [`lint`] finds what is wrong with a schema although it compiles: misspelled keywords, parts that nothing satisfies.
+//! - [`compile`] turns a document into a [`Compiled`] schema. The result is cached by the hash of the document.
+//! - [`contract`] and [`contract_for`] create a [`Contract`](formwork_core::Contract) in one step.
+//! - [`compare`] decides whether values of an old version of a schema are valid under a new one.
+//! - [`lint`] finds mistakes in a schema that compiles: misspelled keywords, parts that no value satisfies.
 //!
-//! Nothing is ever fetched: a `$ref` to another document is an error. Patterns run in linear time; one that needs
-//! look-around or back-references runs with a bound on its backtracking.
+//! Nothing is ever downloaded: a `$ref` to another document is an error. Patterns run in linear time; a pattern with
+//! look-around or back-references has a limit on its backtracking.
 //!
 //! # Bounds
-//! Neither a schema nor a value can take all time or stack there is. [`compile`] refuses a schema that is nested deeper than
-//! 127 levels, refers to more than 10000 definitions, or whose unions and references lead to each other in so many ways
-//! that comparing one value with all of them would not end. [`lint`] asks whether anything satisfies a schema only where
-//! the answer is cheap. A thread with 2 MB of stack is enough, in dev builds as well.
+//! No schema and no value takes unbounded time or stack. [`compile`] rejects a schema that is nested deeper than 127
+//! levels, has more than 10,000 definitions, or whose unions and references would take unbounded comparisons for one value.
+//! [`lint`] searches for parts that no value satisfies only where that is cheap. A thread with 2 MB of stack is enough, in
+//! dev builds too.
 //!
 //! `examples/embed-schema.rs` uses it alone.
 //!

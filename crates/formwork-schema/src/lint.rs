@@ -9,12 +9,12 @@ use crate::compile::compile;
 use crate::examine::unsatisfiable;
 use crate::finding::LintFinding;
 
-/// Finds what is wrong with a schema: that it cannot be compiled, refers to other documents, is satisfied by nothing,
-/// or has keywords and required names that look misspelled.
+/// Finds mistakes in a schema: it does not compile, refers to other documents, accepts no value, or has keywords and
+/// required names that look misspelled.
 ///
-/// It takes little time and stack whatever the schema. Whether anything satisfies a schema is therefore told only of one
-/// that is not large (256 KiB), not deep (40 parts inside of each other, counting through references) and has few
-/// combinations of alternatives (128 in all); of others nothing is said about that. At most 200 findings are told.
+/// It takes little time and stack for every schema. Whether some value satisfies the schema is therefore only decided if
+/// the schema is small (256 KiB), not deep (40 nested parts, counting through references) and has few combinations of
+/// alternatives (128 in all). At most 200 findings are returned.
 ///
 /// ```
 /// let findings = formwork_schema::lint(&serde_json::json!({"type": "object", "requird": ["a"]}));
@@ -23,7 +23,7 @@ use crate::finding::LintFinding;
 pub fn lint(schema: &Value) -> Vec<LintFinding> {
     let mut findings = Vec::new();
     match compile(schema) {
-        // What cannot be compiled may be nested too deeply for anything else.
+        // A schema that does not compile may be nested too deeply for the other checks.
         Err(error) if shallow(schema).is_err() => {
             return vec![LintFinding {
                 pointer: error.pointer,
@@ -47,25 +47,25 @@ pub fn lint(schema: &Value) -> Vec<LintFinding> {
     findings
 }
 
-/// Findings that are told: a schema with more is wrong in one way, many times.
+/// The maximum number of findings: a schema with more repeats one mistake.
 const MAX_FINDINGS: usize = 200;
 
-/// Words that are compared with what may be meant: with a thousand names, each of the one is not held against all others.
+/// The maximum number of compared pairs of words, which limits the time for schemas with thousands of names.
 const MAX_COMPARED: usize = 200_000;
 
-/// Letters of a misspelled word that may be wrong.
+/// The maximum number of wrong letters of a misspelled word.
 const MAX_WRONG: usize = 2;
 
-/// Looks for misspelled words in a schema.
+/// Finds misspelled words in a schema.
 struct Spelling<'s> {
-    /// Where the look is, as the names that lead there.
+    /// The current place, as the names that lead there.
     path: Vec<Cow<'s, str>>,
     compared: usize,
     findings: Vec<LintFinding>,
 }
 
 impl<'s> Spelling<'s> {
-    /// Looks at a part of the schema, one step further inside.
+    /// Examines a part of the schema, one step further inside.
     fn inside(&mut self, step: impl Into<Cow<'s, str>>, look: impl FnOnce(&mut Self)) {
         if self.findings.len() < MAX_FINDINGS && self.compared < MAX_COMPARED {
             self.path.push(step.into());
@@ -109,7 +109,7 @@ impl<'s> Spelling<'s> {
         }
     }
 
-    /// Required names that no property has, but that are near to one.
+    /// Adds a finding for each required name that no property has and that is similar to one.
     fn required(&mut self, names: &'s [Value], properties: Option<&'s Value>) {
         let Some(properties) = properties.and_then(Value::as_object) else { return };
         for (index, name) in names.iter().enumerate() {

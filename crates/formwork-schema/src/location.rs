@@ -2,13 +2,13 @@ use formwork_core::{JsonPath, Segment, unescape};
 use jsonschema::ValidationError;
 use serde_json::Value;
 
-/// Where an error is. The document tells names from indexes: in the error's pointer both may be `0`.
+/// Returns the path of an error. The document distinguishes names from indexes: in the error's pointer both may be `0`.
 pub(crate) fn path(error: &ValidationError<'_>, document: &Value) -> JsonPath {
     let mut rest = error.instance_path().as_str();
     let mut path: Vec<Segment> = Vec::new();
     while let Some(from) = rest.strip_prefix('/') {
         let (step, after) = from.split_at(from.bytes().position(|byte| byte == b'/').unwrap_or(from.len()));
-        // Most steps are names, and need no look at the document.
+        // Most steps are names, for which the document is not needed.
         let index = if step.bytes().all(|byte| byte.is_ascii_digit()) { step.parse().ok() } else { None };
         let index = index.filter(|_| at(document, &path).is_some_and(Value::is_array));
         path.push(index.map_or_else(|| Segment::Key(unescape(step).into_owned()), Segment::Index));
@@ -17,7 +17,7 @@ pub(crate) fn path(error: &ValidationError<'_>, document: &Value) -> JsonPath {
     path.into_iter().collect()
 }
 
-/// The value at the end of these steps.
+/// Returns the value at the end of these steps.
 fn at<'v>(document: &'v Value, steps: &[Segment]) -> Option<&'v Value> {
     steps.iter().try_fold(document, |value, step| match step {
         Segment::Key(name) => value.get(name),

@@ -1,4 +1,4 @@
-//! Which places of a document a schema names.
+//! Decides which places of a document a schema describes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,10 +7,10 @@ use formwork_core::{PathPattern, PatternStep, Segment, nearest};
 use regex::Regex;
 use serde_json::Value;
 
-/// Returns why no value of the schema can have anything at `place`, with the nearest place that there is; `None` if one
-/// can, or if the schema leaves it open. `normal` is normalised.
+/// Returns the reason why no value of the schema can have anything at `place`, with the nearest existing place; `None` if a
+/// value can, or if the schema leaves it open. `normal` is normalised.
 ///
-/// An object that names members has no others unless the schema says so: that is how it is lowered, too.
+/// An object that names members has no others unless the schema says so, as in lowering.
 pub(crate) fn missing(normal: &Value, place: &PathPattern) -> Option<String> {
     let mut parts = vec![normal];
     for (nth, step) in place.steps().iter().enumerate() {
@@ -23,21 +23,21 @@ pub(crate) fn missing(normal: &Value, place: &PathPattern) -> Option<String> {
     None
 }
 
-/// Where one step leads to.
+/// The result of one step.
 #[derive(Clone)]
 enum Inside<'s> {
-    /// The schema leaves open what is there.
+    /// The schema does not restrict this place.
     Open,
-    /// These parts of the schema are about it.
+    /// These parts of the schema describe the place.
     Parts(Vec<&'s Value>),
-    /// Nothing can be there.
+    /// The schema allows no value at this place.
     Nothing,
 }
 
 /// One step from some parts of a schema.
 struct Walk<'s> {
     root: &'s Value,
-    /// The findings about each part; `None` while it is looked at. Parts that many references lead to are looked at once.
+    /// The results for each part; `None` while it is examined. A part with many references to it is examined once.
     known: HashMap<*const Value, Option<Inside<'s>>>,
 }
 
@@ -46,16 +46,16 @@ impl<'s> Walk<'s> {
         Self { root, known: HashMap::new() }
     }
 
-    /// Of several parts any may govern the value.
+    /// Returns the result for several parts, any of which may describe the value.
     fn inside(&mut self, parts: &[&'s Value], step: &PatternStep) -> Inside<'s> {
         either(parts.iter().map(|part| self.step(part, step)).collect())
     }
 
-    /// Returns a schema's words about a step, together with all that it includes.
+    /// Returns the result for a schema and everything that it includes.
     fn step(&mut self, part: &'s Value, step: &PatternStep) -> Inside<'s> {
         let key = std::ptr::from_ref(part);
         if let Some(known) = self.known.get(&key) {
-            // A reference back to itself adds nothing.
+            // A reference back to the same schema adds nothing.
             return known.clone().unwrap_or(Inside::Parts(Vec::new()));
         }
         self.known.insert(key, None);
@@ -77,7 +77,7 @@ impl<'s> Walk<'s> {
             let variants: Vec<_> = variants.iter().map(|variant| self.step(variant, step)).collect();
             found.push(either(variants));
         }
-        // What a condition names may be there and need not.
+        // Members that a condition names are possible.
         let dependent = part["dependentSchemas"].as_object().into_iter().flat_map(|schemas| schemas.values());
         let conditions = ["if", "then", "else"].iter().filter_map(|keyword| part.get(*keyword));
         for condition in conditions.chain(dependent) {
@@ -89,7 +89,7 @@ impl<'s> Walk<'s> {
     }
 }
 
-/// Of alternatives one that names the place is enough, and so is one that leaves it open.
+/// Combines alternatives: one that describes the place is enough, and so is one that leaves it open.
 fn either(found: Vec<Inside<'_>>) -> Inside<'_> {
     let is_open = found.iter().any(|inside| matches!(inside, Inside::Open));
     let parts: Vec<_> = found
@@ -104,8 +104,8 @@ fn either(found: Vec<Inside<'_>>) -> Inside<'_> {
     }
 }
 
-/// Of parts that hold together one that names the place decides; one that rules it out decides against those that leave
-/// it open.
+/// Combines schemas that hold together: one that describes the place decides, and one that rules it out decides against
+/// those that leave it open.
 fn both(found: Vec<Inside<'_>>) -> Inside<'_> {
     let mut parts = Vec::new();
     let mut is_closed = false;
@@ -123,14 +123,14 @@ fn both(found: Vec<Inside<'_>>) -> Inside<'_> {
     }
 }
 
-/// Each part once: with several ways to one, their number would grow with every step.
+/// Returns each part once: with several ways to one part, their number would grow with every step.
 fn distinct(mut parts: Vec<&Value>) -> Vec<&Value> {
     let mut seen = HashSet::new();
     parts.retain(|part| seen.insert(std::ptr::from_ref::<Value>(part)));
     parts
 }
 
-/// Returns the words of one schema's keywords about a step, without those that include other schemas.
+/// Returns the result for the keywords of one schema, without those that include other schemas.
 fn own<'s>(part: &'s Value, step: &PatternStep) -> Inside<'s> {
     match part {
         Value::Bool(false) => return Inside::Nothing,
@@ -154,7 +154,7 @@ fn own<'s>(part: &'s Value, step: &PatternStep) -> Inside<'s> {
     }
 }
 
-/// Whether a schema with this `type` takes values of a type.
+/// Returns whether the `type` of a schema allows a type.
 fn allows(part: &Value, wanted: &str) -> bool {
     match &part["type"] {
         Value::String(name) => name == wanted,
@@ -172,7 +172,7 @@ fn member<'s>(schema: &'s Value, name: &str) -> Inside<'s> {
         return part(member);
     }
     let patterns = schema["patternProperties"].as_object().into_iter().flatten();
-    // A pattern that needs look-around is taken for one that matches: this is no place for a verdict.
+    // A pattern with look-around counts as a match, because a false error would be worse than none.
     let matching: Vec<_> = patterns
         .filter(|(pattern, _)| Regex::new(pattern).map_or(true, |pattern| pattern.is_match(name)))
         .map(|(_, schema)| schema)
@@ -183,7 +183,7 @@ fn member<'s>(schema: &'s Value, name: &str) -> Inside<'s> {
     rest(schema)
 }
 
-/// Returns a schema's words about members that it does not name.
+/// Returns the result for members that a schema does not name.
 fn rest(schema: &Value) -> Inside<'_> {
     let others =
         ["additionalProperties", "unevaluatedProperties"].iter().find_map(|keyword| schema.get(*keyword));
@@ -227,14 +227,14 @@ fn items(schema: &Value) -> Inside<'_> {
     either(found)
 }
 
-/// The most places of a schema among which the nearest is looked for, and how deep they lie at most.
+/// The maximum number and depth of places among which the nearest is searched for.
 const MAX_PLACES: usize = 1_000;
 const MAX_DEPTH: usize = 8;
 
-/// The most names that a message lists.
+/// The maximum number of names in a message.
 const MAX_LISTED: usize = 12;
 
-/// Says that the step `nth` of `place` leads nowhere from `parts`, and which place was most likely meant.
+/// Returns the message that step `nth` of `place` does not exist below `parts`, with the most similar place.
 fn explained(root: &Value, parts: &[&Value], place: &PathPattern, nth: usize) -> String {
     let steps = place.steps();
     let before: PathPattern = steps.iter().take(nth).cloned().collect();
@@ -253,7 +253,7 @@ fn explained(root: &Value, parts: &[&Value], place: &PathPattern, nth: usize) ->
             return format!("{gone}: did you mean `{}`?", if is_there { &whole } else { *near });
         }
     }
-    // The right name at another place: the one with the same name that has the most steps in common.
+    // The same name at another place: the one that shares the most steps.
     let all = places(root, &[root], &PathPattern::default());
     let wanted = last_name(place);
     let alike = |path: &&PathPattern| {
@@ -285,7 +285,7 @@ fn last_name(path: &PathPattern) -> Option<&str> {
     }
 }
 
-/// Returns the places that the schema names below some parts of it, the nearer ones first.
+/// Returns the places that the schema describes below some of its parts, the nearest first.
 fn places(root: &Value, parts: &[&Value], base: &PathPattern) -> Vec<PathPattern> {
     let mut found: Vec<PathPattern> = Vec::new();
     let mut open: Vec<(PathPattern, Vec<&Value>)> = vec![(base.clone(), parts.to_vec())];
@@ -302,7 +302,7 @@ fn places(root: &Value, parts: &[&Value], base: &PathPattern) -> Vec<PathPattern
                 if step != PatternStep::Each {
                     found.push(place.clone());
                 } else if parts.iter().all(|part| allows(part, "object") && part["type"].is_string()) {
-                    // The members of an object have names.
+                    // Members of an object have names, so an index cannot be meant.
                     continue;
                 }
                 if found.len() >= MAX_PLACES {

@@ -1,4 +1,4 @@
-//! From the validator's errors to violations: flat, in words, one root cause for each place.
+//! Converts the validator's errors to violations: flat, readable, one root cause for each path.
 
 use formwork_core::keywords::type_name;
 use formwork_core::{Report, Stage, Violation};
@@ -11,7 +11,7 @@ use crate::location::path;
 use crate::variant::{expected_variants, meant_variant};
 use crate::words::{bound, count, either, shown, type_names};
 
-/// Reports every error about `document`.
+/// Reports every error in `document`.
 pub(crate) fn shape<'e>(
     errors: impl Iterator<Item = ValidationError<'e>>,
     document: &Value,
@@ -24,15 +24,15 @@ pub(crate) fn shape<'e>(
     out.extend(found.0);
 }
 
-/// Violations that are compared with each other, each with each.
+/// The maximum number of violations that are compared with each other.
 const MAX_COMPARED: usize = 1000;
 
-/// Violations, of which none is the reason for another.
+/// A list of violations, none of which is the reason for another.
 struct Found(Vec<Violation>);
 
 impl Found {
     fn push(&mut self, violation: Violation) {
-        // Beyond what is ever told, they are only counted.
+        // Comparing takes quadratic time, so violations beyond the limit are added without it.
         if self.0.len() >= MAX_COMPARED {
             self.0.push(violation);
             return;
@@ -51,7 +51,7 @@ impl Found {
     }
 }
 
-/// Whether the first of two violations at one place is the reason for the second.
+/// Returns whether the first of two violations at one path is the reason for the second.
 fn explains(cause: &Violation, effect: &Violation) -> bool {
     let weight = |violation: &Violation| match violation.rule.as_str() {
         "type" => 0,
@@ -61,7 +61,7 @@ fn explains(cause: &Violation, effect: &Violation) -> bool {
     weight(cause) < weight(effect)
 }
 
-/// One error as violations; those of the variant that was meant, where there are variants.
+/// Adds the violations of one error; if there are variants, those of the intended one.
 fn flatten(error: &ValidationError<'_>, document: &Value, out: &mut Found) {
     let path = path(error, document);
     match error.kind() {
@@ -85,7 +85,7 @@ fn flatten(error: &ValidationError<'_>, document: &Value, out: &mut Found) {
                 .map(|name| Violation::new(path.key(name.as_str()), error.kind().keyword(), Stage::Schema));
             out.extend(unexpected);
         }
-        // `additionalProperties: false` without any property beside it allows none at all.
+        // Without any property, `additionalProperties: false` allows no member.
         Kind::FalseSchema if is_closed(error) && path.get(document).is_some_and(Value::is_object) => {
             let names = path.get(document).and_then(Value::as_object).into_iter().flatten();
             let unexpected = names.map(|(name, _)| {
@@ -121,7 +121,7 @@ fn is_closed(error: &ValidationError<'_>) -> bool {
     matches!(last, Some(LocationSegment::Property(name)) if matches!(&*name, "additionalProperties" | "unevaluatedProperties"))
 }
 
-/// Returns the keyword's demand, and what the value is instead.
+/// Returns descriptions of the expected and the found value.
 pub(crate) fn words(kind: &Kind, value: &Value) -> (String, String) {
     let characters = || count("", value.as_str().map_or(0, |text| text.chars().count()) as u64, "character");
     let items = || count("", value.as_array().map_or(0, Vec::len) as u64, "item");
@@ -129,7 +129,7 @@ pub(crate) fn words(kind: &Kind, value: &Value) -> (String, String) {
     match kind {
         Kind::Type { kind } => {
             let names = type_names(kind);
-            // Of a number that should be an integer the value says more than its type.
+            // For a number that should be an integer, the value is more helpful than its type.
             let shows = value.is_number() && names.contains(&"integer");
             (either(&names), if shows { shown(value) } else { type_name(value).to_owned() })
         }
@@ -174,7 +174,7 @@ pub(crate) fn words(kind: &Kind, value: &Value) -> (String, String) {
         Kind::FalseSchema => ("nothing here".to_owned(), shown(value)),
         Kind::Custom { message, .. } => (message.clone(), shown(value)),
         Kind::Referencing(reason) => (reason.to_string(), String::new()),
-        // The rest is told apart before.
+        // The other kinds are handled before.
         _ => (String::new(), shown(value)),
     }
 }

@@ -1,4 +1,4 @@
-//! The part of a schema that governs one value of a document.
+//! Finds the part of a schema that describes one value of a document.
 
 use std::collections::HashSet;
 
@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use crate::build::{Formats, build};
 
-/// The schema of the value at `path`, able to stand alone: with the `$defs` that it needs. `normal` is normalised.
+/// Returns a self-contained schema for the value at `path`, with the `$defs` that it needs. `normal` is normalised.
 pub(crate) fn subschema(normal: &Value, path: &JsonPath, document: &Value) -> Option<Value> {
     let (parts, _) = reached(normal, path, document);
     let governing: Vec<&Value> = parts.into_iter().filter(|part| **part != Value::Bool(true)).collect();
     let mut schema = match governing.as_slice() {
         [] => return None,
-        // No value is allowed there.
+        // The schema allows no value there.
         many if many.iter().any(|part| **part == Value::Bool(false)) => return None,
         [only] => (*only).clone(),
         many => json!({"allOf": many}),
@@ -28,13 +28,13 @@ pub(crate) fn subschema(normal: &Value, path: &JsonPath, document: &Value) -> Op
     Some(schema)
 }
 
-/// Every part of a schema that governs the value at `path`, with all that they include.
+/// Returns every part of a schema that describes the value at `path`, with everything that these parts include.
 pub(crate) fn governing<'s>(normal: &'s Value, path: &JsonPath, document: &Value) -> Vec<&'s Value> {
     let (parts, value) = reached(normal, path, document);
     every_part(normal, parts, value)
 }
 
-/// The parts that one gets to along a path, and the value there.
+/// Returns the parts at the end of a path, and the value there.
 fn reached<'s, 'd>(
     normal: &'s Value,
     path: &JsonPath,
@@ -57,14 +57,14 @@ fn every_part<'s>(normal: &'s Value, parts: Vec<&'s Value>, value: Option<&Value
     distinct(parts.into_iter().flat_map(|part| all_parts(normal, part, value, 0)).collect())
 }
 
-/// Each part once: with several ways to one, their number would grow with every step of a path.
+/// Returns each part once: with several ways to one part, their number would grow with every step of a path.
 fn distinct(mut parts: Vec<&Value>) -> Vec<&Value> {
     let mut seen = HashSet::new();
     parts.retain(|part| seen.insert(std::ptr::from_ref::<Value>(part)));
     parts
 }
 
-/// A schema and all that it includes by `$ref`, `allOf`, and the variants that the value fits by its tags.
+/// Returns a schema and everything that it includes by `$ref`, `allOf`, and the variants whose tags the value has.
 fn all_parts<'s>(root: &'s Value, part: &'s Value, value: Option<&Value>, depth: usize) -> Vec<&'s Value> {
     let mut parts = vec![part];
     if depth > MAX_DEPTH {
@@ -79,7 +79,7 @@ fn all_parts<'s>(root: &'s Value, part: &'s Value, value: Option<&Value>, depth:
     for keyword in ["anyOf", "oneOf"] {
         let Some(variants) = part[keyword].as_array() else { continue };
         let fitting: Vec<_> = variants.iter().filter(|variant| fits(root, variant, value, 0)).collect();
-        // Of several variants that may be meant, no single one governs the value.
+        // If several variants fit the tags, none of them alone describes the value.
         if let [only] = fitting.as_slice() {
             parts.extend(all_parts(root, only, value, depth + 1));
         }
@@ -89,7 +89,7 @@ fn all_parts<'s>(root: &'s Value, part: &'s Value, value: Option<&Value>, depth:
 
 const MAX_DEPTH: usize = 32;
 
-/// Whether a value has the type and the tags of a variant.
+/// Returns whether a value has the type and the tags of a variant.
 fn fits(root: &Value, variant: &Value, value: Option<&Value>, depth: usize) -> bool {
     let Some(value) = value.filter(|_| depth < MAX_DEPTH) else { return true };
     if let Some(target) = target(root, variant) {
@@ -106,7 +106,7 @@ fn fits(root: &Value, variant: &Value, value: Option<&Value>, depth: usize) -> b
     typed && tagged && allows(variant, value)
 }
 
-/// Returns a schema's words about one member or item.
+/// Returns the parts of a schema that describe one member or item.
 fn step<'s>(schema: &'s Value, segment: &Segment) -> Vec<&'s Value> {
     match segment {
         Segment::Key(name) => {
@@ -122,13 +122,13 @@ fn step<'s>(schema: &'s Value, segment: &Segment) -> Vec<&'s Value> {
     }
 }
 
-/// Whether a name matches a pattern, as the validator understands it.
+/// Returns whether a name matches a pattern, with the same syntax as the validator.
 fn matches(pattern: &str, name: &str) -> bool {
     build(&json!({"pattern": pattern}), Formats::Annotate)
         .is_ok_and(|validator| validator.is_valid(&json!(name)))
 }
 
-/// The definitions that a schema names, and those that they name.
+/// Returns the definitions that a schema refers to, directly or through others.
 fn needed_definitions(root: &Value, schema: &Value) -> Map<String, Value> {
     let mut needed = Map::new();
     let mut open = references(schema);

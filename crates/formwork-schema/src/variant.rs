@@ -1,4 +1,4 @@
-//! Of several variants that a value fits none of, the one that it was meant to be.
+//! Selects the intended variant for a value that fits none of several.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::location::path;
 use crate::words::{either, type_names};
 
-/// The errors of the variant that the value at `at` was meant to be; `None` if that cannot be told.
+/// Returns the errors of the variant that the value at `at` most likely follows; `None` if that is ambiguous.
 ///
-/// A variant is ruled out by the wrong type of the value itself, or by a tag: a constant that a member has not. Of
-/// those that are left the one with the fewest errors is meant, if it is alone with that.
+/// A wrong type of the value itself, or a missing tag (a constant of a member), rules a variant out. Of the others, the one
+/// with the fewest errors is selected, if it is the only one.
 pub(crate) fn meant_variant<'c, 'e>(
     variants: &'c [Vec<ValidationError<'e>>],
     at: &JsonPath,
@@ -42,7 +42,7 @@ fn is_ruled_out(errors: &[ValidationError<'_>], at: &JsonPath, document: &Value)
     })
 }
 
-/// Returns the variants' demands, in words: their types, or the tags that tell them apart.
+/// Returns a description of the variants: their types, or the tags that distinguish them.
 pub(crate) fn expected_variants(
     variants: &[Vec<ValidationError<'_>>],
     at: &JsonPath,
@@ -83,7 +83,7 @@ pub(crate) fn expected_variants(
     either(&words)
 }
 
-/// A path seen from a place outside of it: `.kind`.
+/// Returns a path relative to a place around it: `.kind`.
 fn member(path: &JsonPath, from: &JsonPath) -> String {
     let inner: JsonPath = path.segments().iter().skip(from.segments().len()).cloned().collect();
     inner.to_string().trim_start_matches('$').trim_start_matches('.').to_owned()

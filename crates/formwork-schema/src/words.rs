@@ -1,4 +1,4 @@
-//! Words for what was expected and what was found.
+//! Describes expected and found values in messages.
 
 use std::borrow::Borrow;
 use std::fmt::{Display, Write as _};
@@ -7,7 +7,7 @@ use formwork_core::keywords::type_name;
 use jsonschema::error::TypeKind;
 use serde_json::Value;
 
-/// A value for a message: scalars as JSON, containers by their type.
+/// Returns a value for a message: scalars as JSON, containers by their type.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => type_name(value).to_owned(),
@@ -16,7 +16,7 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// `a`, `a or b`, `a, b or c`; at most [`MAX_LISTED`] of them.
+/// Returns `a`, `a or b`, `a, b or c`, with at most [`MAX_LISTED`] names.
 pub(crate) fn either(words: &[impl Borrow<str>]) -> String {
     let list = |words: &[_]| words.join(", ");
     match words.split_at_checked(MAX_LISTED) {
@@ -38,7 +38,7 @@ pub(crate) fn type_names(kind: &TypeKind) -> Vec<&'static str> {
     }
 }
 
-/// `at least 0.5`.
+/// Returns a bound with a prefix: `at least 0.5`.
 pub(crate) fn bound(before: &str, limit: &impl Display) -> String {
     let mut words = String::with_capacity(before.len() + SPACE);
     // Writing to memory cannot fail.
@@ -46,7 +46,7 @@ pub(crate) fn bound(before: &str, limit: &impl Display) -> String {
     words
 }
 
-/// `at least 1 item`; `2 items` with nothing before.
+/// Returns a number with a prefix and a unit: `at least 1 item`; `2 items` with an empty prefix.
 pub(crate) fn count(before: &str, number: impl Into<u64>, unit: &str) -> String {
     let number = number.into();
     let mut words = bound(before, &number);
@@ -58,10 +58,10 @@ pub(crate) fn count(before: &str, number: impl Into<u64>, unit: &str) -> String 
     words
 }
 
-/// Room for a number and its unit.
+/// The usual length of a number and its unit.
 const SPACE: usize = 32;
 
-/// The first part of a long text.
+/// Cuts a long text.
 pub(crate) fn capped(text: &str) -> String {
     match text.char_indices().nth(MAX_CHARACTERS) {
         None => text.to_owned(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use formwork_core::{Clock, Time};
 
-/// A clock on which every wait is over at once, and takes its time all the same.
+/// A clock for tests: sleeping returns at once and advances the clock.
 ///
 /// ```
 /// use formwork_core::{Clock, Time};
@@ -26,18 +26,18 @@ struct State {
 }
 
 impl VirtualClock {
-    /// A clock that shows this moment.
+    /// Creates a clock that shows this time.
     pub fn starting_at(now: Time) -> Self {
         Self { state: Mutex::new(State { now, waits: Vec::new() }) }
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub fn advance(&self, duration: Duration) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.now = state.now.after(duration);
     }
 
-    /// Every wait so far, in order.
+    /// Returns the duration of every sleep so far, in order.
     pub fn waits(&self) -> Vec<Duration> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).waits.clone()
     }

@@ -8,10 +8,10 @@ use proptest::prelude::*;
 use proptest::strategy::Union;
 use serde_json::{Map, Value, json};
 
-/// Documents that satisfy a schema.
+/// Generates documents that satisfy a schema.
 ///
-/// Schemas whose demands can hardly be met by chance (`not`, look-around, several conditions at once) yield fewer
-/// documents: what does not satisfy the schema after all is thrown away.
+/// For schemas that are hard to satisfy by chance (`not`, look-around, several conditions at once) it generates fewer
+/// documents: invalid ones are discarded.
 ///
 /// # Panics
 /// If the schema cannot be compiled.
@@ -35,19 +35,19 @@ pub fn instance(schema: &Value) -> BoxedStrategy<Value> {
     draft.prop_filter("satisfies the schema", move |value| compiled.is_valid(value)).boxed()
 }
 
-/// How many references and containers deep a document may go before optional parts are left out.
+/// The depth in references and containers from which on optional parts are left out.
 const MAX_DEPTH: u32 = 8;
 
-/// How many places a document may have altogether. Where a schema goes on beyond that, what stands there is `null`, and the
-/// document is no valid one if that is not allowed.
+/// The maximum number of values of a document. Values beyond are `null`, which makes the document invalid if the schema
+/// does not allow that.
 const MAX_NODES: u32 = 20_000;
 
-/// How many references and containers deep the shortest document of a schema is looked for.
+/// The maximum depth in references and containers of the search for the shortest document.
 const MAX_SHORTEST: u32 = 8;
 
 struct Generator {
     root: Arc<Value>,
-    /// How many places may still be generated.
+    /// The number of values that may still be generated.
     left: Cell<u32>,
 }
 
@@ -76,7 +76,7 @@ impl Generator {
         for keyword in ["anyOf", "oneOf"] {
             if let Some(variants) = schema[keyword].as_array().filter(|variants| !variants.is_empty()) {
                 let rest = without(schema, keyword);
-                // Near the end only the variant that ends soonest, and of several the one that is written shortest.
+                // Near the limit, only the variant with the fewest levels is used, and of equal ones the shortest.
                 let fewest = variants.iter().min_by_key(|variant| {
                     let levels = (0..MAX_SHORTEST).find(|levels| self.ends_within(variant, *levels));
                     (levels.unwrap_or(MAX_SHORTEST), self.resolved(variant).to_string().len())
@@ -102,7 +102,7 @@ impl Generator {
         }
     }
 
-    /// Whether some value of a schema is not nested deeper, as far as required parts tell.
+    /// Returns whether a value of the schema can end within `levels` levels, judged by its required parts.
     fn ends_within(&self, schema: &Value, levels: u32) -> bool {
         let all = |schemas: &Value, levels: u32| {
             schemas.as_array().into_iter().flatten().all(|part| self.ends_within(part, levels))
@@ -155,7 +155,7 @@ impl Generator {
             .flatten()
             .map(|item| self.node(item, inner))
             .collect();
-        // Mostly as long as its prefix; shorter now and then, where that is allowed.
+        // The length is usually that of the prefix, and sometimes less where that is allowed.
         let min = size(schema, "minItems").unwrap_or(0);
         let most = size(schema, "maxItems").unwrap_or(usize::MAX);
         let shortest = min.min(prefix.len());
@@ -164,7 +164,7 @@ impl Generator {
         let has_rest = depth > 0 && schema["items"] != false && most > prefix.len();
         let least = min.saturating_sub(prefix.len());
         let longest = most.saturating_sub(prefix.len()).min(least + 3).max(least);
-        // Lists of plain values are long in practice.
+        // In practice, lists of plain values are long.
         let plain =
             |item: &Value| item["type"].as_str().is_some_and(|name| !matches!(name, "array" | "object"));
         let long = most.saturating_sub(prefix.len()).min(if schema.get("items").is_some_and(plain) {
@@ -200,7 +200,7 @@ impl Generator {
             .boxed()
     }
 
-    /// Any value, up to so deep.
+    /// Generates any value up to a depth.
     fn anything(&self, depth: u32) -> BoxedStrategy<Value> {
         let plain = prop_oneof![
             Just(Value::Null),
@@ -286,7 +286,7 @@ impl Generator {
     }
 }
 
-/// Names of members: mostly short words, and now and then what people use as keys.
+/// Generates names of members: usually short words, and sometimes unusual keys.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => "[a-z]{1,6}",
@@ -318,7 +318,7 @@ fn integer(schema: &Value) -> BoxedStrategy<Value> {
     if low > high {
         return Just(json!(low)).boxed();
     }
-    // The ends of the range are where mistakes are.
+    // Mistakes are most likely at the ends of the range.
     let anywhere = (low..=high).prop_map(move |number| number - number.rem_euclid(step));
     let ends = prop::sample::select(vec![low, high]).prop_map(move |number| number - number.rem_euclid(step));
     let up = move |number: i64| if number < low { number.saturating_add(step) } else { number };
@@ -380,7 +380,7 @@ fn string(schema: &Value) -> BoxedStrategy<Value> {
         .boxed()
 }
 
-/// Mostly letters, and now and then what JSON or UTF-8 make special.
+/// Generates letters, and sometimes characters with a special role in JSON or UTF-8.
 fn character() -> impl Strategy<Value = char> {
     prop_oneof![
         12 => prop::char::range('a', 'z'),
@@ -389,7 +389,7 @@ fn character() -> impl Strategy<Value = char> {
     ]
 }
 
-/// A pattern without anchors, which proptest does not know.
+/// Removes the anchors of a pattern, which proptest does not support.
 fn bounded(pattern: &str) -> String {
     pattern.trim_start_matches('^').trim_end_matches('$').to_owned()
 }
@@ -406,7 +406,7 @@ fn without(schema: &Value, keyword: &str) -> Value {
     rest
 }
 
-/// Both schemas in one: members of both, required names of both, the second one's keyword where both have one.
+/// Merges two schemas: members of both, required names of both, and the second one's keyword where both have one.
 fn merged(a: &Value, b: &Value) -> Value {
     let (Value::Object(a), Value::Object(b)) = (a, b) else {
         return if a.is_object() { a.clone() } else { b.clone() };
@@ -435,7 +435,7 @@ fn merged(a: &Value, b: &Value) -> Value {
     Value::Object(out)
 }
 
-/// The type that a schema without one is about, going by its keywords.
+/// Returns the type that the keywords of a schema without `type` suggest.
 fn guessed_type(schema: &Value) -> &'static str {
     let is_about = |kind: &&str| {
         let mut about = schema.as_object().into_iter().flatten().filter_map(|(name, _)| keyword(name)?.about);

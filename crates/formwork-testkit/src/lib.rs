@@ -1,10 +1,11 @@
-//! For tests of code that uses Formwork, without any model.
+//! Helpers for tests of code that uses Formwork, without a model.
 //!
-//! - [`Scripted`] is a provider that answers from a script and remembers what it was asked.
-//! - [`VirtualClock`] lets an hour pass in no time.
-//! - [`instance`] makes documents that satisfy a schema, [`near_misses`] documents that break one keyword of it.
-//! - `Log`, with the feature `log`, holds what `tracing` writes for one thread.
-//! - `server`, with the feature of that name, is an HTTP server on this machine that misbehaves as scripted.
+//! - [`Scripted`] is a provider that answers from a script and records its calls.
+//! - [`VirtualClock`] advances instead of sleeping.
+//! - [`instance`] generates documents that satisfy a schema, [`near_misses`] documents that violate one keyword of it, and
+//!   [`schema`] and [`any_schema`] schemas.
+//! - `Log`, with the feature `log`, captures the output of `tracing` for one thread.
+//! - `server`, with the feature of that name, is a scripted HTTP server on this machine.
 //!
 //! ```
 //! use formwork_core::Provider;

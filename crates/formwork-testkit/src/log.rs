@@ -5,7 +5,7 @@ use tracing::Dispatch;
 use tracing::subscriber::DefaultGuard;
 pub use tracing_subscriber::fmt::format::FmtSpan;
 
-/// The lines that `tracing` writes for what happens in one thread, without colours and times.
+/// Captures the lines that `tracing` writes for one thread, without colours and times.
 ///
 /// ```
 /// use formwork_testkit::{FmtSpan, Log};
@@ -20,12 +20,12 @@ pub use tracing_subscriber::fmt::format::FmtSpan;
 pub struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    /// Writes the events of this thread, and these moments of its spans, until the guard is dropped.
+    /// Captures the events of this thread, and these points of its spans, until the guard is dropped.
     pub fn listen(&self, spans: FmtSpan) -> DefaultGuard {
         static ANOTHER: OnceLock<Dispatch> = OnceLock::new();
 
-        // While there is one subscriber only, `tracing` asks the thread that comes to an event first whether anybody listens,
-        // and keeps that answer for all threads. The other tests' threads have no subscriber.
+        // With only one subscriber, `tracing` caches for all threads whether the first thread that reaches an event has
+        // one. A second subscriber prevents that: the threads of other tests have none.
         ANOTHER.get_or_init(|| Dispatch::new(tracing_subscriber::registry()));
         let writer = self.clone();
         let subscriber = tracing_subscriber::fmt()
@@ -37,12 +37,12 @@ impl Log {
         tracing::subscriber::set_default(subscriber)
     }
 
-    /// Returns all that was written.
+    /// Returns all captured text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
-    /// Returns the lines that were written.
+    /// Returns the captured lines.
     pub fn lines(&self) -> Vec<String> {
         self.text().lines().map(str::to_owned).collect()
     }

@@ -3,18 +3,25 @@ use formwork_core::{JsonPath, normalise};
 use formwork_schema::compile;
 use serde_json::{Value, json};
 
-/// A document that breaks one keyword at one place, and nothing else that it does not have to.
+/// An invalid document that violates one keyword at one path, and others only as far as that is unavoidable.
+///
+/// ```
+/// let schema = serde_json::json!({"type": "string", "maxLength": 3});
+/// for miss in formwork_testkit::near_misses(&schema, &serde_json::json!("abc")) {
+///     println!("{} at {}: {}", miss.keyword, miss.path, miss.value);
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct NearMiss {
-    /// The place.
+    /// The path of the wrong value.
     pub path: JsonPath,
-    /// The keyword.
+    /// The violated keyword.
     pub keyword: &'static str,
     /// The document.
     pub value: Value,
 }
 
-/// Everything that can be made just wrong about a valid document: one near miss for each keyword at each place.
+/// Returns every document that is just invalid: one for each keyword at each path of a valid document.
 ///
 /// # Panics
 /// If the schema cannot be compiled.
@@ -103,7 +110,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns values that are just wrong in place of this one, one for each keyword.
+/// Returns values that are just invalid in place of this one, one for each keyword.
 fn wrong_values(schema: &Value, value: &Value) -> Vec<(&'static str, Value)> {
     let mut wrong = Vec::new();
     let number = |keyword: &str| schema[keyword].as_f64();
@@ -118,10 +125,10 @@ fn wrong_values(schema: &Value, value: &Value) -> Vec<(&'static str, Value)> {
     }
     if value.is_number() {
         let whole = |number: f64| if number.fract() == 0.0 { json!(number as i64) } else { json!(number) };
-        wrong.extend(number("minimum").map(|least| ("minimum", whole(least - 1.0))));
-        wrong.extend(number("maximum").map(|most| ("maximum", whole(most + 1.0))));
-        wrong.extend(number("exclusiveMinimum").map(|least| ("exclusiveMinimum", whole(least))));
-        wrong.extend(number("exclusiveMaximum").map(|most| ("exclusiveMaximum", whole(most))));
+        wrong.extend(number("minimum").map(|min| ("minimum", whole(min - 1.0))));
+        wrong.extend(number("maximum").map(|max| ("maximum", whole(max + 1.0))));
+        wrong.extend(number("exclusiveMinimum").map(|min| ("exclusiveMinimum", whole(min))));
+        wrong.extend(number("exclusiveMaximum").map(|max| ("exclusiveMaximum", whole(max))));
         wrong.extend(
             number("multipleOf")
                 .map(|step| ("multipleOf", json!(value.as_f64().unwrap_or(0.0) + step / 2.0))),
@@ -130,11 +137,9 @@ fn wrong_values(schema: &Value, value: &Value) -> Vec<(&'static str, Value)> {
     if let Some(text) = value.as_str() {
         let letters = |count: f64| json!("x".repeat(count as usize));
         wrong.extend(
-            number("minLength")
-                .filter(|least| *least >= 1.0)
-                .map(|least| ("minLength", letters(least - 1.0))),
+            number("minLength").filter(|min| *min >= 1.0).map(|min| ("minLength", letters(min - 1.0))),
         );
-        wrong.extend(number("maxLength").map(|most| ("maxLength", letters(most + 1.0))));
+        wrong.extend(number("maxLength").map(|max| ("maxLength", letters(max + 1.0))));
         if schema["pattern"].is_string() {
             wrong.push(("pattern", json!(format!("§{text}§"))));
         }
@@ -143,12 +148,14 @@ fn wrong_values(schema: &Value, value: &Value) -> Vec<(&'static str, Value)> {
         }
     }
     if let Some(items) = value.as_array() {
-        wrong.extend(number("minItems").filter(|least| *least >= 1.0).map(|least| {
-            ("minItems", Value::Array(items.iter().take(least as usize - 1).cloned().collect()))
-        }));
-        if let (Some(most), Some(first)) = (number("maxItems").filter(|most| *most < 1000.0), items.first()) {
+        wrong.extend(
+            number("minItems").filter(|min| *min >= 1.0).map(|min| {
+                ("minItems", Value::Array(items.iter().take(min as usize - 1).cloned().collect()))
+            }),
+        );
+        if let (Some(max), Some(first)) = (number("maxItems").filter(|max| *max < 1000.0), items.first()) {
             let mut more = items.clone();
-            more.resize(most as usize + 1, first.clone());
+            more.resize(max as usize + 1, first.clone());
             wrong.push(("maxItems", Value::Array(more)));
         }
         if let (true, Some(first)) = (schema["uniqueItems"] == true, items.first()) {

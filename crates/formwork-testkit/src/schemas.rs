@@ -1,13 +1,21 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// Schemas of the kind that people write for models: objects with properties of all types, arrays, unions, constants,
-/// definitions and bounds, up to three levels deep.
+/// Generates schemas of the kind that people write for models: objects with properties of all types, arrays, unions,
+/// constants, definitions and bounds, up to three levels deep.
 ///
-/// Every one of them compiles and is satisfied by something.
+/// Every schema compiles and is satisfied by some value.
+///
+/// ```
+/// use proptest::prelude::*;
+///
+/// proptest!(ProptestConfig::with_cases(8), |(schema in formwork_testkit::schema())| {
+///     prop_assert!(formwork_schema::compile(&schema).is_ok());
+/// });
+/// ```
 pub fn schema() -> BoxedStrategy<Value> {
     let text = (0u64..4, 4u64..40)
-        .prop_map(|(least, most)| json!({"type": "string", "minLength": least, "maxLength": most}));
+        .prop_map(|(min, max)| json!({"type": "string", "minLength": min, "maxLength": max}));
     let whole = (-50i64..50, 0i64..200)
         .prop_map(|(low, span)| json!({"type": "integer", "minimum": low, "maximum": low + span}));
     let leaf = prop_oneof![
@@ -47,7 +55,7 @@ pub fn schema() -> BoxedStrategy<Value> {
         });
         prop_oneof![
             3 => object,
-            1 => (inner.clone(), 0u64..2, 2u64..5).prop_map(|(items, least, most)| json!({"type": "array", "items": items, "minItems": least, "maxItems": most})),
+            1 => (inner.clone(), 0u64..2, 2u64..5).prop_map(|(items, min, max)| json!({"type": "array", "items": items, "minItems": min, "maxItems": max})),
             1 => inner.clone().prop_map(|items| json!({"type": "array", "items": items})),
             1 => inner.clone().prop_map(|value| json!({"type": "object", "additionalProperties": value})),
             1 => tagged,
@@ -71,11 +79,19 @@ pub fn schema() -> BoxedStrategy<Value> {
         .boxed()
 }
 
-/// Schemas with every keyword of draft 2020-12 that constrains a value, in the combinations in which people and generators
-/// write them: `allOf` with shared members, unions beside members, conditions, maps by pattern, tuples that may end early,
-/// members that may be absent or `null`, recursion, and annotations everywhere.
+/// Generates schemas with every keyword of draft 2020-12 that constrains a value, in the combinations that people and
+/// generators write: `allOf` with shared members, unions next to members, conditions, maps by pattern, tuples that may end
+/// early, members that may be absent or `null`, recursion, and annotations everywhere.
 ///
-/// Every one of them compiles. Some are satisfied by nothing, or by nothing that [`instance`](crate::instance) comes to.
+/// Every schema compiles. Some are satisfied by no value, or by none that [`instance`](crate::instance) generates.
+///
+/// ```
+/// use proptest::prelude::*;
+///
+/// proptest!(ProptestConfig::with_cases(8), |(schema in formwork_testkit::any_schema())| {
+///     prop_assert!(formwork_schema::compile(&schema).is_ok());
+/// });
+/// ```
 pub fn any_schema() -> BoxedStrategy<Value> {
     let big = 9_007_199_254_740_993_i64;
     let leaf = prop_oneof![
@@ -199,7 +215,7 @@ fn object_of(properties: &[(String, Value, bool)]) -> Value {
     schema
 }
 
-/// An object that says of which kind it is.
+/// Adds a member that names the kind of the object.
 fn tagged(kind: &str, mut schema: Value) -> Value {
     schema["properties"]["kind"] = json!({"const": kind});
     let mut required = schema["required"].as_array().cloned().unwrap_or_default();
@@ -210,7 +226,7 @@ fn tagged(kind: &str, mut schema: Value) -> Value {
     schema
 }
 
-/// An object with one of the keywords that say something about its members.
+/// Adds a keyword about further members to the schema of an object.
 fn with_more(mut schema: Value, kind: usize, rest: Value, other: &Value) -> Value {
     match kind {
         0 => schema["additionalProperties"] = json!(false),

@@ -9,7 +9,19 @@ use formwork_core::{
 };
 use futures_core::Stream;
 
-/// The act of a [`Scripted`] model in one call.
+/// The answer of a [`Scripted`] model to one call.
+///
+/// ```
+/// use formwork_core::FaultKind;
+/// use formwork_testkit::{Reply, Scripted};
+///
+/// let model = Scripted::new([
+///     Reply::from(FaultKind::RateLimited),
+///     Reply::truncated("{\"name\": \"Mar"),
+///     Reply::pieces(["{\"name\": ", "\"Maria\"}"]),
+/// ]);
+/// # let _ = model;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     deltas: Vec<Result<Delta, Fault>>,
@@ -17,18 +29,18 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Answers with this text, and ends.
+    /// Answers with this text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::completion(Completion::new(text))
     }
 
-    /// Answers with all this.
+    /// Answers with this completion.
     pub fn completion(completion: Completion) -> Self {
         let deltas = completion.into_deltas().map(Ok).collect();
         Self { deltas, refused: None }
     }
 
-    /// Answers piece by piece, and ends.
+    /// Answers with this text in several pieces.
     pub fn pieces(pieces: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let end = Delta::End {
             finish: Finish::Stop,
@@ -41,22 +53,22 @@ impl Reply {
         Self { deltas, refused: None }
     }
 
-    /// Declines.
+    /// Declines to answer, with this reason.
     pub fn refusal(reason: impl Into<String>) -> Self {
         Self::completion(Completion::new(reason).with_finish(Finish::Refused))
     }
 
-    /// Is cut off at the limit of tokens after this text.
+    /// Answers with this text, which the token limit cuts off.
     pub fn truncated(text: impl Into<String>) -> Self {
         Self::completion(Completion::new(text).with_finish(Finish::Length))
     }
 
-    /// Does not answer.
+    /// Fails without an answer.
     pub fn fault(fault: Fault) -> Self {
         Self { deltas: Vec::new(), refused: Some(fault) }
     }
 
-    /// Breaks off with this fault after the pieces so far, instead of its end.
+    /// Ends the answer with this fault instead of its end.
     #[must_use]
     pub fn broken_off(mut self, fault: Fault) -> Self {
         self.deltas.retain(|delta| !matches!(delta, Ok(Delta::End { .. })));
@@ -64,7 +76,7 @@ impl Reply {
         self
     }
 
-    /// Ends without saying that it does.
+    /// Ends the stream without its end marker.
     #[must_use]
     pub fn without_end(mut self) -> Self {
         self.deltas.retain(|delta| !matches!(delta, Ok(Delta::End { .. })));
@@ -84,17 +96,18 @@ impl From<FaultKind> for Reply {
     }
 }
 
-/// A provider that answers from a script, one [`Reply`] for each call, and remembers the calls.
+/// A provider that answers from a script, one [`Reply`] for each call, and records the calls.
 ///
-/// After the last reply it goes on with that one. It promises everything, unless told otherwise.
+/// After the last reply it repeats that one. It promises every capability by default.
 ///
 /// ```
-/// use formwork_core::{Capabilities, FaultKind};
+/// use formwork_core::{Capabilities, FaultKind, Provider};
 /// use formwork_testkit::{Reply, Scripted};
 ///
 /// let model = Scripted::new([Reply::from(FaultKind::Overloaded), Reply::from("{}")])
 ///     .with_name("flaky")
 ///     .with_capabilities(Capabilities::default());
+/// assert_eq!((model.name(), model.calls().len()), ("flaky", 0));
 /// ```
 #[derive(Debug)]
 pub struct Scripted {
@@ -110,7 +123,7 @@ struct State {
 }
 
 impl Scripted {
-    /// A model that gives these replies in order. Without any it is unreachable.
+    /// Creates a model that gives these replies in order. Without any it is unreachable.
     pub fn new(replies: impl IntoIterator<Item = impl Into<Reply>>) -> Self {
         let capabilities = Capabilities::new(Enforcement::Schema)
             .with_temperature()
@@ -125,21 +138,21 @@ impl Scripted {
         }
     }
 
-    /// Sets its name (default: `scripted`).
+    /// Sets the name of the provider (default: `scripted`).
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Sets its promises (default: everything).
+    /// Sets the capabilities that it promises (default: all).
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    /// Every call so far, in order.
+    /// Returns every call so far, in order.
     pub fn calls(&self) -> Vec<Call> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).calls.clone()
     }
@@ -168,7 +181,7 @@ impl Provider for Scripted {
     }
 }
 
-/// A reply's pieces, each ready at once.
+/// The pieces of a reply, each available at once.
 struct Deltas(VecDeque<Result<Delta, Fault>>);
 
 impl Stream for Deltas {

@@ -1,4 +1,4 @@
-//! The wire alone: a body of server-sent events in chunks that end anywhere, cut into messages.
+//! Uses this crate alone: splits a body of server-sent events, in chunks that end anywhere, into messages.
 //!
 //! `cargo run -p formwork-wire --example embed-wire`
 

@@ -9,20 +9,21 @@ use crate::fault::request_id;
 use crate::transport::redacted;
 use crate::{Body, Decoder, Deltas, SharedTransport};
 
-/// The most bytes that are read behind an answer to get to the end of the body. Behind a stream there is nothing, or a
-/// line or two.
+/// The maximum number of bytes that are read after an answer to reach the end of the body. After a stream there are at most
+/// a few lines.
 const REST: usize = 64 * 1024;
 
-/// A response on its way through a decoder. Nothing is read ahead: who reads slowly slows the server down.
+/// A response body that is decoded while it is read. Nothing is read ahead, so that a slow reader slows the server down.
 pub(crate) struct Decoding {
-    /// `None` once it has ended.
+    /// The body; `None` once it has ended.
     body: Option<Body>,
-    /// The end of the answer, while the rest of the body is read, and how much of it still may be. The connection can serve
-    /// the next request only after that.
+    /// The end of the answer, and the number of bytes that may still be read of the body. The connection can serve the next
+    /// request only after the end of the body.
     end: Option<(Delta, usize)>,
     decoder: Box<dyn Decoder>,
     ready: Deltas,
-    /// The fault that broke it off; it comes after what was read before it, which is paid for.
+    /// The fault that ended the body. It is returned after the pieces that were decoded before it, because these are paid
+    /// for.
     fault: Option<Fault>,
     transport: SharedTransport,
     status: u16,
@@ -49,7 +50,7 @@ impl Decoding {
         }
     }
 
-    /// Reads what is left of the body after the answer. Whatever is wrong with it is not the answer's.
+    /// Reads the rest of the body after the answer. Errors in it do not concern the answer.
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while let (Some(body), Some((_, left))) = (&mut self.body, &mut self.end) {
             match ready!(Pin::new(body).poll_next(cx)) {
@@ -60,7 +61,7 @@ impl Decoding {
         Poll::Ready(())
     }
 
-    /// Ends the answer with a fault, which gets what is known of the response.
+    /// Ends the answer with a fault, to which the status and identifier of the response are added.
     fn broken(&mut self, mut fault: Fault) -> Fault {
         self.body = None;
         fault.status = fault.status.or(Some(self.status));

@@ -6,23 +6,43 @@ use serde::de::IgnoredAny;
 
 use crate::Framing;
 
-/// Pieces of an answer, in order.
+/// The pieces of an answer, in order.
 pub type Deltas = VecDeque<Delta>;
 
-/// Reads the body of one response.
+/// Decodes the body of one response into pieces of an answer.
 ///
-/// The last piece that it brings is [`Delta::End`]; what comes after that is not read.
+/// The last piece is [`Delta::End`]; the rest of the body is not decoded. [`Whole`] decodes bodies that are one document,
+/// [`Framed`] bodies of messages.
+///
+/// ```
+/// use formwork_core::{Completion, Fault};
+/// use formwork_wire::{Decoder, Deltas};
+///
+/// /// Takes the whole body as the text of the answer.
+/// struct Plain(Vec<u8>);
+///
+/// impl Decoder for Plain {
+///     fn push(&mut self, chunk: &[u8], _: &mut Deltas) -> Result<(), Fault> {
+///         self.0.extend_from_slice(chunk);
+///         Ok(())
+///     }
+///     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
+///         out.extend(Completion::new(String::from_utf8_lossy(&self.0)).into_deltas());
+///         Ok(())
+///     }
+/// }
+/// ```
 pub trait Decoder: Send {
-    /// Takes the next bytes, which may end anywhere.
+    /// Decodes the next bytes, which may end anywhere.
     ///
     /// # Errors
-    /// A [`Fault`], if they are not the protocol or tell of an error.
+    /// A [`Fault`], if they violate the protocol or report an error.
     fn push(&mut self, chunk: &[u8], out: &mut Deltas) -> Result<(), Fault>;
 
-    /// The same for bytes that may be kept; by default they are not.
+    /// Decodes the next bytes, which the decoder may keep without copying (default: calls [`push`](Self::push)).
     ///
     /// # Errors
-    /// As [`push`](Self::push).
+    /// The errors of [`push`](Self::push).
     fn push_bytes(&mut self, chunk: Bytes, out: &mut Deltas) -> Result<(), Fault> {
         self.push(&chunk, out)
     }
@@ -30,25 +50,25 @@ pub trait Decoder: Send {
     /// Takes the end of the body.
     ///
     /// # Errors
-    /// A [`Fault`], if it must not end here.
+    /// A [`Fault`], if the body is incomplete.
     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault>;
 }
 
-/// A body that is kept until it is whole. One that comes as one chunk, as short ones do, is not copied.
+/// A body that is kept until it is complete. A body of one chunk, as short ones are, is not copied.
 #[derive(Debug, Default)]
 struct Collected {
     first: Bytes,
-    /// All of it, if there is more than one chunk.
+    /// All bytes, if there is more than one chunk.
     more: Vec<u8>,
 }
 
 impl Collected {
-    /// Nothing yet.
+    /// Creates an empty body.
     const fn new() -> Self {
         Self { first: Bytes::new(), more: Vec::new() }
     }
 
-    /// Reads these bytes as well.
+    /// Appends bytes.
     fn push(&mut self, chunk: &[u8]) {
         if self.more.is_empty() {
             self.more.extend_from_slice(&std::mem::take(&mut self.first));
@@ -56,7 +76,7 @@ impl Collected {
         self.more.extend_from_slice(chunk);
     }
 
-    /// Reads these bytes as well, which are kept if they are the first.
+    /// Appends bytes, without copying them if they are the first.
     fn push_bytes(&mut self, chunk: Bytes) {
         if self.as_slice().is_empty() {
             self.first = chunk;
@@ -65,13 +85,13 @@ impl Collected {
         }
     }
 
-    /// All of it.
+    /// Returns all bytes.
     fn as_slice(&self) -> &[u8] {
         if self.more.is_empty() { &self.first } else { &self.more }
     }
 }
 
-/// Reads a body that is one document, when all of it is there.
+/// Decodes a body that is one document, when it is complete.
 ///
 /// ```
 /// use formwork_core::{Completion, Delta};
@@ -94,7 +114,8 @@ pub struct Whole<F> {
 }
 
 impl<F: FnMut(&[u8], &mut Deltas) -> Result<(), Fault> + Send> Whole<F> {
-    /// Returns a decoder that gives the body to this function, which writes the pieces of the answer.
+    /// Creates a decoder that passes the complete body to `read`, which adds the pieces of the answer to its second
+    /// argument.
     pub const fn new(read: F) -> Self {
         Self { body: Collected::new(), read }
     }
@@ -116,37 +137,75 @@ impl<F: FnMut(&[u8], &mut Deltas) -> Result<(), Fault> + Send> Decoder for Whole
     }
 }
 
-/// Reads the messages of a body that has many, each a text of its own.
+/// Decodes the messages of a body, each of which is a text.
+///
+/// ```
+/// use formwork_core::{Delta, Fault};
+/// use formwork_wire::{Deltas, Messages};
+///
+/// /// Every message is a piece of text.
+/// struct Text;
+///
+/// impl Messages for Text {
+///     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
+///         out.push_back(Delta::Text(text.to_owned()));
+///         Ok(())
+///     }
+/// }
+/// ```
 pub trait Messages: Send {
-    /// Takes the next message.
+    /// Decodes the next message.
     ///
     /// # Errors
-    /// A [`Fault`], if it is not the protocol or tells of an error.
+    /// A [`Fault`], if it violates the protocol or reports an error.
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault>;
 
-    /// Takes the end of the body, where no [`Delta::End`] came before; by default the answer was
-    /// [cut off](Fault::cut_off), which is transient.
+    /// Takes the end of the body without a [`Delta::End`] before (default: a fault that the answer was [cut
+    /// off](Fault::cut_off), which is transient).
     ///
     /// # Errors
-    /// A [`Fault`], if it must not end here.
+    /// A [`Fault`], if the body is incomplete.
     fn end(&mut self, _out: &mut Deltas) -> Result<(), Fault> {
         Err(Fault::cut_off("its end marker is missing"))
     }
 }
 
-/// Reads a body of messages.
+/// Decodes a body of messages, split by a [`Framing`].
 ///
-/// A body that ends early is an answer that was cut off, which is transient. [`FaultKind::BadWire`] is for what is
-/// malformed.
+/// A body that ends early is an answer that was cut off, which is transient. A malformed message is a
+/// [`FaultKind::BadWire`].
+///
+/// ```
+/// use formwork_core::{Completion, Delta, Fault};
+/// use formwork_wire::{Decoder, Deltas, Framed, Messages, Ndjson};
+///
+/// /// Lines of text, the last of which is `end`.
+/// struct Lines;
+///
+/// impl Messages for Lines {
+///     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
+///         match text {
+///             "end" => out.extend(Completion::new("").into_deltas()),
+///             text => out.push_back(Delta::Text(text.to_owned())),
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// let (mut decoder, mut out) = (Framed::<Ndjson, _>::new(Lines), Deltas::new());
+/// decoder.push(b"Lisbon\nen", &mut out)?;
+/// assert_eq!(out, [Delta::Text("Lisbon".to_owned())]);
+/// # Ok::<(), Fault>(())
+/// ```
 pub struct Framed<F, M> {
     framing: F,
     messages: M,
-    /// Whether a message was read: the server speaks the protocol.
+    /// Whether a message was decoded, which proves that the server uses the protocol.
     has_message: bool,
 }
 
 impl<F: Framing, M: Messages> Framed<F, M> {
-    /// Messages framed so.
+    /// Creates a decoder of these messages.
     pub fn new(messages: M) -> Self {
         Self { framing: F::default(), messages, has_message: false }
     }
@@ -167,7 +226,7 @@ impl<F: Framing, M: Messages> Decoder for Framed<F, M> {
 
     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
         if let Some(message) = self.framing.finish() {
-            // Servers leave out the last line end, so that this may be a whole message, or the beginning of one.
+            // Some servers omit the last line end, so the rest may be a complete message or the beginning of one.
             let message = message?;
             match self.messages.message(&message, out) {
                 Err(fault)
@@ -182,7 +241,7 @@ impl<F: Framing, M: Messages> Decoder for Framed<F, M> {
     }
 }
 
-/// Whether a text could be the beginning of a JSON document and is none yet.
+/// Returns whether a text is the incomplete beginning of a JSON document.
 fn is_cut_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_err_and(|error| error.is_eof())
 }

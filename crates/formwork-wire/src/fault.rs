@@ -7,11 +7,11 @@ use http::StatusCode;
 use http::response::Parts;
 use serde_json::Value;
 
-/// How much of a server's words is shown, in characters.
+/// The maximum length of a quotation of a server's message, in characters.
 const QUOTED: usize = 500;
 
-/// Words of servers about a schema that they do not take, with 400, 422, 500 or 502 (measured and collected in 2026: OpenAI,
-/// llama.cpp, Ollama, vLLM, Anthropic, Gemini).
+/// Phrases in servers' messages about a schema that they reject, with status 400, 422, 500 or 502 (measured and collected
+/// in 2026: OpenAI, llama.cpp, Ollama, vLLM, Anthropic, Gemini).
 const SCHEMA_WORDS: &[&str] = &[
     "invalid schema for",
     "invalid json schema",
@@ -31,26 +31,43 @@ const SCHEMA_WORDS: &[&str] = &[
     "invalid format:",
 ];
 
-/// Words of servers about an account without credit, mostly with 429.
+/// Phrases in servers' messages about an account without credit, usually with status 429.
 const CREDIT_WORDS: &[&str] =
     &["insufficient_quota", "exceeded your current quota", "credit balance", "billing"];
 
-/// How the message of [`closed_early`] begins.
-const CLOSED_EARLY: &str = "the server closed the connection without an answer";
+/// The beginning of the message of [`closed_early`].
+const CLOSED_EARLY: &str = "the server closed the connection without a response";
 
-/// The fault of a connection that was made, took the request, and was closed without a response: a server that restarts,
-/// or that the request has brought down. `detail` is the transport's own word for it.
+/// Creates the fault of a connection that was established, took the request, and was closed without a response: the server
+/// restarts, or the request crashed it. `detail` is the transport's description.
+///
+/// ```
+/// use formwork_wire::{closed_early, is_closed_early};
+///
+/// let fault = closed_early("connection reset by peer");
+/// assert!(is_closed_early(&fault) && fault.kind.is_transient());
+/// ```
 pub fn closed_early(detail: &str) -> Fault {
     Fault::new(FaultKind::Unreachable, format!("{CLOSED_EARLY}: {}", quoted(detail)))
 }
 
-/// Whether a fault was made by [`closed_early`]; a server that was not there at all is not.
+/// Returns whether a fault was created by [`closed_early`]. A server that could not be reached is a different fault.
+///
+/// ```
+/// use formwork_core::{Fault, FaultKind};
+///
+/// let refused = Fault::new(FaultKind::Unreachable, "connection refused");
+/// assert!(!formwork_wire::is_closed_early(&refused));
+/// ```
 pub fn is_closed_early(fault: &Fault) -> bool {
     fault.kind == FaultKind::Unreachable && fault.message.starts_with(CLOSED_EARLY)
 }
 
-/// Returns the fault that a response with an error status is, with its kind, delay and request id. A [`Wire`](crate::Wire)
-/// whose server says some of this in words of its own changes the fault afterwards.
+/// Returns the fault for a response with an error status: its class, delay and request identifier. A [`Wire`](crate::Wire)
+/// with special error messages changes the fault afterwards.
+///
+/// `has_schema` says whether the request asked for a schema to be enforced. Dates are compared with the response's own
+/// date, or with `now` if it has none.
 ///
 /// ```
 /// use std::time::Duration;
@@ -65,9 +82,6 @@ pub fn is_closed_early(fault: &Fault) -> bool {
 /// assert_eq!((fault.kind, fault.retry_after), (FaultKind::RateLimited, Some(Duration::from_secs(7))));
 /// # Ok::<(), formwork_wire::http::Error>(())
 /// ```
-///
-/// `has_schema` says whether the request asked for a schema to be
-/// enforced; `now` is what dates are compared with where the response has none itself.
 pub fn fault_of(head: &Parts, body: &[u8], has_schema: bool, now: Time) -> Fault {
     let said = words(body);
     let kind = kind_of(head.status, &said.to_lowercase(), has_schema);
@@ -110,11 +124,11 @@ fn status_words(status: StatusCode) -> String {
     }
 }
 
-/// The words of an error body: those of a known envelope, else the body itself.
+/// Returns the message of an error body: that of a known envelope, or else the body itself.
 fn words(body: &[u8]) -> String {
     let known = serde_json::from_slice(body).ok().and_then(|document: Value| {
         let words = error_in(&document)?;
-        // Codes are what some servers tell classes apart by.
+        // Some servers distinguish errors only by a code.
         let code =
             document.pointer("/error/code").and_then(Value::as_str).filter(|code| !words.contains(code));
         Some(code.map_or_else(|| words.clone(), |code| format!("{words} ({code})")))
@@ -122,8 +136,16 @@ fn words(body: &[u8]) -> String {
     known.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned())
 }
 
-/// The message of an error envelope: `{"error": {"message": …}}`, `{"error": "…"}`, `{"message": …}`, `{"detail": …}`.
-/// `None` if the document is none.
+/// Returns the message of an error envelope: `{"error": {"message": …}}`, `{"error": "…"}`, `{"message": …}`, `{"detail":
+/// …}`. `None` if the document is none of these.
+///
+/// ```
+/// use formwork_wire::error_in;
+/// use serde_json::json;
+///
+/// assert_eq!(error_in(&json!({"error": {"message": "no such model"}})).as_deref(), Some("no such model"));
+/// assert_eq!(error_in(&json!({"choices": []})), None);
+/// ```
 pub fn error_in(document: &Value) -> Option<String> {
     let error = match document.get("error") {
         None | Some(Value::Null) => None,
@@ -141,7 +163,11 @@ pub fn error_in(document: &Value) -> Option<String> {
     })
 }
 
-/// A server's words, in quotation marks, on one line, and at most 500 characters of them.
+/// Returns a server's message in quotation marks, on one line, cut at 500 characters.
+///
+/// ```
+/// assert_eq!(formwork_wire::quoted("no such\n  model"), "\"no such model\"");
+/// ```
 pub fn quoted(words: &str) -> String {
     let line: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(QUOTED) {
@@ -150,20 +176,47 @@ pub fn quoted(words: &str) -> String {
     }
 }
 
-/// The media type of a response in lower case as it stands, without its parameters.
+/// Returns the media type of a response without its parameters, with upper and lower case as sent; `None` without one.
+///
+/// ```
+/// use formwork_wire::http::Response;
+///
+/// let (head, ()) = Response::builder().header("content-type", "text/event-stream; charset=utf-8").body(())?.into_parts();
+/// assert_eq!(formwork_wire::media_type(&head), Some("text/event-stream"));
+/// # Ok::<(), formwork_wire::http::Error>(())
+/// ```
 pub fn media_type(head: &Parts) -> Option<&str> {
     let value = head.headers.get(http::header::CONTENT_TYPE)?.to_str().ok()?;
     Some(value.split(';').next().unwrap_or(value).trim())
 }
 
-/// The server's identifier of a request.
+/// Returns the server's identifier of a request, from `x-request-id`, `request-id`, `x-amzn-requestid` or `cf-ray`.
+///
+/// ```
+/// use formwork_wire::http::Response;
+///
+/// let (head, ()) = Response::builder().header("x-request-id", "req_7").body(())?.into_parts();
+/// assert_eq!(formwork_wire::request_id(&head).as_deref(), Some("req_7"));
+/// # Ok::<(), formwork_wire::http::Error>(())
+/// ```
 pub fn request_id(head: &Parts) -> Option<String> {
     let named = ["x-request-id", "request-id", "x-amzn-requestid", "cf-ray"];
     named.iter().find_map(|name| head.headers.get(*name)?.to_str().ok()).map(str::to_owned)
 }
 
-/// How long a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date (RFC 9110, section 10.2.3).
-/// A date is compared with the response's own, or with `now`. `None` if it does not ask, or not in a way that is known.
+/// Returns the delay that a server requests before a retry: `retry-after-ms`, or `retry-after` in seconds or as a date (RFC
+/// 9110, section 10.2.3). A date is compared with the response's own date, or with `now`. `None` if there is no valid
+/// header.
+///
+/// ```
+/// use std::time::Duration;
+/// use formwork_core::Time;
+/// use formwork_wire::http::Response;
+///
+/// let (head, ()) = Response::builder().header("retry-after-ms", "250").body(())?.into_parts();
+/// assert_eq!(formwork_wire::retry_after(&head, Time(0)), Some(Duration::from_millis(250)));
+/// # Ok::<(), formwork_wire::http::Error>(())
+/// ```
 pub fn retry_after(head: &Parts, now: Time) -> Option<Duration> {
     let text = |name: &str| head.headers.get(name)?.to_str().ok().map(str::trim);
     let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);

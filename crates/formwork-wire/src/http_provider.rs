@@ -6,10 +6,20 @@ use crate::fault::{media_type, quoted, request_id};
 use crate::transport::redacted;
 use crate::{SharedTransport, Wire};
 
-/// How much of the body of an error is read, in bytes.
+/// The maximum number of bytes that are read of an error body.
 const ERROR_BYTES: usize = 64 * 1024;
 
-/// A provider: the protocol of a server, and what sends to it.
+/// A provider made of a protocol and a transport.
+///
+/// ```
+/// use formwork_core::{Capabilities, Enforcement};
+/// use formwork_wire::{Http, SharedTransport, Wire};
+///
+/// fn local<W: Wire>(wire: W, transport: SharedTransport) -> Http<W> {
+///     let probed = Capabilities::new(Enforcement::Schema).with_temperature();
+///     Http::new(wire, transport).with_name("local").with_capabilities(probed)
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Http<W> {
     wire: W,
@@ -19,27 +29,27 @@ pub struct Http<W> {
 }
 
 impl<W: Wire> Http<W> {
-    /// Speaks this protocol over this transport.
+    /// Creates a provider that uses this protocol over this transport.
     pub fn new(wire: W, transport: SharedTransport) -> Self {
         let capabilities = wire.capabilities().clone();
         Self { wire, transport, name: None, capabilities }
     }
 
-    /// Sets its name in messages, traces and the ledger (default: the protocol's).
+    /// Sets the name of the provider in messages, traces and the ledger (default: the protocol's).
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Sets its promises (default: the protocol's): those that a probe found.
+    /// Sets the capabilities that the provider promises, for example those that a probe found (default: the protocol's).
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    /// The protocol.
+    /// Returns the protocol.
     pub const fn wire(&self) -> &W {
         &self.wire
     }
@@ -59,7 +69,7 @@ impl<W: Wire> Http<W> {
         if media_type(&head) == Some("text/html") {
             let body = body.beginning(ERROR_BYTES).await;
             let message = format!(
-                "a web page came back instead of an answer, check the base URL: {}",
+                "the response is a web page, check the base URL: {}",
                 quoted(&String::from_utf8_lossy(&body))
             );
             return Err(Fault::new(FaultKind::BadWire, message)

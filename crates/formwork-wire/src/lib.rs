@@ -1,7 +1,8 @@
-//! The common part of providers that speak HTTP, without any IO of its own.
+//! The common part of providers that use HTTP, without any IO of its own.
 //!
-//! A provider is a [`Wire`], a pure codec: calls into requests, bytes into pieces of an answer, errors into faults. What
-//! sends requests is a [`Transport`]. [`Http`] puts both together to a [`Provider`](formwork_core::Provider).
+//! A provider is a [`Wire`], a pure codec that encodes calls into requests and decodes bytes into pieces of an answer and
+//! errors into faults. A [`Transport`] sends the requests. [`Http`] combines both into a
+//! [`Provider`](formwork_core::Provider).
 //!
 //! ```
 //! use std::collections::VecDeque;

@@ -12,43 +12,75 @@ use http::{Request, Response};
 
 /// Sends requests to one server.
 ///
-/// It adds what only it knows: the server's address, the key, headers that the configuration names. Every status is a
-/// response; only what prevents a response is a fault.
+/// It adds the server's address, the key, and headers from the configuration. A response with any status is a success; a
+/// fault means that there is no response.
+///
+/// ```
+/// use bytes::Bytes;
+/// use formwork_core::{Fault, FaultKind, Time};
+/// use formwork_wire::http::{Request, Response};
+/// use formwork_wire::{Body, Transport};
+///
+/// /// Responds to every request with the same body.
+/// #[derive(Debug)]
+/// struct Canned(&'static str);
+///
+/// #[async_trait::async_trait]
+/// impl Transport for Canned {
+///     async fn send(&self, _: Request<Bytes>, _: Option<Time>) -> Result<Response<Body>, Fault> {
+///         Ok(Response::new(Body::from(self.0.as_bytes().to_vec())))
+///     }
+///     fn now(&self) -> Time {
+///         Time(0)
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait Transport: Send + Sync + fmt::Debug {
-    /// Sends a request whose URI is a path below the server's address. What is not there by the deadline is a
-    /// [`FaultKind::Timeout`], the body included.
+    /// Sends a request whose URI is a path relative to the server's address. A response, body included, that is not
+    /// complete by the deadline is a [`FaultKind::Timeout`].
     ///
     /// # Errors
-    /// [`FaultKind::Unreachable`], [`FaultKind::Timeout`] or [`FaultKind::BadWire`]; what
-    /// [`closed_early`](crate::closed_early) makes, if the connection was closed before there was a response.
+    /// [`FaultKind::Unreachable`], [`FaultKind::Timeout`] or [`FaultKind::BadWire`]; the fault of
+    /// [`closed_early`](crate::closed_early), if the connection was closed before a response.
     async fn send(&self, request: Request<Bytes>, deadline: Option<Time>) -> Result<Response<Body>, Fault>;
 
-    /// The same text without anything secret that this transport sends.
+    /// Returns the text without the secrets that this transport sends (default: unchanged).
     fn redact(&self, text: &str) -> String {
         text.to_owned()
     }
 
-    /// Returns the present time.
+    /// Returns the current time.
     fn now(&self) -> Time;
 }
 
 /// A transport that several providers share.
 pub type SharedTransport = Arc<dyn Transport>;
 
-/// A fault without anything secret in its words.
+/// Returns a fault whose message is redacted.
 pub(crate) fn redacted(mut fault: Fault, transport: &SharedTransport) -> Fault {
     fault.message = transport.redact(&fault.message);
     fault
 }
 
-/// The body of a response, as it comes in. Dropping it ends the exchange.
+/// The body of a response, as a stream of chunks. Dropping it ends the exchange.
+///
+/// ```
+/// use formwork_core::Fault;
+/// use formwork_wire::http::Response;
+/// use formwork_wire::Body;
+///
+/// async fn text(response: Response<Body>) -> Result<String, Fault> {
+///     let bytes = response.into_body().collect(1024 * 1024).await?;
+///     Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// }
+/// ```
 pub struct Body(Pin<Box<dyn Chunks>>);
 
 /// The chunks of a body.
 pub trait Chunks: Stream<Item = Result<Bytes, Fault>> + Send {
-    /// Tells the stream that nothing but its end is of interest any more. Returns whether it will end soon then, whatever
-    /// the server does (default: it will not, and may as well be dropped).
+    /// Announces that only the end of the stream is needed. Returns whether it will end soon then, whatever the server does
+    /// (default: `false`, the stream should be dropped).
     ///
     /// A connection of HTTP/1.1 serves the next request only if the body before it was read to its end (RFC 9112, section
     /// 9.3).
@@ -57,7 +89,7 @@ pub trait Chunks: Stream<Item = Result<Bytes, Fault>> + Send {
     }
 }
 
-/// A stream that makes no promise about its end.
+/// A stream without a promise to end soon.
 struct Plain<S>(Pin<Box<S>>);
 
 impl<S: Stream> Stream for Plain<S> {
@@ -71,50 +103,49 @@ impl<S: Stream> Stream for Plain<S> {
 impl<S: Stream<Item = Result<Bytes, Fault>> + Send> Chunks for Plain<S> {}
 
 impl Body {
-    /// The body that a stream of chunks brings.
+    /// Creates a body from a stream of chunks.
     pub fn new(chunks: impl Stream<Item = Result<Bytes, Fault>> + Send + 'static) -> Self {
         Self(Box::pin(Plain(Box::pin(chunks))))
     }
 
-    /// The body that a stream of chunks brings which can be told to end soon.
+    /// Creates a body from a stream of chunks that can end early.
     pub fn of_chunks(chunks: impl Chunks + 'static) -> Self {
         Self(Box::pin(chunks))
     }
 
-    /// Tells the body that nothing but its end is of interest any more. Returns whether it will end soon then; one that
-    /// will not is dropped.
+    /// Announces that only the end of the body is needed. Returns whether it will end soon; otherwise drop it.
     pub fn finish_soon(&mut self) -> bool {
         self.0.as_mut().finish_soon()
     }
 
-    /// Waits for all of it.
+    /// Waits for the whole body.
     ///
     /// # Errors
-    /// The fault that broke it off; [`FaultKind::BadWire`] if it is longer than `most` bytes.
-    pub async fn collect(mut self, most: usize) -> Result<Vec<u8>, Fault> {
+    /// The fault that ended the body; [`FaultKind::BadWire`] if it is longer than `max_bytes` bytes.
+    pub async fn collect(mut self, max_bytes: usize) -> Result<Vec<u8>, Fault> {
         let mut all = Vec::new();
         while let Some(chunk) = self.chunk().await {
             all.extend_from_slice(&chunk?);
-            if all.len() > most {
+            if all.len() > max_bytes {
                 return Err(Fault::new(
                     FaultKind::BadWire,
-                    format!("the answer is longer than {most} bytes"),
+                    format!("the response is longer than {max_bytes} bytes"),
                 ));
             }
         }
         Ok(all)
     }
 
-    /// Waits for its beginning, at most so many bytes; what breaks it off ends it.
-    pub async fn beginning(mut self, most: usize) -> Vec<u8> {
+    /// Waits for the first `max_bytes` bytes of the body, or as many as there are before a fault.
+    pub async fn beginning(mut self, max_bytes: usize) -> Vec<u8> {
         let mut all = Vec::new();
-        while all.len() < most {
+        while all.len() < max_bytes {
             match self.chunk().await {
                 Some(Ok(chunk)) => all.extend_from_slice(&chunk),
                 Some(Err(_)) | None => break,
             }
         }
-        all.truncate(most);
+        all.truncate(max_bytes);
         all
     }
 
@@ -143,7 +174,7 @@ impl fmt::Debug for Body {
     }
 }
 
-/// One chunk that is there already.
+/// A stream of one chunk.
 struct Once(Option<Bytes>);
 
 impl Stream for Once {

@@ -8,63 +8,102 @@ use http::response::Parts;
 
 use crate::{Decoder, Transport, fault_of};
 
-/// How a server is told the key.
+/// The header that carries the API key.
+///
+/// ```
+/// use formwork_wire::Auth;
+///
+/// let auth = Auth::BEARER;
+/// assert_eq!(format!("{}: {}{}", auth.header, auth.prefix, "sk-1"), "authorization: Bearer sk-1");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Auth {
-    /// The header, in lower case: `authorization`, `x-api-key`.
+    /// The name of the header, in lower case: `authorization`, `x-api-key`.
     pub header: &'static str,
-    /// The text before the key in it: `Bearer ` with its space, or nothing.
+    /// The text before the key: `Bearer ` with its space, or nothing.
     pub prefix: &'static str,
 }
 
 impl Auth {
-    /// `Authorization: Bearer …` (RFC 6750, section 2.1).
+    /// The header `Authorization: Bearer …` (RFC 6750, section 2.1).
     pub const BEARER: Self = Self { header: "authorization", prefix: "Bearer " };
 }
 
 /// The protocol of one kind of server: a pure codec.
 ///
-/// It knows neither keys nor addresses: the paths of its requests are relative to a base URL that the [`Transport`]
-/// knows.
+/// It knows neither keys nor addresses: the paths of its requests are relative to a base URL, which the [`Transport`]
+/// knows. [`Http`](crate::Http) turns it into a provider.
+///
+/// ```
+/// use formwork_core::{Call, Capabilities, Completion, Fault, FaultKind};
+/// use formwork_wire::http::{Request, response::Parts};
+/// use formwork_wire::{Decoder, Deltas, Whole, Wire};
+///
+/// /// `POST /ask` with the last message as the body; the body of the response is the answer.
+/// #[derive(Debug, Default)]
+/// struct Ask(Capabilities);
+///
+/// impl Wire for Ask {
+///     fn name(&self) -> &str {
+///         "ask"
+///     }
+///     fn capabilities(&self) -> &Capabilities {
+///         &self.0
+///     }
+///     fn encode(&self, call: &Call) -> Result<Request<bytes::Bytes>, Fault> {
+///         let text = call.messages.last().map(|message| message.text()).unwrap_or_default();
+///         let request = Request::post("/ask").body(text.into());
+///         request.map_err(|error| Fault::new(FaultKind::BadRequest, error.to_string()))
+///     }
+///     fn decoder(&self, _: &Call, _: &Parts) -> Box<dyn Decoder> {
+///         Box::new(Whole::new(|body: &[u8], out: &mut Deltas| {
+///             out.extend(Completion::new(String::from_utf8_lossy(body)).into_deltas());
+///             Ok(())
+///         }))
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait Wire: Send + Sync + fmt::Debug + 'static {
-    /// Returns its name in messages, traces and the ledger.
+    /// Returns the name of the provider in messages, traces and the ledger.
     fn name(&self) -> &str;
 
-    /// Returns its promises.
+    /// Returns the capabilities that servers of this kind promise.
     fn capabilities(&self) -> &Capabilities;
 
-    /// The request for a call; its URI is a path alone, such as `/chat/completions`.
+    /// Returns the HTTP request for a call. Its URI is a path alone, such as `/chat/completions`.
     ///
     /// # Errors
-    /// [`FaultKind::BadRequest`](formwork_core::FaultKind) or
-    /// [`FaultKind::Unsupported`](formwork_core::FaultKind), if the protocol cannot say it.
+    /// [`FaultKind::BadRequest`](formwork_core::FaultKind) or [`FaultKind::Unsupported`](formwork_core::FaultKind), if the
+    /// protocol cannot express the call.
     fn encode(&self, call: &Call) -> Result<Request<Bytes>, Fault>;
 
-    /// Returns the decoder of a successful response's body.
+    /// Returns the decoder for the body of a successful response.
     fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder>;
 
-    /// Returns the fault that a response with an error status means. `body` is the beginning of the body; `now` is for dates.
+    /// Returns the fault for a response with an error status (default: [`fault_of`](crate::fault_of)). `body` is the
+    /// beginning of the body; dates are compared with `now`.
     fn fault(&self, call: &Call, head: &Parts, body: &[u8], now: Time) -> Fault {
         fault_of(head, body, call.schema().is_some(), now)
     }
 
-    /// The answer in a response with an error status: some servers report what a model said so, if it does not fit the
-    /// schema or a filter stopped it. By default there is none, and the response is a [`fault`](Self::fault).
+    /// Returns the answer in a response with an error status, if it contains one (default: `None`, the response is a
+    /// [`fault`](Self::fault)). Some servers report a model's text in this way, if it does not fit the schema or a filter
+    /// stopped it.
     fn rescue(&self, _call: &Call, _head: &Parts, _body: &[u8]) -> Option<Completion> {
         None
     }
 
-    /// Returns the fault that no response at all means; by default what the transport says. A server that a request
-    /// brings down answers with a closed connection, see [`is_closed_early`](crate::is_closed_early).
+    /// Returns the fault for a call without a response (default: the transport's fault). A server that a request crashes
+    /// closes the connection, see [`is_closed_early`](crate::is_closed_early).
     fn transport_fault(&self, _call: &Call, fault: Fault) -> Fault {
         fault
     }
 
-    /// Asks the server what it can do; by default what is promised anyway.
+    /// Asks the server for its capabilities (default: returns [`capabilities`](Self::capabilities)).
     ///
     /// # Errors
-    /// A [`Fault`], if it cannot be asked.
+    /// A [`Fault`], if the server does not respond.
     async fn probe(&self, _transport: &dyn Transport) -> Result<Capabilities, Fault> {
         Ok(self.capabilities().clone())
     }

@@ -1,4 +1,4 @@
-//! Trials of a provider's answers, whatever stands behind it. Models differ in what they know; nothing here depends on that.
+//! Tests of a provider's answers. They do not depend on the knowledge of the model.
 
 mod trials;
 
@@ -13,7 +13,16 @@ const VARIABLE: &str = "FORMWORK_LIVE";
 
 type Opening = Pin<Box<dyn Future<Output = Result<SharedProvider, String>>>>;
 
-/// A provider with a real model behind it.
+/// A provider with a real model, for [`Suite::live`](crate::Suite::live).
+///
+/// ```
+/// use formwork_conformance::Live;
+/// use formwork_core::SharedProvider;
+///
+/// fn ollama(provider: SharedProvider) -> Live {
+///     Live::new("ollama", "start it with `ollama serve`", move || std::future::ready(Ok(provider.clone())))
+/// }
+/// ```
 pub struct Live {
     name: String,
     always: bool,
@@ -22,7 +31,8 @@ pub struct Live {
 }
 
 impl Live {
-    /// A provider that is tested when `FORMWORK_LIVE` names it. `help` is the command that starts its server.
+    /// Creates the tests of a provider, which run if `FORMWORK_LIVE` contains `name`. `open` connects to the provider;
+    /// `help` is the command that starts its server, for the message if that fails.
     pub fn new<F>(
         name: impl Into<String>,
         help: impl Into<String>,
@@ -35,7 +45,7 @@ impl Live {
         Self { name: name.into(), always: false, help: help.into(), open }
     }
 
-    /// Runs the trials whatever the environment says (default: only if it is named there).
+    /// Runs the tests in any case (default: only if `FORMWORK_LIVE` names the provider).
     #[must_use]
     pub fn always(mut self) -> Self {
         self.always = true;
@@ -55,7 +65,7 @@ impl Live {
         (self.open)().await.map_err(|why| self.blame(&why))
     }
 
-    /// Returns what went wrong, and what helps if it is the server.
+    /// Returns the error with the command that starts the server.
     pub(crate) fn blame(&self, why: &str) -> String {
         format!("{why}\n(if {} is not running: {})", self.name, self.help)
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 type Verdict<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + 'a>>;
 type Trial = for<'a> fn(&'a SharedProvider) -> Verdict<'a>;
 
-/// Names and trials.
+/// The names and functions of the tests.
 pub(crate) const TRIALS: &[(&str, Trial)] = &[
     ("a_schema_is_kept_to", |provider| Box::pin(schema(provider))),
     ("a_canary_is_sung", |provider| Box::pin(canary(provider))),
@@ -64,10 +64,10 @@ async fn schema(provider: &SharedProvider) -> Result<(), String> {
     let value = parsed(&completion)?;
     let keys: Vec<&str> = value.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
     let types = value["name"].is_string() && value["age"].is_u64() && value["city"].is_string();
-    expect(keys == ["name", "age", "city"] && types, || format!("the schema was not kept to: {value}"))
+    expect(keys == ["name", "age", "city"] && types, || format!("the answer violates the schema: {value}"))
 }
 
-/// Asks for words that no model says of itself: it says them only because it must.
+/// Requests an answer that no unconstrained model gives.
 async fn canary(provider: &SharedProvider) -> Result<(), String> {
     if !enforces(provider) {
         return Ok(());
@@ -91,7 +91,7 @@ async fn object(provider: &SharedProvider) -> Result<(), String> {
     let mut request = call(provider, None, "Give a short JSON object with the member \"city\".");
     request.lowered = Arc::new(lowered);
     let completion = ask(provider, &request).await?;
-    // A small model may go on until it is cut off; what it wrote is the beginning of an object all the same.
+    // A small model may write until the token limit; its answer still begins like an object.
     let begins = completion.text.trim_start().starts_with('{');
     expect(begins && (completion.finish == Finish::Length || parsed(&completion)?.is_object()), || {
         format!("not an object: {}", completion.text)
@@ -118,7 +118,7 @@ async fn seed(provider: &SharedProvider) -> Result<(), String> {
     let mut request = call(provider, None, "Tell me about a lighthouse.");
     request.sampling.temperature = provider.capabilities().temperature.then_some(1.0);
     request.max_tokens = Some(24);
-    // The first call leaves the server with the prompt read already, which may change how sums are rounded.
+    // After the first call the server has cached the prompt, which may change the rounding of sums.
     ask(provider, &request).await?;
     let (first, second) = (ask(provider, &request).await?, ask(provider, &request).await?);
     expect(first.text == second.text, || format!("{:?} and {:?}", first.text, second.text))
@@ -144,14 +144,14 @@ async fn dialogue(provider: &SharedProvider) -> Result<(), String> {
     ask(provider, &request).await.map(|_| ())
 }
 
-/// It is refused, or read as a whole; a prompt that was cut silently is answered by a model that has not read it.
+/// Tests that a prompt that is too long is rejected or read as a whole, and not cut silently.
 async fn context(provider: &SharedProvider) -> Result<(), String> {
-    let Some(most) = provider.capabilities().context_tokens else { return Ok(()) };
-    let mut request = call(provider, None, &"word ".repeat(most as usize + 64));
+    let Some(context_tokens) = provider.capabilities().context_tokens else { return Ok(()) };
+    let mut request = call(provider, None, &"word ".repeat(context_tokens as usize + 64));
     request.max_tokens = Some(4);
     match ask(provider, &request).await {
         Err(_) => Ok(()),
-        Ok(completion) => expect(completion.usage.input_tokens > u64::from(most), || {
+        Ok(completion) => expect(completion.usage.input_tokens > u64::from(context_tokens), || {
             format!("{} tokens of a longer prompt were read: {completion:?}", completion.usage.input_tokens)
         }),
     }

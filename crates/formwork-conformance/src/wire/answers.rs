@@ -1,4 +1,4 @@
-//! Answers are told apart and told whole.
+//! Tests that answers are read completely and unchanged.
 
 use formwork_core::{Delta, FaultKind, Finish, Usage};
 use futures_util::StreamExt as _;
@@ -92,18 +92,18 @@ pub(super) async fn usage(protocol: Shared) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that nothing is read which is not asked for: who reads slowly slows the server down instead of filling memory.
+/// Tests that the body is read on demand, so that a slow reader slows the server down instead of filling memory.
 pub(super) async fn back_pressure(protocol: Shared) -> Result<(), String> {
     for reply in protocol.say(&ServerAnswer::new("x ".repeat(50_000))) {
         let script = Script::new([reply.in_chunks(64)]);
         let provider = protocol.provider(script.clone());
         let call = strictest(&protocol);
         let mut answer = provider.call(&call).await.map_err(|fault| fault.to_string())?;
-        equal("chunks read before the first piece is asked for", &(script.read() <= 1), &true)?;
+        equal("chunks read before the first piece is polled", &(script.read() <= 1), &true)?;
         let Some(Ok(Delta::Text(text))) = answer.next().await else {
             return Err("no text comes first".to_owned());
         };
-        // In one piece it is read as a whole; streamed, as little as one piece needs.
+        // A body in one piece is read as a whole; of a stream, as little as one piece needs.
         if text.len() < 50_000 {
             equal("chunks read for the first piece are few", &(script.read() < 100), &true)?;
         }
@@ -115,8 +115,8 @@ pub(super) async fn back_pressure(protocol: Shared) -> Result<(), String> {
     Ok(())
 }
 
-/// Cut within a character, within a line, before the end mark: it is a fault, or all of the answer was there. The same
-/// call may bring all of it the next time, so that the fault of a stream is transient.
+/// Tests bodies that are cut within a character, within a line, or before the end mark: the result is a fault, or the
+/// complete answer. The fault of a stream is transient, because a retry may bring the rest.
 pub(super) async fn cut(protocol: Shared) -> Result<(), String> {
     let said = ServerAnswer::new("{\"zulu\": \"é🦀\"}");
     for reply in protocol.say(&said) {

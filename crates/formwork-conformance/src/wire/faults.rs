@@ -1,4 +1,4 @@
-//! Errors are classes that a policy can branch on.
+//! Tests that errors have the class that retry policies decide by.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) async fn statuses(protocol: Shared) -> Result<(), String> {
         let fault = fault(&protocol, &call(Enforcement::None), reply).await?;
         equal(&format!("kind of {status}"), &fault.kind, &kind)?;
         equal("status", &fault.status, &Some(status))?;
-        equal("the server's words are told", &fault.message.contains("as it should be"), &true)?;
+        equal("the fault quotes the server's message", &fault.message.contains("as it should be"), &true)?;
         let page = Reply::new(status, "text/html", "<html>proxy</html>");
         let fault = self::fault(&protocol, &call(Enforcement::None), page).await?;
         equal(&format!("status of a page with {status}"), &fault.status, &Some(status))?;
@@ -39,7 +39,7 @@ pub(super) async fn retry_after(protocol: Shared) -> Result<(), String> {
     for (header, wait) in [
         (None, None),
         (Some("7"), Some(7 * second)),
-        // An hour and a minute after the response.
+        // The date is an hour and a minute after the response.
         (Some("Sun, 06 Nov 1994 09:50:37 GMT"), Some(3_660 * second)),
         (Some("Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO)),
         (Some("whenever"), None),
@@ -50,7 +50,7 @@ pub(super) async fn retry_after(protocol: Shared) -> Result<(), String> {
                 protocol.error(status, "slow down").with_header("date", "Sun, 06 Nov 1994 08:49:37 GMT");
             let reply = header.iter().fold(reply, |reply, wait| reply.with_header("retry-after", wait));
             let fault = fault(&protocol, &call(Enforcement::None), reply).await?;
-            equal(&format!("wait of {header:?}"), &fault.retry_after, &wait)?;
+            equal(&format!("delay of {header:?}"), &fault.retry_after, &wait)?;
         }
     }
     Ok(())
@@ -60,7 +60,7 @@ pub(super) async fn schema(protocol: Shared) -> Result<(), String> {
     for (status, words) in protocol.schema_complaints() {
         let refused = fault(&protocol, &strictest(&protocol), protocol.error(status, words)).await?;
         equal(&format!("kind of {status} {words}"), &refused.kind, &FaultKind::SchemaRefused)?;
-        // Where no schema was sent, it cannot be the schema.
+        // Without a schema in the request, the schema cannot be the reason.
         let other = fault(&protocol, &call(Enforcement::None), protocol.error(status, words)).await?;
         equal("without a schema", &(other.kind == FaultKind::SchemaRefused), &false)?;
     }
@@ -71,7 +71,7 @@ pub(super) async fn within(protocol: Shared) -> Result<(), String> {
     for said in ["", "{\"zulu\": "] {
         let Some(reply) = protocol.error_within(said, "CUDA out of memory") else { continue };
         let fault = fault(&protocol, &strictest(&protocol), reply).await?;
-        equal("the server's words are told", &fault.message.contains("CUDA out of memory"), &true)?;
+        equal("the fault quotes the server's message", &fault.message.contains("CUDA out of memory"), &true)?;
     }
     Ok(())
 }
@@ -92,7 +92,7 @@ pub(super) async fn bad_wire(protocol: Shared) -> Result<(), String> {
         let fault = fault(&protocol, &strictest(&protocol), Reply::new(200, content_type, body)).await?;
         equal(&format!("kind of {content_type} {body:?}"), &fault.kind, &FaultKind::BadWire)?;
     }
-    // A stream that has not begun was cut off; a document is malformed then.
+    // A stream without any message was cut off; a document that is cut is malformed.
     for (content_type, body) in [
         ("application/json", ""),
         ("application/json", "{"),
@@ -118,13 +118,13 @@ pub(super) async fn keys(protocol: Shared) -> Result<(), String> {
     for status in [400, 401, 500] {
         let reply = protocol.error(status, &format!("the key {KEY} is not known"));
         let fault = fault(&protocol, &strictest(&protocol), reply).await?;
-        equal("the key is told", &format!("{fault:?}{fault}").contains(KEY), &false)?;
+        equal("the key is printed", &format!("{fault:?}{fault}").contains(KEY), &false)?;
     }
     if let Some(reply) = protocol.error_within("{", KEY) {
         let fault = fault(&protocol, &strictest(&protocol), reply).await?;
-        equal("the key is told", &format!("{fault:?}{fault}").contains(KEY), &false)?;
+        equal("the key is printed", &format!("{fault:?}{fault}").contains(KEY), &false)?;
     }
     let script = Script::new(protocol.say(&ServerAnswer::new("{}")));
     let provider = protocol.provider(script);
-    equal("the key is told", &format!("{provider:?}").contains(KEY), &false)
+    equal("the key is printed", &format!("{provider:?}").contains(KEY), &false)
 }

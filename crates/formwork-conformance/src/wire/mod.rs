@@ -1,4 +1,4 @@
-//! Trials on the wire, with this crate in the part of the server.
+//! Tests on the wire, in which this crate plays the server.
 
 mod answers;
 mod faults;
@@ -17,7 +17,7 @@ type Shared = Arc<dyn Protocol>;
 type Verdict = Pin<Box<dyn Future<Output = Result<(), String>>>>;
 type Trial = fn(Shared) -> Verdict;
 
-/// Names and trials.
+/// The names and functions of the tests.
 pub(crate) const TRIALS: &[(&str, Trial)] = &[
     ("answer_is_verbatim", |protocol| Box::pin(answers::verbatim(protocol))),
     ("answer_of_a_megabyte", |protocol| Box::pin(answers::megabyte(protocol))),
@@ -40,7 +40,7 @@ pub(crate) const TRIALS: &[(&str, Trial)] = &[
     ("every_message_is_sent", |protocol| Box::pin(requests::messages(protocol))),
 ];
 
-/// A schema whose members are not in alphabetical order.
+/// Returns a schema whose members are not in alphabetical order.
 fn schema() -> Value {
     json!({
         "type": "object",
@@ -56,18 +56,18 @@ fn call(enforcement: Enforcement) -> Call {
     Call::new(messages, Lowered::new(enforcement, sent)).with_schema_name("thing")
 }
 
-/// Returns the completion of one call that is answered so.
+/// Returns the completion of one call with this response.
 async fn ask(protocol: &Shared, call: &Call, reply: Reply) -> Result<Completion, Fault> {
     protocol.provider(Script::new([reply])).call(call).await?.collect().await
 }
 
-/// The same, where only an answer will do.
+/// Returns the completion of one call with this response; an error if the call fails.
 async fn answer(protocol: &Shared, call: &Call, reply: Reply) -> Result<Completion, String> {
     let shown = format!("{reply:?}");
     ask(protocol, call, reply).await.map_err(|fault| format!("{fault} for {}", short(&shown)))
 }
 
-/// The same, where only a fault will do.
+/// Returns the fault of one call with this response; an error if the call succeeds.
 async fn fault(protocol: &Shared, call: &Call, reply: Reply) -> Result<Fault, String> {
     let shown = format!("{reply:?}");
     match ask(protocol, call, reply).await {
@@ -76,7 +76,7 @@ async fn fault(protocol: &Shared, call: &Call, reply: Reply) -> Result<Fault, St
     }
 }
 
-/// Where the provider promises it, the strictest way of asking.
+/// Returns a call with the strictest enforcement that the provider promises.
 fn strictest(protocol: &Shared) -> Call {
     call(protocol.provider(Script::new([])).capabilities().enforcement)
 }

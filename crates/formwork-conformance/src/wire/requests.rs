@@ -1,4 +1,4 @@
-//! Checks that what was promised is asked for, and nothing else.
+//! Tests that requests contain what the capabilities promise, and nothing else.
 
 use formwork_core::{Call, Enforcement, Message, Role, Sampling};
 
@@ -6,7 +6,7 @@ use super::{Shared, call, equal, schema};
 use crate::script::Script;
 use crate::{SentRequest, ServerAnswer};
 
-/// Returns what the provider asks for this call, and the bytes of it.
+/// Returns the contents of the provider's request for this call, and its body.
 async fn asked(protocol: &Shared, call: &Call) -> Result<(SentRequest, String), String> {
     let script = Script::new(protocol.say(&ServerAnswer::new("{}")));
     let answer = protocol.provider(script.clone()).call(call).await;
@@ -19,23 +19,23 @@ async fn asked(protocol: &Shared, call: &Call) -> Result<(SentRequest, String), 
 }
 
 pub(super) async fn enforcement(protocol: Shared) -> Result<(), String> {
-    let most = protocol.provider(Script::new([])).capabilities().enforcement;
+    let strictest = protocol.provider(Script::new([])).capabilities().enforcement;
     let (found, body) = asked(&protocol, &call(Enforcement::None)).await?;
     equal("nothing is enforced", &(found.schema, found.tool, found.json_object), &(None, None, false))?;
     equal("nothing of the schema is sent", &body.contains("zulu"), &false)?;
-    if most >= Enforcement::JsonObject {
-        // Not each that enforces schemas enforces objects as well; where it cannot, it says so.
+    if strictest >= Enforcement::JsonObject {
+        // A provider that enforces schemas may not support plain objects, and then fails the call.
         if let Ok((found, body)) = asked(&protocol, &call(Enforcement::JsonObject)).await {
-            equal("a JSON object is asked for", &(found.schema, found.json_object), &(None, true))?;
+            equal("a JSON object is requested", &(found.schema, found.json_object), &(None, true))?;
             equal("nothing of the schema is sent", &body.contains("zulu"), &false)?;
         }
     }
-    if most >= Enforcement::Tool
+    if strictest >= Enforcement::Tool
         && let Ok((found, _)) = asked(&protocol, &call(Enforcement::Tool)).await
     {
         equal("the tool's schema", &(found.schema, found.tool), &(None, Some(schema())))?;
     }
-    if most >= Enforcement::Schema {
+    if strictest >= Enforcement::Schema {
         let (found, _) = asked(&protocol, &call(Enforcement::Schema)).await?;
         equal("the schema", &(found.schema, found.tool), &(Some(schema()), None))?;
     }
@@ -43,11 +43,11 @@ pub(super) async fn enforcement(protocol: Shared) -> Result<(), String> {
 }
 
 pub(super) async fn order(protocol: Shared) -> Result<(), String> {
-    let most = protocol.provider(Script::new([])).capabilities().enforcement;
-    if most < Enforcement::Tool {
+    let strictest = protocol.provider(Script::new([])).capabilities().enforcement;
+    if strictest < Enforcement::Tool {
         return Ok(());
     }
-    let (_, body) = asked(&protocol, &call(most)).await?;
+    let (_, body) = asked(&protocol, &call(strictest)).await?;
     let places: Vec<_> = ["\"zulu\"", "\"alpha\"", "\"mike\""].iter().map(|name| body.find(name)).collect();
     equal("each property is sent", &places.iter().all(Option::is_some), &true)?;
     equal("in the schema's order", &places.is_sorted(), &true)
@@ -64,7 +64,7 @@ pub(super) async fn sampling(protocol: Shared) -> Result<(), String> {
     equal("seed", &found.seed, &promised.seed.then_some(42))?;
     equal("max_tokens", &found.max_tokens, &Some(321))?;
     let (found, _) = asked(&protocol, &call(Enforcement::None)).await?;
-    equal("what was not given", &(found.temperature, found.top_p, found.seed), &(None, None, None))
+    equal("parameters that were not set", &(found.temperature, found.top_p, found.seed), &(None, None, None))
 }
 
 pub(super) async fn messages(protocol: Shared) -> Result<(), String> {
@@ -86,7 +86,7 @@ pub(super) async fn messages(protocol: Shared) -> Result<(), String> {
     if provider.capabilities().late_system {
         let late = found.messages.iter().find(|(_, text)| text == "correct").map(|(role, _)| role.as_str());
         let is_system = matches!(late, Some("system" | "developer"));
-        equal("a late system message is one", &is_system, &true)?;
+        equal("a late system message keeps its role", &is_system, &true)?;
     }
     Ok(())
 }

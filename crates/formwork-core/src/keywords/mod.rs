@@ -1,8 +1,8 @@
-//! JSON Schema's keywords as data, and the one walk over the schemas that a schema contains.
+//! The keywords of JSON Schema as a table, and the walk over the schemas inside a schema.
 //!
-//! [`ALL`] is the only list of keywords in these crates. Code that gives a keyword its meaning matches on the name; code that
-//! needs to know only where schemas are, or what kind of keyword it has before it, asks the table: [`keyword`], [`parts`],
-//! [`map_parts`], [`find`]. [`target`] follows a local `$ref`, [`fits_type`] is what `type` means.
+//! [`ALL`] is the only list of keywords in these crates. Code that implements the meaning of a keyword matches on its name.
+//! Code that needs only the places of subschemas, or the kind of a keyword, uses the table: [`keyword`], [`parts`],
+//! [`map_parts`], [`find`]. [`target`] resolves a local `$ref`, and [`fits_type`] evaluates `type`.
 //!
 //! ```
 //! use formwork_core::keywords::{parts, target};
@@ -29,22 +29,22 @@ pub struct Keyword {
     pub role: Role,
     /// The form of its value.
     pub holds: Holds,
-    /// The values that the schemas in it are about.
+    /// The values that the subschemas apply to.
     pub at: At,
-    /// The type that a schema without `type` is taken to be meant for because it has this keyword.
+    /// The type that a schema without `type` is assumed to describe if it has this keyword.
     pub about: Option<&'static str>,
     /// Whether draft 2019-09 replaced it.
     pub is_old: bool,
 }
 
-/// The task of a keyword in a schema.
+/// The role of a keyword in a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Names the schema or its dialect, or comments on it.
     Identity,
     /// Refers to another schema.
     Reference,
-    /// Keeps schemas that others refer to.
+    /// Holds schemas that references point to.
     Definitions,
     /// Describes a value, its members or its items by schemas.
     Structure,
@@ -67,18 +67,18 @@ pub enum Holds {
     Schema,
     /// A list of schemas.
     List,
-    /// Schemas by name; `dependencies` has lists of names among them.
+    /// Schemas by name; in `dependencies`, some values are lists of names instead.
     Map,
-    /// JSON that is no schema, whatever it looks like.
+    /// Arbitrary JSON, which is never a schema.
     Values,
     /// Text, numbers or names.
     Plain,
 }
 
-/// The values that a subschema is about.
+/// The values that a subschema applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
-    /// The value that the schema itself is about.
+    /// The same value as the schema around it.
     Here,
     /// Members or items of the value.
     Inside,
@@ -91,7 +91,15 @@ pub enum At {
 }
 
 impl Keyword {
-    /// Whether it can make a value invalid by itself in draft 2020-12. References are not counted.
+    /// Returns whether the keyword can reject a value by itself in draft 2020-12. References do not count.
+    ///
+    /// ```
+    /// use formwork_core::keywords::{Role, keyword};
+    ///
+    /// let minimum = keyword("minimum").unwrap();
+    /// assert_eq!((minimum.role, minimum.about, minimum.constrains()), (Role::Assertion, Some("number"), true));
+    /// assert!(!keyword("title").unwrap().constrains());
+    /// ```
     pub fn constrains(&self) -> bool {
         matches!(self.role, Role::Structure | Role::Condition | Role::Assertion) && !self.is_old
     }
@@ -117,7 +125,7 @@ impl Keyword {
     }
 }
 
-/// Every keyword of the drafts in use, and those of OpenAPI that schemas often carry, sorted by name.
+/// Every keyword of draft 4 to 2020-12, and the keywords of OpenAPI that schemas often carry, sorted by name.
 #[rustfmt::skip]
 pub const ALL: &[Keyword] = {
     use At::{Content, Elsewhere, Here, Inside, Names};
@@ -196,7 +204,14 @@ pub const ALL: &[Keyword] = {
     ]
 };
 
-/// Returns the keyword of this name; `None` for a name that no draft and no OpenAPI version gives a meaning.
+/// Returns the keyword of this name; `None` if neither a draft nor OpenAPI defines it.
+///
+/// ```
+/// use formwork_core::keywords::{Holds, keyword};
+///
+/// assert_eq!(keyword("anyOf").map(|keyword| keyword.holds), Some(Holds::List));
+/// assert!(keyword("requird").is_none());
+/// ```
 pub fn keyword(name: &str) -> Option<&'static Keyword> {
     ALL.binary_search_by(|keyword| keyword.name.cmp(name)).ok().and_then(|index| ALL.get(index))
 }

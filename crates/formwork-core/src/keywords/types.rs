@@ -1,6 +1,10 @@
 use serde_json::Value;
 
-/// Returns the name of a value's type in JSON Schema: `number` for every number.
+/// Returns the name of a value's type in JSON Schema; `number` for every number, whole or not.
+///
+/// ```
+/// assert_eq!(formwork_core::keywords::type_name(&serde_json::json!([1])), "array");
+/// ```
 pub const fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -12,8 +16,15 @@ pub const fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Returns whether a value has the type of this name; `None` if there is no such type. A number without a fraction (`2.0`)
-/// is an integer.
+/// Returns whether a value has the type of this name; `None` if JSON Schema has no such type. A number without a fraction
+/// (`2.0`) is an integer.
+///
+/// ```
+/// use formwork_core::keywords::is_type;
+///
+/// let two = serde_json::json!(2.0);
+/// assert_eq!((is_type(&two, "integer"), is_type(&two, "string"), is_type(&two, "float")), (Some(true), Some(false), None));
+/// ```
 pub fn is_type(value: &Value, name: &str) -> Option<bool> {
     match name {
         "integer" => Some(
@@ -24,8 +35,16 @@ pub fn is_type(value: &Value, name: &str) -> Option<bool> {
     }
 }
 
-/// Returns whether a value has a type that the `type` of a schema names; `None` if the schema has no `type`, or one that
-/// names a type that does not exist beside types that the value does not have.
+/// Returns whether a value has a type that the keyword `type` of a schema allows; `None` if the schema has no `type`, or if
+/// its list contains an unknown type and no type that fits.
+///
+/// ```
+/// use formwork_core::keywords::fits_type;
+/// use serde_json::json;
+///
+/// assert_eq!(fits_type(&json!({"type": ["string", "null"]}), &json!(null)), Some(true));
+/// assert_eq!(fits_type(&json!({"minimum": 3}), &json!(5)), None);
+/// ```
 pub fn fits_type(schema: &Value, value: &Value) -> Option<bool> {
     let named = |name: &Value| is_type(value, name.as_str()?);
     match schema.get("type")? {

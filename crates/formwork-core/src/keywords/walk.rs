@@ -6,18 +6,25 @@ use serde_json::{Map, Value};
 
 use super::{At, Holds, Keyword, keyword};
 
-/// A schema directly inside of another.
+/// A direct subschema of a schema.
 #[derive(Debug, Clone)]
 pub struct Part<'s> {
     /// The keyword that contains it.
     pub keyword: &'static Keyword,
-    /// Its name or index, where the keyword contains several.
+    /// Its name or index under the keyword, if the keyword holds several.
     pub step: Option<Step<'s>>,
     /// The schema.
     pub schema: &'s Value,
 }
 
-/// The place of a schema among several.
+/// The position of a subschema under a keyword that holds several.
+///
+/// ```
+/// use formwork_core::keywords::{Step, parts};
+///
+/// let schema = serde_json::json!({"properties": {"age": {}}});
+/// assert_eq!(parts(&schema).next().and_then(|part| part.step), Some(Step::Name("age")));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'s> {
     /// Its name in a map.
@@ -27,7 +34,16 @@ pub enum Step<'s> {
 }
 
 impl Part<'_> {
-    /// Returns the JSON Pointer of this schema, given that of the schema around it.
+    /// Returns the JSON Pointer of this subschema, given that of the schema around it (`""` for the root).
+    ///
+    /// ```
+    /// use formwork_core::keywords::{Step, parts};
+    ///
+    /// let schema = serde_json::json!({"anyOf": [{"type": "null"}]});
+    /// let variant = parts(&schema).next().unwrap();
+    /// assert_eq!((variant.keyword.name, variant.step), ("anyOf", Some(Step::Index(0))));
+    /// assert_eq!(variant.pointer("/items"), "/items/anyOf/0");
+    /// ```
     pub fn pointer(&self, around: &str) -> String {
         let name = self.keyword.name;
         match &self.step {
@@ -38,7 +54,14 @@ impl Part<'_> {
     }
 }
 
-/// Returns the schemas directly inside of a schema in the order of the document, definitions included.
+/// Returns the direct subschemas of a schema in the order of the document, definitions included.
+///
+/// ```
+/// use formwork_core::keywords::parts;
+///
+/// let schema = serde_json::json!({"items": {"type": "string"}, "const": {"type": "not a schema"}});
+/// assert_eq!(parts(&schema).map(|part| part.keyword.name).collect::<Vec<_>>(), ["items"]);
+/// ```
 pub fn parts(schema: &Value) -> impl Iterator<Item = Part<'_>> {
     schema.as_object().into_iter().flatten().flat_map(|(name, value)| {
         let keyword = keyword(name);
@@ -56,7 +79,15 @@ pub fn parts(schema: &Value) -> impl Iterator<Item = Part<'_>> {
     })
 }
 
-/// Returns the schemas directly inside of a schema, to be changed in place.
+/// Returns the direct subschemas of a schema for changing them in place.
+///
+/// ```
+/// let mut schema = serde_json::json!({"items": {"type": "string"}});
+/// for part in formwork_core::keywords::parts_mut(&mut schema) {
+///     part["maxLength"] = 80.into();
+/// }
+/// assert_eq!(schema["items"]["maxLength"], 80);
+/// ```
 pub fn parts_mut(schema: &mut Value) -> impl Iterator<Item = &mut Value> {
     schema.as_object_mut().into_iter().flatten().flat_map(|(name, value)| {
         let (list, map, single) = match (keyword(name).map(|keyword| keyword.holds), value) {
@@ -70,7 +101,16 @@ pub fn parts_mut(schema: &mut Value) -> impl Iterator<Item = &mut Value> {
     })
 }
 
-/// Returns the value of a keyword with each schema directly inside of it replaced; a value without schemas as it is.
+/// Returns a copy of a keyword's value in which each direct subschema is replaced. A value without schemas is copied
+/// unchanged.
+///
+/// ```
+/// use formwork_core::keywords::{keyword, map_parts};
+/// use serde_json::json;
+///
+/// let any_of = map_parts(keyword("anyOf").unwrap(), &json!([{"type": "null"}, true]), |_| json!({}));
+/// assert_eq!(any_of, json!([{}, {}]));
+/// ```
 pub fn map_parts(keyword: &Keyword, value: &Value, mut replace: impl FnMut(&Value) -> Value) -> Value {
     match (keyword.holds, value) {
         (Holds::Schema | Holds::List, Value::Array(list)) => list.iter().map(replace).collect(),
@@ -84,8 +124,15 @@ pub fn map_parts(keyword: &Keyword, value: &Value, mut replace: impl FnMut(&Valu
 
 /// Returns the JSON Pointer of the first schema that `wanted` accepts, outermost first.
 ///
-/// Objects under keywords that nobody knows are taken for schemas as well, because references may lead there:
-/// `components` of OpenAPI. The values of `const`, `enum`, `default` and `examples` are not.
+/// Objects under unknown keywords, such as `components` of OpenAPI, count as schemas too, because references may lead
+/// there. The values of `const`, `enum`, `default` and `examples` do not.
+///
+/// ```
+/// use formwork_core::keywords::find;
+///
+/// let schema = serde_json::json!({"properties": {"a": {"items": {"$ref": "#"}}}});
+/// assert_eq!(find(&schema, |node| node.get("$ref").is_some()), Some("/properties/a/items".to_owned()));
+/// ```
 pub fn find<'s>(document: &'s Value, mut wanted: impl FnMut(&'s Value) -> bool) -> Option<String> {
     let mut path = Vec::new();
     let step = |step: &Step<'_>| match step {
@@ -126,18 +173,31 @@ fn search<'s>(
     }
 }
 
-/// Returns the schema that a schema refers to by a local `$ref`: a JSON Pointer into `root`.
+/// Returns the schema that a local `$ref`, a JSON Pointer into `root`, refers to; `None` if the schema has no local
+/// reference or it leads nowhere.
+///
+/// ```
+/// use formwork_core::keywords::target;
+///
+/// let root = serde_json::json!({"$defs": {"age": {"type": "integer"}}});
+/// assert_eq!(target(&root, &serde_json::json!({"$ref": "#/$defs/age"})), Some(&root["$defs"]["age"]));
+/// ```
 pub fn target<'s>(root: &'s Value, schema: &Value) -> Option<&'s Value> {
     let fragment = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
     root.pointer(&percent_decoded(fragment))
 }
 
-/// Returns the name of the definition that a [normalised](crate::normalise) schema refers to.
+/// Returns the name of the definition that a [normalised](crate::normalise) schema refers to; `None` if it is no reference.
+///
+/// ```
+/// let reference = serde_json::json!({"$ref": "#/$defs/age"});
+/// assert_eq!(formwork_core::keywords::definition_name(&reference), Some("age"));
+/// ```
 pub fn definition_name(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
 }
 
-/// Decodes the fragment of a URI (RFC 3986, section 2.1). One that is not UTF-8 stays as it is.
+/// Decodes the fragment of a URI (RFC 3986, section 2.1). A fragment that is not UTF-8 once decoded is returned unchanged.
 pub(crate) fn percent_decoded(fragment: &str) -> Cow<'_, str> {
     if !fragment.contains('%') {
         return fragment.into();
@@ -157,13 +217,25 @@ pub(crate) fn percent_decoded(fragment: &str) -> Cow<'_, str> {
     String::from_utf8(bytes).map_or(fragment.into(), Cow::Owned)
 }
 
-/// Returns the schema of the item at an index, by `prefixItems` and `items` of one schema.
+/// Returns the schema of the array item at an index, by `prefixItems` and `items`; `None` if neither describes it.
+///
+/// ```
+/// let pair = serde_json::json!({"prefixItems": [{"type": "string"}], "items": {"type": "integer"}});
+/// assert_eq!(formwork_core::keywords::item(&pair, 7), Some(&pair["items"]));
+/// ```
 pub fn item(schema: &Value, index: usize) -> Option<&Value> {
     schema.get("prefixItems").and_then(|prefix| prefix.get(index)).or_else(|| schema.get("items"))
 }
 
-/// Returns the names of the members that a schema describes, together with all that it refers to, includes, or has as a
-/// variant or condition; each name once.
+/// Returns the names of the members that a schema describes, directly or through references, `allOf`, variants and
+/// conditions. Each name is returned once.
+///
+/// ```
+/// use formwork_core::keywords::member_names;
+///
+/// let schema = serde_json::json!({"properties": {"id": {}}, "anyOf": [{"properties": {"id": {}, "total": {}}}]});
+/// assert_eq!(member_names(&schema, &schema), ["id", "total"]);
+/// ```
 pub fn member_names<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s str> {
     let (mut seen, mut names, mut found) = (HashSet::new(), HashSet::new(), Vec::new());
     let mut open = vec![schema];
@@ -186,7 +258,7 @@ mod tests {
     use crate::keywords::ALL;
     use serde_json::json;
 
-    /// A schema under each keyword that can hold one, in each form.
+    /// Returns a schema in which every keyword that can hold subschemas does, in each of its forms.
     fn everywhere() -> Value {
         let leaf = |name: &str| json!({"$id": name, "const": {"$id": "a value"}});
         let value = |keyword: &Keyword| match keyword.holds {

@@ -10,38 +10,38 @@ use crate::accepts::Accepts;
 use crate::keywords::{self, target};
 use crate::{Lowered, Stage, Violation};
 
-/// How the values that one node of the lowered schema governs are mapped back to the original schema.
+/// An operation that maps the values of one node of the lowered schema back to the original schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LiftOp {
     /// RFC 6901 JSON Pointer of the node in [`Lowered::schema`].
     pub at: String,
-    /// The operation on every value there.
+    /// The operation on every value of the node.
     pub lift: Lift,
 }
 
-/// One operation that maps a value back.
+/// An operation that maps a value back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Lift {
-    /// The value is the one member of this name. A value that is not wrapped is taken as it is.
+    /// Replaces an object by its one member of this name. A value without the wrapper is left unchanged.
     Unwrap(String),
-    /// These members of an object are absent where they are `null`.
+    /// Removes these members of an object where they are `null`.
     DropNull(Vec<String>),
-    /// These members of an object are absent where they are `marker`. Used where `null` is a value of the member.
+    /// Removes these members of an object where they are `marker`: for members that may be `null`.
     DropAbsent {
         /// The members.
         names: Vec<String>,
-        /// The value that stands for an absent member; none that the member can have.
+        /// The value that marks an absent member; the schema of the member does not allow it.
         marker: Value,
     },
-    /// An array of `{"key", "value"}` becomes an object.
+    /// Turns an array of `{"key", "value"}` into an object.
     PairsToMap,
-    /// A string becomes the JSON that it holds.
+    /// Parses a string that contains JSON.
     ParseJson,
-    /// An object's members are put into this order.
+    /// Puts the members of an object into this order.
     Reorder(Vec<String>),
-    /// An object becomes an array: these members in this order, up to the first that is absent, then the items of the
+    /// Turns an object into an array: these members in this order up to the first that is absent, then the items of the
     /// member `rest`.
     Tuple {
         /// The members that are items.
@@ -49,13 +49,13 @@ pub enum Lift {
         /// The member that is an array of further items, if there is one.
         rest: Option<String>,
     },
-    /// The member of this name, an object once its own inside is lifted, holds further members of the object around it.
+    /// Moves the members of the object under this name into the object around it, after the inner object is lifted.
     Spread(String),
-    /// Members, by the names that were sent, get back the names of the original schema.
+    /// Renames members from the names that were sent to those of the original schema.
     Rename(Vec<(String, String)>),
 }
 
-/// Words for people: ``#/properties/nick: a null of `nick` means that it is absent``.
+/// A description for people: ``#/properties/nick: a null of `nick` means that it is absent``.
 impl fmt::Display for LiftOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let listed = |names: &[String]| {
@@ -86,13 +86,13 @@ impl fmt::Display for LiftOp {
     }
 }
 
-/// Maps an answer back to the original schema, inner values first.
+/// Maps an answer back to the original schema, inner values first, and returns the violations that it found.
 ///
-/// The walk follows the lowered schema, through `$ref` and into the variant of `anyOf` that the value satisfies; of
-/// variants that are satisfied only but for unknown names, the first. A value that cannot be mapped (a string that should
-/// hold JSON and does not, a key that stands twice) stays as it is and is reported, at the path that it has in the original
-/// document. A value that is full at an [added bound](Lowered::bounds) is reported as `truncated`. Where no schema was sent,
-/// only the operations on the root are carried out.
+/// The walk follows the lowered schema, through `$ref` and into the variant of `anyOf` that the value satisfies; if unknown
+/// names are the only obstacle, into the first such variant. A value that cannot be mapped (a string that should contain
+/// JSON and does not, a duplicate key) is left unchanged and reported at its path in the original document. A value that
+/// fills an [added bound](Lowered::bounds) is reported as `truncated`. If no schema was sent, only the operations on the
+/// root are applied.
 ///
 /// ```
 /// use formwork_core::{Enforcement, Lift, LiftOp, Lowered, lift};
@@ -114,13 +114,13 @@ pub fn lift(mut value: Value, lowered: &Lowered) -> (Value, Vec<Violation>) {
     (value, problems)
 }
 
-/// A place of the walk.
+/// A position of the walk.
 struct Place<'a> {
     /// The node of the lowered schema.
     node: &'a Value,
     /// The path of the value in the original document.
     path: JsonPath,
-    /// Whether the value is a `{"key", "value"}`: its members have the path of the member that it stands for.
+    /// Whether the value is a `{"key", "value"}` pair, whose members have the path of the member that it encodes.
     is_pair: bool,
 }
 
@@ -145,12 +145,12 @@ impl<'a> Lifter<'a> {
         Self { schema, ops, bounds: lowered.bounds.iter().filter_map(bound).collect() }
     }
 
-    /// The operations on a node.
+    /// Returns the operations on a node.
     pub(crate) fn ops(&self, node: &Value) -> &[&'a Lift] {
         self.ops.get(&std::ptr::from_ref(node)).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The value that a node maps back to; `None` if it cannot be mapped.
+    /// Returns the value that a node's value maps back to; `None` if it cannot be mapped.
     pub(crate) fn lifted(&self, mut value: Value, node: &'a Value) -> Option<Value> {
         let mut problems = Vec::new();
         self.walk(&mut value, Place { node, path: JsonPath::root(), is_pair: false }, &mut problems, 0);
@@ -220,19 +220,19 @@ impl<'a> Lifter<'a> {
         }
     }
 
-    /// The variant that a value is meant to be.
+    /// Returns the variant that a value most likely follows.
     fn taken(&self, value: &Value, variants: &'a [Value]) -> Option<&'a Value> {
         let mut strict = Accepts::new(self.schema);
         if let Some(taken) = variants.iter().find(|variant| strict.accepts(value, variant)) {
             return Some(taken);
         }
-        // An answer that was not enforced may have names that no variant knows.
+        // An answer whose schema was not enforced may have names that no variant defines.
         let mut tolerant = Accepts::tolerant(self.schema);
         variants.iter().find(|variant| tolerant.accepts(value, variant))
     }
 }
 
-/// How many references and variants are followed without a step into the value: what ends `{"$ref": "#"}`.
+/// The maximum number of references and variants that are followed without a step into the value: it ends `{"$ref": "#"}`.
 const MAX_JUMPS: usize = 32;
 
 fn is_full(value: &Value, max: u64) -> bool {
@@ -246,7 +246,7 @@ fn is_full(value: &Value, max: u64) -> bool {
 }
 
 impl Lift {
-    /// The member that the value would be unwrapped from, if it was not wrapped.
+    /// Returns the member that the value should be wrapped in, if it is not.
     fn unwraps_nothing(&self, value: &Value) -> Option<&str> {
         match self {
             Self::Unwrap(key) if value.get(key).is_none() || value.as_object()?.len() != 1 => Some(key),
@@ -254,7 +254,7 @@ impl Lift {
         }
     }
 
-    /// The path in the original document of an object's member, where it is another than its name says.
+    /// Returns the path of an object's member in the original document, if it differs from the member's name.
     fn path_below(&self, path: &JsonPath, name: &str) -> Option<JsonPath> {
         match self {
             Self::Unwrap(key) | Self::Spread(key) if key == name => Some(path.clone()),
@@ -268,7 +268,7 @@ impl Lift {
         }
     }
 
-    /// Changes the value; what is wrong with it as (rule, expected, found) if that cannot be done.
+    /// Changes the value, or returns the violation as (rule, expected, found) if that is impossible.
     fn apply(&self, value: &mut Value) -> Result<(), (&'static str, &'static str, String)> {
         match (self, &mut *value) {
             (Self::Unwrap(key), Value::Object(members)) if members.len() == 1 => {

@@ -1,5 +1,4 @@
-//! Retry policies: they decide what is asked after an answer that was not accepted. The trait, and the policy that is ready
-//! to use.
+//! Retry policies: the [`RetryPolicy`] trait, and [`Policy`], the implementation to start with.
 
 mod ready;
 
@@ -13,103 +12,119 @@ use crate::{Capabilities, Failure, Feedback, JsonPath, Sampling};
 
 pub use ready::{Backoff, Patching, Policy, Temperature};
 
-/// The part of the document that a call asks the model for.
+/// The part of the document that a call requests from the model.
+///
+/// ```
+/// use formwork_core::Ask;
+///
+/// let patch = Ask::Patch(vec!["$.total".parse()?, "$.lines[0].price".parse()?]);
+/// assert_ne!(patch, Ask::Whole);
+/// # Ok::<(), formwork_core::PathError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Ask {
     /// The whole document.
     Whole,
-    /// The values at these paths; the rest of the last answer stays byte for byte.
+    /// The values at these paths; the rest of the last answer is kept byte for byte.
     Patch(Vec<JsonPath>),
 }
 
-/// The next step after a call that did not bring an acceptable answer.
+/// The decision of a [`RetryPolicy`] after a call that did not bring an acceptable answer.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Decision {
-    /// Make the same call again: it failed, its content was not at fault.
+    /// Repeat the same call, because the call failed and its content is not the reason.
     #[non_exhaustive]
     Repeat {
-        /// How long to wait first.
+        /// The delay before the call.
         wait: Duration,
-        /// Of the next target.
+        /// Whether to call the next target instead of the same one.
         next_target: bool,
     },
-    /// Ask again, because of the content.
+    /// Request another answer, because the content was not accepted.
     Ask(Reask),
-    /// Stop asking: use the fallback, if there is one.
+    /// Stop, and use the fallback if there is one.
     GiveUp,
 }
 
 impl Decision {
-    /// Makes the same call of the same target again after a wait.
+    /// Repeats the call on the same target after a delay.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use formwork_core::Decision;
+    ///
+    /// let wait = Duration::from_secs(2);
+    /// assert!(matches!(Decision::repeat(wait), Decision::Repeat { next_target: false, .. }));
+    /// ```
     pub const fn repeat(wait: Duration) -> Self {
         Self::Repeat { wait, next_target: false }
     }
 
-    /// Makes the same call of the next target after a wait.
+    /// Repeats the call on the next target after a delay.
     pub const fn repeat_on_next_target(wait: Duration) -> Self {
         Self::Repeat { wait, next_target: true }
     }
 }
 
-/// How to ask again after an answer whose content was not accepted.
+/// The parameters of the next call after an answer whose content was not accepted.
 ///
 /// ```
-/// use formwork_core::{Ask, Decision, JsonPath, Reask, Sampling};
+/// use formwork_core::{Ask, JsonPath, Reask, Sampling};
 ///
-/// let reask = Reask::new(Ask::Patch(vec![JsonPath::root().key("total")]), Sampling::default()).within_attempt();
-/// assert!(!reask.counts);
-/// # let _ = Decision::Ask(reask);
+/// let total = Ask::Patch(vec![JsonPath::root().key("total")]);
+/// let reask = Reask::new(total, Sampling::default()).within_attempt();
+/// assert!(!reask.counts && !reask.next_target);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Reask {
-    /// The part of the document to ask for.
+    /// The part of the document to request.
     pub ask: Ask,
     /// Whether the answer counts as a further attempt; a patch within an attempt does not.
     pub counts: bool,
-    /// Whether the next target is asked.
+    /// Whether to call the next target.
     pub next_target: bool,
-    /// How the model is to choose its tokens. A temperature above the last one is lowered to that on the same target.
+    /// The sampling parameters. On the same target, a temperature above that of the last call is lowered to it.
     pub sampling: Sampling,
-    /// How to say what was wrong.
+    /// The message that asks for the correction.
     pub feedback: Feedback,
-    /// The most tokens for the answer from now on. The next target has its own default instead, where the plan sets no
-    /// limit.
+    /// The maximum number of tokens of the answers from now on. The next target has its own default instead if the plan
+    /// sets no limit.
     pub max_tokens: Option<u32>,
 }
 
 impl Reask {
-    /// A further attempt with the same target, the standard feedback, and no limit of tokens but the target's own.
+    /// Requests a further attempt of the same target, with the standard feedback and the target's own token limit.
     pub fn new(ask: Ask, sampling: Sampling) -> Self {
         let feedback = Feedback::standard();
         Self { ask, counts: true, next_target: false, sampling, feedback, max_tokens: None }
     }
 
-    /// Asks within the attempt that failed (default: as a further attempt). A whole answer always counts.
+    /// Makes the call part of the failed attempt (default: a further attempt). A whole answer always counts as an attempt.
     #[must_use]
     pub const fn within_attempt(mut self) -> Self {
         self.counts = false;
         self
     }
 
-    /// Asks the next target (default: the same).
+    /// Calls the next target (default: the same target).
     #[must_use]
     pub const fn of_next_target(mut self) -> Self {
         self.next_target = true;
         self
     }
 
-    /// Sets how to say what was wrong (default: [`Feedback::standard`]).
+    /// Sets the message that asks for the correction (default: [`Feedback::standard`]).
     #[must_use]
     pub fn with_feedback(mut self, feedback: Feedback) -> Self {
         self.feedback = feedback;
         self
     }
 
-    /// Sets the most tokens of the answer (default: the target's own limit).
+    /// Sets the maximum number of tokens of the answer (default: the target's own limit).
     #[must_use]
     pub const fn with_max_tokens(mut self, tokens: Option<u32>) -> Self {
         self.max_tokens = tokens;
@@ -117,52 +132,62 @@ impl Reask {
     }
 }
 
-/// The state of the run that a policy may look at.
+/// The state of a run that a [`RetryPolicy`] decides by.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RetryContext<'a> {
-    /// The failure.
+    /// The failure of the last call.
     pub failure: &'a Failure,
-    /// The part of the document that was asked for.
+    /// The part of the document that the last call requested.
     pub asked: &'a Ask,
-    /// How it had been asked.
+    /// The sampling parameters of the last call.
     pub sampling: Sampling,
-    /// The most tokens that the answer could have; `None` if no limit was sent.
+    /// The maximum number of tokens of the last answer; `None` if no limit was sent.
     pub max_tokens: Option<u32>,
-    /// The most tokens that an answer of this target can have, if that is known: its own limit, and what the prompt leaves of
-    /// its context.
+    /// The maximum number of tokens that an answer of this target can have: the target's own limit, and the rest of its
+    /// context after the prompt. `None` if neither is known.
     pub token_budget: Option<u32>,
-    /// Answers so far that count, over all targets.
+    /// The number of attempts so far, over all targets.
     pub attempts: u32,
-    /// Answers so far that count, of this target.
+    /// The number of attempts so far of this target.
     pub attempts_on_target: u32,
-    /// How many targets the plan has.
+    /// The number of targets of the plan.
     pub targets: usize,
-    /// Patches asked for since the last answer that counted.
+    /// The number of patches since the attempt began.
     pub patches: u32,
-    /// Calls that failed in a row, this one included.
+    /// The number of consecutive failed calls, this one included.
     pub faults: u32,
-    /// The paths that a patch could mend; empty if only a whole answer can.
+    /// The paths that a patch could correct; empty if only a whole answer can.
     pub patchable: &'a [JsonPath],
-    /// The same answer came before.
+    /// Whether the same answer came before.
     pub repeated: bool,
-    /// The last answer was a patch that mended nothing.
+    /// Whether the last answer was a patch that corrected nothing.
     pub stalled: bool,
-    /// The promises of the target in use.
+    /// The capabilities of the current target.
     pub capabilities: &'a Capabilities,
-    /// The promises of the next target, if there is one: of those that are left, the one that is in service first.
+    /// The capabilities of the next target, if there is one: of the remaining targets, the one that is in service first.
     pub next: Option<&'a Capabilities>,
-    /// How long it is until the next target is in service, if there is one; zero if it is.
+    /// The time until the next target is in service, if there is one; zero if it is.
     pub next_in: Option<Duration>,
-    /// How long it is until the deadline, if there is one.
+    /// The time until the deadline, if there is one.
     pub remaining: Option<Duration>,
-    /// A number from 0 to 1, drawn from the run's seed: for jitter.
+    /// A number from 0 to 1, drawn from the run's seed, for jitter.
     pub draw: f64,
 }
 
 impl<'a> RetryContext<'a> {
-    /// The state after the first answer of a run with one target, which failed and cannot be patched: for tests of a policy,
-    /// which set the rest.
+    /// Returns the state after the first answer of a run with one target, which failed and cannot be patched. A test of a
+    /// policy sets the other fields.
+    ///
+    /// ```
+    /// use formwork_core::{Ask, Capabilities, Failure, Policy, RetryContext, RetryPolicy};
+    ///
+    /// let failure = Failure::NotJson { violations: vec![] };
+    /// let capabilities = Capabilities::default();
+    /// let mut context = RetryContext::new(&failure, &Ask::Whole, &capabilities);
+    /// context.attempts = 3;
+    /// assert_eq!(Policy::new(3).decide(&context), formwork_core::Decision::GiveUp);
+    /// ```
     pub const fn new(failure: &'a Failure, asked: &'a Ask, capabilities: &'a Capabilities) -> Self {
         Self {
             failure,
@@ -187,25 +212,47 @@ impl<'a> RetryContext<'a> {
     }
 }
 
-/// Decides what is asked next. Pure: the same [`RetryContext`] gives the same [`Decision`].
+/// Decides the next call after an answer that was not accepted. Pure: the same [`RetryContext`] gives the same
+/// [`Decision`].
 ///
-/// [`Policy`] is the ready one. A policy of your own cannot make a run endless: the run has a bound on its calls.
+/// [`Policy`] is the implementation to start with. A policy cannot make a run endless: a run makes at most
+/// [`MAX_CALLS`](crate::MAX_CALLS) calls.
+///
+/// ```
+/// use formwork_core::{Ask, Capabilities, Decision, Reask, RetryContext, RetryPolicy, Sampling};
+///
+/// /// Requests one second answer, and only of servers that support a seed.
+/// #[derive(Debug)]
+/// struct OnceMore;
+///
+/// impl RetryPolicy for OnceMore {
+///     fn first(&self, _: &Capabilities) -> Sampling {
+///         Sampling::default().with_seed(1)
+///     }
+///     fn decide(&self, seen: &RetryContext<'_>) -> Decision {
+///         if seen.attempts > 1 || !seen.capabilities.seed {
+///             return Decision::GiveUp;
+///         }
+///         Decision::Ask(Reask::new(Ask::Whole, seen.sampling.with_seed(2)))
+///     }
+/// }
+/// ```
 pub trait RetryPolicy: Send + Sync + fmt::Debug {
-    /// How the first answer is asked for.
+    /// Returns the sampling parameters of the first call.
     fn first(&self, capabilities: &Capabilities) -> Sampling;
 
-    /// Decides what is done after a failure.
+    /// Returns the decision after a failure.
     fn decide(&self, seen: &RetryContext<'_>) -> Decision;
 
-    /// Whether it may ask for a patch. Where it never does, nobody has to find out what one could mend, and
-    /// [`RetryContext::patchable`] is empty.
+    /// Returns whether the policy may request patches (default: `true`). If it never does, the run does not compute which
+    /// paths a patch could correct, and [`RetryContext::patchable`] is empty.
     fn patches(&self) -> bool {
         true
     }
 
-    /// Returns whether an answer is accepted in which the limit of tokens cut values off, if it satisfies the contract
-    /// otherwise (default: `false`, such an answer is a failed attempt). Its provenance says which values these are. Values
-    /// of which the model wrote nothing are accepted in no case.
+    /// Returns whether an answer is accepted in which the token limit cut values off, if it satisfies the contract
+    /// otherwise (default: `false`, the answer is a failed attempt). Its provenance lists these values. An answer with
+    /// values of which the model wrote nothing is never accepted.
     fn accepts_cut(&self) -> bool {
         false
     }

@@ -6,19 +6,26 @@ use crate::{
     Ask, Capabilities, Decision, Failure, Fault, Feedback, Reask, RetryContext, RetryPolicy, Sampling,
 };
 
-/// How the temperature goes over the attempts.
+/// The temperature of each attempt.
+///
+/// ```
+/// use formwork_core::{Policy, Temperature};
+///
+/// let cooler = Policy::new(3).with_temperature(Temperature::Steps(vec![0.4, 0.2]));
+/// assert_eq!(cooler.temperature, Temperature::Steps(vec![0.4, 0.2]));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Temperature {
-    /// None is sent.
+    /// The provider's own temperature: none is sent.
     Own,
-    /// The first attempt at the first, and so on; the last one for all that follow.
+    /// One temperature for each attempt; the last one also for all further attempts.
     Steps(Vec<f64>),
-    /// The first attempt as asked, the following ones at most `then`.
+    /// The first attempt at `first`, and further attempts at the lower of `first` and `then`.
     AtMost {
-        /// For the first attempt.
+        /// The temperature of the first attempt.
         first: f64,
-        /// The most for those that follow.
+        /// The maximum temperature of further attempts.
         then: f64,
     },
 }
@@ -34,39 +41,56 @@ impl Temperature {
     }
 }
 
-/// Whether single values are asked for again instead of the whole document.
+/// When to request only the wrong values instead of the whole document.
+///
+/// ```
+/// use formwork_core::{Patching, Policy};
+///
+/// // Three attempts; within each, wrong values are requested alone up to twice.
+/// let policy = Policy::new(3).with_patching(Patching::Within(2));
+/// assert_eq!(policy.patching, Patching::Within(2));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Patching {
     /// Never.
     Never,
-    /// Whenever that can mend the answer; each patch is an attempt.
+    /// Whenever a patch can correct the answer; each patch counts as an attempt.
     Attempt,
-    /// Up to so many times within each attempt, at its temperature.
+    /// Up to this number of patches within each attempt, at its temperature.
     Within(u32),
 }
 
-/// How long to wait after a call that failed and may succeed later.
+/// The delays between retries of a call that failed and may succeed later.
+///
+/// ```
+/// use formwork_core::{Backoff, Policy};
+///
+/// // Two retries, after 500 to 600 ms and after 1000 to 1200 ms.
+/// let policy = Policy::new(3).with_backoff(Backoff { waits: vec![500, 1000], jitter: 0.2 });
+/// assert_eq!(policy.backoff.waits.len(), 2);
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Backoff {
-    /// The waits in milliseconds, one for each retry: their number is the number of retries.
+    /// The delays in milliseconds, one for each retry: their number is the number of retries.
     pub waits: Vec<u64>,
-    /// The share of each wait that is drawn at random and added, 0 to 1. A server's longer Retry-After wins.
+    /// The maximum share of each delay that is added at random, from 0 to 1. A longer `Retry-After` of the server takes
+    /// precedence.
     pub jitter: f64,
 }
 
 impl Backoff {
-    /// 2, 4 and 8 seconds, without jitter.
+    /// Returns three retries after 2, 4 and 8 seconds, without jitter.
     pub fn exponential() -> Self {
         Self { waits: vec![2000, 4000, 8000], jitter: 0.0 }
     }
 
-    /// No retries.
+    /// Returns no retries.
     pub const fn none() -> Self {
         Self { waits: Vec::new(), jitter: 0.0 }
     }
 
-    /// The wait before the `nth` retry (from 1), or `None` if there is no further one.
+    /// Returns the delay before the `nth` retry (from 1), or `None` if there is no further retry.
     fn wait(&self, nth: u32, retry_after: Option<Duration>, draw: f64) -> Option<Duration> {
         let own = *self.waits.get(nth.checked_sub(1)? as usize)?;
         let jitter = (own as f64 * self.jitter.clamp(0.0, 1.0) * draw.clamp(0.0, 1.0)) as u64;
@@ -74,10 +98,10 @@ impl Backoff {
     }
 }
 
-/// The ready policy: a value, built step by step; what the applications use are values of it too.
+/// The standard retry policy: a value with a builder. The policies of the applications are values of it too.
 ///
-/// Content and transport have budgets of their own: an answer that is wrong is an attempt, a call that fails is a
-/// retry of the same attempt.
+/// Wrong content and failed calls have separate limits: a wrong answer is an attempt, and a failed call is retried within
+/// the attempt.
 ///
 /// ```
 /// use formwork_core::{Backoff, Patching, Policy, Temperature};
@@ -91,30 +115,31 @@ impl Backoff {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Policy {
-    /// How many answers may be asked for, over all targets.
+    /// The maximum number of attempts, over all targets.
     pub attempts: u32,
-    /// How many of them of one target, before the next one is asked (default: an equal share, rounded up).
+    /// The maximum number of attempts of one target before the next one is called (default: an equal share, rounded up).
     pub attempts_per_target: Option<u32>,
-    /// How the temperature goes.
+    /// The temperature of each attempt.
     pub temperature: Temperature,
-    /// Whether single values are asked for again.
+    /// When to request only the wrong values.
     pub patching: Patching,
-    /// How long to wait after a failed call.
+    /// The delays between retries of a failed call.
     pub backoff: Backoff,
-    /// How to say what was wrong.
+    /// The message that asks for a correction.
     pub feedback: Feedback,
-    /// Whether to stop asking a target that gave the same wrong answer twice.
+    /// Whether to leave a target that gave the same wrong answer twice.
     pub stop_on_repeat: bool,
-    /// Whether an answer is accepted in which the limit of tokens cut values off; see [`RetryPolicy::accepts_cut`].
+    /// Whether to accept an answer in which the token limit cut values off; see [`RetryPolicy::accepts_cut`].
     #[serde(default)]
     pub accept_cut: bool,
-    /// Whether a model that declined, or whose answer a filter removed, is asked again as after wrong content.
+    /// Whether a refusal or a filtered answer is followed by another attempt of the same target, like wrong content.
     #[serde(default)]
     pub ask_after_refusal: bool,
 }
 
 impl Policy {
-    /// So many attempts; patches where they can help, 2/4/8 s between failed calls, no temperature of its own.
+    /// Creates a policy with `attempts` attempts (0 counts as 1), patches where they can help, retries after 2, 4 and 8 s, and
+    /// the provider's own temperature.
     pub fn new(attempts: u32) -> Self {
         Self {
             attempts: attempts.max(1),
@@ -129,8 +154,8 @@ impl Policy {
         }
     }
 
-    /// The oracle's: 3 whole attempts at 0.3, 0.2 and 0.1. The limit of tokens may cut a text of the answer, because the
-    /// oracle's specification counts attempts.
+    /// Returns the oracle's policy: 3 whole attempts at 0.3, 0.2 and 0.1. An answer that the token limit cut off in a text
+    /// is accepted, because the oracle's specification limits the number of attempts.
     pub fn oracle() -> Self {
         Self::new(3)
             .with_temperature(Temperature::Steps(vec![0.3, 0.2, 0.1]))
@@ -140,7 +165,8 @@ impl Policy {
             .with_ask_after_refusal(true)
     }
 
-    /// The chat client's: `1 + max_retries` whole attempts, a corrective system message, no temperature of its own.
+    /// Returns the chat client's policy: `1 + max_retries` whole attempts, a corrective system message, the provider's own
+    /// temperature.
     pub fn chat(max_retries: u32) -> Self {
         Self::new(max_retries.saturating_add(1))
             .with_patching(Patching::Never)
@@ -148,7 +174,8 @@ impl Policy {
             .with_stop_on_repeat(false)
     }
 
-    /// The shape runner's: 3 whole attempts, each one fresh prompt that ends in all last errors.
+    /// Returns the shape runner's policy: 3 whole attempts, each with a fresh prompt that ends in the violations of the
+    /// last answer.
     pub fn shape() -> Self {
         Self::new(3)
             .with_patching(Patching::Never)
@@ -156,7 +183,7 @@ impl Policy {
             .with_stop_on_repeat(false)
     }
 
-    /// The agent layer's: 2 whole attempts, the first at `temperature`, the second at 0.2 at most.
+    /// Returns the agent layer's policy: 2 whole attempts, the first at `temperature`, the second at 0.2 or less.
     pub fn agent(temperature: f64) -> Self {
         Self::new(2)
             .with_temperature(Temperature::AtMost { first: temperature, then: 0.2 })
@@ -165,49 +192,49 @@ impl Policy {
             .with_stop_on_repeat(false)
     }
 
-    /// Sets how many attempts each target gets (default: an equal share, rounded up).
+    /// Sets the maximum number of attempts of each target (default: an equal share, rounded up).
     #[must_use]
     pub const fn with_attempts_per_target(mut self, attempts: u32) -> Self {
         self.attempts_per_target = Some(attempts);
         self
     }
 
-    /// Sets the course of the temperature (default: [`Temperature::Own`]).
+    /// Sets the temperature of each attempt (default: [`Temperature::Own`]).
     #[must_use]
     pub fn with_temperature(mut self, temperature: Temperature) -> Self {
         self.temperature = temperature;
         self
     }
 
-    /// Sets when only the wrong values are asked for (default: [`Patching::Attempt`]).
+    /// Sets when only the wrong values are requested (default: [`Patching::Attempt`]).
     #[must_use]
     pub const fn with_patching(mut self, patching: Patching) -> Self {
         self.patching = patching;
         self
     }
 
-    /// Sets the waits between calls that fail (default: 2, 4 and 8 seconds).
+    /// Sets the delays between retries of a failed call (default: 2, 4 and 8 seconds).
     #[must_use]
     pub fn with_backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
         self
     }
 
-    /// Sets how the model is told what was wrong (default: [`Feedback::standard`]).
+    /// Sets the message that asks for a correction (default: [`Feedback::standard`]).
     #[must_use]
     pub fn with_feedback(mut self, feedback: Feedback) -> Self {
         self.feedback = feedback;
         self
     }
 
-    /// Sets whether a target is left that gave the same wrong answer twice (default: `true`).
+    /// Sets whether to leave a target that gave the same wrong answer twice (default: `true`).
     #[must_use]
     pub const fn with_stop_on_repeat(mut self, stop: bool) -> Self {
         self.stop_on_repeat = stop;
         self
     }
 
-    /// Sets whether an answer is accepted in which the limit of tokens cut values off (default: `false`); see
+    /// Sets whether to accept an answer in which the token limit cut values off (default: `false`); see
     /// [`RetryPolicy::accepts_cut`].
     #[must_use]
     pub const fn with_accept_cut(mut self, accept: bool) -> Self {
@@ -215,15 +242,15 @@ impl Policy {
         self
     }
 
-    /// Sets whether a model that declined, or whose answer a filter removed, is asked again as after wrong content (default:
-    /// `false`, the next target is asked).
+    /// Sets whether a refusal or a filtered answer is followed by another attempt of the same target (default: `false`, the
+    /// next target is called).
     #[must_use]
     pub const fn with_ask_after_refusal(mut self, ask: bool) -> Self {
         self.ask_after_refusal = ask;
         self
     }
 
-    /// How many answers may be asked for of the target in use: what is set, else an equal share.
+    /// Returns the maximum number of attempts of the current target: the configured number, or an equal share.
     fn share(&self, targets: usize) -> u32 {
         let targets = u32::try_from(targets.max(1)).unwrap_or(u32::MAX);
         self.attempts_per_target.unwrap_or_else(|| self.attempts.div_ceil(targets))
@@ -236,7 +263,7 @@ impl Policy {
             .filter(|_| fault.kind.is_transient());
         let own = own.filter(|wait| seen.remaining.is_none_or(|remaining| *wait < remaining));
         match (own, seen.next_in) {
-            // Another target that answers sooner is not kept waiting for.
+            // A retry is pointless if another target can answer sooner.
             (Some(wait), None) => Decision::repeat(wait),
             (Some(wait), Some(other)) if wait <= other => Decision::repeat(wait),
             (Some(_), Some(other)) => Decision::repeat_on_next_target(other),
@@ -244,7 +271,7 @@ impl Policy {
         }
     }
 
-    /// The same call to the next target. Feedback would not help: the content was not at fault.
+    /// Repeats the call on the next target. Feedback would not help: the content is not the reason.
     fn next_or_give_up(seen: &RetryContext<'_>) -> Decision {
         match seen.next {
             Some(_) => Decision::repeat_on_next_target(Duration::ZERO),
@@ -254,10 +281,10 @@ impl Policy {
 
     fn after_content(&self, seen: &RetryContext<'_>) -> Decision {
         let patch = |counts| self.ask(seen, Ask::Patch(seen.patchable.to_vec()), counts, false);
-        if let Patching::Within(most) = self.patching
+        if let Patching::Within(max) = self.patching
             && !seen.patchable.is_empty()
             && !seen.stalled
-            && seen.patches < most
+            && seen.patches < max
         {
             return patch(false);
         }
@@ -287,17 +314,17 @@ impl Policy {
             next_target,
             sampling: Sampling { temperature, ..seen.sampling },
             feedback: self.feedback.clone(),
-            // The same room would cut the same answer at the same place.
+            // The same limit would cut the same answer at the same place.
             max_tokens: seen
                 .max_tokens
-                .map(|most| if truncated { doubled(most, seen.token_budget) } else { most }),
+                .map(|max| if truncated { doubled(max, seen.token_budget) } else { max }),
         })
     }
 }
 
-/// Returns twice a limit of tokens, at most what the target can give, and never less than the limit itself.
-fn doubled(most: u32, token_budget: Option<u32>) -> u32 {
-    most.saturating_mul(2).min(token_budget.unwrap_or(u32::MAX)).max(most)
+/// Returns twice a token limit, within the target's token budget but never below the limit itself.
+fn doubled(max: u32, token_budget: Option<u32>) -> u32 {
+    max.saturating_mul(2).min(token_budget.unwrap_or(u32::MAX)).max(max)
 }
 
 impl Default for Policy {

@@ -5,15 +5,14 @@ use serde_json::{Value, json};
 
 use crate::{Context, Dependency, Report, Stage, Violation};
 
-/// A cross-check as data: it validates, it narrows, and it travels in a [`Call`](crate::Call).
+/// A cross-check as data: it validates answers, narrows schemas, and can be sent with a [`Call`](crate::Call).
 ///
-/// Narrowing is what a closure cannot do: given the values that are known, a rule says which schema makes the rest
-/// right. Patches carry that schema, and a provider in this process keeps to it while decoding.
+/// A rule can do what a closure cannot: given the known values, it computes the schema of the values that satisfy it.
+/// Patches are requested with that schema, and a provider in this process enforces it while decoding.
 ///
-/// Paths may have wildcards. A target with a wildcard is every value that it matches, each judged on its own: a wildcard
-/// that an input has in common with the target stands for the same item. Any other wildcard of an input stands for all
-/// items: their sum for a [`Term`], the least of them for [`AtMost`](Self::AtMost), any of them for
-/// [`MemberOf`](Self::MemberOf).
+/// Paths may have wildcards. A target with a wildcard means every value that it matches, each judged on its own; a wildcard
+/// that an input shares with the target means the same item. Any other wildcard of an input means all items: their sum in a
+/// [`Term`], the minimum in [`AtMost`](Self::AtMost), any of them in [`MemberOf`](Self::MemberOf).
 ///
 /// ```
 /// use formwork_core::{Context, Report, Rule, Term};
@@ -46,30 +45,30 @@ use crate::{Context, Dependency, Report, Stage, Violation};
 pub enum Rule {
     /// A number is the weighted sum of others, within a tolerance (inclusive, in the number's own unit).
     WeightedSum {
-        /// The number.
+        /// The path of the sum.
         target: PathPattern,
-        /// The terms that it is the sum of.
+        /// The terms of the sum.
         terms: Vec<Term>,
-        /// The most that it may differ from the unrounded sum.
+        /// The maximum difference from the unrounded sum.
         tolerance: f64,
     },
-    /// A number is not above another.
+    /// A number is less than or equal to another.
     AtMost {
-        /// The number.
+        /// The path of the number.
         target: PathPattern,
-        /// The other one.
+        /// The path of the maximum.
         limit: PathPattern,
     },
     /// A value is one of the items of an array, or one of the values that a path with a wildcard matches.
     MemberOf {
-        /// The value.
+        /// The path of the value.
         target: PathPattern,
-        /// The array, or a path with a wildcard.
+        /// The path of the array, or a path with a wildcard.
         of: PathPattern,
     },
-    /// A string stands in the text that the answer is about, letter case aside.
+    /// A string occurs in the text that the answer is about, ignoring case.
     Quoted {
-        /// The string.
+        /// The path of the string.
         target: PathPattern,
     },
 }
@@ -78,14 +77,15 @@ pub enum Rule {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Term {
-    /// A number; with a wildcard, all numbers that it matches. Null and missing members of items count as 0.
+    /// The path of a number; with a wildcard, of all numbers that it matches. Members that are null or missing in items
+    /// count as 0.
     pub path: PathPattern,
     /// The factor of the term.
     pub weight: f64,
 }
 
 impl Rule {
-    /// The rule's name in violations.
+    /// Returns the name of the rule in violations, such as `weightedSum`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::WeightedSum { .. } => "weightedSum",
@@ -95,7 +95,7 @@ impl Rule {
         }
     }
 
-    /// The values that the rule constrains.
+    /// Returns the path of the values that the rule constrains.
     pub const fn target(&self) -> &PathPattern {
         match self {
             Self::WeightedSum { target, .. }
@@ -121,25 +121,26 @@ impl Rule {
         }
     }
 
-    /// The values that it must know to constrain the target; the array or object with all of them where a path has a
-    /// wildcard.
+    /// Returns the paths of the values that the rule needs to constrain the target. A path with a wildcard is replaced by
+    /// that of the array or object around it.
     pub fn inputs(&self) -> Vec<JsonPath> {
         self.sources().into_iter().map(PathPattern::stem).collect()
     }
 
-    /// All values that it looks at; the array or object with all of them where a path has a wildcard.
+    /// Returns the paths of all values that the rule reads. A path with a wildcard is replaced by that of the array or
+    /// object around it.
     pub fn reads(&self) -> Vec<JsonPath> {
         self.paths().into_iter().map(PathPattern::stem).collect()
     }
 
-    /// The order of generation that narrowing needs, if any.
+    /// Returns the order of generation that narrowing needs, if any.
     pub fn dependency(&self) -> Option<Dependency> {
         let first = self.inputs();
         let then = self.target().as_path()?;
         (!first.is_empty()).then_some(Dependency { first, then })
     }
 
-    /// Returns the rule for one value, where `path` is that of a value that the target matches; `None` where it is not.
+    /// Returns the rule for the value at `path`; `None` if the target does not match `path`.
     pub fn at(&self, path: &JsonPath) -> Option<Self> {
         if !self.target().matches(path) {
             return None;
@@ -157,14 +158,14 @@ impl Rule {
         })
     }
 
-    /// Reports every value of the target that breaks the rule. Values that are missing or of another type are the
-    /// schema's business.
+    /// Adds a violation for every value of the target that violates the rule. Values that are missing or of another type
+    /// are left to the schema.
     pub fn validate(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
         self.validate_where(value, cx, out, |_, _| true);
     }
 
-    /// Reports every value of the target that breaks the rule, as far as nothing of what the rule reads for it is wrong
-    /// already.
+    /// Adds a violation for every value of the target that violates the rule, unless a value that the rule reads has a
+    /// violation already.
     pub(crate) fn validate_unless_wrong(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
         self.validate_where(value, cx, out, |rule, out| !out.touches_any(&rule.paths()));
     }
@@ -189,7 +190,7 @@ impl Rule {
         }
     }
 
-    /// Reports the one value of a target without wildcards, if it breaks the rule.
+    /// Adds a violation for the one value of a target without wildcards, if it violates the rule.
     fn validate_one(&self, value: &Value, cx: &Context<'_>, out: &mut Report) {
         let Some(target) = self.target().as_path() else { return };
         let Some(found) = target.get(value) else { return };
@@ -226,8 +227,9 @@ impl Rule {
         out.push(violation.with_expected(expected).with_found(found.to_string()));
     }
 
-    /// The schema that makes the target right, given the rest of the document; `None` if too little is known, or if the
-    /// target has a wildcard: [`at`](Self::at) gives the rule for one of its values.
+    /// Returns the path of the target and a schema for the values that satisfy the rule, given the rest of the document.
+    /// `None` if too little is known, or if the target has a wildcard: [`at`](Self::at) returns the rule for one of its
+    /// values.
     pub fn narrow(&self, known: &Value) -> Option<(JsonPath, Value)> {
         let target = self.target().as_path()?;
         let schema = match self {
@@ -248,8 +250,8 @@ impl Rule {
         Some((target, schema))
     }
 
-    /// Puts what [`narrow`](Self::narrow) gave into the schema of the target: what was tighter before stays, and an
-    /// `integer` gets whole bounds.
+    /// Adds the result of [`narrow`](Self::narrow) to the schema of the target: tighter bounds of the schema are kept, and
+    /// an `integer` gets whole bounds.
     ///
     /// ```
     /// use formwork_core::Rule;
@@ -264,7 +266,7 @@ impl Rule {
             *schema = Value::Object(serde_json::Map::new());
         }
         if !schema.is_object() {
-            // Nothing is narrower than a schema that allows nothing.
+            // A schema that allows nothing cannot be narrowed further.
             return;
         }
         let whole = schema["type"] == "integer";
@@ -291,7 +293,7 @@ impl Rule {
         }
     }
 
-    /// The range that a number must lie in, inclusive.
+    /// Returns the inclusive bounds of a number that satisfies the rule.
     fn range(&self, known: &Value) -> Option<(Option<f64>, Option<f64>)> {
         match self {
             Self::WeightedSum { terms, tolerance, .. } => {
@@ -309,7 +311,7 @@ impl Rule {
     }
 }
 
-/// Returns the sum of the numbers at a path; `None` if it is not known.
+/// Returns the sum of the numbers at a path; `None` if it is unknown.
 fn sum(path: &PathPattern, known: &Value) -> Option<f64> {
     if !path.has_wildcard() {
         return path.stem().get(known)?.as_f64();
@@ -319,7 +321,7 @@ fn sum(path: &PathPattern, known: &Value) -> Option<f64> {
     found.map(|(_, value)| value.as_f64()).sum()
 }
 
-/// Returns the values that a member is one of: the items of an array, or what a path with a wildcard matches.
+/// Returns the allowed values: the items of an array, or the values that a path with a wildcard matches.
 fn items<'v>(of: &PathPattern, known: &'v Value) -> Option<Vec<&'v Value>> {
     if of.has_wildcard() {
         of.stem().get(known)?;
@@ -328,12 +330,12 @@ fn items<'v>(of: &PathPattern, known: &'v Value) -> Option<Vec<&'v Value>> {
     Some(of.stem().get(known)?.as_array()?.iter().collect())
 }
 
-/// Takes the noise off a binary sum of decimal fractions: `0.1 + 0.2` is `0.3`.
+/// Removes the binary noise from a sum of decimal fractions: `0.1 + 0.2` is `0.3`.
 fn tidy(number: f64) -> f64 {
     (number * 1e9).round() / 1e9
 }
 
-/// A JSON number without a needless fraction.
+/// Returns a JSON number, as an integer if it has no fraction.
 fn number(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
 }

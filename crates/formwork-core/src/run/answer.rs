@@ -1,4 +1,4 @@
-//! Takes in the result of a call: judges it, enters it into the ledger, and hands on to the next decision.
+//! Takes in the result of a call: judges it, adds it to the ledger, and starts the next decision.
 
 use formwork_json::{Edit, JsonPath};
 
@@ -32,7 +32,7 @@ impl Run {
         let Examined { draft, edits, failure, ignored } = question.examine(&completion, stopped);
         let is_patch = matches!(self.request.asked(), Ask::Patch(_));
         let previous = self.drafts.previous();
-        // Another target that gives the same wrong answer has said it once.
+        // Only a repetition by the same target counts: another target may give the same wrong answer once.
         let target = self.position.target_of(plan).map(|target| target.name.as_str());
         let is_own =
             self.drafts.wrong(&self.ledger).is_some_and(|wrong| Some(wrong.target.as_str()) == target);
@@ -41,7 +41,7 @@ impl Run {
         let stalled = is_patch && (draft.is_none() || found >= self.drafts.violations(&self.ledger).len());
         let accepted = failure.is_none();
         if matches!(failure, Some(Failure::Truncated { .. })) && completion.closed_at.is_some() {
-            // The provider has a limit of its own where none is asked for; the policy asks for more than that was.
+            // The provider has a token limit of its own where none is sent; the policy raises the limit above this number.
             self.request.met_limit(completion.usage.output_tokens);
         }
         let bounding = self.bounding(plan, now, completion.finish, failure.as_ref());
@@ -54,7 +54,7 @@ impl Run {
             self.set_bounded(plan, bounding);
         }
         self.counters.answered(self.request.counts());
-        // A patch that brought nothing usable leaves the draft as it was, and what is wrong with that.
+        // A patch without a usable value leaves the draft and its violations unchanged.
         let unchanged = draft.is_none() && is_patch;
         if let Some(draft) = draft {
             self.drafts.replace(draft, &self.ledger);
@@ -86,7 +86,7 @@ impl Run {
         }
     }
 
-    /// A shared budget has no room for the call: a cheaper target of those that are left may have.
+    /// Handles a call that the shared budget does not allow: advances to a cheaper target if there is one.
     pub(super) fn denied(&mut self, plan: &Plan) {
         let State::Calling { call, .. } = &self.state else { return };
         let denied = self.reserve(plan, call);
@@ -112,7 +112,7 @@ impl Run {
         self.decide(plan, now, false, false);
     }
 
-    /// Writes a call into the ledger.
+    /// Adds a call to the ledger.
     #[expect(clippy::too_many_arguments, reason = "an entry has that many independent parts")]
     pub(super) fn enter(
         &mut self,

@@ -1,5 +1,4 @@
-//! Which values of an answer are not the model's as they stand, because the limit of tokens ended it and the document was
-//! closed without the model.
+//! Finds the incomplete values of an answer that the token limit ended and whose document was closed without the model.
 
 use formwork_json::{Incremental, JsonPath, Segment, values_from};
 use serde::{Deserialize, Serialize};
@@ -7,18 +6,18 @@ use serde_json::Value;
 
 use crate::{Lift, LiftOp, Lowered, Provenance, Source, Stage, Violation};
 
-/// The values of a document that the limit of tokens left incomplete. A document that has any is not complete.
+/// The values of a document that the token limit left incomplete. A document with any is incomplete itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Closed {
-    /// Values that the model had begun and not ended, outermost first: a text or a number that may go on, and every object
-    /// and list around it, which may have had more members. Members that were complete are not among them.
+    /// Values that the model had begun and not ended, outermost first: a text or a number that may continue, and every
+    /// object and list around it, which may miss members. Complete members are not included.
     cut: Vec<JsonPath>,
     /// Values of which the model wrote nothing.
     supplied: Vec<JsonPath>,
 }
 
 impl Closed {
-    /// Returns what is incomplete in a JSON text that was closed from byte `at` on. Nothing is if the text ended before.
+    /// Returns the incomplete values of a JSON text that was closed from byte `at` on; none if the text ended before.
     pub(super) fn of(text: &str, at: usize) -> Self {
         if at > text.len() {
             return Self::default();
@@ -28,7 +27,7 @@ impl Closed {
         if supplied.first().is_some_and(JsonPath::is_root) {
             return Self { cut: Vec::new(), supplied };
         }
-        // What ends from here on was open; a number that stands right before it may have had more digits.
+        // Values that end from here on were open, and a number that ends exactly here may miss digits.
         let (before, after) = text.split_at(at);
         let mut reader = Incremental::new();
         reader.push(before, |_| {});
@@ -44,12 +43,12 @@ impl Closed {
         Self { cut, supplied }
     }
 
-    /// Returns the marks of a document whose incomplete values are not known one by one.
+    /// Returns the marks of a document whose incomplete values are unknown.
     pub(super) fn whole() -> Self {
         Self { cut: Vec::new(), supplied: vec![JsonPath::root()] }
     }
 
-    /// Maps the paths of a lowered document to those of `value`, the lifted one. Where lifting moves values, the document
+    /// Maps the paths of a lowered document to those of `value`, the lifted document. If lifting moves values, the document
     /// as a whole is marked.
     pub(super) fn lifted(mut self, lowered: &Lowered, value: &Value) -> Self {
         let mut unwrapped = None;
@@ -77,8 +76,7 @@ impl Closed {
         self
     }
 
-    /// Takes the values that are full at a bound which lowering added out of what lifting found, where values that were cut
-    /// are accepted: they are marked instead.
+    /// Marks the values that fill an added bound instead of reporting them, if values that were cut off are accepted.
     pub(super) fn take_full(&mut self, mut found: Vec<Violation>, accepts_cut: bool) -> Vec<Violation> {
         if accepts_cut {
             let full = found.extract_if(.., |violation| violation.rule == CUT);
@@ -87,20 +85,19 @@ impl Closed {
         found
     }
 
-    /// Returns the paths of all values that are incomplete.
+    /// Returns the paths of all incomplete values.
     pub(super) fn paths(&self) -> impl Iterator<Item = &JsonPath> {
         self.cut.iter().chain(&self.supplied)
     }
 
-    /// Forgets what was incomplete in a value that is replaced; objects and lists around it stay incomplete.
+    /// Removes the marks of a value that is replaced; the objects and lists around it stay incomplete.
     pub(super) fn replace(&mut self, path: &JsonPath) {
         for paths in [&mut self.cut, &mut self.supplied] {
             paths.retain(|incomplete| !incomplete.is_within(path));
         }
     }
 
-    /// Adds what is incomplete in a value that was put in at `path`, from the marks of the answer that it is member `name`
-    /// of.
+    /// Adds the marks of a value that was inserted at `path`. It is the member `name` of `answer`.
     pub(super) fn adopt(&mut self, answer: &Self, name: &str, path: &JsonPath) {
         let moved = |from: &[JsonPath]| -> Vec<JsonPath> {
             let inner = from.iter().filter_map(|from| match from.segments() {
@@ -116,13 +113,13 @@ impl Closed {
         if answer.supplied.iter().any(JsonPath::is_root) {
             self.supplied.push(path.clone());
         } else if answer.supplied.is_empty() && matches!(answer.cut.as_slice(), [root] if root.is_root()) {
-            // Only the answer as a whole is known to be cut.
+            // The answer as a whole is marked as cut, without any detail.
             self.cut.push(path.clone());
         }
     }
 
-    /// Returns why the document is no complete answer. Where values that were cut are accepted, only those count of which
-    /// the model wrote nothing. `cut_by` says where the answer ended.
+    /// Returns the reasons why the document is incomplete. If values that were cut off are accepted, only values of which
+    /// the model wrote nothing are reported. `cut_by` names the limit that ended the answer.
     pub(super) fn violations(&self, accepts_cut: bool, cut_by: &str) -> Vec<Violation> {
         let cut = self.cut.iter().filter(|_| !accepts_cut).map(|path| {
             let expected = if path.is_root() { "a complete document" } else { "a complete value" };
@@ -135,24 +132,24 @@ impl Closed {
         cut.chain(supplied).collect()
     }
 
-    /// Returns the marks as they stand in the provenance of an accepted value.
+    /// Returns the marks as entries of the provenance of an accepted value.
     pub(super) fn provenance(&self, attempt: u32) -> impl Iterator<Item = Provenance> {
         self.paths().map(move |path| Provenance { path: path.clone(), source: Source::Closed, attempt })
     }
 }
 
-/// The rule that a value breaks which the limit of tokens cut.
+/// The rule of the violation for a value that the token limit cut off.
 pub(super) const CUT: &str = "truncated";
 
-/// The rule that a value breaks of which the model wrote nothing.
+/// The rule of the violation for a value of which the model wrote nothing.
 const SUPPLIED: &str = "closed";
 
-/// Returns whether this violation says that a value is incomplete.
+/// Returns whether this violation reports an incomplete value.
 pub(super) fn is_incomplete(violation: &Violation) -> bool {
     violation.stage == Stage::Read && (violation.rule == CUT || violation.rule == SUPPLIED)
 }
 
-/// Returns the path without the member `key` that it begins with.
+/// Returns the path without its first member, if that is `key`.
 fn below(path: JsonPath, key: &str) -> JsonPath {
     match path.segments() {
         [Segment::Key(first), rest @ ..] if first == key => rest.iter().cloned().collect(),
@@ -171,7 +168,7 @@ mod tests {
         (text(&closed.cut), text(&closed.supplied))
     }
 
-    /// The marks of the text after `|`, which is where it was closed.
+    /// Returns the marks of a text that was closed at `|`.
     fn closed(text: &str) -> (Vec<String>, Vec<String>) {
         let at = text.find('|').unwrap();
         marks(&Closed::of(&text.replacen('|', "", 1), at))
@@ -185,11 +182,11 @@ mod tests {
         };
         for (text, cut, supplied) in [
             (r#"{"a": "do|ne", "b": 0}"#, &["$", "$.a"][..], &["$.b"][..]),
-            // A number may have had more digits; a text whose quote is there is complete.
+            // A number may miss digits; a text with its closing quote is complete.
             (r#"{"a": 12|, "b": 0}"#, &["$", "$.a"], &["$.b"]),
             (r#"{"a": "done"|, "b": 0}"#, &["$"], &["$.b"]),
             (r#"{"a": [1, {"x": "y|"}], "b": {"c": [0]}}"#, &["$", "$.a", "$.a[1]", "$.a[1].x"], &["$.b"]),
-            // A list whose bracket is there is complete, one before its bracket may have had more items.
+            // A list with its closing bracket is complete; without it, items may be missing.
             (r#"{"a": [1, 2]|}"#, &["$"], &[]),
             (r#"{"a": ["x"|]}"#, &["$", "$.a"], &[]),
             (r#"{"a": |0}"#, &["$"], &["$.a"]),
@@ -203,7 +200,7 @@ mod tests {
             assert_eq!(closed(text), of(cut, supplied), "{text}");
         }
         assert_eq!(Closed::of("{}", 3), Closed::default());
-        // In the middle of a character.
+        // The cut is in the middle of a character.
         assert_eq!(marks(&Closed::of("[\"\u{e9}\"]", 3)), of(&["$", "$[0]"], &[]));
     }
 

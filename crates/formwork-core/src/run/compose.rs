@@ -1,4 +1,4 @@
-//! The words and the schema of the next call.
+//! Composes the messages and the schema of the next call.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Run {
-    /// The next call, and what the policy wanted to send and the target does not take.
+    /// Returns the next call, and the sampling parameters of the policy that the target does not support.
     pub(super) fn compose(&self, plan: &Plan) -> Result<(Call, Vec<String>), String> {
         let target = self.position.target_of(plan).ok_or("the plan has no such target")?;
         let mode = self.position.mode_of(plan).ok_or("the target has no such dialect")?;
@@ -24,8 +24,8 @@ impl Run {
                 {
                     let (previous, found) = (self.drafts.previous(), self.drafts.violations(&self.ledger));
                     if self.was_cut() {
-                        // A long answer that was cut off, and all places where it was open, would fill the context that
-                        // the next one needs. What is wrong besides is said in full.
+                        // A long answer that was cut off, and the paths of all its open values, would fill the context that
+                        // the next answer needs. All other violations are included.
                         let mut found = found.to_vec();
                         let mut is_said = false;
                         found.retain(|found| !is_incomplete(found) || !std::mem::replace(&mut is_said, true));
@@ -63,7 +63,7 @@ impl Run {
         Ok((call, skipped))
     }
 
-    /// Whether the limit of tokens cut the last answer.
+    /// Returns whether the token limit cut the last answer off.
     fn was_cut(&self) -> bool {
         self.drafts
             .wrong(&self.ledger)
@@ -71,7 +71,7 @@ impl Run {
             .is_some_and(|failure| matches!(failure, Failure::Truncated { .. }))
     }
 
-    /// The schema of the whole document, bounded to what the limit of tokens holds where that is wanted and possible.
+    /// Returns the schema of the whole document, bounded to the token limit if that is wanted and possible.
     fn bounded_whole(&self, plan: &Plan, target: &Target, mode: &Mode, limit: Option<u32>) -> Arc<Lowered> {
         let tighten = self.position.tighten(plan);
         let is_planned =
@@ -89,33 +89,33 @@ impl Run {
         mode.lower.lower(&request).map_or_else(|_| Arc::clone(&mode.whole), Arc::new)
     }
 
-    /// The limit of tokens that the plan's own lowering was made for.
+    /// Returns the token limit for which the plan lowered the schema.
     fn planned(&self, plan: &Plan) -> Option<u32> {
         let default = || self.position.target_of(plan)?.capabilities.default_max_tokens;
         plan.max_tokens.or_else(default)
     }
 
-    /// The limit of tokens for a call: what the plan or the policy says, else the target's default as far as the context
-    /// has room for it. Under a limit of money there is always one.
+    /// Returns the token limit of a call: that of the plan or the policy, or else the target's default within the rest of
+    /// its context. With a limit of money there always is one.
     fn limit_for(&self, plan: &Plan, target: &Target, messages: &[Message]) -> Option<u32> {
         let capabilities = &target.capabilities;
         let is_limited = plan.budget.or(plan.shares_budget).is_some();
         let paid = || is_limited.then(|| capabilities.output_tokens.unwrap_or(MAX_PAID));
         let left = capabilities.context_tokens.map(|context| left(context, messages));
         self.request.max_tokens().or_else(|| {
-            let most = capabilities.default_max_tokens.or_else(paid)?;
-            Some(most.min(left.unwrap_or(u32::MAX)))
+            let max = capabilities.default_max_tokens.or_else(paid)?;
+            Some(max.min(left.unwrap_or(u32::MAX)))
         })
     }
 
-    /// The most tokens that an answer of this target can have, if that is known.
+    /// Returns the maximum number of tokens of an answer of this target, if known.
     pub(super) fn token_budget(&self, target: &Target) -> Option<u32> {
         let Capabilities { output_tokens, context_tokens, .. } = target.capabilities;
         let left = context_tokens.map(|context| left(context, &self.input.messages));
         [output_tokens, left].into_iter().flatten().min()
     }
 
-    /// The task, with the schema in its first system message where the model has to see it.
+    /// Returns the task, with the schema in its first system message if the model has to read it.
     fn task(&self, plan: &Plan, shown: Option<&SchemaText>) -> Vec<Message> {
         let mut messages = self.input.messages.clone();
         if let Some(shown) = shown {
@@ -133,10 +133,11 @@ impl Run {
         messages
     }
 
-    /// The policy's sampling, with the seed of this attempt, without what the target does not take.
+    /// Returns the policy's sampling parameters with the seed of this attempt, limited to those that the target supports,
+    /// and the names of the others.
     fn sampling_for(&self, target: &Target) -> (Sampling, Vec<String>) {
         let mut sampling = self.request.sampling();
-        // One seed for each answer that is asked for: a call that is repeated asks for the same answer.
+        // Each requested answer has a seed of its own; a repeated call requests the same answer.
         let nth = u64::from(self.counters.attempts()) | u64::from(self.counters.patches()) << 32;
         sampling.seed = self.input.seed.map(|seed| seed.wrapping_add(nth));
         let mut skipped = Vec::new();
@@ -157,16 +158,17 @@ impl Run {
     }
 }
 
-/// The most bytes that a re-ask quotes of an answer that was cut off.
+/// The maximum number of bytes that a re-ask quotes of an answer that was cut off.
 const MAX_CUT: usize = 200;
 
-/// The limit of tokens under a limit of money, where neither the caller nor the model's row says one.
+/// The token limit of an answer under a limit of money, if neither the caller nor the registry sets one.
 const MAX_PAID: u32 = 8192;
 
-/// The fewest tokens that are left for an answer: what a prompt comes to is an estimate.
+/// The minimum token limit of an answer, because the size of a prompt is an estimate.
 const MIN_LEFT: u32 = 256;
 
-/// Returns how many tokens of a context a prompt leaves: three bytes count as a token, which is more tokens than most texts have.
+/// Returns the number of tokens that a prompt leaves of a context. Three bytes count as a token, which overestimates most
+/// texts.
 fn left(context: u32, messages: &[Message]) -> u32 {
     let bytes: usize = messages.iter().flat_map(Message::texts).map(str::len).sum();
     let prompt = u32::try_from(bytes.div_ceil(3)).unwrap_or(u32::MAX);

@@ -1,10 +1,11 @@
-//! How often the models were asked, and what it came to.
+//! The number of calls of each kind, and their cost.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Cost;
 
-/// Everything that a policy or a limit counts. All but what failed in a row only grow until the next target or attempt.
+/// The counters that policies and limits depend on. Except for consecutive faults, they grow until the next target or
+/// attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Counters {
     attempts: u32,
@@ -15,27 +16,27 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Answers that count, over all targets.
+    /// Returns the number of attempts, over all targets.
     pub(super) const fn attempts(&self) -> u32 {
         self.attempts
     }
 
-    /// Answers that count, of the target in use.
+    /// Returns the number of attempts of the current target.
     pub(super) const fn on_target(&self) -> u32 {
         self.on_target
     }
 
-    /// Patches since the last answer that counted.
+    /// Returns the number of patches since the last attempt.
     pub(super) const fn patches(&self) -> u32 {
         self.patches
     }
 
-    /// Calls that failed in a row.
+    /// Returns the number of consecutive failed calls.
     pub(super) const fn faults(&self) -> u32 {
         self.faults
     }
 
-    /// The cost of all calls and external steps.
+    /// Returns the cost of all calls and external steps.
     pub(super) const fn spent(&self) -> Cost {
         self.spent
     }
@@ -52,22 +53,22 @@ impl Counters {
         self.faults = 0;
     }
 
-    /// Counts a call that failed.
+    /// Counts a failed call.
     pub(super) const fn failed(&mut self) {
         self.faults += 1;
     }
 
-    /// Forgets what failed in a row: something else is asked.
+    /// Resets the number of consecutive failed calls, because another call follows.
     pub(super) const fn clear_faults(&mut self) {
         self.faults = 0;
     }
 
-    /// Begins to count for another target.
+    /// Resets the counters of a target.
     pub(super) const fn enter_target(&mut self) {
         (self.on_target, self.faults) = (0, 0);
     }
 
-    /// Adds what something cost.
+    /// Adds a cost.
     pub(super) fn spend(&mut self, cost: Cost) {
         self.spent = self.spent.plus(cost);
     }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::{DEADLINE_PASSED, MAX_CALLS, Run, State};
 use crate::{Ask, Call, Cost, Decision, ErrorKind, Failure, Plan, RetryContext, Time, Usage};
 
-/// The tokens that are counted for an answer without any limit. There is one wherever a budget is.
+/// The number of tokens that is reserved for an answer without a limit. Every call under a budget has a limit.
 const UNLIMITED: u32 = 128_000;
 
 impl Run {
-    /// Puts the next call together, unless a limit forbids it.
+    /// Begins the next call, unless a limit forbids it.
     pub(super) fn begin(&mut self, plan: &Plan, now: Time) {
         if self.deadline(plan).is_some_and(|deadline| now >= deadline) {
             return self.give_up(plan, ErrorKind::Deadline, DEADLINE_PASSED);
@@ -40,7 +40,7 @@ impl Run {
 
     fn composed(&mut self, plan: &Plan) -> Result<(Call, Vec<String>), String> {
         self.compose(plan).or_else(|message| match self.request.asked() {
-            // A policy of somebody else's chose values that cannot be asked for alone.
+            // A custom policy chose values that cannot be requested alone.
             Ask::Patch(_) => {
                 self.request.ask_whole();
                 self.compose(plan)
@@ -49,7 +49,8 @@ impl Run {
         })
     }
 
-    /// Goes on to the first later target whose next call may cost what it costs at worst; `false` if there is none.
+    /// Advances to the first later target for which `may_cost` accepts the maximum cost of the next call; returns `false`
+    /// if there is none.
     pub(super) fn go_to_cheaper(&mut self, plan: &Plan, may_cost: impl Fn(Cost) -> bool) -> bool {
         for target in self.position.target() + 1..plan.targets.len() {
             let mut there = self.clone();
@@ -63,7 +64,7 @@ impl Run {
         false
     }
 
-    /// Returns what a call costs at most: a token has at least one byte, and what a model thinks counts as its answer.
+    /// Returns the maximum cost of a call: a token has at least one byte, and reasoning counts as part of the answer.
     pub(super) fn reserve(&self, plan: &Plan, call: &Call) -> Cost {
         let Some(target) = self.position.target_of(plan) else { return Cost::default() };
         let answer = call.max_tokens.or(target.capabilities.output_tokens).unwrap_or(UNLIMITED);
@@ -75,12 +76,12 @@ impl Run {
         })
     }
 
-    /// Asks the policy, and does what it says within the bounds of the run.
+    /// Applies the policy's decision, within the bounds of the run.
     pub(super) fn decide(&mut self, plan: &Plan, now: Time, repeated: bool, stalled: bool) {
         let draw = self.draw();
         let remaining = self.deadline(plan).map(|deadline| deadline.since(now));
         if remaining.is_some_and(|left| left.is_zero()) {
-            // Nothing may be asked any more, and that is why it ends: not because of the last failure.
+            // The deadline is the reason for the end here, not the last failure.
             return self.give_up(plan, ErrorKind::Deadline, DEADLINE_PASSED);
         }
         let next = self.position.next(plan, now);
@@ -105,8 +106,8 @@ impl Run {
         }
     }
 
-    /// Asks the policy about the last call; `None` if that did not fail. `next` is the target that is asked next, and the
-    /// time until then.
+    /// Returns the policy's decision about the last call; `None` if it did not fail. `next` is the next target and the time
+    /// until it is in service.
     fn advice(
         &self,
         plan: &Plan,
@@ -146,7 +147,7 @@ impl Run {
         }))
     }
 
-    /// Why the last call did not bring an acceptable answer.
+    /// Returns the failure of the last call, if it failed.
     pub(super) fn failure(&self) -> Option<&Failure> {
         self.ledger.last()?.verdict.failure()
     }
@@ -159,7 +160,7 @@ impl Run {
         self.state = if wait.is_zero() { State::Ready } else { State::Waiting { until } };
     }
 
-    /// Goes on to a later target; `false` if it is none.
+    /// Advances to a later target; returns `false` if `target` is not later.
     fn advance(&mut self, plan: &Plan, target: usize) -> bool {
         let is_later = self.position.advance(plan, target);
         if is_later {

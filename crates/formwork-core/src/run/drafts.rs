@@ -1,4 +1,4 @@
-//! The documents that were not accepted yet, and what is wrong with each.
+//! The documents that are not accepted yet, with their violations.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,26 +9,26 @@ use crate::{Attempt, Best, Provenance, Violation};
 /// A document that is not accepted yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Draft {
-    /// It as JSON text: what patches are spliced into.
+    /// The JSON text of the document, which patches are spliced into.
     pub(super) text: String,
     pub(super) value: Value,
     pub(super) provenance: Vec<Provenance>,
     pub(super) warnings: Vec<Violation>,
-    /// The values that are incomplete.
+    /// The incomplete values.
     pub(super) closed: Closed,
-    /// The entry of the ledger that says what is wrong with it.
+    /// The index of the ledger entry with its violations.
     pub(super) entry: usize,
 }
 
-/// The draft in hand and the best one before it.
+/// The current draft and the best one before it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Drafts {
-    /// The text of the last answer: with `wrong`, all that a re-ask may know.
+    /// The text of the last answer.
     previous: String,
-    /// The entry of the ledger that says what was wrong with it.
+    /// The index of the ledger entry with the violations of the last answer.
     wrong: Option<usize>,
     current: Option<Draft>,
-    /// Of the drafts before, the one that came nearest to the contract.
+    /// The earlier draft that came nearest to the contract.
     best: Option<Draft>,
 }
 
@@ -41,48 +41,48 @@ impl Drafts {
         self.current.as_ref()
     }
 
-    /// Returns what was wrong with the last answer.
+    /// Returns the violations of the last answer.
     pub(super) fn violations<'l>(&self, ledger: &'l [Attempt]) -> &'l [Violation] {
         self.wrong.and_then(|entry| found_at(ledger, entry)).unwrap_or_default()
     }
 
-    /// The entry of the ledger that says what was wrong with the last answer.
+    /// Returns the ledger entry with the violations of the last answer.
     pub(super) fn wrong<'l>(&self, ledger: &'l [Attempt]) -> Option<&'l Attempt> {
         ledger.get(self.wrong?)
     }
 
-    /// Takes a new draft in hand; the one before is kept if it came nearest so far.
+    /// Replaces the current draft; the one before is kept if it came nearest so far.
     pub(super) fn replace(&mut self, draft: Draft, ledger: &[Attempt]) {
         self.retire(ledger);
         self.current = Some(draft);
     }
 
-    /// Notes the text of an answer that was not accepted, and the entry of the ledger that says why; without an entry it is the
-    /// one before.
+    /// Records the text of an answer that was not accepted, and the index of the ledger entry with its violations; without
+    /// an index, the last entry stays.
     pub(super) fn reject(&mut self, text: String, entry: Option<usize>) {
         self.previous = text;
         self.wrong = entry.or(self.wrong);
     }
 
-    /// Notes that the draft in hand was not accepted.
+    /// Records that the current draft was not accepted.
     pub(super) fn reject_current(&mut self, entry: Option<usize>) {
         let text = self.current.as_ref().map(|draft| draft.text.clone()).unwrap_or_default();
         self.reject(text, entry);
     }
 
-    /// Adds what was found in the draft in hand that does not reject it.
+    /// Adds warnings to the current draft.
     pub(super) fn warn(&mut self, warnings: Vec<Violation>) {
         if let Some(draft) = &mut self.current {
             draft.warnings.extend(warnings);
         }
     }
 
-    /// Hands the draft out that was accepted.
+    /// Takes the current draft, which is accepted.
     pub(super) const fn accept(&mut self) -> Option<Draft> {
         self.current.take()
     }
 
-    /// Hands the draft out that came nearest, the one in hand included.
+    /// Takes the draft that came nearest to the contract, the current one included.
     pub(super) fn nearest(&mut self, ledger: &[Attempt]) -> Option<Best> {
         self.retire(ledger);
         let draft = self.best.take()?;
@@ -93,15 +93,15 @@ impl Drafts {
     fn retire(&mut self, ledger: &[Attempt]) {
         let Some(draft) = self.current.take() else { return };
         let found = |draft: &Draft| found_at(ledger, draft.entry).map(<[_]>::len);
-        // One that nothing was found wrong with was not rejected, only left behind.
+        // A draft without violations was not rejected; a better draft replaced it.
         let Some(count) = found(&draft) else { return };
-        if self.best.as_ref().and_then(found).is_none_or(|least| count <= least) {
+        if self.best.as_ref().and_then(found).is_none_or(|fewest| count <= fewest) {
             self.best = Some(draft);
         }
     }
 }
 
-/// Returns what an entry of the ledger says was wrong; `None` if nothing was.
+/// Returns the violations of a ledger entry; `None` if there are none.
 pub(super) fn found_at(ledger: &[Attempt], entry: usize) -> Option<&[Violation]> {
     Some(ledger.get(entry)?.verdict.failure()?.violations())
 }

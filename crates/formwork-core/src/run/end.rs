@@ -11,18 +11,18 @@ use crate::{
     Violation,
 };
 
-/// How a run fails.
+/// The error with which a run ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct End {
     pub(super) kind: ErrorKind,
     pub(super) message: String,
 }
 
-/// Why a run ends at its deadline.
+/// The message of a run that ends at its deadline.
 pub(super) const DEADLINE_PASSED: &str = "the deadline passed before an answer was accepted";
 
 impl Run {
-    /// Accepts the draft in hand.
+    /// Accepts the current draft.
     pub(super) fn accept(&mut self, plan: &Plan) {
         let Some(draft) = self.drafts.accept() else { return };
         let target = self.ledger.last().map(|attempt| attempt.target.clone()).unwrap_or_default();
@@ -35,7 +35,7 @@ impl Run {
         self.state = State::Accepted { value, origin: Origin::Model { target }, provenance, warnings };
     }
 
-    /// Judges the fallback's value, which ends the run either way.
+    /// Ends the run with the fallback's value, or with an error if it violates the contract.
     pub(super) fn fall_back(&mut self, plan: &Plan, mut end: End, value: Option<serde_json::Value>) {
         let judged = value.map(|value| (plan.contract.judge(&value, &self.context()), value));
         self.state = match judged {
@@ -54,7 +54,7 @@ impl Run {
         };
     }
 
-    /// Ends because of what the last call brought.
+    /// Ends the run because of the failure of the last call.
     pub(super) fn give_up_on_failure(&mut self, plan: &Plan, repeated: bool) {
         let attempts = self.counters.attempts();
         let explained = self.failure().map(|failure| explain(failure, attempts, repeated));
@@ -62,7 +62,7 @@ impl Run {
         self.give_up(plan, kind, &message);
     }
 
-    /// Ends without an answer, after the fallback if the plan has one.
+    /// Ends the run with an error, after the fallback if the plan has one.
     pub(super) fn give_up(&mut self, plan: &Plan, kind: ErrorKind, message: &str) {
         let end = End { kind, message: message.to_owned() };
         self.state = if plan.fallback {
@@ -76,15 +76,17 @@ impl Run {
         if let State::Calling { .. } = self.state {
             self.enter(plan, now, Verdict::Cancelled, None, Usage::default(), Vec::new(), Vec::new());
         }
-        self.state =
-            State::Failed(End { kind: ErrorKind::Cancelled, message: "the caller stopped it".to_owned() });
+        self.state = State::Failed(End {
+            kind: ErrorKind::Cancelled,
+            message: "the caller cancelled the request".to_owned(),
+        });
     }
 }
 
-/// Returns the error that a failure is for the caller, if nothing follows.
+/// Returns the class and message of the error for a failure.
 fn explain(failure: &Failure, attempts: u32, repeated: bool) -> (ErrorKind, String) {
     let plural = if attempts == 1 { "attempt" } else { "attempts" };
-    // A policy may stop early for this reason.
+    // A policy may stop early because of a repeated answer.
     let repeated = if repeated { ", the last with the same answer as the one before" } else { "" };
     match failure {
         Failure::Fault(fault) => {
@@ -112,7 +114,7 @@ fn explain(failure: &Failure, attempts: u32, repeated: bool) -> (ErrorKind, Stri
     }
 }
 
-/// The warning that a dialect was left out because it cannot take the schema.
+/// Returns the warning that a dialect is not used because it cannot express the schema.
 fn skipped(dialect: &str, reason: &Refused) -> Violation {
     let expected = format!("a schema that the dialect `{dialect}` can take");
     Violation::new(JsonPath::root(), "lowering", Stage::Schema)

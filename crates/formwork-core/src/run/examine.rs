@@ -1,4 +1,4 @@
-//! From an answer's text to a document, and what is wrong with it: a function of the contract, the call and the completion.
+//! Examines an answer: reads its text, maps it back and judges it. A function of the contract, the call and the completion.
 
 use formwork_json::{Candidate, Edit, JsonPath, ReadError, locate_all, read, splice};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::{
     Violation, lift, spaced,
 };
 
-/// The question that an answer is judged against.
+/// The request that an answer is examined against.
 pub(super) struct Question<'a> {
     pub(super) plan: &'a Plan,
     pub(super) call: &'a Call,
@@ -23,9 +23,9 @@ pub(super) struct Question<'a> {
     pub(super) context: Context<'a>,
     /// The number of the attempt.
     pub(super) attempt: u32,
-    /// The entry of the ledger that will say what is wrong.
+    /// The index of the ledger entry that will contain the violations.
     pub(super) entry: usize,
-    /// The reason for the end of an answer that was cut off.
+    /// The limit that ended an answer that was cut off.
     pub(super) cut_by: &'static str,
 }
 
@@ -34,12 +34,12 @@ pub(super) struct Examined {
     pub(super) draft: Option<Draft>,
     pub(super) edits: Vec<Edit>,
     pub(super) failure: Option<Failure>,
-    /// The proof that the server ignored the schema, if something does.
+    /// The proof that the server ignored the schema, if any.
     pub(super) ignored: Option<String>,
 }
 
 impl Examined {
-    /// An answer without a document.
+    /// Returns the result for an answer without a document.
     fn failed(failure: Failure) -> Self {
         Self { draft: None, edits: Vec::new(), failure: Some(failure), ignored: None }
     }
@@ -77,7 +77,7 @@ impl Question<'_> {
         }
     }
 
-    /// Takes the candidate that [fits](Fit) the contract best.
+    /// Examines an answer for the whole document, by the candidate that [fits](Fit) the contract best.
     fn examine_whole(&self, completion: &Completion, candidates: Vec<Candidate>) -> Examined {
         let mut nearest: Option<(Fit, Draft, Vec<Violation>, Candidate)> = None;
         for mut candidate in candidates {
@@ -98,7 +98,7 @@ impl Question<'_> {
         });
         let cut = match completion.finish {
             Finish::Length => candidate.closed_at().is_some(),
-            // More documents of the sequence may have been on the way.
+            // The sequence may have had further documents.
             Finish::Stopped => candidate.closed_at().is_some() || candidate.is_sequence(),
             _ => false,
         };
@@ -106,8 +106,8 @@ impl Question<'_> {
         Examined { draft: Some(draft), edits: candidate.all_edits(), failure, ignored }
     }
 
-    /// Adds what is incomplete in a document to what is wrong with it, and leaves out what else is said of these values: it
-    /// is nothing that the model meant.
+    /// Adds the violations of incomplete values, and removes other violations of these values, which the model did not
+    /// cause.
     fn add_incomplete(&self, violations: &mut Vec<Violation>, closed: &Closed) {
         let incomplete = closed.violations(self.plan.policy.accepts_cut(), self.cut_by);
         violations.retain(|violation| !incomplete.iter().any(|other| other.path == violation.path));
@@ -119,12 +119,12 @@ impl Question<'_> {
         Failure::Truncated { violations: vec![violation] }
     }
 
-    /// The call, if its answer was promised to keep to the schema of the whole document.
+    /// Returns the call, if the provider promised that its answer follows the schema of the whole document.
     fn promised(&self, completion: &Completion) -> Option<&Call> {
         (*self.asked == Ask::Whole && compliance::is_armed(self.call, completion)).then_some(self.call)
     }
 
-    /// Lifts and judges one candidate for the whole document; its value is given beside it.
+    /// Lifts and judges one candidate for the whole document, whose value is passed separately.
     fn lifted(
         &self,
         completion: &Completion,
@@ -150,7 +150,7 @@ impl Question<'_> {
         (Draft { text, value, provenance, warnings, closed, entry: self.entry }, violations)
     }
 
-    /// Splices the answered values into the draft and judges the whole.
+    /// Splices the values of a patch into the draft and judges the whole document.
     fn examine_patch(
         &self,
         completion: &Completion,
@@ -197,15 +197,15 @@ impl Question<'_> {
     }
 }
 
-/// The edits inside of the document, not around it.
+/// Returns the repairs inside of the document, without those of the text around it.
 fn within(candidate: &Candidate) -> impl Iterator<Item = &Edit> {
     candidate.edits.iter().filter(|edit| candidate.span.contains(edit.span))
 }
 
-/// Returns what of an answer's document is incomplete because the limit of tokens ended it.
+/// Returns the values of an answer's document that are incomplete because of the token limit.
 fn closed(completion: &Completion, candidate: &Candidate) -> Closed {
     if completion.finish == Finish::Length && candidate.closed_at().is_some() {
-        // The text itself was cut, and the reader closed it.
+        // The text itself was cut off, and the reader closed it.
         return Closed::whole();
     }
     let Some(at) = completion.closed_at else { return Closed::default() };
@@ -217,7 +217,7 @@ fn closed(completion: &Completion, candidate: &Candidate) -> Closed {
     }
 }
 
-/// Returns how a document with these violations fails; `None` if there are none.
+/// Returns the failure of a document with these violations; `None` if there are none.
 fn failure(violations: Vec<Violation>) -> Option<Failure> {
     if violations.is_empty() {
         None
@@ -228,7 +228,7 @@ fn failure(violations: Vec<Violation>) -> Option<Failure> {
     }
 }
 
-/// Why a text could not be read, as the end of a sentence that begins with "Not JSON".
+/// Returns the reason why a text could not be read, for a sentence that begins with "Not JSON".
 fn unreadable(error: &ReadError) -> String {
     match error {
         ReadError::Syntax { at, message } => format!("{message} (byte {at})"),
@@ -236,7 +236,7 @@ fn unreadable(error: &ReadError) -> String {
     }
 }
 
-/// A violation of the whole answer.
+/// Creates a violation of the whole answer.
 pub(super) fn of_answer(rule: &str, expected: &str, found: &str) -> Violation {
     Violation::new(JsonPath::root(), rule, Stage::Read).with_expected(expected).with_found(found)
 }

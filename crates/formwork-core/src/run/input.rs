@@ -5,22 +5,30 @@ use serde_json::Value;
 use crate::Context;
 use crate::Message;
 
-/// The start of a run: the dialogue, and everything that checks need.
+/// The input of a run: the dialogue, and the data for checks.
+///
+/// ```
+/// use formwork_core::{Input, Message};
+///
+/// let input = Input::new([Message::system("Extract the person."), Message::user("Maria is 34.")]).with_seed(7);
+/// assert_eq!(input.source, "Maria is 34.");
+/// assert_eq!(Input::from("Maria is 34.").messages.len(), 1);
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Input {
-    /// The dialogue: the task, and before it instructions and examples.
+    /// The dialogue: instructions and examples, and the task as the last message.
     pub messages: Vec<Message>,
     /// The text that the answer is about, for checks; see [`Context::source`].
     pub source: String,
     /// The caller's own data, for checks; see [`Context::data`].
     pub data: Value,
-    /// The number that all random choices are derived from: the model's seed for each attempt, and jitter. Without one the
-    /// provider chooses, and there is no jitter.
+    /// The seed of all random choices: the model's seed of each attempt, and the jitter of delays. Without one the provider
+    /// chooses, and delays have no jitter.
     pub seed: Option<u64>,
 }
 
 impl Input {
-    /// A dialogue whose last message is the text that the answer is about.
+    /// Creates an input from a dialogue whose last message is the text that the answer is about.
     pub fn new(messages: impl IntoIterator<Item = impl Into<Message>>) -> Self {
         let messages: Vec<Message> = messages.into_iter().map(Into::into).collect();
         let source = messages.last().map(Message::text).unwrap_or_default();
@@ -41,7 +49,7 @@ impl Input {
         self
     }
 
-    /// Sets the seed (default: none, the provider chooses).
+    /// Sets the seed of all random choices (default: none, the provider chooses).
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);

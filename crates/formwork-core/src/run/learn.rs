@@ -1,4 +1,4 @@
-//! Learns from answers which ways of asking a target work, and goes on with one that does.
+//! Observes which output modes of a target work, and changes to one that does.
 
 use std::time::Duration;
 
@@ -8,32 +8,32 @@ use crate::Tighten;
 use crate::feedback::cut_bytes;
 use crate::{Ask, Failure, Finish, Observation, ObservationKind, Plan, Time};
 
-/// The rule that a stream breaks which repeats itself; see [`Watch`](crate::Watch).
+/// The rule of the violation that [`Watch`](crate::Watch) reports.
 const RUNAWAY: &str = "runaway";
 
-/// How long before the deadline an answer may have been cut by that instead of the limit of tokens.
+/// The time before the deadline in which an answer counts as cut off by the deadline instead of the token limit.
 const LATE: Duration = Duration::from_millis(100);
 
 /// The evidence of an answer about the bounds of the schema.
 #[derive(Debug)]
 pub(super) enum Bounding {
-    /// It ran away without bounds, and how.
+    /// It ran away without bounds, for this reason.
     RanAway(String),
-    /// It was full at a bound.
+    /// It filled a bound.
     Full,
-    /// It was complete without bounds, where an earlier one had run away.
+    /// It was complete without bounds, although an earlier answer ran away.
     Completed,
 }
 
-/// The most bytes of a reason: a server's words about a schema may quote all of it.
+/// The maximum length of a reason in bytes: a server's message about a schema may quote all of it.
 const MAX_REASON: usize = 300;
 
 impl Run {
-    /// Starts each target, in the plan's order, on this mode of its own (default: the strictest): what earlier runs
-    /// learnt spares this one the calls that taught it.
+    /// Sets the output mode in which each target starts, in the plan's order (default: 0, the strictest). With the modes
+    /// that earlier runs ended in, the run saves the calls that showed which modes fail.
     ///
-    /// A target that is not named starts on mode 0, a mode that is not there stands for the last. Of what was said
-    /// before, the higher mode counts. Without effect once the run has made its first step.
+    /// A target without a number starts in mode 0, and a number that is too high means the last mode. If the method is
+    /// called several times, the higher number counts. No effect after the first step.
     #[must_use]
     pub fn with_start_modes(mut self, modes: impl IntoIterator<Item = usize>) -> Self {
         if self.started.is_some() {
@@ -43,10 +43,10 @@ impl Run {
         self
     }
 
-    /// Sends these targets, by their places in the plan, a [bounded](Tighten::Bounded) schema from the first call on
-    /// (default: none): earlier runs saw that they run away with this one.
+    /// Sends a [bounded](Tighten::Bounded) schema to these targets, by their indexes in the plan, from the first call on
+    /// (default: to none), because in earlier runs they ran away with this schema.
     ///
-    /// A target whose schema is never bounded stays as it is. Without effect once the run has made its first step.
+    /// A target whose schema is never bounded is not affected. No effect after the first step.
     #[must_use]
     pub fn with_bounded(mut self, targets: impl IntoIterator<Item = usize>) -> Self {
         if self.started.is_none() {
@@ -55,8 +55,8 @@ impl Run {
         self
     }
 
-    /// Leaves these targets (default: none), by their places in the plan, out until the time beside each, as long as there
-    /// is another one: earlier runs found them out of service. Without effect once the run has made its first step.
+    /// Skips these targets, by their indexes in the plan, until a time each, as long as there is another target (default:
+    /// none), because earlier runs found them out of service. No effect after the first step.
     #[must_use]
     pub fn with_out_of_service(mut self, targets: impl IntoIterator<Item = (usize, Time)>) -> Self {
         if self.started.is_none() {
@@ -65,17 +65,17 @@ impl Run {
         self
     }
 
-    /// Returns what it learnt of its targets, in order. Each observation stands in the attempt that taught it.
+    /// Returns the observations about targets, in order. Each is part of the attempt that led to it.
     pub fn observations(&self) -> impl Iterator<Item = &Observation> {
         self.ledger.iter().filter_map(|attempt| attempt.observation.as_deref())
     }
 
-    /// Returns whether an answer that was cut off at this moment was cut off by the deadline.
+    /// Returns whether an answer that ended now was cut off by the deadline.
     pub(super) fn is_late(&self, plan: &Plan, now: Time) -> bool {
         self.deadline(plan).is_some_and(|deadline| now.after(LATE) >= deadline)
     }
 
-    /// Returns what an answer says about the bounds of the schema, if it says anything.
+    /// Returns the evidence of an answer about the bounds of the schema, if any.
     pub(super) fn bounding(
         &self,
         plan: &Plan,
@@ -88,12 +88,12 @@ impl Run {
             return None;
         }
         if !call.lowered.bounds.is_empty() {
-            // An answer that is full at a bound and ended by itself: without the bounds it may have gone on to its end.
+            // The answer filled a bound and ended by itself: without the bounds it may have been completed.
             let is_full = matches!(failure, Some(Failure::Truncated { .. })) && finish == Finish::Stop;
             return is_full.then_some(Bounding::Full);
         }
         if self.position.is_bounded() {
-            // There is nothing to bound in this schema.
+            // This schema has nothing to bound.
             return None;
         }
         match failure {
@@ -109,7 +109,7 @@ impl Run {
         }
     }
 
-    /// Returns whether this or an earlier run saw the target in use run away with the schema.
+    /// Returns whether an answer of the current target ran away with the schema, in this or an earlier run.
     fn ran_away_before(&self) -> bool {
         let mut observations = self.observations();
         self.position.starts_bounded()
@@ -118,7 +118,7 @@ impl Run {
             })
     }
 
-    /// Bounds the schema of the next call, or leaves it as it is again.
+    /// Applies the evidence about the bounds of the schema to the next call, and records the observation.
     pub(super) fn set_bounded(&mut self, plan: &Plan, bounding: Bounding) {
         match bounding {
             Bounding::Full => self.position.bound(false),
@@ -130,19 +130,20 @@ impl Run {
         }
     }
 
-    /// The last call failed because its schema was refused: goes one mode down, if there is one.
+    /// Changes to the next mode because the target refused the schema; returns `false` if there is none.
     pub(super) fn was_refused(&mut self, plan: &Plan, reason: &str) -> bool {
-        // A patch has a schema of its own, which says nothing about the contract's.
+        // A patch has a schema of its own, whose refusal is no evidence about the contract's.
         if *self.request.asked() == Ask::Whole {
             self.learn(plan, ObservationKind::Refused, cut_bytes(reason, MAX_REASON));
         }
         self.position.lower_mode(plan)
     }
 
-    /// The last answer proves that the target ignored the schema: goes down to the first mode of another mode.
+    /// Changes to the first mode with weaker enforcement, because the last answer proves that the target ignored the
+    /// schema.
     ///
-    /// Another dialect of the same mode would be ignored as well. Said once for each target: where no other mode is
-    /// left, every further answer would prove the same.
+    /// Another dialect with the same enforcement would be ignored as well. The observation is recorded once per target: if
+    /// no weaker mode is left, every further answer would prove the same.
     pub(super) fn was_ignored(&mut self, plan: &Plan, proof: String) {
         let known = |observation: &Observation| {
             observation.kind == ObservationKind::Ignored && observation.target == self.position.target()
@@ -154,7 +155,7 @@ impl Run {
         self.position.leave_schema_mode(plan);
     }
 
-    /// Writes a observation into the last attempt.
+    /// Adds an observation to the last attempt.
     fn learn(&mut self, plan: &Plan, kind: ObservationKind, reason: String) {
         let (target, mode) = (self.position.target(), self.position.mode());
         if let Some(last) = self.ledger.last_mut() {

@@ -1,8 +1,8 @@
-//! The run machine: one request from its first call to its end, as a pure state machine.
+//! The run: the pure state machine of one request, from its first call to its end.
 //!
-//! Its state has four parts, each with methods of its own: [`position`] (which target, in which dialect), [`request`] (what is
-//! asked next), [`counters`] and [`drafts`]. What a text is worth is a function of the contract, the call and the completion
-//! ([`examine`]).
+//! Its state has four parts, each with methods of its own: [`position`] (the current target and output mode), [`request`]
+//! (the parameters of the next call), [`counters`] and [`drafts`]. Examining an answer is a function of the contract, the
+//! call and the completion ([`examine`]).
 
 mod answer;
 mod closed;
@@ -37,25 +37,46 @@ use request::Request;
 pub use input::Input;
 pub use step::{CallId, Event, External, Misuse, Step};
 
-/// One request, from its first call to its end.
+/// One request, from its first call to its end, as a state machine.
 ///
-/// A run owns no clock, no socket and no random source. Whoever drives it asks for a [`Step`], carries it out, and
-/// reports an [`Event`]; the same events at the same times give the same steps. It can be stored with serde before
-/// every step and go on in another process.
+/// A run owns no clock, no socket and no random source. Its driver requests a [`Step`], carries it out, and reports an
+/// [`Event`]; the same events at the same times give the same steps. A run can be stored with serde before every step and
+/// resumed in another process.
 ///
-/// These laws always hold: it ends; calls are bounded; an accepted value satisfies the contract, a fallback's too; within a
-/// target the temperature never rises and no mode is asked again once a lower one is; targets only advance; waits end
-/// before the deadline; what was spent and what is reserved stay within the budget.
+/// These invariants always hold: a run ends, after at most [`MAX_CALLS`] calls; an accepted value satisfies the contract,
+/// even if the fallback supplied it; within a target the temperature never rises, and no output mode is used again after a
+/// weaker one; targets only advance; delays end before the deadline; the sum of spent and reserved cost stays within the
+/// budget.
+///
+/// ```
+/// use formwork_core::{Call, Completion, Error, Event, Input, Outcome, Plan, Run, Step, Time};
+///
+/// /// Drives a run with a model that answers at once, and a clock that jumps over delays.
+/// fn drive(
+///     plan: &Plan,
+///     input: Input,
+///     answer: impl Fn(&Call) -> Completion,
+/// ) -> Result<Outcome<serde_json::Value>, Error> {
+///     let (mut run, mut now) = (Run::new(plan, input), Time(0));
+///     loop {
+///         match run.step(plan, now)? {
+///             Step::Call { id, call, .. } => run.on(plan, now, Event::answered(id, answer(&call)))?,
+///             Step::Wait { until, .. } => now = until,
+///             _ => return run.finish(),
+///         }
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     digest: String,
     input: Input,
     state: State,
     started: Option<Time>,
-    /// Calls and external steps so far.
+    /// The number of calls and external steps so far.
     ids: u32,
     draws: u64,
-    /// The number that jitter is drawn from, where the input has no seed.
+    /// The seed of the jitter, if the input has no seed.
     jitter: Option<u64>,
     position: Position,
     request: Request,
@@ -74,11 +95,11 @@ enum State {
     Failed(End),
 }
 
-/// The most calls of one run, whatever the policy decides.
+/// The maximum number of calls of one run, whatever the policy decides.
 pub const MAX_CALLS: u32 = 256;
 
 impl Run {
-    /// A run that has not made its first step.
+    /// Creates a run before its first step.
     pub fn new(plan: &Plan, input: Input) -> Self {
         Self {
             digest: plan.digest().to_owned(),
@@ -96,8 +117,8 @@ impl Run {
         }
     }
 
-    /// Draws jitter from this number where the input has no seed (default: no jitter then). A driver takes it from the
-    /// operating system.
+    /// Sets the seed of the jitter of delays, for inputs without a seed (default: no jitter). A driver takes it from the
+    /// operating system. No effect after the first step.
     #[must_use]
     pub const fn with_jitter(mut self, seed: u64) -> Self {
         if self.started.is_none() {
@@ -106,10 +127,10 @@ impl Run {
         self
     }
 
-    /// Returns what the driver has to do next, at this moment.
+    /// Returns the next task of the driver.
     ///
     /// # Errors
-    /// [`Misuse::OtherPlan`], if the run was started with another plan; the run is unchanged then.
+    /// [`Misuse::OtherPlan`], if the run was created with another plan; the run is unchanged then.
     pub fn step(&mut self, plan: &Plan, now: Time) -> Result<Step, Misuse> {
         if plan.digest() != self.digest {
             return Err(Misuse::OtherPlan);
@@ -187,37 +208,37 @@ impl Run {
         Ok(())
     }
 
-    /// Whether the run has ended.
+    /// Returns whether the run has ended.
     pub const fn is_done(&self) -> bool {
         matches!(self.state, State::Accepted { .. } | State::Failed(_))
     }
 
-    /// Returns what it started from.
+    /// Returns the input of the run.
     pub const fn input(&self) -> &Input {
         &self.input
     }
 
-    /// The index of the target that is asked now or next.
+    /// Returns the index of the target of the open or next call.
     pub const fn target(&self) -> usize {
         self.position.target()
     }
 
-    /// Returns what is asked for now or next.
+    /// Returns the part of the document that the open or next call requests.
     pub const fn asked(&self) -> &Ask {
         self.request.asked()
     }
 
-    /// The attempt that the open or the next call belongs to, from 1.
+    /// Returns the number of the attempt that the open or next call belongs to, from 1.
     pub fn attempt(&self) -> u32 {
         self.counters.attempts() + u32::from(self.request.counts())
     }
 
-    /// When the run has to have ended; `None` without a deadline, and before the first step.
+    /// Returns the time by which the run ends; `None` without a deadline, and before the first step.
     pub fn deadline(&self, plan: &Plan) -> Option<Time> {
         Some(self.started?.after(plan.deadline?))
     }
 
-    /// Every call so far, in order.
+    /// Returns every call so far, in order.
     pub fn ledger(&self) -> &[Attempt] {
         &self.ledger
     }
@@ -225,7 +246,7 @@ impl Run {
     /// Ends the run and returns its result. A run that has not ended counts as cancelled.
     ///
     /// # Errors
-    /// [`Error`] with every attempt and the best answer, if there is no acceptable one.
+    /// [`Error`] with every attempt and the best answer, if no answer was accepted.
     pub fn finish(mut self) -> Result<Outcome<Value>, Error> {
         let usage = self.usage();
         let best =
@@ -261,7 +282,7 @@ impl Run {
         Context { source: &self.input.source, data: &self.input.data }
     }
 
-    /// The next number from 0 to 1 (SplitMix64 on the seed); 0 without any.
+    /// Returns the next random number from 0 to 1 (SplitMix64 on the seed); 0 without a seed.
     fn draw(&mut self) -> f64 {
         let Some(seed) = self.input.seed.or(self.jitter) else { return 0.0 };
         self.draws += 1;

@@ -1,4 +1,4 @@
-//! Patches: which values one may mend, the schema that it asks for, and its words.
+//! Patches: the paths that a patch can correct, its schema and its message.
 
 use formwork_json::{JsonPath, Segment};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use crate::plan::Mode;
 use crate::{LowerRequest, Lowered, MAX_PATH, Plan, Rule, Target, spaced};
 
 impl Run {
-    /// The paths that a patch could mend; empty if one of the violations can only be mended by a whole answer.
+    /// Returns the paths that a patch could correct; none if a violation can only be corrected by a whole answer.
     pub(super) fn patchable(&self, plan: &Plan) -> Vec<JsonPath> {
         let Some(draft) = self.drafts.current() else { return Vec::new() };
         let mut paths: Vec<JsonPath> = Vec::new();
@@ -22,7 +22,7 @@ impl Run {
             let path = path.filter(|path| {
                 !path.is_root() && plan.contract.structure().subschema(path, &draft.value).is_some()
             });
-            // A name that the model wrote would stand in the schema and in the words of the patch.
+            // A model invented such a long name, and a patch would repeat it in its schema and message.
             let path = path.filter(|path| label(path).len() <= MAX_PATH);
             let Some(path) = path else { return Vec::new() };
             let reachable = path.get(&draft.value).is_some()
@@ -38,10 +38,11 @@ impl Run {
         if paths.len() > MAX_PATCHED { Vec::new() } else { paths }
     }
 
-    /// The lowered schema of a patch.
+    /// Returns the lowered schema of a patch.
     ///
     /// # Errors
-    /// Why these values cannot be asked for alone: no value would keep to the rules, or the dialect cannot take the schema.
+    /// The reason why these values cannot be requested alone: no value satisfies the rules, or the dialect cannot express
+    /// the schema.
     pub(super) fn patch(
         &self,
         plan: &Plan,
@@ -58,7 +59,7 @@ impl Run {
         if let Some((name, _)) =
             schema["properties"].as_object().into_iter().flatten().find(|(_, schema)| is_empty(schema))
         {
-            return Err(format!("no value of `{name}` keeps to the rules beside the other values"));
+            return Err(format!("no value of `{name}` satisfies the rules together with the other values"));
         }
         let max_tokens = self.request.max_tokens().or(target.capabilities.default_max_tokens);
         let request =
@@ -66,7 +67,7 @@ impl Run {
         mode.lower.lower(&request).map_err(|refused| refused.to_string())
     }
 
-    /// Whether these values can be asked for alone.
+    /// Returns whether these values can be requested alone.
     pub(super) fn can_patch(&self, plan: &Plan, paths: &[JsonPath]) -> bool {
         self.position
             .target_of(plan)
@@ -74,7 +75,8 @@ impl Run {
             .is_some_and(|(target, mode)| self.patch(plan, target, mode, paths).is_ok())
     }
 
-    /// An object with one member for each path, each under the schema that governs it, narrowed by the rules.
+    /// Returns the schema of an object with one member for each path, each with the schema of its value, narrowed by the
+    /// rules.
     fn patch_schema(&self, plan: &Plan, paths: &[JsonPath]) -> Value {
         let Some(draft) = self.drafts.current() else { return json!({}) };
         let (mut properties, mut defs) = (Map::new(), Map::new());
@@ -101,7 +103,8 @@ impl Run {
         schema
     }
 
-    /// Says what is wrong where, with the value as it stands. As long as the paths, not as the document.
+    /// Returns the message of a patch: each path with its value and violations. Its length depends on the paths, not on the
+    /// document.
     pub(super) fn patch_words(&self, paths: &[JsonPath]) -> String {
         let mut words = "Your answer is right except for some values. Give these anew:\n".to_owned();
         for path in paths {
@@ -124,10 +127,10 @@ impl Run {
     }
 }
 
-/// The most values that one patch asks for: beyond, a whole answer is cheaper.
+/// The maximum number of values of one patch: for more, a whole answer is cheaper.
 const MAX_PATCHED: usize = 8;
 
-/// The name that a value has in the object that a patch asks for: its path without `$` and the first dot.
+/// Returns the property name for `path` in a patch schema, for example `items[0].price` for `$.items[0].price`.
 pub(super) fn label(path: &JsonPath) -> String {
     let text = path.to_string();
     match path.segments().first() {
@@ -136,8 +139,8 @@ pub(super) fn label(path: &JsonPath) -> String {
     }
 }
 
-/// The most bytes of a value that a patch shows.
+/// The maximum length of a value in the message of a patch, in bytes.
 const MAX_SHOWN: usize = 300;
 
-/// The most reasons that a patch gives for one value.
+/// The maximum number of violations of one value in the message of a patch.
 const MAX_REASONS: usize = 4;

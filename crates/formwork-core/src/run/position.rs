@@ -1,4 +1,4 @@
-//! Which target is asked, in which of its dialects, and whether its schema is bounded.
+//! The current target, its output mode, and whether its schema is bounded.
 
 use std::time::Duration;
 
@@ -7,44 +7,43 @@ use serde::{Deserialize, Serialize};
 use crate::plan::Mode;
 use crate::{Enforcement, Plan, Target, Tighten, Time};
 
-/// The target in use and the way of asking it. Targets only advance, and within one no dialect is taken again once a later one
-/// is.
+/// The current target and output mode. Targets only advance, and within a target no mode is used again after a later one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Position {
     target: usize,
     mode: usize,
-    /// The mode that each target is first asked on; the strictest where nothing is said.
+    /// The output mode in which each target starts; 0, the strictest, for further targets.
     starts: Vec<usize>,
     /// The targets that start with a bounded schema.
     run_away: Vec<usize>,
-    /// Whether the schema is bounded for the target in use, beyond what the plan says.
+    /// Whether the schema is bounded for the current target, beyond the plan.
     bounded: bool,
-    /// The targets that other runs found out of service, each with the time from which on it may be asked again.
+    /// The targets that other runs found out of service, each with the time from which on it may be called again.
     out_of_service: Vec<(usize, Time)>,
 }
 
 impl Position {
-    /// The index of the target in use.
+    /// Returns the index of the current target.
     pub(super) const fn target(&self) -> usize {
         self.target
     }
 
-    /// The index of the dialect among those of the target.
+    /// Returns the index of the current mode among those of the target.
     pub(super) const fn mode(&self) -> usize {
         self.mode
     }
 
-    /// The target in use, as the plan has it.
+    /// Returns the current target in the plan.
     pub(super) fn target_of<'p>(&self, plan: &'p Plan) -> Option<&'p Target> {
         plan.targets.get(self.target)
     }
 
-    /// The dialect in use, as the plan has it.
+    /// Returns the current mode in the plan.
     pub(super) fn mode_of<'p>(&self, plan: &'p Plan) -> Option<&'p Mode> {
         self.target_of(plan)?.modes.get(self.mode)
     }
 
-    /// Starts each target, in the plan's order, on this mode of its own. Of what was said before, the higher mode counts.
+    /// Sets the mode in which each target starts, in the plan's order. Of several calls, the higher number counts.
     pub(super) fn start_at(&mut self, modes: impl IntoIterator<Item = usize>) {
         for (target, mode) in modes.into_iter().enumerate() {
             match self.starts.get_mut(target) {
@@ -54,25 +53,25 @@ impl Position {
         }
     }
 
-    /// Starts these targets with a bounded schema.
+    /// Sets the targets that start with a bounded schema.
     pub(super) fn start_bounded(&mut self, targets: impl IntoIterator<Item = usize>) {
         self.run_away.extend(targets);
     }
 
-    /// Leaves these targets out until then, as long as there is another one.
+    /// Skips these targets until the given times, as long as there is another one.
     pub(super) fn leave_out(&mut self, targets: impl IntoIterator<Item = (usize, Time)>) {
         self.out_of_service.extend(targets);
     }
 
-    /// Takes the first target that is in service; the first of all if none is.
+    /// Selects the first target that is in service; the first of all if none is.
     pub(super) fn enter_first(&mut self, plan: &Plan, now: Time) {
         let in_service = |target: &usize| self.time_until(*target, now).is_zero();
         self.target = (0..plan.targets.len()).find(in_service).unwrap_or_default();
         self.enter(plan);
     }
 
-    /// The later target that is in service first, and the time until then; of several the first one. `None` if the target in
-    /// use is the last.
+    /// Returns the later target that is in service first, and the time until then; of equal ones the first. `None` if the
+    /// current target is the last.
     pub(super) fn next(&self, plan: &Plan, now: Time) -> Option<(usize, Duration)> {
         (self.target + 1..plan.targets.len())
             .map(|target| (target, self.time_until(target, now)))
@@ -84,14 +83,14 @@ impl Position {
         out.map(|(_, until)| until.since(now)).max().unwrap_or_default()
     }
 
-    /// Takes the mode that the target in use is first asked on, and what is known of how it has to be bounded.
+    /// Selects the first mode of the current target, and its bounds by earlier observations.
     pub(super) fn enter(&mut self, plan: &Plan) {
         let modes = self.target_of(plan).map_or(0, |target| target.modes.len());
         self.mode = self.starts.get(self.target).copied().unwrap_or_default().min(modes.saturating_sub(1));
         self.bounded = self.starts_bounded() && self.may_bound(plan);
     }
 
-    /// Goes on to a later target; `false` if it is none.
+    /// Advances to a later target; returns `false` if `to` is not later.
     pub(super) fn advance(&mut self, plan: &Plan, to: usize) -> bool {
         if to <= self.target || to >= plan.targets.len() {
             return false;
@@ -101,14 +100,14 @@ impl Position {
         true
     }
 
-    /// Goes on to the next dialect of the target; `false` if there is none.
+    /// Advances to the next mode of the target; returns `false` if there is none.
     pub(super) fn lower_mode(&mut self, plan: &Plan) -> bool {
         let is_lower = self.target_of(plan).is_some_and(|target| self.mode + 1 < target.modes.len());
         self.mode += usize::from(is_lower);
         is_lower
     }
 
-    /// Goes on to the first dialect of the target that promises less than to keep to a schema, if there is one.
+    /// Advances to the first mode of the target that is weaker than schema enforcement, if there is one.
     pub(super) fn leave_schema_mode(&mut self, plan: &Plan) {
         let modes = self.target_of(plan).map(|target| target.modes.as_slice()).unwrap_or_default();
         let weaker =
@@ -118,31 +117,31 @@ impl Position {
         }
     }
 
-    /// Which answers the schema of the next call may exclude.
+    /// Returns the valid answers that lowering may exclude in the next call.
     pub(super) fn tighten(&self, plan: &Plan) -> Tighten {
         let own = self.target_of(plan).map(|target| target.tighten).unwrap_or_default();
         if self.bounded { own.max(Tighten::Bounded) } else { own }
     }
 
-    /// Whether a bounded schema is a remedy for the target in use: it decodes within the schema, it does not keep the limit of
-    /// tokens by itself, and nobody has decided about bounds.
+    /// Returns whether a bounded schema can help the current target: it enforces the schema while decoding, does not keep
+    /// the token limit by itself, and its bounds are not configured.
     pub(super) fn may_bound(&self, plan: &Plan) -> bool {
         let Some(target) = self.target_of(plan) else { return false };
         let is_held = self.mode_of(plan).is_some_and(|mode| mode.whole.enforcement == Enforcement::Schema);
         is_held && target.tighten == Tighten::Closed && !target.capabilities.keeps_limit
     }
 
-    /// Whether an earlier run saw the target in use run away with the schema.
+    /// Returns whether the current target ran away with the schema in an earlier run.
     pub(super) fn starts_bounded(&self) -> bool {
         self.run_away.contains(&self.target)
     }
 
-    /// Whether the schema is bounded beyond what the plan says.
+    /// Returns whether the schema is bounded beyond the plan.
     pub(super) const fn is_bounded(&self) -> bool {
         self.bounded
     }
 
-    /// Bounds the schema from the next call on, or leaves it as it is.
+    /// Sets whether the schema is bounded from the next call on.
     pub(super) const fn bound(&mut self, bounded: bool) {
         self.bounded = bounded;
     }

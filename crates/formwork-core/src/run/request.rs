@@ -1,10 +1,10 @@
-//! The next question: what is asked, and how.
+//! The parameters of the next call.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Ask, Feedback, Plan, Reask, Sampling};
 
-/// The next question. Within a target the temperature never rises.
+/// The parameters of the next call. Within a target the temperature never rises.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Request {
     asked: Ask,
@@ -12,14 +12,14 @@ pub(super) struct Request {
     counts: bool,
     feedback: Option<Feedback>,
     sampling: Sampling,
-    /// The limit of tokens that the plan or the policy sets; the target's own default without one.
+    /// The token limit of the plan or the policy; `None` for the target's own default.
     max_tokens: Option<u32>,
-    /// The limit of tokens of the last call.
+    /// The token limit of the last call.
     limit: Option<u32>,
 }
 
 impl Request {
-    /// The first question of a run.
+    /// Returns the parameters of the first call of a run.
     pub(super) fn first(plan: &Plan) -> Self {
         let sampling = plan.targets.first().map(|target| plan.policy.first(&target.capabilities));
         Self {
@@ -56,30 +56,30 @@ impl Request {
         self.limit
     }
 
-    /// Notes the limit of tokens that a call is sent with.
+    /// Records the token limit of a call.
     pub(super) const fn sent(&mut self, limit: Option<u32>) {
         self.limit = limit;
     }
 
-    /// Notes that a provider has a limit of its own where none was sent: it used so many tokens and was cut.
+    /// Records the provider's own token limit, where none was sent: the answer was cut off after `used` tokens.
     pub(super) fn met_limit(&mut self, used: u64) {
         let used = u32::try_from(used).ok().filter(|used| *used > 0);
         self.limit = self.limit.or(used);
     }
 
-    /// Asks for the whole document instead of a part.
+    /// Requests the whole document instead of a part.
     pub(super) fn ask_whole(&mut self) {
         (self.asked, self.counts) = (Ask::Whole, true);
     }
 
-    /// Leaves what was asked of a target behind for the next one, which has nothing to patch.
+    /// Resets the parameters that belong to the last target: the next one has no draft to patch.
     pub(super) fn enter_target(&mut self) {
         if matches!(self.asked, Ask::Patch(_)) {
             self.ask_whole();
         }
     }
 
-    /// Takes over what a policy asks for; `can_patch` tells whether there is something to patch.
+    /// Applies the decision of a policy. `can_patch` says whether there is a draft to patch.
     pub(super) fn change(&mut self, plan: &Plan, reask: Reask, can_patch: bool) {
         let Reask { ask, counts, next_target, sampling, feedback, max_tokens } = reask;
         let cooler = |new: Option<f64>, old: Option<f64>| match (new, old) {

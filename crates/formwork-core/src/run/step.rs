@@ -1,4 +1,4 @@
-//! The interface between a run and its driver: steps to take, and events that report what came of them.
+//! The interface between a run and its driver: steps for the driver, and events that report their results.
 
 use std::sync::Arc;
 
@@ -14,41 +14,41 @@ use crate::{Call, Completion, Cost, Error, ErrorKind, Fault, Time, Usage, Violat
 #[serde(transparent)]
 pub struct CallId(pub(super) u32);
 
-/// A task for the driver.
+/// The next task of a driver.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Step {
-    /// Nothing before this moment.
+    /// Wait: there is nothing to do before this time.
     #[non_exhaustive]
     Wait {
-        /// When to come back.
+        /// The time of the next step.
         until: Time,
     },
-    /// Make this call and report [`Event::Answered`] or [`Event::Failed`]. Stepping again before that gives the same
-    /// call: a resumed process makes it again.
+    /// Make this call and report [`Event::Answered`] or [`Event::Failed`]. Until then, further steps return the same call,
+    /// so that a resumed process repeats it.
     #[non_exhaustive]
     Call {
-        /// To be given back with the event.
+        /// The number of the step, which the event has to repeat.
         id: CallId,
-        /// Which of the plan's targets.
+        /// The index of the target in the plan.
         target: usize,
         /// The call, ready to be sent.
         call: Arc<Call>,
-        /// The cost at worst; a driver with a shared budget reserves it, or reports [`Event::Denied`].
+        /// The maximum cost of the call. A driver with a shared budget reserves it, or reports [`Event::Denied`].
         reserve: Cost,
     },
-    /// Ask the asynchronous checks about a value, and report [`Event::Checked`].
+    /// Run the asynchronous checks on a value and report [`Event::Checked`].
     #[non_exhaustive]
     Check {
-        /// To be given back with the event.
+        /// The number of the step, which the event has to repeat.
         id: CallId,
         /// The value that satisfies the contract.
         candidate: Arc<Value>,
     },
-    /// Ask the fallback for a value, because no model gave an acceptable one, and report [`Event::Supplied`].
+    /// Request a value from the fallback, because no model gave an acceptable one, and report [`Event::Supplied`].
     #[non_exhaustive]
     Fallback {
-        /// To be given back with the event.
+        /// The number of the step, which the event has to repeat.
         id: CallId,
         /// The last value that was not accepted; `null` if there was no document.
         candidate: Arc<Value>,
@@ -57,7 +57,7 @@ pub enum Step {
     Done,
 }
 
-/// A step outside of the run that is no call of a model.
+/// A step outside of the run other than a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -68,103 +68,114 @@ pub enum External {
     Fallback,
 }
 
-/// An event: what a step came to.
+/// The result of a [`Step`].
+///
+/// ```
+/// use formwork_core::{CallId, Completion, Event, Fault, Usage};
+///
+/// fn report(id: CallId, result: Result<Completion, Fault>) -> Event {
+///     match result {
+///         Ok(completion) => Event::answered(id, completion),
+///         Err(fault) => Event::failed(id, fault, Usage::default()),
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A call brought an answer, whole or stopped.
+    /// A call brought an answer, complete or stopped.
     #[non_exhaustive]
     Answered {
-        /// Of which step.
+        /// The number of the step.
         id: CallId,
         /// The answer.
         completion: Completion,
-        /// Why the driver stopped it before its end, if it did.
+        /// The reason why the driver stopped the answer, if it did.
         stopped: Option<Violation>,
     },
-    /// A call brought no answer.
+    /// A call failed.
     #[non_exhaustive]
     Failed {
-        /// Of which step.
+        /// The number of the step.
         id: CallId,
-        /// Why.
+        /// The reason.
         fault: Fault,
-        /// The tokens that were used up before it failed, as far as that is known or can be estimated from what arrived.
+        /// The tokens of the failed call, as far as they are known or can be estimated from the text that arrived.
         usage: Usage,
     },
     /// A call was not made, because a shared budget does not allow it.
     #[non_exhaustive]
     Denied {
-        /// Of which step.
+        /// The number of the step.
         id: CallId,
     },
-    /// The asynchronous checks are done.
+    /// The asynchronous checks are complete.
     #[non_exhaustive]
     Checked {
-        /// Of which step.
+        /// The number of the step.
         id: CallId,
         /// The violations of the candidate; warnings do not reject it.
         violations: Vec<Violation>,
         /// The cost of the checks.
         spent: Cost,
     },
-    /// The fallback is done.
+    /// The fallback is complete.
     #[non_exhaustive]
     Supplied {
-        /// Of which step.
+        /// The number of the step.
         id: CallId,
-        /// Its value, if it has one.
+        /// The value of the fallback, if it has one.
         value: Option<Value>,
     },
-    /// The caller wants no answer any more.
+    /// The caller cancelled the request.
     Cancelled,
 }
 
 impl Event {
-    /// The call of a step brought this answer, whole.
+    /// Reports a complete answer.
     pub const fn answered(id: CallId, completion: Completion) -> Self {
         Self::Answered { id, completion, stopped: None }
     }
 
-    /// The driver stopped the call of a step after this much of the answer, for a reason.
+    /// Reports an answer that the driver stopped, with the reason.
     pub const fn stopped(id: CallId, completion: Completion, reason: Violation) -> Self {
         Self::Answered { id, completion, stopped: Some(reason) }
     }
 
-    /// The call of a step brought no answer, after so many tokens as far as that is known.
+    /// Reports a failed call, with the tokens that it used as far as they are known.
     pub const fn failed(id: CallId, fault: Fault, usage: Usage) -> Self {
         Self::Failed { id, fault, usage }
     }
 
-    /// The call of a step was not made, because a shared budget does not allow it.
+    /// Reports that a call was not made, because a shared budget does not allow it.
     pub const fn denied(id: CallId) -> Self {
         Self::Denied { id }
     }
 
-    /// The asynchronous checks of a step found these violations, at a cost.
+    /// Reports the violations that the asynchronous checks found, and the cost of the checks.
     pub const fn checked(id: CallId, violations: Vec<Violation>, spent: Cost) -> Self {
         Self::Checked { id, violations, spent }
     }
 
-    /// The fallback of a step gave this value, if it had one.
+    /// Reports the value of the fallback, if it has one.
     pub const fn supplied(id: CallId, value: Option<Value>) -> Self {
         Self::Supplied { id, value }
     }
 }
 
-/// An event that does not fit the step that the run is at: late, doubled, or of another run.
+/// A mistake of the driver: an event that is late, repeated or of another run, or a wrong plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misuse {
-    /// The event belongs to no step that is open.
+    /// The event belongs to no open step.
     #[error("the event does not belong to the step that the run is at")]
     NotExpected,
-    /// The plan is not the one that the run was started with.
+    /// The plan is not the plan of this run.
     #[error("the run was started with another plan")]
     OtherPlan,
 }
 
-/// Becomes an error of [`ErrorKind::Config`]: only the program that drives the run can mend it.
+/// Becomes an error of [`ErrorKind::Config`], because only a change of the driver can correct it.
 impl From<Misuse> for Error {
     fn from(misuse: Misuse) -> Self {
         Self::new(ErrorKind::Config, misuse.to_string())

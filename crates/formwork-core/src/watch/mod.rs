@@ -1,4 +1,4 @@
-//! Whether a stream has run away.
+//! Detects model output that runs away: endless repetition, digits or white space.
 
 mod repetition;
 
@@ -7,21 +7,21 @@ use formwork_json::{JsonPath, Span};
 use crate::{Stage, Violation};
 use repetition::Repetition;
 
-/// Notices a stream that has run away: one that repeats itself within one value, or writes white space without end.
+/// Detects a stream that runs away: one that repeats itself within one value, or that writes endless white space.
 ///
-/// A driver pushes the text as it arrives and stops the call at the first [`Violation`], whose span names the bytes.
-/// Chunks may end anywhere: the report depends on the text alone.
+/// A driver pushes the text as it arrives and stops the call at the first [`Violation`], whose span covers the bytes.
+/// Chunks may end anywhere: the result depends on the text alone.
 ///
 /// It reports
-/// - a text of at most 256 bytes that is repeated at least [64 times](Watch::MIN_REPEATS), over at least
-///   [2 kB](Watch::MIN_BYTES), inside one string of a JSON document, or outside of documents: in the prose before, or in
-///   what follows (further documents included);
+/// - a text of at most 256 bytes that is repeated at least [64 times](Watch::MIN_REPEATS), over at least [2
+///   kB](Watch::MIN_BYTES), inside one string of a JSON document or outside of documents: in the prose before, or in the
+///   text after it (further documents included);
 /// - a number of at least 2 kB;
-/// - at least 2 kB of white space in a row outside of strings.
+/// - at least 2 kB of consecutive white space outside of strings.
 ///
-/// Items of arrays and members of objects may repeat as often as they like. A document that is not strict JSON is
-/// followed no further: there only text that holds no bracket, comma, colon, quote or line end counts as repeated. A
-/// false alarm costs a valid answer, a runaway that is missed costs tokens, so in doubt nothing is reported.
+/// Items of arrays and members of objects may repeat without limit. After the first syntax error in a document, only text
+/// without brackets, commas, colons, quotes and line ends counts as repeated. A false alarm costs a valid answer and a
+/// missed runaway costs tokens, so doubtful cases are not reported.
 ///
 /// ```
 /// use formwork_core::Watch;
@@ -35,15 +35,15 @@ use repetition::Repetition;
 #[derive(Debug, Clone, Default)]
 pub struct Watch {
     place: Place,
-    /// Whether brackets mean nothing.
+    /// Whether the text is prose, in which brackets and quotes have no meaning.
     is_prose: bool,
-    /// How many brackets are open.
+    /// The number of open brackets.
     depth: usize,
-    /// Bytes so far.
+    /// The number of bytes so far.
     seen: usize,
-    /// Where the string, the number, or what may repeat itself in a document that is not followed began.
+    /// The byte at which the current string, number or stretch of unparsable text began.
     since: usize,
-    /// How many of the last bytes are white space outside of strings.
+    /// The number of consecutive white space bytes outside of strings at the end of the text.
     blanks: usize,
     repetition: Repetition,
     has_document: bool,
@@ -55,38 +55,39 @@ enum Place {
     /// Text outside of documents.
     #[default]
     Outside,
-    /// A document, between its strings, numbers and literals; whether a value or a name was the last of them.
+    /// The space between the strings, numbers and literals of a document; `after_value` says whether a value or a name came
+    /// last.
     Between { after_value: bool },
-    /// A string; whether the next byte is escaped.
+    /// A string; `escaped` says whether a backslash came last.
     Text { escaped: bool },
     /// A number.
     Number,
-    /// A literal, of which this is left.
+    /// A literal, with the bytes that are still missing.
     Literal(&'static [u8]),
     /// A document that is not strict JSON.
     Unknown,
 }
 
 impl Watch {
-    /// How often the same text in a row is a runaway.
+    /// The minimum number of repetitions of the same text that count as a runaway.
     pub const MIN_REPEATS: usize = 64;
 
-    /// How many bytes of repetition, digits or white space are a runaway.
+    /// The minimum number of bytes of repetition, digits or white space that count as a runaway.
     pub const MIN_BYTES: usize = 2048;
 
-    /// Returns a watch over text without structure, such as a model's reasoning: brackets and quotes mean nothing.
+    /// Returns a watch over text without structure, such as a model's reasoning: brackets and quotes have no meaning in it.
     pub fn over_prose() -> Self {
         Self { is_prose: true, ..Self::default() }
     }
 
-    /// Takes the next piece of the text. Returns what is wrong, if the stream has run away; its span ends with the byte
-    /// that made it so, and the rest of the piece is not looked at.
+    /// Takes the next piece of the text, and returns a violation of the rule `runaway` once the stream has run away. Its
+    /// span ends with the byte that proved it; the rest of the piece is ignored.
     pub fn push(&mut self, text: &str) -> Option<Violation> {
         text.bytes().find_map(|byte| self.take(byte))
     }
 
-    /// Whether the text so far ends outside of any document, and at least one document is complete: what follows may be
-    /// cut off without loss.
+    /// Returns whether the text so far ends outside of any document and at least one document is complete. The text that
+    /// follows may be cut off without loss.
     pub fn is_after_document(&self) -> bool {
         self.has_document && self.place == Place::Outside
     }
@@ -116,7 +117,7 @@ impl Watch {
         Some(self.runaway(len, format!("the same {period} bytes {} times in a row", len / period)))
     }
 
-    /// Moves on to the place that the byte leads to.
+    /// Moves on to the place of the next byte.
     fn step(&mut self, byte: u8) {
         self.place = match self.place {
             Place::Outside if !self.is_prose && matches!(byte, b'{' | b'[') => {
@@ -138,7 +139,7 @@ impl Watch {
             Place::Number | Place::Literal([]) => self.between(byte, true),
             Place::Between { after_value } => self.between(byte, after_value),
             Place::Unknown => {
-                // What stands between items and members cannot be part of one value.
+                // Text between items and members cannot be part of one value.
                 if b",:[]{}\"'`\n\r".contains(&byte) { self.unknown() } else { Place::Unknown }
             }
         };
@@ -153,8 +154,8 @@ impl Watch {
                 self.has_document |= self.depth == 0;
                 if self.depth == 0 { Place::Outside } else { Place::Between { after_value: true } }
             }
-            // Two values without a separator: a quote was lost or not escaped, so that strings cannot be told apart
-            // from what stands between them.
+            // Two values without a separator: a quote is missing or not escaped, so that strings cannot be distinguished
+            // from the text between them.
             _ if after_value => self.unknown(),
             b'{' | b'[' => {
                 self.depth += 1;

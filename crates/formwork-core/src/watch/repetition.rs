@@ -1,17 +1,17 @@
-/// The longest text whose repetition is noticed, in bytes.
+/// The length of the longest repeated text that is detected, in bytes.
 pub(super) const MAX_PERIOD: usize = 256;
 
-/// How many bytes are compared with each other to find a period. Twice [`MAX_PERIOD`], so that two periods of one window
-/// are multiples of the shorter one (Fine and Wilf).
+/// The number of bytes that are compared with each other to find a period. Twice [`MAX_PERIOD`], so that two periods of one
+/// window are multiples of the shorter one (Fine and Wilf).
 const WINDOW: usize = 2 * MAX_PERIOD;
 
-/// How many bytes are kept: those of a window that begins anywhere in the one before the last are among them.
+/// The number of bytes that are kept: enough to hold a window that begins anywhere in the last window but one.
 const KEPT: usize = 4 * WINDOW;
 
-/// Finds out how far back a growing text repeats itself, in time linear in the text.
+/// Measures how far back a growing text repeats itself, in time linear in the text.
 ///
-/// A period is looked for at the end of each window, and then followed byte by byte. A repetition of four windows is
-/// found in the second of them at the latest, and measured back to its beginning.
+/// The search for a period runs at the end of each window; the period is then followed byte by byte. A repetition of four
+/// windows is found in the second of them at the latest, and measured back to its beginning.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Repetition {
     /// The last bytes.
@@ -42,8 +42,8 @@ impl Repetition {
         }
     }
 
-    /// The shortest period, of at most [`MAX_PERIOD`] bytes, in which the text repeats itself at its end, and of how many
-    /// of the last bytes that holds. Zeros as long as none is found.
+    /// Returns the shortest period of the end of the text, up to [`MAX_PERIOD`] bytes, and the number of bytes that repeat
+    /// with it. Both are 0 as long as no period is found.
     pub(super) const fn period_and_len(&self) -> (usize, usize) {
         (self.period, self.len)
     }
@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    /// Of how many of its last bytes a text has a period.
+    /// Returns how many of the last bytes of a text repeat with a period.
     fn len_of(text: &[u8], period: usize) -> usize {
         let equal = text.iter().rev().skip(period).zip(text.iter().rev());
         text.len().min(period + equal.take_while(|(before, after)| before == after).count())
@@ -82,7 +82,7 @@ mod tests {
             let mut repetition = Repetition::default();
             for (end, byte) in text.iter().enumerate() {
                 repetition.push(*byte);
-                // Looking at every byte would take the test too long.
+                // Comparing at every byte would make the test too slow.
                 if end % 97 == 0 || end + 1 == text.len() {
                     let so_far = &text[..=end];
                     let longest = (1..=MAX_PERIOD).map(|period| (period, len_of(so_far, period)));

@@ -1,4 +1,4 @@
-//! Nothing that is said about an answer grows with the answer.
+//! The length of messages about an answer does not depend on the answer.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// The most bytes of a violation as one line: the words between, and each part at its limit, four bytes a character.
+/// The maximum length of a violation in one line: the fixed text, and each part at its limit with four bytes per character.
 const MAX_LINE: usize = 200 + MAX_PATH + 4 * (MAX_NAME + MAX_EXPECTED + MAX_FOUND);
 
 fn text() -> impl Strategy<Value = String> {
@@ -48,7 +48,7 @@ proptest! {
             prop_assert!(line.len() <= MAX_LINE, "{} bytes", line.len());
         }
         prop_assert!(violation.place().len() <= MAX_PATH);
-        // In JSON it is data: the path is all there, and the message is bounded.
+        // In JSON the path is complete, and the message is bounded.
         let json = serde_json::to_value(&violation).unwrap();
         prop_assert_eq!(&json["path"], &json!(violation.path.to_string()));
         prop_assert!(json["message"].as_str().unwrap().len() <= MAX_LINE);
@@ -63,7 +63,7 @@ proptest! {
     }
 }
 
-/// An object whose every member is an integer, under any name.
+/// An object whose every member is an integer.
 struct Map;
 
 impl Validator for Map {
@@ -75,7 +75,7 @@ impl Validator for Map {
             return out.push(wrong(JsonPath::root(), "object", value));
         };
         for (name, member) in members.iter().filter(|(_, member)| !member.is_i64()) {
-            // As a check does that quotes another part of the answer.
+            // Like a check that quotes another part of the answer.
             let expected =
                 format!("an integer, unlike {}", value.to_string().get(..2_000).unwrap_or_default());
             out.push(wrong(JsonPath::root().key(name), &expected, member));
@@ -137,7 +137,7 @@ fn re_asks_errors_and_lessons_do_not_grow_with_the_answer() {
                     observations <= words + MAX_PATH && line <= words + MAX_LINE,
                     "{observations} {line}"
                 );
-                // Past the limits nothing grows any more, but for the digits of offsets and counts.
+                // Beyond the limits only the digits of offsets and counts still grow.
                 let (calls_2, observations_2, line_2, story_2) = sizes(40_000);
                 for (one, other) in
                     [(calls, calls_2), (observations, observations_2), (line, line_2), (story, story_2)]

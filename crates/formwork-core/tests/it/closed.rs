@@ -1,4 +1,4 @@
-//! Answers that the limit of tokens ended, and that the provider closed without the model.
+//! Answers that the token limit ended and that the provider closed without the model.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::*;
 
-/// The parts of [`GOOD`], with the bytes from their first to behind their last.
+/// Returns the parts of [`GOOD`], each with its first byte and the byte after its last.
 fn parts() -> Vec<(&'static str, usize, usize)> {
     let span = |path, text: &str| {
         let start = GOOD.find(text).unwrap();
@@ -21,12 +21,12 @@ fn parts() -> Vec<(&'static str, usize, usize)> {
         span("$.parts.b", "70}"),
         span("$.note", r#""fine""#),
     ];
-    // Without the character that tells the two numbers apart.
+    // Without the last character, which distinguishes the two numbers.
     (parts[3].2, parts[4].2) = (parts[3].2 - 1, parts[4].2 - 1);
     parts
 }
 
-/// Whether a part was begun and not ended where the document was closed; its own end is told apart only if it is a number.
+/// Returns whether a part was begun and not ended where the document was closed. Only a number's own end is ambiguous.
 fn is_cut((path, start, end): (&str, usize, usize), at: usize) -> bool {
     let may_go_on = ["$", "$.score", "$.parts.a", "$.parts.b"].contains(&path);
     start < at && (at < end || at == end && may_go_on)
@@ -50,7 +50,7 @@ fn wherever_the_limit_falls_the_attempt_is_truncated_and_asked_again_with_more_r
         assert_eq!(paths(violations.iter().map(|violation| &violation.path)), paths(&first.closed), "{at}");
         let cut: Vec<_> = parts().into_iter().filter(|part| is_cut(*part, at)).collect();
         let supplied: Vec<_> = parts().into_iter().filter(|(_, start, _)| *start >= at).collect();
-        // Of what was supplied the outermost values are marked.
+        // Only the outermost of the supplied values are marked.
         let outermost = supplied.iter().filter(|(path, ..)| {
             !supplied.iter().any(|(outer, ..)| outer != path && path.starts_with(outer))
         });
@@ -59,13 +59,13 @@ fn wherever_the_limit_falls_the_attempt_is_truncated_and_asked_again_with_more_r
         assert_eq!(paths(&first.closed), expected, "closed at {at}");
         assert_eq!((driven.calls[0].2.max_tokens, driven.calls[1].2.max_tokens), (Some(50), Some(100)));
         assert_eq!(driven.run.finish().unwrap().closed().count(), 0);
-        // Nothing better came: it is the best there was, with what is wrong with it.
+        // No better answer followed, so this one is the best, with its violations.
         let error = drive(&plan, input(), &[Reply::Closes(GOOD, at)]).run.finish().unwrap_err();
         let best = error.best().unwrap();
         assert_eq!(best.value, serde_json::from_str::<serde_json::Value>(GOOD).unwrap());
         assert_eq!(paths(best.violations.iter().map(|violation| &violation.path)), expected);
     }
-    // What the model ended itself before has no marks.
+    // Values that the model ended itself before have no marks.
     let driven = drive(&plan, input(), &[Reply::Closes(GOOD, GOOD.len() + 1)]);
     assert_eq!(driven.run.finish().unwrap().provenance.len(), 1);
 }
@@ -98,7 +98,7 @@ fn a_policy_may_accept_what_was_cut_and_never_what_was_supplied() {
     assert!(!Policy::default().accept_cut && !Policy::chat(1).accept_cut && !Policy::shape().accept_cut);
 }
 
-/// Asks for these values alone whatever was wrong, three times.
+/// Requests these values alone after every failure, three times.
 #[derive(Debug)]
 struct Patches(Vec<JsonPath>);
 
@@ -135,24 +135,24 @@ fn the_marks_survive_patches_but_for_the_values_that_are_replaced() {
         ))
     );
     assert_eq!(error.best().unwrap().value["note"], "a whole one");
-    // A patch that was closed itself marks what it did not complete.
+    // A patch that was closed marks the values that it did not complete.
     let broken = r#"{"score": 700, "parts": {"a": 70, "b": 70}, "note": 3}"#;
     let patch = r#"{"note": "cut off"}"#;
     let script = [Reply::Says(broken), Reply::Closes(patch, patch.find("off").unwrap())];
     let error = drive(&plan, input(), &script).run.finish().unwrap_err();
     assert_eq!(paths(&error.attempts()[2].closed), ["$.note"]);
-    // And so does one that ends in the middle, however it is read.
+    // The same holds for a patch that ends in the middle, at every level of reading.
     let script = [Reply::Says(broken), Reply::Ends(r#"{"note": "cut"#, Finish::Length)];
     let error = drive(&plan, input(), &script).run.finish().unwrap_err();
     assert_eq!(error.attempts()[1].verdict.failure().unwrap().class(), "truncated");
-    // A text that was cut and could be read is not completed by a patch either.
+    // A text that was cut off and could be read is not completed by a patch either.
     let cut = r#"{"score": 700, "parts": {"a": 70, "b": 70}, "note": "fi"#;
     let script = [Reply::Ends(cut, Finish::Length), Reply::Says(r#"{"note": "fine"}"#)];
     let error = drive(&plan, input(), &script).run.finish().unwrap_err();
     assert_eq!(paths(&error.attempts()[2].closed), ["$"]);
 }
 
-/// Sends the schema as it is, and says that this has to be undone in the answer.
+/// Sends the schema unchanged, with lift operations for the answer.
 #[derive(Debug)]
 struct Lifting(Vec<LiftOp>);
 
@@ -183,7 +183,7 @@ fn the_marks_survive_lifting() {
     for (ops, text, marks) in [
         (vec![reorder.clone()], text, vec!["$", "$.note", "$.score"]),
         (vec![drop, reorder], text, vec!["$", "$.note", "$.score"]),
-        // Lifting moves values: nothing is known of a single one.
+        // Lifting moves values, so no single value is known to be complete.
         (vec![rename], renamed, vec!["$"]),
     ] {
         let target = Target::new("one", Capabilities::new(Enforcement::Schema))

@@ -1,4 +1,4 @@
-//! What always holds, over every script of replies and over random ones.
+//! The invariants of runs, over every script of replies and over random ones.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -38,7 +38,7 @@ fn two_targets(policy: Policy) -> Plan {
         .unwrap()
 }
 
-/// Everything that has to hold between the calls of one run.
+/// Checks the invariants between the calls of one run.
 #[derive(Clone, Default)]
 struct Watcher {
     calls: u32,
@@ -86,10 +86,10 @@ impl Watcher {
     }
 }
 
-/// Of the replies, those that no server gives that keeps to the schema.
+/// The replies that are impossible for a server that enforces the schema.
 const IMPOSSIBLE: [&str; 2] = ["no JSON here", r#"{"score": 700, "parts.a": 70}"#];
 
-/// What has to hold of everything that a run learnt.
+/// Checks the invariants of the observations of a run.
 fn observations(run: &Run) {
     let (mut ignored, mut run_away) = (BTreeSet::new(), BTreeSet::new());
     for (nth, attempt) in run.ledger().iter().enumerate() {
@@ -110,7 +110,7 @@ fn observations(run: &Run) {
         let expected = match (whole && refused, proof) {
             (true, _) => Some(ObservationKind::Refused),
             (_, true) => Some(ObservationKind::Ignored),
-            // At the deadline the time may have been too short, and not the limit of tokens.
+            // At the deadline, the time may be the reason instead of the token limit.
             _ if cut && !(is_last && taught.is_none()) => Some(ObservationKind::RanAway),
             _ => None,
         };
@@ -134,7 +134,7 @@ fn observations(run: &Run) {
     assert!(run.observations().eq(run.ledger().iter().filter_map(|attempt| attempt.observation.as_deref())));
 }
 
-/// Walks every script of replies from here to the end of the run; how many ends there are.
+/// Walks every script of replies to the end of the run, and returns the number of ends.
 fn walk(plan: &Plan, mut run: Run, mut now: Time, mut watcher: Watcher) -> usize {
     loop {
         match run.step(plan, now).unwrap() {
@@ -223,7 +223,7 @@ fn any_script() -> impl Strategy<Value = Vec<Reply>> {
     prop::collection::vec(prop::sample::select(REPLIES.to_vec()), 1..20)
 }
 
-/// Drives a run; before every step it is stored and read back if `stored`.
+/// Drives a run; if `stored`, it is serialised and read back before every step.
 fn trace(plan: &Plan, seed: u64, starts: &[usize], script: &[Reply], stored: bool) -> (Vec<Step>, String) {
     let run = Run::new(plan, input().with_seed(seed)).with_start_modes(starts.iter().copied());
     let (mut run, mut now, mut steps, mut calls) = (run, Time(0), Vec::new(), 0);
@@ -249,7 +249,7 @@ fn trace(plan: &Plan, seed: u64, starts: &[usize], script: &[Reply], stored: boo
     }
 }
 
-/// A plan with everything in it, and a policy that breaks every promise.
+/// A policy that violates every recommendation, in a plan with every feature.
 #[derive(Debug)]
 struct Unruly;
 

@@ -1,4 +1,4 @@
-//! Single traits of the run machine.
+//! Single properties of the run machine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,7 +74,7 @@ fn an_unusable_patch_leaves_the_draft_and_its_violations() {
         input(),
         &[Reply::Says(BAD_SUM), Reply::Says("sorry"), Reply::Says("sorry again")],
     );
-    // What mended nothing is not asked again: the whole is, with what was wrong with it.
+    // A patch that corrected nothing is not repeated: the whole document is requested, with its violations.
     let (_, _, call) = &driven.calls[2];
     assert!(call.schema().unwrap()["properties"].get("parts").is_some());
     assert!(call.messages.last().unwrap().text().contains("$.score"), "{:?}", call.messages);
@@ -202,7 +202,7 @@ fn the_deadline_ends_waits_before_it() {
     assert_eq!(driven.calls[0].2.deadline, Some(Time(6_000)));
     let driven = drive(&plan, input(), &[Reply::Limits(3600)]);
     assert_eq!((driven.calls.len(), driven.run.finish().unwrap_err().kind()), (1, ErrorKind::Unavailable));
-    // A wait that ends with the deadline leaves no time to ask: the call takes 1 ms, the wait is 2 s.
+    // A delay that ends with the deadline leaves no time for the call: the call takes 1 ms, the delay is 2 s.
     let plan = Plan::new(contract(), vec![target("one")])
         .with_deadline(Duration::from_millis(2_001))
         .build()
@@ -218,7 +218,7 @@ fn the_budget_is_reserved_before_a_call() {
         let budget = Cost { tokens: u64::MAX, micro_usd: Some(budget) };
         Plan::new(contract(), vec![priced.clone()]).with_max_tokens(40).with_budget(budget).build().unwrap()
     };
-    // The worst case: a token for each byte of prompt and schema, and the limit of tokens.
+    // The worst case: a token for each byte of prompt and schema, and the token limit.
     let roomy = plan(u64::MAX);
     let mut run = Run::new(&roomy, input());
     let Step::Call { reserve, call, .. } = run.step(&roomy, Time(0)).unwrap() else { panic!() };
@@ -228,7 +228,7 @@ fn the_budget_is_reserved_before_a_call() {
     assert!((bytes + 40..bytes + 100).contains(&(worst as usize)), "{worst}");
     assert_eq!(drive(&plan(worst - 1), input(), &[Reply::Says(GOOD)]).calls.len(), 0);
     assert_eq!(drive(&plan(worst), input(), &[Reply::Says(GOOD)]).calls.len(), 1);
-    // What a call really cost leaves no room for the worst case of another one.
+    // The cost of the first call leaves too little for the worst case of another one.
     let plan = plan(worst + 44);
     let driven = drive(&plan, input(), &[Reply::Says("no"), Reply::Says("nor this")]);
     let error = driven.run.clone().finish().unwrap_err();
@@ -388,6 +388,6 @@ fn plans_without_targets_or_dialects_are_refused() {
     let bare = Target::new("bare", Capabilities::default());
     assert_eq!(
         Plan::new(contract(), vec![bare]).build().unwrap_err().to_string(),
-        "cannot be done as configured: target `bare` has no dialect to be asked in"
+        "cannot be done as configured: target `bare` has no output mode: add a dialect"
     );
 }

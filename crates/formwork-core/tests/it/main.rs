@@ -1,4 +1,4 @@
-//! What callers and drivers rely on.
+//! Guarantees for callers and drivers.
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 

@@ -1,4 +1,4 @@
-//! Money limits are upper bounds: what providers bill never comes to more than was reserved.
+//! Limits of money are upper bounds: the bill of a provider never exceeds the reserved cost.
 
 use formwork_core::*;
 use proptest::prelude::*;
@@ -6,23 +6,23 @@ use proptest::sample::select;
 
 use crate::support::*;
 
-/// How a provider bills a call, within what its documentation allows.
+/// The billing of a provider, within its documentation.
 #[derive(Debug, Clone)]
 struct Billing {
     reply: Reply,
-    /// Bytes for each token of text, from 1: bytes of rare scripts are tokens of their own.
+    /// The bytes per token of text, from 1: each byte of rare scripts is a token.
     bytes: usize,
-    /// Tokens of each picture.
+    /// The tokens of each picture.
     picture: usize,
-    /// Tokens around each message.
+    /// The tokens around each message.
     around: usize,
-    /// The share of the limit of tokens that the answer uses up, in per cent, and the reasoning's share of that.
+    /// The share of the token limit that the answer uses, in per cent, and the share of reasoning in it.
     used: u64,
     reasoned: u64,
 }
 
 impl Billing {
-    /// A limit of tokens is sent wherever one of money is set.
+    /// Returns the usage of a call. A limit of money always comes with a token limit.
     fn bill(&self, call: &Call) -> Usage {
         let part = |part: &Part| match part {
             Part::Text { text } => text.len().div_ceil(self.bytes),
@@ -37,7 +37,7 @@ impl Billing {
         Usage::new(input, output).with_reasoning(output * self.reasoned / 100)
     }
 
-    /// A fault in the middle of a stream is billed like an answer.
+    /// Returns the event of a call. A fault in the middle of a stream is billed like an answer.
     fn event(&self, id: CallId, call: &Call) -> Event {
         let mut event = self.reply.event(id, call);
         match &mut event {

@@ -17,12 +17,12 @@ fn planned(count: usize, policy: Policy) -> Plan {
     Plan::new(contract(), targets(count)).with_policy(policy.with_stop_on_repeat(false)).build().unwrap()
 }
 
-/// The target of each call.
+/// Returns the target of each call.
 fn asked(driven: &Driven) -> Vec<usize> {
     driven.calls.iter().map(|(_, target, _)| *target).collect()
 }
 
-/// Whether each call was for a patch.
+/// Returns whether each call was for a patch.
 fn patches(driven: &Driven) -> Vec<bool> {
     driven.run.ledger().iter().map(|attempt| !attempt.patched.is_empty()).collect()
 }
@@ -52,7 +52,7 @@ fn wrong_content_goes_on_to_the_next_target_after_an_equal_share_of_the_attempts
 fn the_same_wrong_answer_of_another_target_is_no_repetition() {
     let policy = Policy::new(4).with_patching(Patching::Never);
     let plan = Plan::new(contract(), targets(2)).with_policy(policy).build().unwrap();
-    // The first target repeats itself and is left; the second one has said it once.
+    // The first target repeats itself and is left; the second one gave that answer only once.
     let driven = drive(&plan, input(), &[WRONG, WRONG, WRONG, RIGHT]);
     assert_eq!(asked(&driven), [0, 0, 1, 1]);
     assert!(driven.run.finish().is_ok());
@@ -100,7 +100,7 @@ fn a_patch_that_mends_nothing_is_followed_by_the_whole() {
     }
 }
 
-/// The waits before each call, in seconds, and the targets.
+/// Returns the target of each call and the delay before it, in seconds.
 fn paced(driven: &Driven) -> Vec<(usize, u64)> {
     let mut before = driven.calls[0].0;
     let waits = driven.calls.iter().map(|(at, target, _)| {
@@ -125,10 +125,10 @@ fn a_target_that_is_down_is_left_at_once_where_there_is_another_one() {
     }
     let driven = drive(&planned(2, Policy::new(3)), input(), &[Reply::Limits(86_400), RIGHT]);
     assert_eq!(paced(&driven), [(0, 0), (1, 0)]);
-    // The last one has nobody behind it.
+    // After the last target there is none to advance to.
     let driven = drive(&planned(2, Policy::new(3)), input(), &[Reply::Fails(FaultKind::Unreachable)]);
     assert_eq!(paced(&driven), [(0, 0), (1, 0), (1, 2), (1, 4), (1, 8)]);
-    // A target alone is waited for as it was.
+    // A single target is waited for.
     let driven = drive(&planned(1, Policy::new(3)), input(), &[Reply::Fails(FaultKind::Overloaded)]);
     assert_eq!(paced(&driven), [(0, 0), (0, 2), (0, 4), (0, 8)]);
     let driven = drive(&planned(1, Policy::new(3)), input(), &[Reply::Limits(20), RIGHT]);
@@ -145,12 +145,12 @@ fn targets_that_are_out_of_service_are_left_out_as_long_as_there_is_another_one(
         (2, vec![(0, until(0))], vec![RIGHT], vec![(0, 0)]),
         (2, vec![(0, until(30)), (1, until(30))], vec![RIGHT], vec![(0, 0)]),
         (1, vec![(0, until(30))], vec![RIGHT], vec![(0, 0)]),
-        // The nearest of those that are left is waited for only where one's own wait is longer.
+        // A later target is waited for only if the own delay is longer.
         (2, vec![(1, until(1))], vec![Reply::Fails(FaultKind::Overloaded), RIGHT], vec![(0, 0), (1, 1)]),
         (2, vec![(1, until(30))], vec![Reply::Fails(FaultKind::Overloaded), RIGHT], vec![(0, 0), (0, 2)]),
         (2, vec![(1, until(10))], vec![Reply::Limits(60), RIGHT], vec![(0, 0), (1, 10)]),
         (3, vec![(1, until(30))], vec![Reply::Fails(FaultKind::Overloaded), RIGHT], vec![(0, 0), (2, 0)]),
-        // Wrong content does not wait.
+        // Wrong content causes no delay.
         (2, vec![(1, until(30))], vec![WRONG, WRONG, RIGHT], vec![(0, 0), (0, 0), (1, 0)]),
     ] {
         let plan = planned(count, Policy::new(3));
@@ -201,7 +201,7 @@ fn a_budget_without_room_for_a_target_asks_a_cheaper_one() {
         let kind = driven.run.finish().err().map(|error| error.kind());
         assert_eq!(kind, expected.is_empty().then_some(ErrorKind::Budget));
     }
-    // A shared budget that denies the dearer one.
+    // A shared budget denies the more expensive target.
     let driven = drive(&plan(&[5, 7, 1], 1_000), input(), &[Reply::Denies, RIGHT]);
     assert_eq!(asked(&driven), [0, 2]);
     assert!(driven.run.finish().is_ok());

@@ -1,4 +1,4 @@
-//! What a run learns of its targets: what they refuse, and what proves that they ignore it.
+//! Observations of a run about its targets: the schemas that they refuse, and the proof that they ignore one.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// Sends the schema as it is, with a report that a test writes.
+/// Sends the schema unchanged, with the lowering report of a test.
 #[derive(Debug)]
 struct Lossy(Vec<Loss>);
 
@@ -139,7 +139,7 @@ fn what_the_report_names_is_not_promised() {
         assert!(lost(WRONG_TYPE, "/properties/parts", "properties", kind), "and so may what is inside");
         assert!(lost(WRONG_TYPE, "", "brandNew", kind), "an unknown keyword may mean anything");
         assert!(lost(UNKNOWN, "/properties/parts", "additionalProperties", kind));
-        // Elsewhere, or of another kind, it excuses nothing.
+        // A loss at another place, or of another kind, excuses nothing.
         assert!(!lost(WRONG_TYPE, "/properties/parts/properties/b", "type", kind));
         assert!(!lost(WRONG_TYPE, "/properties/parts", "type", kind));
         assert!(!lost(WRONG_TYPE, "/properties/parts/properties/a", "maximum", kind));
@@ -203,7 +203,7 @@ fn a_run_starts_on_the_modes_that_it_is_given() {
         while let Step::Call { id, call, .. } = run.step(&plan, Time(0)).unwrap() {
             let Some(reply) = replies.next() else { break };
             run.on(&plan, Time(0), reply.event(id, &call)).unwrap();
-            // What has begun has its own observations.
+            // A run that has begun relies on its own observations.
             run = run.with_start_modes([9, 9]);
         }
         run.ledger().iter().map(|attempt| format!("{} {}", attempt.target, attempt.dialect)).collect()

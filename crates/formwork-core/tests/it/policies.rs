@@ -1,4 +1,4 @@
-//! The ready policies do exactly what the documents that started the project ask for.
+//! The ready policies do what the specifications of the applications require.
 
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ fn chat_counts_its_retries() {
 #[test]
 fn shape_keeps_one_fresh_prompt_with_the_last_errors_only() {
     let answers = [Reply::Says(r#"{"parts": {"a": 1, "b": 1}}"#), Reply::Says(BAD_RANGE), Reply::Says("no")];
-    // With one way of asking alone: what the first answer lacks would prove that the schema is ignored.
+    // The target has one mode only; otherwise the first answer would prove that the schema is ignored.
     let only = Target::new("only", Capabilities::new(Enforcement::Schema))
         .with_mode(Arc::new(AsIs("strict", Enforcement::Schema)));
     let plan = Plan::new(contract(), vec![only]).with_policy(Policy::shape()).build().unwrap();

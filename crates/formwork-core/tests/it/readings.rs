@@ -1,4 +1,4 @@
-//! Which of several readings of one text counts.
+//! The selection among several readings of one text.
 
 use formwork_core::*;
 use proptest::prelude::*;
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// What a model may write into one answer, and how many violations of [`Score`] it has; `None` where the root has
-/// another type. `n` makes each document another one.
+/// Returns a document that a model may write, and its number of violations of [`Score`]; `None` if the root has another
+/// type. `n` makes each document different.
 fn document(kind: usize, n: usize) -> (Value, Option<usize>) {
     let note = format!("document {n}");
     let parts = json!({"a": 70, "b": 70});
@@ -24,7 +24,7 @@ fn document(kind: usize, n: usize) -> (Value, Option<usize>) {
     }
 }
 
-/// The value that the run took from an answer: the accepted one, or the best of those that were not.
+/// Returns the value that the run took from an answer: the accepted one, or the best of the others.
 fn taken(text: &str) -> (bool, Value) {
     let plan = plan(Policy::oracle());
     match drive(&plan, input(), &[Reply::Says(text.to_owned().leak())]).run.finish() {
@@ -103,7 +103,7 @@ fn of_a_stopped_answer_only_whole_documents_count() {
     };
     assert_eq!(class("[1, 2]\n\n\n", Level::Clean), "accepted");
     assert_eq!(class("[1, 2, [3", Level::Clean), "truncated");
-    // Nobody knows how many more there would have been.
+    // The sequence may have had further documents.
     assert_eq!(class("{\"n\": 1}\n{\"n\": 1}\n{\"n\": 1}\n", Level::Lenient), "truncated");
 }
 

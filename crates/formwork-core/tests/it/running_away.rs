@@ -1,4 +1,4 @@
-//! When a schema is sent with bounds of ours, what an answer at such a bound counts for, and how many tokens an answer has.
+//! When a schema is sent with added bounds, what an answer at such a bound means, and how many tokens an answer may have.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ fn planned(target: Target, policy: Policy) -> Plan {
         .unwrap()
 }
 
-/// The bound of the note in each call.
+/// Returns the bound of the note in each call.
 fn bounds(driven: &Driven) -> Vec<Option<u64>> {
     let bound = |call: &Call| call.lowered.bounds.first().map(|bound| bound.max);
     driven.calls.iter().map(|(_, _, call)| bound(call)).collect()
@@ -59,7 +59,7 @@ fn kinds(driven: &Driven) -> Vec<ObservationKind> {
 
 const CUT: Reply = Reply::Ends(r#"{"score": 700, "parts": {"a": 7"#, Finish::Length);
 const RIGHT: Reply = Reply::Says(GOOD);
-/// Its note has ten characters.
+/// An answer whose note has ten characters.
 const FULL: Reply = Reply::Says(r#"{"score": 700, "parts": {"a": 70, "b": 70}, "note": "0123456789"}"#);
 
 #[test]
@@ -109,7 +109,7 @@ fn targets_for_which_bounds_are_no_remedy_or_decided_about_stay_as_they_are() {
         let plan = planned(target, Policy::new(3));
         let driven = drive(&plan, input(), &[CUT, RIGHT]);
         assert_eq!((bounds(&driven), kinds(&driven)), (vec![first, second], vec![]));
-        // Nor do they heed what others learnt.
+        // The observations of other runs do not apply to it either.
         let mut run = Run::new(&plan, input()).with_bounded([0]);
         let Step::Call { call, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
         assert_eq!(call.lowered.bounds.first().map(|bound| bound.max), first);
@@ -139,13 +139,13 @@ fn an_answer_that_is_full_at_a_bound_is_incomplete() {
     assert!(error.to_string().contains("truncated at $.note"), "{error}");
     assert_eq!(error.best().unwrap().value["note"], "0123456789");
     assert!(matches!(error.attempts()[0].verdict, Verdict::Failed { failure: Failure::Truncated { .. } }));
-    // With twice the tokens there is room for it.
+    // Twice the tokens are enough for the note.
     let roomy = target().with_identity("it");
     let plan = Plan::new(contract(), vec![roomy]).with_max_tokens(100).build().unwrap();
     let driven = drive(&plan, input(), &[FULL]);
     assert_eq!(bounds(&driven), [Some(10), Some(20)]);
     assert!(driven.run.finish().is_ok());
-    // A policy that accepts what was cut marks it.
+    // A policy that accepts values that were cut off marks them.
     let plan = planned(target(), Policy::new(1).with_accept_cut(true));
     let outcome = drive(&plan, input(), &[FULL]).run.finish().unwrap();
     let closed: Vec<String> = outcome
@@ -257,7 +257,7 @@ fn a_dialect_that_cannot_take_the_schema_is_a_warning_of_every_answer() {
     assert!(warning.to_string().contains("#/properties/note: no notes"), "{warning}");
     assert_eq!(plan.skipped(1).count(), 0);
 
-    // One that stands behind the dialect in use takes nothing away from the answer.
+    // A dialect after the current one does not weaken the answer.
     let target = Target::new("primary", capabilities())
         .with_mode(Arc::new(Bounding(Enforcement::Schema)))
         .with_mode(Arc::new(Unable));
@@ -275,7 +275,7 @@ fn a_re_ask_after_a_cut_says_it_once_and_everything_else_that_is_wrong() {
     for path in ["$.score", "$.parts.a", "$.note"] {
         assert!(said.contains(path), "{said}");
     }
-    // The places where a text was open are one cut.
+    // All places at which a text was open are reported as one cut.
     let closes = Reply::Closes(r#"{"score": 700, "parts": {"a": 70, "b": 70}, "note": "fine"}"#, 55);
     let driven = drive(&planned(bounding(capabilities()), Policy::new(2)), input(), &[closes, RIGHT]);
     let said = driven.calls[1].2.messages.last().unwrap().text();

@@ -79,7 +79,7 @@ impl Structure for Score {
     }
 }
 
-/// `score` is `5 * (a + b)`, give or take 20.
+/// `score` is `5 * (a + b)`, with a tolerance of 20.
 pub(crate) fn sum() -> Rule {
     let term = |path: &str| Term { path: path.parse().unwrap(), weight: 5.0 };
     Rule::WeightedSum {
@@ -93,7 +93,7 @@ pub(crate) fn contract() -> Contract {
     Contract::new(Arc::new(Inline::new("score", schema())), Arc::new(Score)).with_rule(sum())
 }
 
-/// Sends the schema as it is.
+/// Sends the schema unchanged.
 #[derive(Debug)]
 pub(crate) struct AsIs(pub(crate) &'static str, pub(crate) Enforcement);
 
@@ -129,12 +129,12 @@ pub(crate) const GOOD: &str = r#"{"score": 700, "parts": {"a": 70, "b": 70}, "no
 pub(crate) const BAD_SUM: &str = r#"{"score": 600, "parts": {"a": 70, "b": 70}, "note": "fine"}"#;
 pub(crate) const BAD_RANGE: &str = r#"{"score": 700, "parts": {"a": 170, "b": 70}, "note": "fine"}"#;
 
-/// What the other side does in one call.
+/// The response of the server to one call.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
     Says(&'static str),
     Ends(&'static str, Finish),
-    /// The limit of tokens is reached, and the provider closes the document itself from this byte on.
+    /// The token limit is reached, and the provider closes the document itself from this byte on.
     Closes(&'static str, usize),
     Fails(FaultKind),
     Limits(u64),
@@ -142,7 +142,7 @@ pub(crate) enum Reply {
 }
 
 impl Reply {
-    /// The answer with so much use that the call could have at most.
+    /// Returns the answer with the maximum usage that the call allows.
     pub(crate) fn event(&self, id: CallId, call: &Call) -> Event {
         let answered = |text: &str, finish| {
             let usage =
@@ -171,18 +171,18 @@ impl Reply {
     }
 }
 
-/// Every call that a driven run made, with the time and the target.
+/// A driven run, and each of its calls with time and target.
 pub(crate) struct Driven {
     pub(crate) run: Run,
     pub(crate) calls: Vec<(Time, usize, Arc<Call>)>,
 }
 
-/// Drives a run to its end: the script's replies in order, the last one again and again.
+/// Drives a run to its end with the script's replies in order; the last one is repeated.
 pub(crate) fn drive(plan: &Plan, input: Input, script: &[Reply]) -> Driven {
     drive_run(plan, Run::new(plan, input), script)
 }
 
-/// Drives a run that was made elsewhere.
+/// Drives a run that was created elsewhere.
 pub(crate) fn drive_run(plan: &Plan, mut run: Run, script: &[Reply]) -> Driven {
     let (mut now, mut calls) = (Time(1_000), Vec::new());
     loop {

@@ -1,4 +1,4 @@
-//! What cannot be asked for alone is asked for with the whole document: findings A11 and A12.
+//! Values that cannot be requested alone are requested with the whole document: findings A11 and A12.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ fn path<P: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> P {
     text.parse().unwrap()
 }
 
-/// No integer is within the tolerance, and no item is in a list that is not there.
+/// Rules that no value satisfies: no integer is within the tolerance, and the list does not exist.
 fn impossible() -> [Rule; 2] {
     let term = Term { path: path("$.parts.a"), weight: 0.1 };
     [
@@ -67,7 +67,7 @@ fn a_patch_that_no_value_could_satisfy_is_a_whole_answer() {
     let answer = Reply::Says(r#"{"score": 3, "parts": {"a": 15, "b": 70}, "note": "fine"}"#);
     let [sum, _] = impossible();
     let plan = Plan::new(with(sum), vec![target("primary")]).with_policy(Policy::new(2)).build().unwrap();
-    // 1.5 give or take 0.1: no integer.
+    // The range is 1.5 with a tolerance of 0.1, which has no integer.
     let driven = drive(
         &plan,
         input(),
@@ -77,7 +77,7 @@ fn a_patch_that_no_value_could_satisfy_is_a_whole_answer() {
     assert!(driven.run.finish().is_ok());
 }
 
-/// Asks for whatever it likes.
+/// Requests patches whether they are possible or not.
 #[derive(Debug)]
 struct Stubborn;
 
@@ -119,7 +119,7 @@ fn a_schema_that_is_true_or_false_is_narrowed_without_a_panic() {
     }
 }
 
-/// A rule about each item of a list narrows the patch of the item that breaks it.
+/// A rule about each item of a list narrows the patch of the item that violates it.
 #[test]
 fn a_rule_with_a_wildcard_narrows_the_patch_of_the_value_that_it_is_about() {
     // `$.parts.*` is at most `$.score`.

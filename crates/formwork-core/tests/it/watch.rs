@@ -1,10 +1,10 @@
-//! What the watch over a stream reports, and what it lets pass.
+//! The streams that a watch reports, and those that it accepts.
 
 use formwork_core::{Span, Watch};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Feeds a text in pieces of so many characters, the last size again and again; the span that is reported.
+/// Feeds a text in pieces of so many characters, the last size repeatedly, and returns the reported span.
 fn fed(mut watch: Watch, text: &str, sizes: &[usize]) -> Option<Span> {
     let (mut rest, mut sizes) = (text, sizes.iter().chain(sizes.last().into_iter().cycle()));
     while !rest.is_empty() {
@@ -24,7 +24,7 @@ fn reported(text: &str) -> Option<Span> {
     fed(Watch::default(), text, &[usize::MAX])
 }
 
-/// The byte after which `unit` has been repeated often enough.
+/// Returns the byte after which `unit` has been repeated often enough.
 fn limit(unit: &str) -> usize {
     Watch::MIN_BYTES.max(Watch::MIN_REPEATS * unit.len())
 }
@@ -53,7 +53,7 @@ fn repetition_in_one_value_is_reported_at_the_byte_that_makes_it_one() {
                 let cut = (0..=bytes).rev().find(|at| run.is_char_boundary(*at)).unwrap();
                 format!("{before}{}{after}", &run[..cut])
             };
-            // Escapes must stay whole for the text to stay JSON.
+            // An escape that is cut would end strict JSON.
             let step = if unit.starts_with('\\') { unit.len() } else { 1 };
             let most = limit(unit);
             assert_eq!(reported(&text(most - step)), None, "{unit}: {before}");
@@ -80,7 +80,7 @@ fn numbers_and_white_space_are_reported_at_their_limit() {
         let end = start + Watch::MIN_BYTES;
         assert_eq!(reported(&text).map(|span| span.end), Some(end), "{before}");
         assert_eq!(reported(&text[..end - 1]), None, "{before}");
-        // Runs that something interrupts are not one run.
+        // Interrupted runs do not count as one run.
         let pieces = [&text[start..end - 1]; 3].join(", ");
         assert_eq!(reported(&format!("[{pieces}")).filter(|_| run.trim() != ""), None, "{before}");
     }
@@ -100,7 +100,7 @@ fn text_without_structure_is_watched_like_one_string() {
     let mut watch = Watch::default();
     assert!(watch.push("[1] {\"a\": \"").is_none() && !watch.is_after_document());
     assert!(watch.push(&" ha".repeat(2_000)).is_some() && !watch.is_after_document());
-    // The same document again and again, after its end.
+    // The same document is repeated after its end.
     let span = reported(&"{\"open\": [true, true], \"note\": \"}\"}\n".repeat(100)).unwrap();
     assert!(span.end >= Watch::MIN_BYTES && span.start == 0);
 }
@@ -122,7 +122,7 @@ fn what_may_repeat_as_often_as_it_likes() {
         format!(r#"{{"table": "{}"}}"#, row.repeat(28)),
         format!(r#"{{"line": "{}", "more": "{}"}}"#, "-".repeat(2_000), " ".repeat(2_000)),
         format!("{}1{}", "[".repeat(127), "]".repeat(127)),
-        // Not strict, so that nothing between items can be told from what is in them.
+        // The document is not strict JSON, so items and the text between them cannot be distinguished.
         format!("{{'open': [{}True]}}", "True, ".repeat(2_000)),
         format!("[{}]", vec!["'negative'"; 2_000].join(", ")),
         format!("[{}]", "negative\n".repeat(2_000)),
@@ -140,7 +140,7 @@ fn what_may_repeat_as_often_as_it_likes() {
     }
 }
 
-/// Pieces of text that matter to the watch, each a number of times.
+/// Generates pieces of text that matter to the watch, each repeated.
 fn streams() -> impl Strategy<Value = String> {
     let unit = prop_oneof![
         "[a-c\\[\\]{}\", :]{1,6}",
@@ -164,7 +164,7 @@ fn streams() -> impl Strategy<Value = String> {
         .prop_map(|parts| parts.iter().map(|(unit, times)| unit.repeat(*times)).collect())
 }
 
-/// An ordinary document of equal parts.
+/// Generates an ordinary document of equal parts.
 fn repetitive() -> impl Strategy<Value = Value> {
     let item = prop_oneof![
         Just(json!(null)),
@@ -191,7 +191,7 @@ proptest! {
         let watch = || if prose { Watch::over_prose() } else { Watch::default() };
         let at_once = fed(watch(), &text, &[usize::MAX]);
         prop_assert_eq!(fed(watch(), &text, &sizes), at_once);
-        // What comes after the byte that made it a runaway has no part in it.
+        // The text after the byte that proved the runaway has no effect.
         if let Some(span) = at_once {
             let end = (span.end..).find(|end| text.is_char_boundary(*end)).unwrap();
             prop_assert_eq!(fed(watch(), &text[..end], &[usize::MAX]), Some(span));
@@ -218,7 +218,7 @@ proptest! {
         if double {
             document.insert(*at.get(&quotes), '"');
         } else {
-            // The one that opens a string: without the one that closes it, the rest is in the string.
+            // Only opening quotes: without the closing one, the rest would be part of the string.
             let opening: Vec<usize> = quotes.into_iter().step_by(2).collect();
             document.remove(*at.get(&opening));
         }

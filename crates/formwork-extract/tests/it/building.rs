@@ -65,7 +65,7 @@ fn an_example_that_breaks_the_contract_is_named_with_its_path() {
 #[test]
 fn what_cannot_work_is_refused_when_it_is_built() {
     let (kind, message) = refused(Extractor::<Person>::builder());
-    assert_eq!((kind, message.as_str()), (ErrorKind::Config, "there is no target to ask"));
+    assert_eq!((kind, message.as_str()), (ErrorKind::Config, "the plan has no target: add one"));
 
     let schema = json!({"properties": {"a": {"type": "strin"}}});
     let (kind, message) = refused(Extractor::for_document("bad", schema).with_target(backend(&model())));

@@ -1,4 +1,4 @@
-//! Bodies that end too early, and such as are too long.
+//! Bodies that end too early or are too long.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ async fn how_a_body_is_cut_into_pieces_makes_no_difference() {
 #[tokio::test]
 async fn a_body_that_breaks_off_may_come_whole_the_next_time() {
     let whole = "first\nGröße\n.\n";
-    // Within a line, within a character, before the end marker; by closing and by resetting.
+    // The body ends within a line, within a character, or before the end marker; by closing and by resetting.
     for (at, end) in [(8, End::Close), (9, End::Close), (13, End::Close), (9, End::Reset), (0, End::Reset)] {
         for reply in [Reply::status(200).with_body(whole), Reply::pieces([whole])] {
             let server = server([reply.cut_at(at, end)]);
@@ -55,7 +55,7 @@ async fn what_came_before_the_break_is_there() {
 
 #[tokio::test]
 async fn a_body_that_ends_without_its_end_marker_may_come_whole_the_next_time() {
-    // How long it should have been is nowhere said: only the protocol knows that it is cut.
+    // The length of the body is not declared, so only the protocol notices that it is cut.
     let server = server([Reply::pieces(["one\ntw"]).with_framing(Framing::Close)]);
     assert_fault(&ask(transport(&server)).await.unwrap_err(), Unreachable, &["cut off", "end marker"]);
 }
@@ -72,7 +72,7 @@ async fn half_a_character_may_come_whole_the_next_time_and_half_a_one_within_a_l
 async fn a_chunk_that_is_none_is_not_the_protocol() {
     let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
     let server = server([Reply::raw(format!("{head}nonsense\r\n"))]);
-    assert_fault(&ask(transport(&server)).await.unwrap_err(), BadWire, &["broken after 0 bytes"]);
+    assert_fault(&ask(transport(&server)).await.unwrap_err(), BadWire, &["malformed after 0 bytes"]);
 }
 
 #[tokio::test]
@@ -117,5 +117,5 @@ async fn a_body_that_is_small_only_while_packed_is_too_long() {
 async fn a_body_that_is_not_packed_as_it_says_is_broken() {
     let server =
         server([Reply::status(200).with_header("content-encoding", "gzip").with_body("not gzip at all")]);
-    assert_fault(&body(&transport(&server), None).await.unwrap_err(), BadWire, &["broken after 0 bytes"]);
+    assert_fault(&body(&transport(&server), None).await.unwrap_err(), BadWire, &["malformed after 0 bytes"]);
 }

@@ -1,4 +1,4 @@
-//! Servers that are not there, or are something else.
+//! Servers that are not running, or are not HTTP servers.
 
 use formwork_core::FaultKind::{BadWire, Timeout, Unreachable};
 use formwork_http::HttpTransport;
@@ -17,7 +17,7 @@ async fn a_server_that_is_down_is_unreachable() {
 
 #[tokio::test]
 async fn a_name_that_nobody_has_is_unreachable() {
-    // This name never exists (RFC 6761, section 6.4). Behind some networks it takes long to learn that.
+    // This name never exists (RFC 6761, section 6.4). In some networks the lookup takes long.
     let transport = HttpTransport::new("http://nobody.invalid:1234").unwrap();
     let fault = ask(transport).await.unwrap_err();
     assert!(matches!(fault.kind, Unreachable | Timeout), "{fault}");
@@ -37,14 +37,14 @@ async fn the_port_of_something_else_is_not_the_protocol() {
 #[tokio::test]
 async fn a_server_that_hangs_up_before_it_answers_is_unreachable() {
     let server = server([Reply::raw("")]);
-    assert_fault(&ask(transport(&server)).await.unwrap_err(), Unreachable, &["without an answer"]);
+    assert_fault(&ask(transport(&server)).await.unwrap_err(), Unreachable, &["without a response"]);
     assert_eq!(server.received().len(), 1, "nothing is sent twice behind the ledger's back");
 }
 
 #[tokio::test]
 async fn a_head_that_is_cut_is_unreachable() {
     let server = server([Reply::raw("HTTP/1.1 200 OK\r\ncontent-le")]);
-    assert_fault(&ask(transport(&server)).await.unwrap_err(), Unreachable, &["without an answer"]);
+    assert_fault(&ask(transport(&server)).await.unwrap_err(), Unreachable, &["without a response"]);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Files of a hub.
+//! Downloads from a model hub.
 
 use std::io;
 
@@ -43,7 +43,7 @@ async fn a_file_comes_as_it_is_and_progress_is_told() {
 #[tokio::test]
 async fn the_key_stays_with_the_first_server() {
     let storage = server([Reply::status(200).with_body("weights")]);
-    // First to another place of its own, as hubs do with a model that was renamed, then to the storage.
+    // The first redirect leads to the same server, as for a renamed model; the second to the storage.
     let hub = server([Reply::redirect("/new/file?x=1"), Reply::redirect(format!("{}/blob", storage.url()))]);
     let mut file = Vec::new();
     with_key(&hub).download("/file", &mut file, |_, _| {}).await.unwrap();

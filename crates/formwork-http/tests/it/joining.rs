@@ -1,4 +1,4 @@
-//! Where requests go.
+//! The URLs of requests.
 
 use formwork_core::FaultKind::BadRequest;
 use formwork_http::HttpTransport;

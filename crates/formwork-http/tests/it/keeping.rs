@@ -1,4 +1,4 @@
-//! Connections that serve one call after another (finding D5).
+//! Connections that serve several calls (finding D5).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ async fn forty_streamed_answers_one_after_another_use_one_connection() {
     let pause = Duration::from_millis(3);
     for reply in [
         Reply::pieces(["one\n", ".\n"]),
-        // What ends the answer is not what ends the body: that comes later, or is longer.
+        // The body ends later than the answer, or is longer.
         Reply::pieces(["one\n", ".\n", "\n"]).with_pause(pause),
         Reply::pieces(["one\n".to_owned(), ".\n".to_owned(), "\n".repeat(1000)]).with_pause(pause),
         Reply::pieces(["one\n", ".\n"]).with_framing(Framing::Length),
@@ -33,9 +33,9 @@ async fn forty_streamed_answers_one_after_another_use_one_connection() {
 #[tokio::test]
 async fn a_body_that_does_not_end_behind_its_answer_takes_nothing_from_it() {
     for reply in [
-        // Nothing more comes, for ever.
+        // The server sends nothing more.
         Reply::pieces(["one\n", ".\n", "more\n"]).cut_at(6, End::Stall),
-        // More than anybody would read.
+        // The rest is longer than the client reads.
         Reply::pieces(["one\n".to_owned(), ".\n".to_owned(), "x".repeat(1_000_000)]),
         Reply::pieces(["one\n", ".\n", "more\n"]).cut_at(6, End::Reset),
         Reply::pieces(["one\n", ".\n", "more\n"]).cut_at(6, End::Close),
@@ -61,7 +61,7 @@ async fn an_answer_that_is_dropped_early_is_not_read_on() {
     assert_eq!(server.connections(), 2);
 }
 
-/// llama.cpp's server does so after each stream, although its head says that it keeps the connection.
+/// llama.cpp's server closes after each stream, although its header promises to keep the connection.
 #[tokio::test]
 async fn a_connection_that_the_server_closed_behind_an_answer_costs_no_call() {
     for end in [End::Close, End::Reset] {
@@ -87,7 +87,7 @@ async fn closed_connections_cost_no_call_while_others_are_opened() {
     }
 }
 
-/// The server may have worked on it, and that costs.
+/// The server may have processed the request, which costs money.
 #[tokio::test]
 async fn a_request_that_the_server_kept_for_a_while_is_not_sent_again() {
     let pause = Duration::from_millis(1_200);

@@ -1,4 +1,4 @@
-//! Keys: where they come from, and that they are shown nowhere.
+//! Keys: their sources, and that they are never printed.
 
 use formwork_core::FaultKind::Auth as NotAuthorised;
 use formwork_http::{ConfigError, HttpTransport, Key};
@@ -15,7 +15,7 @@ fn key() -> Key {
 
 #[test]
 fn a_key_comes_from_the_environment() {
-    // Cargo sets these for every test: nothing has to be set, which is not safe while other tests run.
+    // Cargo sets these variables for every test; setting one would be unsafe while other tests run.
     assert!(Key::from_env("CARGO_PKG_NAME").is_ok());
     for (variable, words) in [
         ("FORMWORK_NO_SUCH_KEY", "is not set"),
@@ -69,7 +69,7 @@ fn nothing_secret_is_in_debug() {
 
 #[tokio::test]
 async fn a_server_that_repeats_the_key_does_not_get_it_into_a_fault() {
-    // At the end of what is quoted the key is cut.
+    // The key is cut at the end of a quotation.
     for before in [0, 400, 475, 480, 485, 490] {
         let said = format!("{} wrong key {SECRET}", "x".repeat(before));
         let server = server([Reply::status(401).with_body(said)]);

@@ -1,4 +1,4 @@
-//! Servers that take their time. Limits are short and servers far slower: no test depends on how fast a machine is.
+//! Slow servers. The limits are short and the servers far slower, so that no test depends on the speed of the machine.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use formwork_wire::Transport;
 
 use crate::support::{SHORT, ask, ask_by, assert_fault, body, server, transport};
 
-/// A moment soon after now, by the transport's clock.
+/// Returns a time shortly after now, by the transport's clock.
 fn soon(server: &Server) -> Option<Time> {
     Some(transport(server).now().after(SHORT))
 }
@@ -32,22 +32,22 @@ async fn a_server_that_falls_silent_runs_into_the_idle_timeout() {
 async fn the_deadline_holds_before_the_head() {
     let server = server([Reply::silent()]);
     let fault = ask_by(transport(&server), soon(&server)).await.unwrap_err();
-    assert_fault(&fault, Timeout, &["not begun", "deadline"]);
+    assert_fault(&fault, Timeout, &["sent no response", "deadline"]);
 }
 
 #[tokio::test]
 async fn the_deadline_holds_within_the_body() {
     let server = server([Reply::status(200).with_body("one\ntwo\n.\n").cut_at(5, End::Stall)]);
     let fault = ask_by(transport(&server), soon(&server)).await.unwrap_err();
-    assert_fault(&fault, Timeout, &["not whole by the deadline", "5 bytes"]);
+    assert_fault(&fault, Timeout, &["incomplete by the deadline", "5 bytes"]);
 }
 
 #[tokio::test]
 async fn the_deadline_holds_against_one_byte_at_a_time() {
-    // Never idle for long enough, and not whole for a quarter of an hour.
+    // The server is never idle for long, and needs a quarter of an hour for the body.
     let server = server([Reply::slow("x".repeat(20_000), Duration::from_millis(50))]);
     let fault = ask_by(transport(&server).with_idle_timeout(Duration::from_secs(60)), soon(&server)).await;
-    // On a machine that is busy it may pass before the head is there.
+    // On a busy machine the deadline may pass before the head arrives.
     assert_fault(&fault.unwrap_err(), Timeout, &["by the deadline"]);
 }
 
@@ -57,11 +57,11 @@ async fn the_deadline_holds_against_a_body_that_always_comes() {
     let started = Instant::now();
     let transport = transport(&server).with_max_body_bytes(usize::MAX);
     let fault = body(&transport, soon(&server)).await.unwrap_err();
-    assert_fault(&fault, Timeout, &["not whole by the deadline"]);
+    assert_fault(&fault, Timeout, &["incomplete by the deadline"]);
     assert!(started.elapsed() >= SHORT);
 }
 
-/// Tokio's clock stands still and jumps to the next limit.
+/// Tokio's clock is paused and jumps to the next limit.
 #[tokio::test(start_paused = true)]
 async fn a_call_may_take_as_long_as_its_deadline_allows() {
     let server = server([Reply::silent()]);
@@ -69,7 +69,7 @@ async fn a_call_may_take_as_long_as_its_deadline_allows() {
     for minutes in [1, 4, 6, 600] {
         let until = transport.now().after(Duration::from_secs(60 * minutes));
         let fault = ask_by(transport.clone(), Some(until)).await.unwrap_err();
-        assert_fault(&fault, Timeout, &["not begun", "deadline"]);
+        assert_fault(&fault, Timeout, &["sent no response", "deadline"]);
     }
     let fault = ask(transport).await.unwrap_err();
     assert_fault(&fault, Timeout, &["300s (first-byte timeout)"]);
@@ -79,7 +79,7 @@ async fn a_call_may_take_as_long_as_its_deadline_allows() {
 async fn nothing_is_sent_after_the_deadline() {
     let server = server([Reply::status(200)]);
     let fault = ask_by(transport(&server), Some(Time(1))).await.unwrap_err();
-    assert_fault(&fault, Timeout, &["had passed before"]);
+    assert_fault(&fault, Timeout, &["the deadline passed before"]);
     assert_eq!(server.connections(), 0);
 }
 

@@ -1,4 +1,4 @@
-//! One test for everything that a network does wrong, against servers on this machine.
+//! One test for each failure of a network, against servers on this machine.
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod bodies;

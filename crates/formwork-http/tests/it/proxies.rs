@@ -25,7 +25,7 @@ fn what_is_no_proxy_is_refused() {
     }
 }
 
-/// The test runs itself again, because the environment of a process that has threads is not to be changed.
+/// The test runs itself in a new process, because changing the environment of a process with threads is unsafe.
 #[tokio::test]
 async fn the_environments_proxy_is_not_asked_for_servers_on_this_machine() {
     const LOCAL: &str = "FORMWORK_TEST_LOCAL_SERVER";

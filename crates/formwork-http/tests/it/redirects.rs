@@ -1,4 +1,4 @@
-//! Keys go to one server only.
+//! Keys are sent to one server only.
 
 use formwork_core::FaultKind::BadWire;
 use formwork_http::Key;
@@ -17,7 +17,7 @@ async fn a_redirect_is_not_followed() {
         let fault = ask(transport.clone()).await.unwrap_err();
         assert_fault(&fault, BadWire, &["redirects to", &elsewhere.url(), "base URL"]);
         assert_eq!(fault.status, Some(status));
-        // The transport itself gives it as it is.
+        // The transport itself returns the response unchanged.
         assert_eq!(get(&transport, "/", None).await.unwrap().status().as_u16(), status);
         assert_eq!(server.received()[0].header("authorization"), Some("Bearer sk-very-secret-0123456789"));
     }

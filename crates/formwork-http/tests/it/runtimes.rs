@@ -1,4 +1,4 @@
-//! Runtimes of every kind, and none.
+//! Runtimes of every kind, and no runtime.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

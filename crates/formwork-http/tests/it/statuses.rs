@@ -1,4 +1,4 @@
-//! Responses that are no answers.
+//! Responses with an error status.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A tiny protocol, and how to ask with it.
+//! A tiny protocol, and functions that call it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +58,7 @@ impl Messages for Lines {
     }
 }
 
-/// A call with one message.
+/// Returns a call with one message.
 pub(crate) fn call(deadline: Option<Time>) -> Call {
     Call::new(vec![Message::user("hello")], Lowered::default()).with_deadline(deadline)
 }
@@ -71,7 +71,7 @@ pub(crate) fn transport(server: &Server) -> HttpTransport {
     HttpTransport::new(&server.url()).unwrap()
 }
 
-/// A whole answer in the tiny protocol.
+/// Returns a whole answer in the tiny protocol.
 pub(crate) async fn ask(transport: HttpTransport) -> Result<Completion, Fault> {
     ask_by(transport, None).await
 }
@@ -81,7 +81,7 @@ pub(crate) async fn ask_by(transport: HttpTransport, deadline: Option<Time>) -> 
     provider.call(&call(deadline)).await?.collect().await
 }
 
-/// A response in no protocol.
+/// Returns the response to a GET request.
 pub(crate) async fn get(
     transport: &HttpTransport,
     path: &str,
@@ -90,12 +90,12 @@ pub(crate) async fn get(
     transport.send(Request::get(path).body(Bytes::new()).unwrap(), deadline).await
 }
 
-/// The whole body of a response in no protocol.
+/// Returns the whole body of the response to a GET request.
 pub(crate) async fn body(transport: &HttpTransport, deadline: Option<Time>) -> Result<Vec<u8>, Fault> {
     get(transport, "/", deadline).await?.into_body().collect(usize::MAX).await
 }
 
-/// That it is this kind of fault, and says all this.
+/// Asserts the class of a fault, and that its message contains all these words.
 #[track_caller]
 pub(crate) fn assert_fault(fault: &Fault, kind: FaultKind, words: &[&str]) {
     assert_eq!(fault.kind, kind, "{fault}");

@@ -1,4 +1,4 @@
-//! Certificates that are not valid, and servers that have none.
+//! Invalid certificates, and servers without TLS.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -13,8 +13,8 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::support::{SHORT, ask, assert_fault};
 
-/// Serves `one` over TLS, with a certificate that nobody vouches for; gives where, and the certificate in PEM. The
-/// thread ends with the process.
+/// Serves one TLS connection with a self-signed certificate; returns the address and the certificate in PEM. The thread
+/// ends with the process.
 fn tls_server(name: &str, expired: bool) -> (SocketAddr, String) {
     let mut params = CertificateParams::new([name.to_owned()]).unwrap();
     if expired {
@@ -36,7 +36,7 @@ fn tls_server(name: &str, expired: bool) -> (SocketAddr, String) {
         for connection in listener.incoming() {
             let Ok(tls) = ServerConnection::new(Arc::clone(&config)) else { return };
             let mut stream = StreamOwned::new(tls, connection.unwrap());
-            // A client that does not trust it is gone by now.
+            // A client that does not trust the certificate has closed the connection.
             if stream.read(&mut [0; 4096]).is_ok() {
                 let _ = stream
                     .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\none\n.\n");
@@ -52,16 +52,20 @@ fn transport(address: SocketAddr) -> HttpTransport {
 }
 
 #[tokio::test]
-async fn a_certificate_that_nobody_vouches_for_is_not_accepted() {
+async fn a_certificate_without_a_trusted_authority_is_not_accepted() {
     let (address, pem) = tls_server("127.0.0.1", false);
     let fault = ask(transport(address)).await.unwrap_err();
-    assert_fault(&fault, BadWire, &["certificate", &address.to_string(), "vouches", "root certificate"]);
+    assert_fault(
+        &fault,
+        BadWire,
+        &["certificate", &address.to_string(), "no trusted authority", "root certificate"],
+    );
     assert!(!fault.kind.is_transient());
     let trusting = transport(address).with_root_certificate(pem.as_bytes()).unwrap();
     assert_eq!(ask(trusting).await.unwrap().text, "one");
 }
 
-/// Finding D6: which cryptography a process uses is not a library's to choose.
+/// Finding D6: a library must not choose the cryptography provider of the process.
 #[tokio::test]
 async fn no_provider_of_cryptography_is_installed_for_the_process() {
     let (address, pem) = tls_server("127.0.0.1", false);
@@ -89,7 +93,7 @@ async fn a_certificate_that_has_expired_is_not_accepted() {
 
 #[tokio::test]
 async fn a_plain_server_that_is_spoken_to_with_tls_is_named() {
-    // Not the scripted server: that one waits for the end of a line, which TLS may not have.
+    // The scripted server would wait for the end of a line, which TLS may not send.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -107,14 +111,14 @@ async fn a_plain_server_that_is_spoken_to_with_tls_is_named() {
 async fn a_tls_server_that_is_spoken_to_plainly_is_not_the_protocol() {
     let (address, _) = tls_server("127.0.0.1", false);
     let fault = ask(HttpTransport::new(&format!("http://{address}")).unwrap()).await.unwrap_err();
-    // Whether its alert comes before the connection ends is a matter of luck.
+    // Whether the alert arrives before the connection ends is chance.
     assert!(matches!(fault.kind, BadWire | Unreachable), "{fault}");
     assert_fault(&fault, fault.kind, &[&address.to_string()]);
 }
 
 #[tokio::test]
 async fn a_connection_that_does_not_come_about_runs_into_the_connect_timeout() {
-    // The system takes the connection, and nobody speaks TLS over it.
+    // The system accepts the connection, and no server answers over it.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let fault = ask(transport(address).with_connect_timeout(SHORT)).await.unwrap_err();

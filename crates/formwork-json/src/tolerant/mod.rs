@@ -1,8 +1,8 @@
-//! The tolerant parser: one JSON value out of text that is almost JSON, every difference recorded as an [`Edit`].
+//! The tolerant parser: reads one JSON value from text that is almost JSON, and records every difference as an [`Edit`].
 //!
-//! It never looks for the value (that is `find`), it is given the byte where one starts. What the level does not allow
-//! ends the parse with a [`Stop`] that says so. Work is bounded: look-ahead is capped, depth is capped, every byte that is
-//! read is counted by the [`Source`], and text that has to be read again and again is given up.
+//! It does not search for the value (`find` does): it starts at a given byte. Damage that the level does not allow ends the
+//! parse with a [`Stop`]. Work is bounded: look-ahead and depth are capped, and every byte that is read is counted by the
+//! [`Source`], so that text which would have to be read again and again is given up.
 
 mod scalar;
 mod space;
@@ -13,14 +13,14 @@ use serde_json::{Map, Value};
 use crate::source::{Source, Work};
 use crate::{Edit, EditKind, Level, MAX_DEPTH, Span};
 
-/// Why a parse ended without a value.
+/// The reason why a parse ended without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// The text cannot be read on at this byte.
+    /// The text is not JSON at this byte, and the level does not allow the repair.
     Syntax { at: usize, message: String },
     /// Brackets are nested deeper than the limit.
     TooDeep { at: usize },
-    /// The text was read again too often.
+    /// The limit of work is reached.
     TooMuchWork { at: usize },
 }
 
@@ -34,7 +34,7 @@ impl Stop {
 
 type Parsed<T> = Result<T, Stop>;
 
-/// The result of a parse that succeeded.
+/// The result of a successful parse.
 pub(crate) struct Tolerated {
     pub(crate) value: Value,
     /// The bytes of the value in the text.
@@ -42,7 +42,7 @@ pub(crate) struct Tolerated {
     pub(crate) edits: Vec<Edit>,
 }
 
-/// Reads the value that starts at `region.start` and ends before `region.end`. `work` counts the bytes that are looked at
+/// Reads the value that begins at `region.start` and ends before `region.end`. `work` counts the bytes that are examined
 /// for the whole text.
 pub(crate) fn parse_at(text: &str, region: Span, level: Level, work: &Work) -> Parsed<Tolerated> {
     let mut parser = Parser {
@@ -62,7 +62,7 @@ pub(crate) fn parse_at(text: &str, region: Span, level: Level, work: &Work) -> P
     Ok(Tolerated { value, span, edits: parser.edits })
 }
 
-/// Where a value or a string stands: it decides what can follow it.
+/// The context of a value or string, which determines what may follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Root,
@@ -71,7 +71,7 @@ enum Place {
     Item,
 }
 
-/// The marks that had to be written at the end of the text, and from which byte on the text was given up.
+/// The closing marks that are missing at the end of the text, and the byte from which on the text was skipped.
 struct Closers {
     from: usize,
     with: String,
@@ -82,10 +82,10 @@ struct Parser<'t> {
     at: usize,
     level: Level,
     edits: Vec<Edit>,
-    /// The brackets that are open, outermost first.
+    /// The open brackets, outermost first.
     open: Vec<u8>,
     closers: Option<Closers>,
-    /// Nothing could be kept of the value that the text ends in (`-`).
+    /// Whether nothing could be kept of the last value of the text, such as `-`.
     lost: bool,
 }
 
@@ -139,7 +139,8 @@ impl Parser<'_> {
         Ok(Value::Object(members))
     }
 
-    /// One `name: value`, or a character that can begin none; `false` if the text ended before there was a value.
+    /// Reads one `name: value`, or skips a character that cannot begin one. Returns `false` if the text ended before the
+    /// value.
     fn member(&mut self, members: &mut Map<String, Value>) -> Parsed<bool> {
         let start = self.at;
         if matches!(self.peek(), Some(b':' | b'=' | b'{' | b'[' | b')')) {
@@ -221,7 +222,8 @@ impl Parser<'_> {
         Ok(Value::Array(items))
     }
 
-    /// After a member or an item: a comma, the end of the container (left to the caller), or a comma that is missing.
+    /// Reads the text between members or items: a comma, the end of the container (left to the caller), or nothing where a
+    /// comma is missing.
     fn separator(&mut self, closer: u8) -> Parsed<()> {
         let value_end = self.at;
         self.space()?;
@@ -244,7 +246,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A comma where a name or value should stand.
+    /// Skips a comma in the place of a name or value.
     fn stray_comma(&mut self, closer: u8) -> Parsed<()> {
         let comma = Span::new(self.at, self.at + 1);
         self.at += 1;
@@ -260,7 +262,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Skips one character that fits nowhere.
+    /// Skips one unexpected character.
     fn junk(&mut self) -> Parsed<()> {
         let len = self.source.char(self.at).map_or(1, char::len_utf8);
         self.edit(EditKind::Junk, Span::new(self.at, self.at + len), "")?;
@@ -274,7 +276,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Notes a bracket that is open, unless too many are.
+    /// Records an open bracket, unless the maximum depth is reached.
     fn nest(&mut self, bracket: u8) -> Parsed<()> {
         if self.open.len() >= MAX_DEPTH {
             return Err(Stop::TooDeep { at: self.at });
@@ -283,12 +285,12 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Whether a bracket of that kind is open outside of the innermost one.
+    /// Returns whether a bracket of that kind is open outside of the innermost one.
     fn closes_outer(&self, bracket: u8) -> bool {
         self.open.iter().rev().skip(1).any(|open| *open == bracket)
     }
 
-    /// Notes what has to be written at the end of the text, which is left out from byte `from` on.
+    /// Records a closing mark that is missing at the end of the text, which is skipped from byte `from` on.
     fn close_at_end(&mut self, from: usize, closer: &str) {
         let closers =
             self.closers.get_or_insert_with(|| Closers { from: self.source.end(), with: String::new() });
@@ -310,7 +312,7 @@ impl Parser<'_> {
         Stop::Syntax { at: self.at, message: message.into() }
     }
 
-    /// Every turn of a loop must read on, and no text may be read again and again.
+    /// Skips a character if an iteration read nothing, and ends the parse at the limit of work.
     fn progress(&mut self, before: usize) -> Parsed<()> {
         self.check_work()?;
         if self.at == before && self.peek().is_some() {

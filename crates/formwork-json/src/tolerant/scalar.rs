@@ -49,7 +49,7 @@ impl Parser<'_> {
         Ok(text)
     }
 
-    /// The characters from here to the next one that can end a value, white space at the end left out.
+    /// Returns the characters up to the next one that can end a value, without trailing white space.
     fn word(&mut self, place: Place) -> Parsed<String> {
         let mut previous = ' ';
         let ends = |c: char| {
@@ -70,13 +70,13 @@ impl Parser<'_> {
             word = word.split_once(comment).map_or(word, |(before, _)| before);
         }
         if json_scalar(word.split(' ').next().unwrap_or_default()).is_some() && word.contains(": ") {
-            // `true "b": 1` without its comma: the next name is not part of the value.
+            // In `true "b": 1` a comma is missing: the next name is not part of the value.
             word = word.split(' ').next().unwrap_or_default();
         }
         Ok(word.trim_end().to_owned())
     }
 
-    /// The beginning of a literal or number that the text ends in.
+    /// Returns the value of a literal or number that the end of the text cuts off.
     fn cut_scalar(&mut self, word: &str, span: Span) -> Option<Value> {
         let literals = [("true", Value::Bool(true)), ("false", Value::Bool(false)), ("null", Value::Null)];
         if let Some((whole, value)) = literals.into_iter().find(|(whole, _)| whole.starts_with(word)) {
@@ -100,7 +100,7 @@ impl Parser<'_> {
         None
     }
 
-    /// `name(value)`: the value. Python's `set([…])`, `Decimal("1.5")`, Mongo's `ObjectId("…")`, JSONP.
+    /// Reads the value inside of `name(value)`: Python's `set([…])`, `Decimal("1.5")`, Mongo's `ObjectId("…")`, JSONP.
     fn call(&mut self, word: &str, place: Place) -> Parsed<Option<Value>> {
         let Some((name, _)) = word.split_once('(') else { return Ok(None) };
         let is_name =
@@ -128,7 +128,7 @@ impl Parser<'_> {
     }
 }
 
-/// A number or literal exactly as JSON writes it.
+/// Returns the value of a number or literal of JSON.
 fn json_scalar(word: &str) -> Option<Value> {
     match word {
         "true" => Some(Value::Bool(true)),
@@ -149,7 +149,7 @@ fn foreign_literal(word: &str) -> Option<Value> {
     }
 }
 
-/// `+1`, `.5`, `5.`, `1_000`: one number without doubt. `007` and `1,5` are not.
+/// Returns the value of `+1`, `.5`, `5.` or `1_000`, which are unambiguous; `007` and `1,5` are not.
 fn foreign_number(word: &str) -> Option<Number> {
     let (sign, digits) = match word.split_at_checked(1) {
         Some(("-", rest)) => ("-", rest),

@@ -8,7 +8,7 @@ impl Parser<'_> {
         loop {
             match self.peek() {
                 Some(b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
-                // Where comments are not read, looking for their end would be lost work.
+                // At levels that do not read comments, searching for their end would be wasted work.
                 Some(b'/' | b'#') if self.level < EditKind::Comment.level() => return Ok(()),
                 Some(b'/' | b'#') => match comment_end(&self.source, self.at) {
                     Some(end) => {
@@ -30,7 +30,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The first byte from `at` on that is neither white space nor part of a comment, at most [`LOOK_AHEAD`] bytes on.
+    /// Returns the offset of the first byte from `at` on that is neither white space nor part of a comment, within
+    /// [`LOOK_AHEAD`] bytes.
     pub(super) fn skip_space(&self, mut at: usize) -> usize {
         let limit = (at + LOOK_AHEAD).min(self.source.end());
         while at < limit {
@@ -50,10 +51,10 @@ impl Parser<'_> {
     }
 }
 
-/// How far a decision may look ahead: what keeps reading linear.
+/// The maximum look-ahead of a decision in bytes, which keeps reading linear.
 pub(super) const LOOK_AHEAD: usize = 256;
 
-/// One past the end of the comment that starts at `at`, if one does.
+/// Returns the offset after the comment that begins at `at`, if one does.
 fn comment_end(source: &Source<'_>, at: usize) -> Option<usize> {
     if source.starts_with(at, "/*") {
         return Some(source.find_word(at + 2, "*/").map_or(source.end(), |close| close + 2));
@@ -62,7 +63,7 @@ fn comment_end(source: &Source<'_>, at: usize) -> Option<usize> {
     is_line.then(|| source.find(at, |c| c == '\n'))
 }
 
-/// White space that other languages have and JSON has not, and characters that print as nothing.
+/// Returns whether a character is white space that JSON does not define, or is invisible.
 pub(crate) fn is_odd_space(c: char) -> bool {
     !c.is_ascii()
         && (c.is_whitespace() || matches!(c, '\u{FEFF}' | '\u{200B}'..='\u{200D}' | '\u{2060}' | '\u{180E}'))

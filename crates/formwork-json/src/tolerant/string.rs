@@ -1,10 +1,10 @@
-//! Strings: where they end when quotes are not escaped, not closed or not JSON's.
+//! Strings: finds their end if quotes are not escaped, not closed or not `"`.
 
 use super::space::LOOK_AHEAD;
 use super::{Parsed, Parser, Place, Stop};
 use crate::{Edit, EditKind, Level, Span};
 
-/// The quotes that open a string, each with the ones that close it.
+/// The opening quotes of strings, each with its closing quotes.
 const QUOTES: &[(char, &[char])] = &[
     ('"', &['"']),
     ('\'', &['\'']),
@@ -18,17 +18,17 @@ const QUOTES: &[(char, &[char])] = &[
     ('\u{AB}', &['\u{BB}']),
 ];
 
-/// How one reading of a string came out.
+/// The result of reading a string.
 struct Text {
     text: String,
-    /// The text ended inside the string.
+    /// Whether the text ended inside the string.
     cut: bool,
-    /// A quote or a line end inside it may have been meant as its end.
+    /// Whether a quote or a line end inside the string may be its intended end.
     doubtful: bool,
 }
 
 impl Parser<'_> {
-    /// The quotes that would close a string opened here; `None` if no string starts here.
+    /// Returns the closing quotes of a string that begins here; `None` if no string begins here.
     pub(super) fn quote(&self) -> Option<&'static [char]> {
         match self.peek()? {
             b'"' => Some(QUOTES[0].1),
@@ -40,7 +40,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A string value, joined with those that follow after `+`.
+    /// Reads a string value, joined with the strings after `+`.
     pub(super) fn strings(&mut self, place: Place) -> Parsed<String> {
         let mut text = self.string(place)?.text;
         while self.level >= Level::Lenient {
@@ -60,7 +60,7 @@ impl Parser<'_> {
         Ok(text)
     }
 
-    /// An object's name, quoted or not; `None` if the text ends inside it.
+    /// Reads an object's name, quoted or not; `None` if the text ends inside it.
     pub(super) fn key(&mut self) -> Parsed<Option<String>> {
         if self.quote().is_some() {
             let key = self.string(Place::Key)?;
@@ -83,8 +83,8 @@ impl Parser<'_> {
         if !(text.cut && text.doubtful && self.level >= Level::Lenient) {
             return Ok(text);
         }
-        // It ran to the end of the text over quotes or lines that look like the document going on: its own closing
-        // quote must be the one that is missing.
+        // The string ran to the end of the text over quotes or line ends that look like the rest of the document: its own
+        // closing quote is probably missing.
         let (cut_at, cut_edits) = (self.at, self.edits.split_off(mark));
         let closers = self.closers.take();
         self.at = start;
@@ -98,8 +98,8 @@ impl Parser<'_> {
         Ok(shorter)
     }
 
-    /// Reads from the opening quote on. `at_delimiter`: the closing quote is missing, so the first character that can
-    /// end a value ends it.
+    /// Reads a string from its opening quote on. If `at_delimiter`, the closing quote is missing, and the first character
+    /// that can end a value ends the string.
     fn string_until(&mut self, place: Place, closing: &[char], at_delimiter: bool) -> Parsed<Text> {
         let start = self.at;
         let opening = self.source.char(start).unwrap_or('"');
@@ -159,7 +159,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a quote that ends before byte `after` is the end of the string, judged by what follows it.
+    /// Returns whether the quote before byte `after` ends the string, judged by the text after it.
     fn closes(&self, after: usize, place: Place) -> bool {
         let next = self.skip_space(after);
         let Some(byte) = self.source.byte(next) else { return true };
@@ -194,7 +194,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a member's name and its colon stand at `at`. A name that the text ends in counts.
+    /// Returns whether a member's name and its colon begin at `at`. A name that the end of the text cuts off counts.
     fn looks_like_key(&self, at: usize) -> bool {
         let mut chars = self.source.until(at + LOOK_AHEAD).chars(at);
         let Some((_, first)) = chars.next() else { return true };
@@ -218,7 +218,7 @@ impl Parser<'_> {
         at + LOOK_AHEAD >= self.source.end()
     }
 
-    /// Whether `true`, `false`, `null` or a Python literal stands at `at`.
+    /// Returns whether `true`, `false`, `null` or a Python literal begins at `at`.
     fn literal_at(&self, at: usize) -> bool {
         ["true", "false", "null", "True", "False", "None"].into_iter().any(|word| {
             self.source.starts_with(at, word)
@@ -226,7 +226,8 @@ impl Parser<'_> {
         })
     }
 
-    /// At a raw line end: whether the next line goes on with the document, so that the closing quote is missing here.
+    /// Ends the string at a raw line end if the next line continues the document, because the closing quote is missing
+    /// then. Returns whether it did.
     fn line_ends_string(&mut self, out: &mut String, place: Place) -> Parsed<bool> {
         let next = self.skip_space(self.at);
         let quoted = self.source.byte(next).is_some_and(|b| matches!(b, b'"' | b'\''));
@@ -237,13 +238,14 @@ impl Parser<'_> {
         }
     }
 
-    /// At a quote after a comma: whether it opens the next name, so that the closing quote is missing before the comma.
+    /// Ends the string before a comma if the quote after the comma begins the next name, because the closing quote is
+    /// missing then. Returns whether it did.
     fn next_key_ends_string(&mut self, out: &mut String, place: Place) -> Parsed<bool> {
         let after_comma = place == Place::Member && out.trim_end().ends_with(',');
         if after_comma && self.looks_like_key(self.at) { self.end_before(out) } else { Ok(false) }
     }
 
-    /// Ends the string before the comma and the white space that it ends in.
+    /// Ends the string before its trailing comma and white space, and returns `true`.
     fn end_before(&mut self, out: &mut String) -> Parsed<bool> {
         let kept = out.trim_end().trim_end_matches(',').trim_end().len();
         self.at -= out.len() - kept;
@@ -252,7 +254,7 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    /// One escape sequence, from its backslash on.
+    /// Reads one escape sequence, from its backslash on.
     fn escape(&mut self, out: &mut String) -> Parsed<()> {
         let start = self.at;
         let Some(c) = self.source.char(start + 1) else {
@@ -312,8 +314,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// An escape that JSON does not have. Letters keep their backslash (paths, regular expressions, LaTeX); other
-    /// characters were escaped for no reason.
+    /// Reads an escape that JSON does not define. Letters keep their backslash (paths, regular expressions, LaTeX); other
+    /// characters lose it.
     fn odd_escape(&mut self, start: usize, c: char, out: &mut String) -> Parsed<()> {
         let hex = if c == 'x' {
             let hex = Some(self.source.slice(self.at, self.at + 2)).filter(|hex| hex.len() == 2);
@@ -325,7 +327,7 @@ impl Parser<'_> {
             self.at += 2;
             out.push(char::from(code));
         } else if c == '\n' {
-            // A line that goes on: neither the backslash nor the line end belongs to the string.
+            // A line continuation: neither the backslash nor the line end belongs to the string.
         } else if c.is_ascii_alphanumeric() {
             out.push('\\');
             out.push(c);
@@ -344,12 +346,12 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a character inside a string may mean more than itself.
+/// Returns whether a character inside a string may need special treatment.
 fn is_special(c: char) -> bool {
     c < ' ' || matches!(c, '"' | '\\' | '\'' | '`' | ',' | '}' | ']') || !c.is_ascii()
 }
 
-/// Whether `c` can end a value whose closing quote is missing.
+/// Returns whether `c` can end a value whose closing quote is missing.
 fn ends_value(c: char, place: Place) -> bool {
     match place {
         Place::Key => matches!(c, ':' | '\n'),

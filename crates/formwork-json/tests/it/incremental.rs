@@ -1,4 +1,4 @@
-//! Reading chunk by chunk gives what reading at once gives.
+//! Reading in chunks gives the same values as reading at once.
 
 use formwork_json::{Incremental, JsonPath, Progress};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::container;
 
-/// Cuts a text at the given places, at characters.
+/// Splits a text at the given places, between characters.
 fn chunks(text: &str, cuts: &[prop::sample::Index]) -> Vec<String> {
     let mut at: Vec<usize> =
         cuts.iter().map(|cut| cut.index(text.len() + 1)).filter(|at| text.is_char_boundary(*at)).collect();

@@ -1,4 +1,4 @@
-//! What readers of text rely on, as examples and as properties.
+//! Guarantees for readers of text, as examples and as properties.
 
 mod incremental;
 mod reading;

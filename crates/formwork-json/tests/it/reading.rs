@@ -1,4 +1,4 @@
-//! Reading: what is JSON stays as it is, what is nearly JSON is read with a report.
+//! Valid JSON is read unchanged, and nearly valid JSON with a report of the repairs.
 
 use formwork_json::{Candidate, Edit, EditKind, Level, ReadError, Span, locate, read, splice};
 use proptest::prelude::*;
@@ -137,7 +137,7 @@ proptest! {
                 let others: Vec<Span> = others.map(|edit| edit.span).collect();
                 let expected = documents.iter().map(|other| other.span).filter(|span| *span != document.span);
                 prop_assert_eq!(&others, &expected.collect::<Vec<_>>());
-                // All of the text is the document, or skipped and named, or white space.
+                // All of the text is the document, a reported edit, or white space.
                 let mut rest = text.clone().into_bytes();
                 for span in edits.iter().map(|edit| edit.span).chain([document.span]) {
                     rest[span.range()].fill(b' ');
@@ -171,7 +171,7 @@ fn the_unclosed_end_names_its_byte_and_what_was_added() {
     assert_eq!(best("{\"a\": -", Level::Clean).value, json!({}));
 }
 
-/// The smaller value holds nothing that the larger one has not: what a cut text may be read as.
+/// Returns whether the smaller value has only parts of the larger one, as the reading of a text that was cut off.
 fn is_prefix(part: &Value, whole: &Value) -> bool {
     match (part, whole) {
         (Value::Object(part), Value::Object(whole)) => {

@@ -1,9 +1,9 @@
-//! Random documents.
+//! Generators of documents.
 
 use proptest::prelude::*;
 use serde_json::{Map, Number, Value};
 
-/// Any JSON value, up to four levels deep.
+/// Generates any JSON value, up to four levels deep.
 pub(crate) fn document() -> impl Strategy<Value = Value> {
     let scalar = prop_oneof![
         Just(Value::Null),
@@ -22,7 +22,7 @@ pub(crate) fn document() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An object or array.
+/// Generates an object or array.
 pub(crate) fn container() -> impl Strategy<Value = Value> {
     document().prop_map(|value| match value {
         value @ (Value::Object(_) | Value::Array(_)) => value,
@@ -30,7 +30,7 @@ pub(crate) fn container() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Text with everything that matters to a JSON reader in it.
+/// Generates text with everything that matters to a JSON reader.
 pub(crate) fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[a-z ]{0,8}",

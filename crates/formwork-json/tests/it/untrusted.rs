@@ -37,7 +37,7 @@ fn huge_hostile_texts_are_read_or_refused() {
     ];
     for text in &texts {
         for level in LEVELS {
-            // That this ends soon is shown beside `read`, where the bytes that are looked at are counted.
+            // The tests next to `read` check the time, by counting the bytes that are examined.
             drop(read(text, level));
         }
     }

@@ -1,4 +1,4 @@
-//! The layers from outside, on a clock that tokio holds still.
+//! The layers from outside, with tokio's clock paused.
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod concurrency;

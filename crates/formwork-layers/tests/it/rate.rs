@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::slow::{Slow, call, seconds};
 
-/// When each of these calls begins that are made at once, in milliseconds.
+/// Returns when each of these simultaneous calls begins, in milliseconds.
 async fn begins(limited: &SharedProvider, calls: usize) -> Vec<u128> {
     let (call, start) = (call(), Instant::now());
     let asked = (0..calls).map(|_| async {
@@ -28,7 +28,7 @@ async fn calls_begin_evenly_and_a_burst_at_once() {
     assert_eq!(begins(&limited, 6).await, [0, 2500, 5000, 7500, 10_000, 12_500]);
     let limited = Rate::new(4, seconds(10)).with_burst(3).wrap(Arc::new(Slow::default()));
     assert_eq!(begins(&limited, 6).await, [0, 0, 0, 2500, 5000, 7500]);
-    // After a pause there is room again.
+    // The pause lets several begin again.
     sleep(seconds(30)).await;
     assert_eq!(begins(&limited, 4).await, [0, 0, 0, 2500]);
 }
@@ -50,7 +50,7 @@ async fn a_call_that_is_dropped_while_it_waits_takes_no_turn() {
     let (call, start) = (call(), Instant::now());
     limited.call(&call).await.unwrap();
     for after in [0, 3, 9] {
-        // Each waits for a while, one at the head of the queue and others behind it.
+        // Each call waits for some time, one at the head of the queue and others behind it.
         let mut waiting: Vec<Pin<Box<dyn Future<Output = _>>>> =
             (0..5).map(|_| limited.call(&call) as Pin<Box<dyn Future<Output = _>>>).collect();
         for one in &mut waiting {
@@ -77,12 +77,12 @@ async fn numbers_without_measure_are_no_panic() {
 }
 
 proptest! {
-    /// However calls come and go: no span has more than its share, they begin in order, and no turn that is due is lost.
+    /// No span has more calls than allowed, calls begin in order, and no turn is lost, whenever calls come and go.
     #[test]
     fn no_span_has_more_than_so_many(
         calls in 1_usize..6,
         per in 1_u64..20,
-        // When a call comes after the one before, and how long it is waited for, in milliseconds.
+        // The time between two calls, and the time after which a call is dropped, in milliseconds.
         script in prop::collection::vec((0_u64..4_000, prop::option::of(0_u64..9_000)), 1..25),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();

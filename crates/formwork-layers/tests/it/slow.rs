@@ -1,4 +1,4 @@
-//! A provider that takes its time.
+//! A slow provider.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use formwork_core::{
 use futures_util::stream;
 use tokio::time::sleep;
 
-/// Waits, then answers in pieces with a wait before each.
+/// Waits, then answers in pieces with a delay before each.
 #[derive(Debug, Default)]
 pub(crate) struct Slow {
     pub(crate) before: Duration,

@@ -6,7 +6,7 @@ use formwork_testkit::{FmtSpan, Log};
 
 use crate::slow::{Slow, call};
 
-/// The span of one call, as it stands when it is closed.
+/// Returns the span of one call as it is logged when it closes.
 async fn span(slow: Slow) -> String {
     let log = Log::default();
     let guard = log.listen(FmtSpan::CLOSE);

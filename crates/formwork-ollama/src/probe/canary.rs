@@ -1,4 +1,4 @@
-//! A call whose answer shows whether it was constrained: no model says this by itself.
+//! A call whose answer shows whether decoding was constrained: no unconstrained model gives this answer.
 
 use formwork_core::{Call, Delta, Enforcement, Fault, FaultKind, Lowered, Message, Sampling, Usage};
 use formwork_wire::{Deltas, Transport, Wire, quoted};
@@ -7,31 +7,31 @@ use serde_json::json;
 use super::ANSWER_BYTES;
 use crate::Ollama;
 
-/// The most tokens of the answer of a model that does not think first.
+/// The maximum number of tokens of the answer of a model that does not reason first.
 pub(super) const TOKENS: u32 = 16;
 
-/// The most tokens of the answer of a model that may think first: room for a few thoughts, too little for one that does
-/// not stop.
+/// The maximum number of tokens of the answer of a model that may reason first: enough for a short reasoning, and a limit
+/// on endless ones.
 pub(super) const THOUGHTFUL_TOKENS: u32 = 512;
 
-/// The answer of a constrained model to anything, white space aside.
+/// The answer of a constrained model to any prompt, without white space.
 const SAID: &str = r#"{"fw":"q7"}"#;
 
-/// How much of it has to be there, in bytes, if the answer is cut: white space may take up the tokens.
+/// The minimum length of this answer in bytes if the token limit cuts it off: white space may use up the tokens.
 const BEGUN: usize = r#"{"fw":"#.len();
 
-/// The proof that an answer gives.
+/// The conclusion from an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It was constrained.
+    /// Decoding was constrained.
     Kept,
-    /// It was not, or the server refuses to: why, in words.
+    /// Decoding was not constrained, or the server rejects the request; with the reason.
     Broken(String),
-    /// There is no text to judge.
+    /// The answer has no text.
     Silent,
 }
 
-/// Asks for something else than the constraint allows.
+/// Makes a call whose prompt requests something that the constraint rules out.
 pub(super) async fn tried(
     wire: &Ollama,
     transport: &dyn Transport,
@@ -60,7 +60,7 @@ fn call(enforcement: Enforcement, tokens: u32) -> Call {
         .with_max_tokens(tokens)
 }
 
-/// The text of the answer.
+/// Returns the text of the answer.
 async fn answered(
     wire: &Ollama,
     transport: &dyn Transport,
@@ -98,10 +98,14 @@ fn judged(enforcement: Enforcement, text: &str) -> Verdict {
     let dense: String = text.split_whitespace().collect();
     let kept = match enforcement {
         Enforcement::Schema => dense.len() >= BEGUN && SAID.starts_with(&dense),
-        // Some models fill the grammar's white space until they are cut; none does so freely.
+        // Some constrained models emit white space until the token limit; no unconstrained model does.
         _ => dense.is_empty() || dense.starts_with('{'),
     };
-    if kept { Verdict::Kept } else { Verdict::Broken(format!("a free answer came back: {}", quoted(text))) }
+    if kept {
+        Verdict::Kept
+    } else {
+        Verdict::Broken(format!("the answer was not constrained: {}", quoted(text)))
+    }
 }
 
 #[cfg(test)]

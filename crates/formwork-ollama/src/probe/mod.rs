@@ -1,4 +1,4 @@
-//! The state of a server and what it enforces, asked rather than believed.
+//! Finds out by calls which version a server has and what it enforces.
 
 mod canary;
 mod show;
@@ -16,13 +16,26 @@ use crate::{Ollama, Think, fault, request};
 use canary::Verdict;
 use show::ModelInfo;
 
-/// The most that is read of `/api/show`, in bytes: it has licences and templates in full.
+/// The maximum number of bytes that are read of `/api/show`, which includes licences and templates.
 const SHOW_BYTES: usize = 8 * 1024 * 1024;
 
-/// The most that is read of other answers to a probe, in bytes: a few hundred tokens, each in a line of its own.
+/// The maximum number of bytes that are read of other responses to a probe: a few hundred tokens, one per line.
 const ANSWER_BYTES: usize = 512 * 1024;
 
-/// The state of a server and what it enforces, as found by [`Ollama::examine`]. The server does not say what is `None`.
+/// The state of a server and what it enforces: the result of [`Ollama::examine`]. Facts that the server does not report are
+/// `None`.
+///
+/// ```
+/// use formwork_core::Fault;
+/// use formwork_ollama::Ollama;
+/// use formwork_wire::Transport;
+///
+/// async fn probed(wire: Ollama, transport: &dyn Transport) -> Result<Ollama, Fault> {
+///     let probed = wire.examine(transport).await?;
+///     probed.notes.iter().for_each(|note| println!("{note}"));
+///     Ok(wire.with_probed(&probed))
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Probed {
@@ -32,25 +45,25 @@ pub struct Probed {
     pub family: Option<String>,
     /// The format of its file: `gguf`, `safetensors`.
     pub format: Option<String>,
-    /// Its size in words: `134.52M`.
+    /// The number of its parameters as text: `134.52M`.
     pub parameters: Option<String>,
     /// Its quantization: `Q4_K_M`.
     pub quantization: Option<String>,
-    /// The most tokens that prompt and answer may have together by the model itself.
+    /// The model's maximum number of tokens of prompt and answer together.
     pub context_tokens: Option<u32>,
-    /// It can think before it answers.
+    /// Whether the model can reason before it answers.
     pub thinks: bool,
-    /// It thinks unless it is told not to, and schemas are enforced if it is: `think` should be `false`.
+    /// Whether schemas were found to be enforced with `think: false`, for a model that reasons by default: set it then.
     pub better_without_thinking: bool,
-    /// It knows tools.
+    /// Whether the model supports tools.
     pub tools: bool,
-    /// The mode that was found to be enforced.
+    /// The strictest enforcement that the probe confirmed.
     pub enforced: Enforcement,
-    /// Notes for people: what is not as it was promised, and what could not be told.
+    /// Notes for people: broken promises, and questions that the probe could not answer.
     pub notes: Vec<String>,
     /// The tokens of the probe's own calls.
     pub usage: Usage,
-    /// The promises from now on.
+    /// The capabilities that the probe confirmed.
     pub capabilities: Capabilities,
 }
 
@@ -86,7 +99,7 @@ pub(crate) async fn examine(wire: &Ollama, transport: &dyn Transport) -> Result<
     })
 }
 
-/// The findings of the calls so far.
+/// The results of the calls so far.
 struct ProbeState {
     enforced: Enforcement,
     better_without_thinking: bool,
@@ -105,14 +118,14 @@ impl Default for ProbeState {
     }
 }
 
-/// Tries what is enforced, the strictest first, with the setting of `think` that calls will have.
+/// Tries the kinds of enforcement, the strictest first, with the `think` setting of later calls.
 async fn enforced(
     wire: &Ollama,
     transport: &dyn Transport,
     thinks: bool,
     found: &mut ProbeState,
 ) -> Result<(), Fault> {
-    // Where nothing is set, not thinking is tried first: then schemas hold from the first token.
+    // Without a setting, `think: false` is tried first, because schemas are then enforced from the first token.
     let is_open = thinks && wire.think.is_none();
     let quiet = is_open.then(|| wire.clone().with_think(false));
     let settings: Vec<&Ollama> = quiet.iter().chain([wire]).collect();
@@ -134,7 +147,7 @@ async fn enforced(
                 }
                 Verdict::Silent => {
                     found.notes.push(format!(
-                        "the model said nothing, so it cannot be told whether {what} are enforced"
+                        "the model answered nothing, so it is unknown whether {what} are enforced"
                     ));
                     return Ok(());
                 }
@@ -153,7 +166,18 @@ async fn enforced(
     Ok(())
 }
 
-/// The facts that tell one server and model from another: what was found of them holds as long as these are the same.
+/// The identity of a server and model: observations stay valid as long as it is the same.
+///
+/// ```
+/// use formwork_core::Fault;
+/// use formwork_ollama::Ollama;
+/// use formwork_wire::Transport;
+///
+/// async fn key(wire: &Ollama, transport: &dyn Transport) -> Result<Option<String>, Fault> {
+///     let identity = wire.identity(transport).await?;
+///     Ok(identity.map(|found| format!("{} {}", found.version, found.digest)))
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Identity {
     /// The server's version: `0.17.4`.
@@ -162,7 +186,7 @@ pub struct Identity {
     pub digest: String,
 }
 
-/// Returns what the server says it is; `None` if it does not say all of it.
+/// Returns the identity of server and model; `None` if the server does not report all of it.
 pub(crate) async fn identity(wire: &Ollama, transport: &dyn Transport) -> Result<Option<Identity>, Fault> {
     let Some(version) = version(wire, transport).await? else { return Ok(None) };
     let mut request = Request::new(Bytes::new());
@@ -179,7 +203,7 @@ pub(crate) async fn identity(wire: &Ollama, transport: &dyn Transport) -> Result
     Ok(digest.map(|digest| Identity { version, digest: digest.to_owned() }))
 }
 
-/// The server's version; `None` if something stands before the server that does not pass this on.
+/// Returns the server's version; `None` if a proxy does not pass the request on.
 async fn version(wire: &Ollama, transport: &dyn Transport) -> Result<Option<String>, Fault> {
     let mut request = Request::new(Bytes::new());
     *request.method_mut() = Method::GET;
@@ -192,13 +216,13 @@ async fn version(wire: &Ollama, transport: &dyn Transport) -> Result<Option<Stri
     Ok(document.get("version").and_then(Value::as_str).map(str::to_owned))
 }
 
-/// Asks the server for its facts about the model; nothing, if it does not know the question.
+/// Returns the server's facts about the model; none if the server does not know the endpoint.
 async fn model(wire: &Ollama, transport: &dyn Transport) -> Result<ModelInfo, Fault> {
     let request = request::send("/api/show", &json!({"model": wire.model}))?;
     match fetched(wire, transport, request, SHOW_BYTES).await? {
         Ok(document) => Ok(ModelInfo::of(document)),
         Err(fault) if matches!(fault.status, Some(405 | 501)) => Ok(ModelInfo::default()),
-        // 404 is for a model that is not there, and for servers that only know how to chat.
+        // Status 404 means that the model is missing, or that the server only supports the chat API.
         Err(fault) if fault.status == Some(404) && !fault.message.contains("ollama pull") => {
             Ok(ModelInfo::default())
         }
@@ -206,12 +230,12 @@ async fn model(wire: &Ollama, transport: &dyn Transport) -> Result<ModelInfo, Fa
     }
 }
 
-/// A document, or the fault that the server answers with.
+/// Returns the document of a response, or the server's fault.
 async fn fetched(
     wire: &Ollama,
     transport: &dyn Transport,
     request: Request<Bytes>,
-    most: usize,
+    max_bytes: usize,
 ) -> Result<Result<Value, Fault>, Fault> {
     let (head, body) = transport.send(request, None).await?.into_parts();
     if !head.status.is_success() {
@@ -219,12 +243,12 @@ async fn fetched(
         let asked = RequestInfo::nothing(&wire.model);
         return Ok(Err(fault::of_response(&asked, &head, &body, transport.now())));
     }
-    let body = body.collect(most).await?;
+    let body = body.collect(max_bytes).await?;
     serde_json::from_slice(&body).map(Ok).map_err(|_| {
         let beginning = String::from_utf8_lossy(&body);
         Fault::new(
             FaultKind::BadWire,
-            format!("this is no Ollama, check the base URL: {}", quoted(&beginning)),
+            format!("the server is not Ollama, check the base URL: {}", quoted(&beginning)),
         )
     })
 }

@@ -1,9 +1,9 @@
-//! The answer of `/api/show` about a model.
+//! The response of `/api/show` about a model.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// The part of the answer that matters here. All of it may be missing.
+/// The part of the response that is used. All of it may be missing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ModelInfo {
@@ -25,7 +25,7 @@ pub(super) struct Details {
 }
 
 impl ModelInfo {
-    /// Returns what can be read of it; a `null` is as good as nothing.
+    /// Reads the known members of a document; `null` counts as missing.
     pub(super) fn of(document: Value) -> Self {
         let Value::Object(mut members) = document else { return Self::default() };
         let mut take = |name: &str| members.remove(name).unwrap_or_default();
@@ -44,12 +44,12 @@ impl ModelInfo {
         self.can("thinking")
     }
 
-    /// Ollama's runner for this format has no code for `format` (read in its source, August 2026).
+    /// Returns whether Ollama's runner for this model's format ignores `format` (read in its source, August 2026).
     pub(super) fn ignores_format(&self) -> bool {
         self.details.format.as_deref().is_some_and(|format| matches!(format, "safetensors" | "mlx"))
     }
 
-    /// The context that the model was trained with.
+    /// Returns the context that the model was trained with.
     pub(super) fn context_tokens(&self) -> Option<u32> {
         let of_file = || {
             let architecture = self.model_info.get("general.architecture").and_then(Value::as_str)?;

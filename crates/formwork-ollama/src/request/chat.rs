@@ -20,12 +20,12 @@ struct Turn<'a> {
     images: Vec<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Value>,
-    /// Results are told apart by the tool's name; identifiers are not known here.
+    /// The name of the tool, by which Ollama matches results; it has no identifiers.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_name: Option<&'a str>,
 }
 
-/// These messages. What the model thought is left out.
+/// Returns the messages without reasoning.
 pub(super) fn messages(messages: &[Message]) -> Result<Chat<'_>, Fault> {
     let mut turns = Vec::with_capacity(messages.len());
     for message in messages {
@@ -49,7 +49,11 @@ pub(super) fn messages(messages: &[Message]) -> Result<Chat<'_>, Fault> {
                     tool_calls.push(json!({"function": {"name": name, "arguments": arguments}}));
                 }
                 Part::ToolResult { .. } | Part::Reasoning { .. } => {}
-                other => return Err(unsupported(&format!("Ollama cannot be told this part: {other:?}"))),
+                other => {
+                    return Err(unsupported(&format!(
+                        "Ollama does not support this part of a message: {other:?}"
+                    )));
+                }
             }
         }
         if says || !tool_calls.is_empty() {
@@ -74,7 +78,7 @@ const fn role(role: Role) -> &'static str {
     }
 }
 
-/// The name of the tool that was called under this identifier.
+/// Returns the name of the tool that was called with this identifier.
 fn tool_name<'m>(messages: &'m [Message], called: &str) -> Option<&'m str> {
     messages.iter().flat_map(|message| &message.parts).find_map(|part| match part {
         Part::ToolCall { id, name, .. } if id == called => Some(name.as_str()),

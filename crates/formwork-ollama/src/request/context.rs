@@ -1,18 +1,18 @@
-//! How large a context a call needs.
+//! Computes the context size that a call needs.
 
 use formwork_core::{Message, Part};
 
-/// The smallest context that is asked for, in tokens: Ollama's own default. Smaller ones would save little and make the
-/// model be loaded anew for the next longer prompt.
-const LEAST: u64 = 4096;
+/// The minimum context that is requested, in tokens: Ollama's own default. Smaller contexts would save little, and the
+/// model would be reloaded for the next longer prompt.
+const MIN: u64 = 4096;
 
-/// The greatest, in tokens. No model has that many.
-const MOST: u64 = 1 << 30;
+/// The maximum context, in tokens: larger than that of any model.
+const MAX: u64 = 1 << 30;
 
-/// The tokens of an answer where nothing bounds it.
+/// The tokens of an answer without a token limit.
 const ANSWER: u64 = 2048;
 
-/// The tokens that a template puts around a message.
+/// The tokens that a template adds around a message.
 const AROUND: u64 = 16;
 
 /// The tokens of a template by itself: a date, a default system message.
@@ -21,13 +21,13 @@ const TEMPLATE: u64 = 64;
 /// The tokens of an image; models differ widely.
 const IMAGE: u64 = 2048;
 
-/// The context for these messages and an answer of so many tokens: a power of two, so that calls of about the same length
-/// ask for the same one.
+/// Returns the context for these messages and an answer of `answer` tokens: a power of two, so that calls of similar length
+/// request the same context.
 pub(super) fn size(messages: &[Message], answer: Option<u64>) -> u64 {
     let asked: u64 =
         messages.iter().map(|message| AROUND + message.parts.iter().map(part).sum::<u64>()).sum();
     let needed = asked.saturating_add(TEMPLATE).saturating_add(answer.unwrap_or(ANSWER));
-    needed.clamp(LEAST, MOST).next_power_of_two()
+    needed.clamp(MIN, MAX).next_power_of_two()
 }
 
 fn part(part: &Part) -> u64 {
@@ -35,15 +35,17 @@ fn part(part: &Part) -> u64 {
         Part::Text { text } | Part::ToolResult { text, .. } => tokens(text),
         Part::ToolCall { name, arguments, .. } => tokens(name) + tokens(&arguments.to_string()),
         Part::Image { .. } => IMAGE,
-        // Thoughts are not sent.
+        // Reasoning is not sent.
         _ => 0,
     }
 }
 
-/// An upper bound of the tokens of a text, in practice: two bytes a token, and digits and punctuation alone.
+/// Returns a practical upper bound on the tokens of a text: two bytes per token, with every digit and punctuation mark
+/// counted separately.
 ///
-/// Byte-pair vocabularies have three to five bytes a token for English and two to four for other languages, names and
-/// code. Several of them (Qwen's, Gemma's, SmolLM2's) take each digit alone, and JSON's punctuation often stands alone.
+/// Byte-pair vocabularies have three to five bytes per token for English and two to four for other languages, names and
+/// code. Several of them (Qwen's, Gemma's, SmolLM2's) have a token for each digit, and JSON's punctuation is often a token
+/// by itself.
 fn tokens(text: &str) -> u64 {
     let alone = text.bytes().filter(|byte| byte.is_ascii_digit() || byte.is_ascii_punctuation()).count();
     ((text.len() + alone) as u64).div_ceil(2)
@@ -72,7 +74,7 @@ mod tests {
 
     #[test]
     fn nothing_overflows() {
-        assert_eq!(size(&[], Some(u64::MAX)), MOST);
+        assert_eq!(size(&[], Some(u64::MAX)), MAX);
         assert_eq!(size(&[], None), 4096);
     }
 }

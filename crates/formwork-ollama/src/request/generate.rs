@@ -15,7 +15,7 @@ pub(super) struct Prompt<'a> {
     images: Vec<&'a str>,
 }
 
-/// These messages as one prompt. What the model thought is left out.
+/// Returns the messages as one prompt, without reasoning.
 pub(super) fn prompt(messages: &[Message]) -> Result<Prompt<'_>, Fault> {
     let has_tools = |message: &Message| {
         message.role == Role::Tool
@@ -39,7 +39,8 @@ pub(super) fn prompt(messages: &[Message]) -> Result<Prompt<'_>, Fault> {
     })
 }
 
-/// A single user message as it stands, else every turn after who speaks, up to the model's next.
+/// Returns a single user message unchanged, and otherwise every turn after the name of its role, up to the model's next
+/// turn.
 fn written_out(dialogue: &[Message]) -> String {
     match dialogue {
         [] => return String::new(),

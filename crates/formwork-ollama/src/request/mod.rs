@@ -1,4 +1,4 @@
-//! Calls into requests.
+//! Encodes calls as requests.
 
 mod chat;
 mod context;
@@ -13,11 +13,11 @@ use serde_json::{Map, Value};
 
 use crate::{Api, KeepAlive, Ollama, Think, pattern};
 
-/// The greatest seed that reaches the sampler as it was sent: Ollama reads a signed number and llama.cpp takes 32 bits of
-/// it, of which the greatest value asks for a random seed.
+/// The maximum seed that reaches the sampler unchanged: Ollama reads a signed number, and llama.cpp takes 32 bits of it,
+/// whose maximum requests a random seed.
 const MAX_SEED: u64 = i32::MAX as u64;
 
-/// The members that both APIs take. The names and the meaning are Ollama's (`api/types.go`).
+/// The members that both APIs have. Names and meaning are Ollama's (`api/types.go`).
 #[derive(Debug, Serialize)]
 struct Body<'a, Prompt> {
     model: &'a str,
@@ -31,21 +31,21 @@ struct Body<'a, Prompt> {
     #[serde(skip_serializing_if = "Option::is_none")]
     keep_alive: Option<&'a KeepAlive>,
     options: Map<String, Value>,
-    /// Without it a prompt that is too long is cut silently.
+    /// Whether a prompt that is too long is cut silently. Always `false`, so that it is an error.
     truncate: bool,
-    /// If it is set, the beginning of the dialogue is dropped once an answer reaches the end of the context, and the answer
-    /// goes on without the instructions; without it the answer ends there with `length` (0.17.4).
+    /// Whether the beginning of the dialogue, instructions included, is dropped when an answer reaches the end of the
+    /// context. Always `false`, so that the answer ends there with `length` (0.17.4).
     shift: bool,
 }
 
-/// The request for a call.
+/// Returns the request for a call.
 pub(crate) fn encode(wire: &Ollama, call: &Call) -> Result<Request<Bytes>, Fault> {
     if !call.tools.is_empty() {
         return Err(unsupported("tools are not offered to models on Ollama"));
     }
     if call.messages.is_empty() {
-        // Ollama takes this as the wish to load the model.
-        return Err(Fault::new(FaultKind::BadRequest, "there is no message to answer"));
+        // Ollama would only load the model.
+        return Err(Fault::new(FaultKind::BadRequest, "the call has no message: add one"));
     }
     let json = Value::from("json");
     let format = match call.enforcement() {
@@ -64,10 +64,10 @@ pub(crate) fn encode(wire: &Ollama, call: &Call) -> Result<Request<Bytes>, Fault
     }
 }
 
-/// A POST of this document.
+/// Returns a POST request with this document.
 pub(crate) fn send(path: &'static str, body: &impl Serialize) -> Result<Request<Bytes>, Fault> {
     let bytes = serde_json::to_vec(body)
-        .map_err(|error| Fault::new(FaultKind::BadRequest, format!("the call cannot be written: {error}")))?;
+        .map_err(|error| Fault::new(FaultKind::BadRequest, format!("the call cannot be encoded: {error}")))?;
     let mut request = Request::new(Bytes::from(bytes));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = Uri::from_static(path);
@@ -94,14 +94,17 @@ fn body<'a, P>(
     }
 }
 
-/// The schema to enforce, if Ollama takes it and survives it.
+/// Returns the schema to enforce, if Ollama accepts it without crashing.
 fn schema(call: &Call) -> Result<&Value, Fault> {
     let refused = |words: String| Err(Fault::new(FaultKind::SchemaRefused, words));
     let Some(schema) = call.schema() else {
-        return Err(Fault::new(FaultKind::BadRequest, "a schema is to be enforced, and there is none"));
+        return Err(Fault::new(
+            FaultKind::BadRequest,
+            "the call requires schema enforcement and has no schema",
+        ));
     };
     match schema.as_object() {
-        None => return refused("Ollama takes no schema but an object".to_owned()),
+        None => return refused("Ollama accepts only schemas that are JSON objects".to_owned()),
         Some(members) if members.is_empty() => {
             return refused("Ollama enforces nothing for the empty schema".to_owned());
         }
@@ -115,7 +118,7 @@ fn schema(call: &Call) -> Result<&Value, Fault> {
     Ok(schema)
 }
 
-/// The model's options: those of the configuration, then those of the call.
+/// Returns the model's options: those of the configuration, overridden by those of the call.
 fn options(wire: &Ollama, call: &Call) -> Map<String, Value> {
     let mut options = wire.options.clone();
     let mut set = |name: &str, value: Option<Value>| {
@@ -135,12 +138,12 @@ fn options(wire: &Ollama, call: &Call) -> Map<String, Value> {
     options
 }
 
-/// A seed in the range that Ollama keeps: small ones as they are, others with all their bits mixed in.
+/// Maps a seed into the range that Ollama preserves: small seeds are unchanged, the bits of others are mixed.
 const fn folded(seed: u64) -> u64 {
     if seed <= MAX_SEED { seed } else { (seed ^ (seed >> 31) ^ (seed >> 62)) & MAX_SEED }
 }
 
-/// The pictures among these parts, as Ollama takes them: Base64 alone.
+/// Returns the pictures among these parts in Ollama's format: plain Base64.
 fn images<'a>(parts: impl Iterator<Item = &'a Part>) -> Vec<&'a str> {
     let data = parts.filter_map(|part| match part {
         Part::Image { data, .. } => Some(data.as_str()),

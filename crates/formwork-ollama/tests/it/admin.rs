@@ -1,4 +1,4 @@
-//! Administering, against a server that answers from a script (finding D6).
+//! Model management, against a scripted server (finding D6).
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use formwork_http::HttpTransport;
 use formwork_ollama::{Admin, PullProgress};
 use formwork_testkit::server::{Reply, Server};
 
-/// A server that gives these replies, and what administers it.
+/// Starts a server with these replies, and returns it with its administrator.
 fn serving(replies: &[(u16, &str)]) -> (Server, Admin) {
     let replies = replies.iter().map(|(status, body)| Reply::json(*body).with_status(*status));
     let server = Server::start(replies).unwrap();
@@ -19,7 +19,7 @@ fn admin(url: &str) -> Admin {
     Admin::new(Arc::new(HttpTransport::new(url).unwrap()))
 }
 
-/// The requests as a server writes them to its log.
+/// Returns the requests in the form of a server log.
 fn asked(server: &Server) -> Vec<String> {
     server.received().iter().map(|request| format!("{} {}", request.method, request.path)).collect()
 }

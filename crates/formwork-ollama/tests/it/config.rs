@@ -1,4 +1,4 @@
-//! What a configuration file may say.
+//! The section of a configuration file.
 
 use formwork_core::Enforcement;
 use formwork_ollama::{Api, Config, KeepAlive, Ollama, Think};

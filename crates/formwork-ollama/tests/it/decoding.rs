@@ -128,7 +128,7 @@ async fn counts_that_are_left_out_are_estimated() {
     let completion =
         answered(Ollama::new("m"), &enforcing(Enforcement::None), ok(last.to_string())).await.unwrap();
     assert_eq!(completion.usage, Usage::new(1, 2).with_estimated(true));
-    // One of two is enough to be used.
+    // One of the two counts is enough.
     let last = json!({"message": {"content": "12345678"}, "done": true, "prompt_eval_count": 40});
     let completion =
         answered(Ollama::new("m"), &enforcing(Enforcement::None), ok(last.to_string())).await.unwrap();
@@ -141,7 +141,7 @@ async fn thoughts_that_ollama_does_not_count_are_estimated() {
     let completion = answered(Ollama::new("m"), &with_schema(person()), ok(last.to_string())).await.unwrap();
     let expected = Usage::new(40, 4).with_reasoning(2).with_estimated(true);
     assert_eq!(completion.usage, expected);
-    // Without a format there is one run, which is counted.
+    // Without a format there is only one run, and its tokens are counted.
     let completion =
         answered(Ollama::new("m"), &enforcing(Enforcement::None), ok(last.to_string())).await.unwrap();
     assert_eq!(completion.usage, Usage::new(40, 2));

@@ -1,4 +1,4 @@
-//! What goes wrong, in the words of Ollama 0.17.4.
+//! Faults, with the messages of Ollama 0.17.4.
 
 use formwork_core::{Call, Delta, Enforcement, Fault, FaultKind};
 use formwork_ollama::Ollama;
@@ -112,11 +112,11 @@ async fn a_server_that_dies_of_a_pattern_has_refused_the_schema() {
     let refused = fault(&pattern, Err(closed())).await;
     assert_eq!(refused.kind, FaultKind::SchemaRefused);
     assert!(refused.message.contains("`pattern`"), "{refused}");
-    // Without a pattern, or without a server at all, waiting may help.
+    // Without a pattern, or without a server, a retry may help.
     assert_eq!(fault(&with_schema(person()), Err(closed())).await, closed());
     let absent = Fault::new(FaultKind::Unreachable, "connection refused");
     assert_eq!(fault(&pattern, Err(absent.clone())).await, absent);
-    // The model's own process may die instead of the server.
+    // The model's own process may crash instead of the server.
     let eof = || error(500, "Post \"http://127.0.0.1:41234/completion\": EOF");
     assert_eq!(fault(&pattern, eof()).await.kind, FaultKind::SchemaRefused);
     assert_eq!(fault(&with_schema(person()), eof()).await.kind, FaultKind::Overloaded);

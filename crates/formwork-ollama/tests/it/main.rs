@@ -1,4 +1,4 @@
-//! The wire of Ollama against what Ollama 0.17.4 was seen to do, without a server.
+//! The wire of Ollama against the observed behaviour of Ollama 0.17.4, without a server.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may simply fail")]
 

@@ -1,4 +1,4 @@
-//! Our requests mean what those of the `ollama-rs` crate mean.
+//! Requests of this crate are equivalent to those of the `ollama-rs` crate.
 
 use formwork_core::{Message, Sampling};
 use formwork_ollama::Ollama;
@@ -31,7 +31,7 @@ fn format() -> FormatType {
     FormatType::StructuredJson(Box::new(JsonStructure::new_for_schema(person().try_into().unwrap())))
 }
 
-/// Theirs as a document, without the members that say nothing.
+/// Returns a request of `ollama-rs` as a document, without empty members.
 fn document(theirs: &impl Serialize) -> Value {
     let mut document = serde_json::to_value(theirs).unwrap();
     for message in document.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten() {
@@ -44,7 +44,7 @@ fn document(theirs: &impl Serialize) -> Value {
     document
 }
 
-/// Ours, without what they cannot say.
+/// Returns a request of this crate, without members that `ollama-rs` does not support.
 fn ours_comparable(wire: &Ollama) -> Value {
     let mut document = body(wire, &ours());
     for name in ["truncate", "shift"] {
@@ -76,7 +76,7 @@ fn a_generation_with_a_schema_means_the_same() {
         .options(options())
         .keep_alive(KeepAlive::UnloadOnCompletion);
     let mut ours = ours_comparable(&Ollama::new("qwen3:8b").with_generate().with_keep_alive(0));
-    // Theirs is added when it is sent.
+    // `ollama-rs` adds the member when it sends the request.
     assert_eq!(ours.as_object_mut().unwrap().remove("stream"), Some(Value::Bool(true)));
     assert_eq!(ours, document(&theirs));
 }

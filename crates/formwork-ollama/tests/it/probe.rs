@@ -1,4 +1,4 @@
-//! What a probe asks, and what it makes of the answers.
+//! The requests of a probe, and its conclusions from the responses.
 
 use formwork_core::{Enforcement, Fault, FaultKind, Provider};
 use formwork_ollama::{Ollama, Probed, Think};
@@ -99,26 +99,26 @@ async fn a_thinking_model_is_told_not_to_where_that_has_schemas_enforced() {
     assert_eq!(sent(&wire, &found)["think"], false);
     assert_eq!(sent(&wire.clone().with_think(true), &found)["think"], true);
 
-    // One with a parser of its own is constrained only after its thoughts: that is verified as well, with room to think.
+    // A model with its own parser is constrained only after its reasoning, which the probe verifies with more tokens.
     let replies = vec![version(), shown(), says("Hello!", "stop"), says("{\"fw\":\"q7\"}", "stop")];
     let (found, requests) = probed(&wire, replies).await;
     let found = found.unwrap();
     assert_eq!((found.enforced, found.better_without_thinking), (Enforcement::Schema, false));
     assert_eq!((requests[3].1.get("think"), &requests[3].1["options"]["num_predict"]), (None, &json!(512)));
     assert_eq!(sent(&wire, &found).get("think"), None);
-    // If it is told not to think anyway, that is what is judged.
+    // If `think` is `false` by configuration, only that setting is tried.
     let replies = vec![version(), shown(), says("Hello!", "stop"), says("Hello!", "stop")];
     let found = probed(&wire.clone().with_think(false), replies).await.0.unwrap();
     assert_eq!(found.enforced, Enforcement::None);
 
-    // One that thinks all the same says nothing in so few tokens.
+    // A model that reasons all the same has no text within so few tokens.
     let found = probed(&wire, vec![version(), shown(), says("", "length")]).await.0.unwrap();
     assert!(
-        found.enforced == Enforcement::Schema && found.notes[0].contains("cannot be told"),
+        found.enforced == Enforcement::Schema && found.notes[0].contains("it is unknown whether"),
         "{:?}",
         found.notes
     );
-    // One that is to think is asked as it will be.
+    // If `think` is on by configuration, only that setting is tried.
     let replies = vec![version(), shown(), says("{\"fw\":\"q7\"}", "stop")];
     let (found, requests) = probed(&wire.with_think("low"), replies).await;
     assert_eq!((found.unwrap().enforced, &requests[2].1["think"]), (Enforcement::Schema, &json!("low")));
@@ -128,7 +128,7 @@ async fn a_thinking_model_is_told_not_to_where_that_has_schemas_enforced() {
 async fn what_is_promised_was_seen_with_the_setting_that_calls_have() {
     let (kept, free) = (|| says("{\"fw\":\"q7\"}", "stop"), || says("Hello!", "stop"));
     for set in [None, Some(Think::Switch(false)), Some(Think::Switch(true))] {
-        // Which of the calls that the probe may make is the first one that is kept.
+        // Each of the calls of the probe in turn fails first.
         for nth in 0..4 {
             let wire = set.iter().fold(Ollama::new("qwen3:8b"), |wire, think| wire.with_think(think.clone()));
             let shown = model("gguf", json!(["completion", "thinking"]));
@@ -198,7 +198,7 @@ async fn a_gateway_that_only_chats_is_probed_by_chatting() {
     ];
     let found = probed(&Ollama::new("m"), replies).await.0.unwrap();
     assert_eq!((found.version, found.context_tokens, found.enforced), (None, None, Enforcement::Schema));
-    // Members of another shape are as good as none.
+    // Members of an unexpected type count as missing.
     let odd = ok(r#"{"details": null, "model_info": [], "capabilities": {"a": 1}}"#);
     let found =
         probed(&Ollama::new("m"), vec![version(), odd, says("{\"fw\":\"q7\"}", "stop")]).await.0.unwrap();

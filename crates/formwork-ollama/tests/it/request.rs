@@ -75,7 +75,7 @@ fn the_context_holds_the_prompt_unless_it_is_set() {
     assert_eq!(long(&wire.clone().with_num_ctx(6000), 24_000), 6000);
     let options = |value: Value| value.as_object().unwrap().clone();
     assert_eq!(long(&wire.clone().with_options(options(json!({"num_ctx": 5000}))), 24_000), 5000);
-    // An answer that the configuration allows counts as one that the call allows.
+    // A token limit in the configuration counts like one of the call.
     assert_eq!(long(&wire.with_options(options(json!({"num_predict": 10_000}))), 1), 16_384);
 }
 

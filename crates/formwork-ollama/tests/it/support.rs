@@ -1,4 +1,4 @@
-//! Calls to make, and a server that answers from a script.
+//! Calls, and a scripted server.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -16,18 +16,18 @@ pub(crate) fn call(messages: Vec<Message>, lowered: Lowered) -> Call {
     Call::new(messages, lowered).with_schema_name("person")
 }
 
-/// A call that enforces this schema.
+/// Returns a call that enforces this schema.
 pub(crate) fn with_schema(schema: Value) -> Call {
     let lowered = Lowered::new(Enforcement::Schema, schema);
     call(vec![Message::user("Maria, 34, moved to Lisbon.")], lowered)
 }
 
-/// A call for JSON, or for anything.
+/// Returns a call with this enforcement and no schema.
 pub(crate) fn enforcing(enforcement: Enforcement) -> Call {
     call(vec![Message::user("hi")], Lowered::new(enforcement, None))
 }
 
-/// A schema whose members are in no alphabetical order.
+/// Returns a schema whose members are not in alphabetical order.
 pub(crate) fn person() -> Value {
     json!({
         "type": "object",
@@ -41,7 +41,7 @@ pub(crate) fn person() -> Value {
     })
 }
 
-/// The document that is sent for a call.
+/// Returns the document that is sent for a call.
 pub(crate) fn body(wire: &Ollama, call: &Call) -> Value {
     serde_json::from_slice(wire.encode(call).unwrap().body()).unwrap()
 }
@@ -70,7 +70,7 @@ pub(crate) fn decoded(mut decoder: Box<dyn Decoder>, chunks: &[&[u8]]) -> (Vec<D
 /// One answer of the script: a status with a body, or no response.
 pub(crate) type Reply = Result<(u16, String), Fault>;
 
-/// Answers each request in turn, and remembers it. Streams come one byte at a time.
+/// Answers each request in turn, and records it. Streams arrive one byte at a time.
 #[derive(Debug)]
 pub(crate) struct Script {
     replies: Mutex<VecDeque<Reply>>,
@@ -91,7 +91,7 @@ pub(crate) fn ok(body: impl Into<String>) -> Reply {
     Ok((200, body.into()))
 }
 
-/// A whole answer of `/api/chat` with this text.
+/// Returns a whole answer of `/api/chat` with this text.
 pub(crate) fn says(text: &str, done_reason: &str) -> Reply {
     let line = json!({"model": "m", "message": {"role": "assistant", "content": text}, "done": true,
         "done_reason": done_reason, "prompt_eval_count": 30, "eval_count": 8});
@@ -123,7 +123,7 @@ pub(crate) async fn answered(wire: Ollama, call: &Call, reply: Reply) -> Result<
     answer.collect().await
 }
 
-/// All pieces of an answer and what broke it off.
+/// Returns all pieces of an answer, and the fault that ended it.
 pub(crate) async fn pieces(wire: Ollama, call: &Call, reply: Reply) -> Vec<Result<Delta, Fault>> {
     Http::new(wire, Script::new([reply])).call(call).await.unwrap().collect_all().await
 }

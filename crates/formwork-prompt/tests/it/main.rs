@@ -1,4 +1,4 @@
-//! A provider that is made prompt-only.
+//! A provider that only prompts.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! Whether jsonschema's canonical form of a schema costs little.
+//! Decides whether jsonschema's canonical form of a schema is cheap.
 //!
-//! Alternatives of what must hold together are multiplied, so time is exponential in the number of unions, and the recursion
-//! takes 30 KB of stack for each part that is inside of another or referred to (dev build, jsonschema 0.60.2). It can be
-//! given no bounds, and a thread with a large stack would only move both. So it is made only of schemas that a look at their
-//! parts shows to be cheap; nothing is claimed about others.
+//! Alternatives that have to hold together are multiplied, so the time is exponential in the number of unions, and the
+//! recursion takes 30 KB of stack for each nested or referenced part (dev build, jsonschema 0.60.2). jsonschema has no
+//! limits for it, and a thread with a larger stack would only postpone the problem. The canonical form is therefore
+//! computed only for schemas whose parts prove that it is cheap; nothing is claimed about others.
 
 use formwork_core::keywords::At;
 use serde_json::Value;
@@ -12,26 +12,27 @@ use super::bounded;
 use super::graph::{Graph, groups, parts};
 use super::measure::nesting;
 
-/// Bytes of a schema: a dev build takes 2 s for these, written as 2500 definitions, and a release build 0.2 s.
+/// The maximum size in bytes: written as 2500 definitions, a dev build takes 2 s for it, and a release build 0.2 s.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// Parts inside of each other, through references as well: 1.2 MB of stack.
+/// The maximum depth of parts, through references too: 1.2 MB of stack.
 pub(crate) const MAX_CANONICAL: usize = 40;
 
-/// Alternatives that are multiplied, in all parts together. 64 of them take a dev build up to half a second, 256 up to two
-/// seconds with plain keywords and 8 with conditions, 4096 half a minute.
+/// The maximum number of multiplied alternatives, in all parts together. A dev build takes up to half a second for 64 of
+/// them, for 256 up to two seconds with plain keywords and 8 with conditions, and half a minute for 4096.
 const MAX_PRODUCTS: u64 = 128;
 
-/// Pairs of variants, or of names and patterns, that are compared: a dev build takes two seconds at most for these.
+/// The maximum number of compared pairs of variants, or of names and patterns: up to two seconds in a dev build.
 const MAX_PAIRS: u64 = 4096;
 
-/// Different `multipleOf`s, of which common multiples are looked for: a hundred take seconds, large ones minutes.
+/// The maximum number of different `multipleOf`s, whose common multiples are computed: a hundred take seconds, large ones
+/// minutes.
 const MAX_MULTIPLES: usize = 8;
 
-/// The largest `multipleOf` and the smallest, as powers of ten: the common multiples of others have too many digits.
+/// The exponents of ten of the largest and smallest `multipleOf`: beyond, common multiples have too many digits.
 const MAX_DIGITS: f64 = 20.0;
 
-/// Whether a schema is so small and plain that it may be asked about.
+/// Returns whether a schema is small and plain enough for the canonical form.
 pub(crate) fn is_cheap(schema: &Value) -> bool {
     if schema.to_string().len() > MAX_BYTES {
         return false;
@@ -45,7 +46,7 @@ pub(crate) fn is_cheap(schema: &Value) -> bool {
         let outside = group.iter().flat_map(|unit| &edges[*unit]).map(|to| levels[*to]).max().unwrap_or(0);
         let depth = group.iter().map(|unit| nesting(graph.units[*unit])).sum::<usize>() + outside;
         group.iter().for_each(|unit| levels[*unit] = depth);
-        // What leads back to the group counts as one alternative: it is not read through.
+        // A reference back into the group counts as one alternative, because it is not expanded.
         let found: Vec<u64> = group.iter().map(|unit| cost.of(graph.units[*unit])).collect();
         group.iter().zip(found).for_each(|(unit, found)| cost.alternatives[*unit] = found);
     }
@@ -62,7 +63,7 @@ pub(crate) fn is_cheap(schema: &Value) -> bool {
 /// The cost of the canonical form of a schema.
 struct Cost<'g> {
     graph: &'g Graph<'g>,
-    /// The alternatives of each unit.
+    /// The number of alternatives of each unit.
     alternatives: Vec<u64>,
     products: u64,
     pairs: u64,
@@ -75,8 +76,8 @@ impl<'g> Cost<'g> {
         Self { graph, alternatives, products: 0, pairs: 0, multiples: Vec::new() }
     }
 
-    /// How many alternatives a part of the schema has, or something inside of it: where two of them must hold together,
-    /// what is inside of them is multiplied as well.
+    /// Returns the number of alternatives of a part of the schema and its subschemas. If two of them have to hold together,
+    /// the alternatives inside are multiplied as well.
     fn of(&mut self, schema: &Value) -> u64 {
         let mut all = Vec::new();
         all.extend(self.graph.target(schema).map(|unit| self.alternatives[unit]));
@@ -86,7 +87,7 @@ impl<'g> Cost<'g> {
             match part.keyword.name {
                 "anyOf" => any = any.saturating_add(found),
                 "oneOf" => one = one.saturating_add(found),
-                // What is not both this and that is not this, or not that.
+                // The negation of a conjunction has an alternative for each part.
                 "not" => not = found.saturating_mul(size(part.schema)),
                 "if" | "then" | "else" => cases.push(found),
                 "contains" | "dependentSchemas" | "dependencies" => all.push(found.saturating_add(1)),
@@ -97,7 +98,7 @@ impl<'g> Cost<'g> {
         self.pairs = self.pairs.saturating_add(one.saturating_mul(one)).saturating_add(patterns(schema));
         self.multiples.extend(schema.get("multipleOf").and_then(Value::as_f64));
         if !cases.is_empty() {
-            // Either it holds and what follows as well, or it does not, in each of two ways.
+            // The condition holds and `then` too, or it fails and `else` holds: two alternatives each.
             all.push(cases.iter().copied().fold(1, u64::saturating_mul).saturating_add(2));
         }
         let types = schema.get("type").and_then(Value::as_array).map_or(1, Vec::len) as u64;
@@ -110,13 +111,13 @@ impl<'g> Cost<'g> {
     }
 }
 
-/// How many parts a schema is written with, its own keywords among them.
+/// Returns the number of parts of a schema, its own keywords included.
 fn size(schema: &Value) -> u64 {
     let own = schema.as_object().map_or(1, serde_json::Map::len) as u64;
     parts(schema).map(|part| size(part.schema)).fold(own, u64::saturating_add).max(1)
 }
 
-/// The names and patterns that patterns are compared with.
+/// Returns the number of names and patterns that patterns are compared with.
 fn patterns(schema: &Value) -> u64 {
     let count =
         |keyword: &str| schema.get(keyword).and_then(Value::as_object).map_or(0, serde_json::Map::len) as u64;

@@ -1,19 +1,18 @@
-//! How the parts of a schema lead to each other, and the bounds that follow from it.
+//! The references between the parts of a schema, as a graph.
 //!
-//! All of it is about a schema in the form of [`normalise`](formwork_core::normalise): there every reference is
-//! `#/$defs/name`.
+//! The schema has to be [normalised](formwork_core::normalise), so that every reference is `#/$defs/name`.
 
 use std::collections::HashMap;
 
 use formwork_core::keywords::{self, At, Part, Role, definition_name};
 use serde_json::Value;
 
-/// The schemas that are written inside of a schema, without definitions and the schema that it refers to.
+/// Returns the subschemas of a schema, without definitions and the schema that it refers to.
 pub(crate) fn parts(schema: &Value) -> impl Iterator<Item = Part<'_>> {
     keywords::parts(schema).filter(|part| part.keyword.role != Role::Definitions)
 }
 
-/// The root and the definitions of a schema, each by its number; the root has number 0.
+/// The root and the definitions of a schema by their numbers; the root has number 0.
 pub(crate) struct Graph<'s> {
     pub(crate) units: Vec<&'s Value>,
     pub(crate) names: Vec<&'s str>,
@@ -31,14 +30,15 @@ impl<'s> Graph<'s> {
         graph
     }
 
-    /// The definition that a schema refers to.
+    /// Returns the number of the definition that a schema refers to.
     pub(crate) fn target(&self, schema: &Value) -> Option<usize> {
-        // `$recursiveRef` is always the root, or what has taken its place.
+        // `$recursiveRef` refers to the root, or to a schema in its place.
         let recursive = schema.get("$recursiveRef").map(|_| 0);
         definition_name(schema).and_then(|name| self.numbers.get(name).copied()).or(recursive)
     }
 
-    /// The definitions that each unit refers to: anywhere, or for the value itself only. One entry for each reference.
+    /// Returns the definitions that each unit refers to, one entry per reference: all, or with `only_here` those for the
+    /// value itself.
     pub(crate) fn edges(&self, only_here: bool) -> Vec<Vec<usize>> {
         let of = |unit: &&Value| {
             let mut found = Vec::new();
@@ -58,9 +58,9 @@ impl<'s> Graph<'s> {
     }
 }
 
-/// Nodes that can be reached from each other, in groups; a group comes after all that it leads to.
+/// Returns the strongly connected groups of nodes; each group comes after all groups that it leads to.
 ///
-/// Tarjan's algorithm without recursion: a chain of references may be as long as the schema.
+/// Tarjan's algorithm without recursion, because a chain of references may be as long as the schema.
 pub(crate) fn groups(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     const NEW: usize = usize::MAX;
     let mut index = vec![NEW; edges.len()];
@@ -101,7 +101,7 @@ pub(crate) fn groups(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Whether a group leads back to itself.
+/// Returns whether a group refers back to itself.
 pub(crate) fn is_cycle(group: &[usize], edges: &[Vec<usize>]) -> bool {
     group.len() > 1 || group.iter().any(|node| edges[*node].contains(node))
 }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Whether one node leads to another, by following everything.
+    /// Returns whether one node leads to another.
     fn reaches(edges: &[Vec<usize>], from: usize, to: usize) -> bool {
         let (mut seen, mut open) = (vec![false; edges.len()], edges[from].clone());
         while let Some(node) = open.pop() {

@@ -1,16 +1,16 @@
-//! Tags before everything else, in schemas whose unions lead back to themselves.
+//! Moves tags to the front, in schemas whose unions refer back to themselves.
 //!
-//! jsonschema looks at the members of a value in their order. Where the tag comes last, what is inside of the other
-//! members is compared with every variant, at every level: 8 variants and 10 levels take 4 s in a dev build. So each
-//! variant is asked for its tags first, and for the rest only where they fit.
+//! jsonschema validates the members of a value in their order. If the tag comes last, all other members are compared with
+//! every variant, at every level: 8 variants and 10 levels take 4 s in a dev build. Each variant is therefore tested for
+//! its tags first, and for the rest only if they fit.
 
 use formwork_core::keywords::{definition_name, fits_type, keyword, map_parts};
 use serde_json::{Map, Value, json};
 
-/// References that are followed to find the tags of a variant.
+/// The maximum number of references that are followed to find the tags of a variant.
 const MAX_FOLLOWED: usize = 8;
 
-/// The same schema, with the tags of variants asked first. It is normalised.
+/// Returns a normalised schema in which the tags of variants are tested first.
 pub(crate) fn guarded(normal: &Value) -> Value {
     schema(normal, normal)
 }
@@ -33,7 +33,7 @@ fn schema(normal: &Value, part: &Value) -> Value {
     Value::Object(guarded.collect())
 }
 
-/// Returns the marks of a variant that a value shows at first sight: each of them must hold for the variant to fit.
+/// Returns the tags of a variant: constants and types of members that a value must have for the variant to fit.
 fn tags(normal: &Value, variant: &Value) -> Map<String, Value> {
     let mut tags = Map::new();
     let plain = plain(normal, variant);
@@ -54,7 +54,7 @@ fn tags(normal: &Value, variant: &Value) -> Map<String, Value> {
     tags
 }
 
-/// The variant itself, or what it does no more than refer to.
+/// Returns the target of a variant that is only a reference, and otherwise the variant itself.
 fn plain<'s>(normal: &'s Value, variant: &'s Value) -> &'s Value {
     let mut here = variant;
     for _ in 0..MAX_FOLLOWED {
@@ -68,7 +68,7 @@ fn plain<'s>(normal: &'s Value, variant: &'s Value) -> &'s Value {
     here
 }
 
-/// Whether a variant is left at first sight of a value.
+/// Returns whether the tags of a value rule a variant out.
 pub(crate) fn is_ruled_out(normal: &Value, variant: &Value, value: &Value) -> bool {
     let variant = plain(normal, variant);
     let typed = fits_type(variant, value) != Some(false);
@@ -89,7 +89,7 @@ pub(crate) fn is_ruled_out(normal: &Value, variant: &Value, value: &Value) -> bo
         && properties.all(|(name, property)| members.get(name).is_none_or(|member| allows(property, member))))
 }
 
-/// Whether two values may be the same to JSON Schema, for which `1` is `1.0`.
+/// Returns whether two values may be equal by JSON Schema, for which `1` equals `1.0`.
 fn may_be_same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
@@ -165,7 +165,7 @@ mod tests {
             let guarded = build(&guarded(&normal), Formats::Assert).unwrap();
             for value in values {
                 prop_assert_eq!(plain.is_valid(&value), guarded.is_valid(&value), "{}", value);
-                // What is left at first sight is not what takes the work.
+                // Variants that their tags rule out cause no work.
                 let at_all = |limit| is_more_work(&normal, &value, false, limit);
                 let with_guards = |limit| is_more_work(&normal, &value, true, limit);
                 prop_assert!((0..64).all(|limit| at_all(limit) || !with_guards(limit)));

@@ -1,4 +1,4 @@
-//! How much work a schema can be, before anything is asked of it.
+//! Measures the work that a schema can cause, before it is compiled.
 
 use std::collections::HashSet;
 
@@ -7,37 +7,37 @@ use serde_json::Value;
 
 use super::graph::{Graph, groups, is_cycle, parts};
 
-/// The bounds of the time and the stack that validation takes.
+/// Upper bounds on the time and the stack that a schema needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Measure {
-    /// For the root and each definition, what one value takes at most.
+    /// The maximum cost of one value, for the root and each definition.
     pub(crate) units: Vec<Reach>,
-    /// The most parts inside of each other altogether; `None` if the schema leads back to itself, so that the value
-    /// decides.
+    /// The maximum depth of parts through references; `None` if the schema refers back to itself, so that the depth depends
+    /// on the value.
     pub(crate) levels: Option<usize>,
-    /// How many parts are inside of each other while the schema is compiled.
+    /// The maximum depth of parts while the schema is compiled.
     pub(crate) compiling: usize,
-    /// All that is looked at if every way through the schema is gone. [`u64::MAX`] if a member of a value can be reached
-    /// in several ways, again and again.
+    /// The number of parts if every reference is written out. [`u64::MAX`] if a member of a value can be reached in several
+    /// ways at every level.
     pub(crate) unfolded: u64,
-    /// The parts that the schema is written with.
+    /// The number of parts of the schema as written.
     pub(crate) parts: u64,
 }
 
-/// The cost of one value that a part of a schema is asked about.
+/// The cost of comparing one value with a part of a schema.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Reach {
-    /// The parts that it is compared with, each as often as there are ways to it.
+    /// The number of parts that it is compared with, counted once for each way to them.
     pub(crate) ways: u64,
-    /// The parts that are looked at inside of each other.
+    /// The depth of these parts.
     pub(crate) levels: usize,
 }
 
-/// The number of schemas that jsonschema compiles inside of each other before it sets references aside, and the root.
+/// The number of nested schemas that jsonschema compiles before it postpones references, plus the root.
 const COMPILED_AT_ONCE: usize = 9;
 
 impl Measure {
-    /// Measures a normalised schema. It must not be nested deeper than the stack bears.
+    /// Measures a normalised schema, which has to be [`shallow`](super::shallow).
     pub(crate) fn of(normal: &Value) -> Self {
         let graph = Graph::new(normal);
         let nested: Vec<usize> = graph.units.iter().map(|unit| nesting(unit)).collect();
@@ -56,24 +56,24 @@ impl Measure {
             parts: graph.units.iter().map(|unit| size(unit)).sum(),
         };
         for (number, unit) in graph.units.iter().enumerate() {
-            // A part of a cycle has more than what is written in it.
-            let mut most = work.reach[number];
+            // A part of a cycle costs more than its own keywords.
+            let mut max = work.reach[number];
             work.every(unit, &mut |reach| {
-                most = Reach { ways: most.ways.max(reach.ways), levels: most.levels.max(reach.levels) };
+                max = Reach { ways: max.ways.max(reach.ways), levels: max.levels.max(reach.levels) };
             });
-            measure.units.push(most);
+            measure.units.push(max);
         }
         (measure.levels, measure.unfolded) = unfolded(&graph, &nested);
         measure
     }
 }
 
-/// The deepest way through what is written, in parts.
+/// Returns the depth of a schema as written, in parts.
 pub(crate) fn nesting(schema: &Value) -> usize {
     1 + parts(schema).map(|part| nesting(part.schema)).max().unwrap_or(0)
 }
 
-/// The schemas that are written in a schema, and itself.
+/// Returns the number of schemas in a schema as written, itself included.
 pub(crate) fn size(schema: &Value) -> u64 {
     1 + parts(schema).map(|part| size(part.schema)).sum::<u64>()
 }
@@ -89,13 +89,13 @@ impl<'g> Work<'g> {
         Self { graph, reach: vec![Reach::default(); graph.units.len()] }
     }
 
-    /// Counts for the units of a group; what they lead to has been counted.
+    /// Counts the units of a group, after all units that the group refers to.
     fn settle(&mut self, group: &[usize], edges: &[Vec<usize>]) {
         let own: Vec<Reach> =
             group.iter().map(|unit| self.every(self.graph.units[*unit], &mut |_| {})).collect();
         let mut reach = own.first().copied().unwrap_or_default();
         if is_cycle(group, edges) {
-            // Each way goes through a unit once at most, and leaves it by one of its references into the group.
+            // Each way passes a unit once, and leaves it by one of its references into the group.
             let members: HashSet<&usize> = group.iter().collect();
             let inner = |unit: &usize| edges[*unit].iter().filter(|to| members.contains(to)).count() as u64;
             let turns = group.iter().map(|unit| inner(unit).max(1)).fold(1, u64::saturating_mul);
@@ -108,10 +108,10 @@ impl<'g> Work<'g> {
         }
     }
 
-    /// Returns the cost of a schema; tells `found` that of all that is written in it as well.
+    /// Returns the cost of a schema, and calls `found` with the cost of each schema inside it.
     fn every(&self, schema: &Value, found: &mut impl FnMut(Reach)) -> Reach {
         let mut reach = self.graph.target(schema).map(|unit| self.reach[unit]).unwrap_or_default();
-        // What was evaluated is found out by asking everything again.
+        // `unevaluatedProperties` and `unevaluatedItems` evaluate the other keywords a second time.
         let mut again = 1;
         for part in parts(schema) {
             let inner = self.every(part.schema, found);
@@ -129,13 +129,13 @@ impl<'g> Work<'g> {
     }
 }
 
-/// All levels of a schema, and all that it is when every reference is written out.
+/// Returns the depth of a schema through references, and the number of its parts with every reference written out.
 fn unfolded(graph: &Graph<'_>, nested: &[usize]) -> (Option<usize>, u64) {
     let edges = graph.edges(false);
     let mut levels = vec![0usize; edges.len()];
     let mut sizes = vec![0u64; edges.len()];
     let mut group_of = vec![usize::MAX; edges.len()];
-    let (mut cyclic, mut most) = (false, 0);
+    let (mut cyclic, mut max) = (false, 0);
     for (number, group) in groups(&edges).into_iter().enumerate() {
         group.iter().for_each(|unit| group_of[*unit] = number);
         let outside = group.iter().flat_map(|unit| &edges[*unit]).map(|to| levels[*to]).max();
@@ -154,9 +154,9 @@ fn unfolded(graph: &Graph<'_>, nested: &[usize]) -> (Option<usize>, u64) {
         for unit in group {
             (levels[unit], sizes[unit]) = (depth, size);
         }
-        most = most.max(size);
+        max = max.max(size);
     }
-    (if cyclic { None } else { levels.iter().copied().max() }, most)
+    (if cyclic { None } else { levels.iter().copied().max() }, max)
 }
 
 fn written_out(graph: &Graph<'_>, schema: &Value, sizes: &[u64]) -> u64 {
@@ -166,7 +166,7 @@ fn written_out(graph: &Graph<'_>, schema: &Value, sizes: &[u64]) -> u64 {
         .fold(referred.saturating_add(1), u64::saturating_add)
 }
 
-/// In how many ways a schema leads back to itself for the same member of a value.
+/// The number of ways in which a schema refers back to itself for the same member of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Turns {
     None,
@@ -181,7 +181,7 @@ fn turns(schema: &Value, back: &impl Fn(&Value) -> bool) -> Turns {
         match turns(part.schema, back) {
             Turns::Many => return Turns::Many,
             Turns::None => {}
-            // A member has one of these, whichever it is.
+            // Only one of these keywords applies to a member.
             Turns::One => match part.keyword.name {
                 "properties" | "additionalProperties" => members = true,
                 "items" | "prefixItems" | "additionalItems" => items = true,
@@ -191,7 +191,7 @@ fn turns(schema: &Value, back: &impl Fn(&Value) -> bool) -> Turns {
     }
     match ways + usize::from(members) + usize::from(items) {
         0 => Turns::None,
-        // An array is no object.
+        // A value is an object or an array, never both.
         1 => Turns::One,
         2 if ways == 0 => Turns::One,
         _ => Turns::Many,
@@ -204,19 +204,19 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    /// Goes every way there is for one value, as jsonschema does; where it leads back, it stops.
-    fn walk<'s>(normal: &'s Value, schema: &'s Value, behind: &mut Vec<&'s str>, most: u64) -> (u64, usize) {
+    /// Follows every way for one value, like jsonschema, up to a reference back to a schema on the way.
+    fn walk<'s>(normal: &'s Value, schema: &'s Value, behind: &mut Vec<&'s str>, max: u64) -> (u64, usize) {
         let (mut ways, mut levels) = (1, 0);
         let name = formwork_core::keywords::definition_name(schema).filter(|name| !behind.contains(name));
         if let Some((name, unit)) = name.and_then(|name| Some((name, normal["$defs"].get(name)?))) {
             behind.push(name);
-            let inner = walk(normal, unit, behind, most);
+            let inner = walk(normal, unit, behind, max);
             behind.pop();
             (ways, levels) = (ways + inner.0, levels.max(inner.1));
         }
         for part in parts(schema).filter(|part| part.keyword.at == At::Here) {
-            if ways < most {
-                let inner = walk(normal, part.schema, behind, most - ways);
+            if ways < max {
+                let inner = walk(normal, part.schema, behind, max - ways);
                 (ways, levels) = (ways + inner.0, levels.max(inner.1));
             }
         }

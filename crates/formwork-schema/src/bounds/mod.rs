@@ -1,22 +1,22 @@
-//! Bounds on schemas and values that would take all time or stack there is.
+//! Bounds on schemas and values that would otherwise take unbounded time or stack.
 //!
-//! A schema may come from anybody: it is a member of a request, a file of a user, or written by a model. jsonschema bounds
-//! neither itself nor its caller in three ways, and each has a remedy here.
+//! A schema may come from an untrusted source: a request, a user's file, a model. jsonschema has no bounds in three cases,
+//! each of which has a remedy here.
 //!
-//! | what grows | with what | the remedy |
+//! | resource | grows with | remedy |
 //! |---|---|---|
-//! | stack | parts inside of each other; values inside of each other, where the schema leads back to itself | [`measure`] counts levels; [`bounded`] refuses the schema, [`Deepest`] the value |
-//! | time | ways through unions and references that lead to the same value: 5 variants and 10 levels are ten million | [`measure`] counts the ways for one value before it is compiled; [`work`] counts the comparisons for a value, and too many are not begun |
-//! | time | errors, which are collected along all of these ways | [`guard`] asks for the tags of variants first; [`stepwise`] finds the errors level by level |
-//! | both | the canonical form, which multiplies alternatives | [`cheap`] tells of which schemas it may be made |
+//! | stack | nested parts; nested values, if the schema refers back to itself | [`measure`] counts levels; [`bounded`] rejects the schema, [`Deepest`] the value |
+//! | time | ways through unions and references to the same value: ten million for 5 variants and 10 levels | [`measure`] counts the ways for one value before compilation; [`work`] counts the comparisons for a value, and too many are not begun |
+//! | time | errors, which are collected along all of these ways | [`guard`] tests the tags of variants first; [`stepwise`] finds the errors level by level |
+//! | both | the canonical form, which multiplies alternatives | [`cheap`] decides for which schemas it is computed |
 //!
-//! Counting is linear in the schema, or in the pairs of a part and a value, and does not recurse deeper than
-//! `MAX_DEPTH`: [`graph`] has the parts and the circles of references.
+//! Counting is linear in the schema, or in the pairs of a part and a value, and does not recurse deeper than `MAX_DEPTH`:
+//! [`graph`] contains the parts and the cycles of references.
 //!
 //! The levels were measured on dev builds, whose frames are the largest (jsonschema 0.60.2, KB of stack for each level:
-//! compiling 5.5, reporting errors 3.2 for one value and 2.1 for values inside of each other, asking whether a value is
-//! valid 0.6), so that a thread with Rust's usual 2 MB gets by with three quarters of it. Most schemas are within all
-//! bounds by far: for them nothing but [`bounded`] runs, once.
+//! compiling 5.5, reporting errors 3.2 for one value and 2.1 for nested values, validating without errors 0.6), so that a
+//! thread with Rust's default of 2 MB uses at most three quarters of it. Most schemas are far below all bounds: for them
+//! only [`bounded`] runs, once.
 
 mod cheap;
 mod graph;
@@ -38,44 +38,44 @@ pub(crate) use cheap::{MAX_CANONICAL, is_cheap};
 pub(crate) use stepwise::{stepwise, vague};
 pub(crate) use work::{MAX_ASKED as MAX_WORK, MAX_REPORTED as MAX_REPORTED_WORK, is_more_work};
 
-/// Values inside of each other in a schema: what the readers of JSON bear.
+/// The maximum depth of values in a schema, which is that of JSON readers.
 const MAX_DEPTH: usize = 127;
 
-/// Parts that are compiled inside of each other.
+/// The maximum depth of parts while a schema is compiled.
 const MAX_COMPILING: usize = 250;
 
-/// Parts that are looked at inside of each other while one value is validated.
+/// The maximum depth of parts while one value is validated.
 const MAX_LEVELS: usize = 400;
 
-/// The same, with the values inside of it, while it is asked whether it is valid.
+/// The maximum depth of parts and values while a value is validated without collecting errors.
 const MAX_ASKED: usize = 2000;
 
-/// The same, while errors are collected.
+/// The maximum depth of parts and values while errors are collected.
 const MAX_REPORTED: usize = 500;
 
-/// Comparisons for one value, beyond what the size of the schema explains.
+/// The maximum number of comparisons for one value, beyond the size of the schema.
 const MAX_WAYS: u64 = 10_000;
 
-/// Definitions that a schema refers to: jsonschema takes time with their square (2.5 s for these, in a dev build).
+/// The maximum number of definitions: jsonschema takes time quadratic in it (2.5 s for this number, in a dev build).
 const MAX_DEFINITIONS: usize = 10_000;
 
-/// The facts of a schema that is within all bounds.
+/// The measurements of a schema within all bounds.
 #[derive(Debug)]
 pub(crate) struct Bounded {
     pub(crate) normal: Value,
-    /// The normal form with [`guarded`] variants, where one value can be more work than it is large.
+    /// The normal form with [`guarded`] variants, if validating one value can take more work than its size suggests.
     pub(crate) guarded: Option<Value>,
     measure: Measure,
 }
 
-/// Refuses a schema that is nested too deeply for anything else to be done with it.
+/// Rejects a schema that is nested too deeply for any further step.
 pub(crate) fn shallow(schema: &Value) -> Result<(), SchemaError> {
     let Some(pointer) = too_deep(schema) else { return Ok(()) };
     let message = format!("the schema is nested deeper than {MAX_DEPTH} levels");
     Err(SchemaError { pointer, message })
 }
 
-/// Measures a schema that is [`shallow`].
+/// Measures a schema that is [`shallow`], and rejects it if it exceeds a bound.
 pub(crate) fn bounded(schema: &Value) -> Result<Bounded, SchemaError> {
     let (normal, origins) = normalise_with_origins(schema);
     let mut measure = Measure::of(&normal);
@@ -93,7 +93,7 @@ pub(crate) fn bounded(schema: &Value) -> Result<Bounded, SchemaError> {
     }
 }
 
-/// The unit that is too much, and why.
+/// Returns the unit that exceeds a bound, and the reason.
 fn refusal(normal: &Value, measure: &Measure) -> Option<(usize, String)> {
     let definitions = normal.get("$defs").and_then(Value::as_object).map_or(0, serde_json::Map::len);
     if definitions > MAX_DEFINITIONS {
@@ -102,7 +102,7 @@ fn refusal(normal: &Value, measure: &Measure) -> Option<(usize, String)> {
     }
     if measure.compiling > MAX_COMPILING {
         let message =
-            "too many definitions are nested deeply: move what is inside of them into definitions of its own";
+            "too many definitions are nested deeply: move their inner schemas into definitions of their own";
         return Some((0, message.to_owned()));
     }
     // Reports the unit that exceeds the limit least: the growth begins there.
@@ -112,7 +112,7 @@ fn refusal(normal: &Value, measure: &Measure) -> Option<(usize, String)> {
     };
     if let Some(unit) = least(&|reach| reach.levels as u64, MAX_LEVELS as u64) {
         let message = format!(
-            "for one value, more than {MAX_LEVELS} parts include each other: merge what only refers to the next"
+            "for one value, more than {MAX_LEVELS} parts include each other: merge schemas that only refer to another one"
         );
         return Some((unit, message));
     }
@@ -125,7 +125,7 @@ fn refusal(normal: &Value, measure: &Measure) -> Option<(usize, String)> {
 }
 
 impl Bounded {
-    /// How deep a value may be nested.
+    /// Returns the maximum depth of values.
     pub(crate) fn deepest(&self) -> Deepest {
         let levels = self.measure.units.iter().map(|reach| reach.levels).max().unwrap_or(1).max(1);
         let within = |limit| match self.measure.levels {
@@ -136,23 +136,23 @@ impl Bounded {
     }
 }
 
-/// How deep a value may be nested, so that the stack bears it; `None` if that makes no difference.
+/// The maximum depth of values within the stack; `None` if the schema does not depend on it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deepest {
-    /// To ask whether it is valid.
+    /// The maximum depth for validating without collecting errors.
     pub(crate) asked: Option<usize>,
-    /// To collect the errors of all of it at once.
+    /// The maximum depth for collecting all errors at once.
     pub(crate) reported: Option<usize>,
 }
 
-/// Where a unit is in the schema as it was written.
+/// Returns the JSON Pointer of a unit in the schema as it was written.
 fn pointer_of(normal: &Value, origins: &BTreeMap<String, String>, unit: usize) -> String {
     let names = normal.get("$defs").and_then(Value::as_object);
     let name = unit.checked_sub(1).and_then(|number| names?.keys().nth(number));
     name.and_then(|name| origins.get(name)).cloned().unwrap_or_default()
 }
 
-/// Whether a value is nested deeper than this.
+/// Returns whether a value is nested deeper than this.
 pub(crate) fn is_deeper(value: &Value, than: usize) -> bool {
     match value {
         Value::Array(items) => than == 0 || items.iter().any(|item| is_deeper(item, than - 1)),
@@ -161,7 +161,7 @@ pub(crate) fn is_deeper(value: &Value, than: usize) -> bool {
     }
 }
 
-/// The first place that is nested too deeply.
+/// Returns the JSON Pointer of the first value that is nested too deeply.
 fn too_deep(schema: &Value) -> Option<String> {
     fn steps<'s>(value: &'s Value, left: usize, path: &mut Vec<std::borrow::Cow<'s, str>>) -> bool {
         let mut step = |name, inner| {

@@ -1,7 +1,7 @@
-//! The errors of a value whose validator would collect too many: found level by level, from the outside in.
+//! Finds the errors of a value level by level, from the outside in, where the validator would collect too many.
 //!
-//! At each level only what the schema says about that value itself is asked, and which of its members are not valid. So
-//! the work grows with the value, and not with the ways through it.
+//! At each level only the value itself is validated, and then each of its members. The work therefore grows with the value,
+//! and not with the number of ways through it.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -19,13 +19,13 @@ use crate::build::{Formats, build};
 use crate::shape::shape;
 use crate::subschema::{governing, subschema};
 
-/// Parts of schemas that are compiled to find the errors of one value: 0.1 s, and 1.5 s in a dev build.
+/// The maximum number of schema parts that are compiled to find the errors of one value: 0.1 s, and 1.5 s in a dev build.
 const MAX_COMPILED: u64 = 20_000;
 
-/// Parts of schemas that are put together to look at members: as much time again.
+/// The maximum number of schema parts that are merged to validate members: about the same time again.
 const MAX_LOOKED: u64 = 100_000;
 
-/// Reports what is wrong with a value that is not valid. Errors of what is nested less than `deepest` may be collected at
+/// Reports the violations of an invalid value. Errors of values that are nested less than `deepest` may be collected at
 /// once.
 pub(crate) fn stepwise(
     normal: &Value,
@@ -44,7 +44,7 @@ pub(crate) fn stepwise(
         compiled: HashMap::new(),
         found: Vec::new(),
     };
-    // Not by recursion, because it is about values that are deep.
+    // A stack of its own instead of recursion, because the values may be deep.
     let mut open = vec![(JsonPath::root(), normal.clone())];
     while let Some((path, schema)) = open.pop() {
         let mut inner = search.look(&path, &schema);
@@ -54,7 +54,7 @@ pub(crate) fn stepwise(
     out.extend(search.found);
 }
 
-/// Returns the violation of a value that does not fit, where nothing says why.
+/// Returns the violation of an invalid value for which no reason was found.
 pub(crate) fn vague(path: JsonPath, value: &Value) -> Violation {
     Violation::new(path, "anyOf", Stage::Schema)
         .with_expected("one of the variants that the schema describes")
@@ -68,13 +68,13 @@ struct Search<'s> {
     value: &'s Value,
     looked: u64,
     left: u64,
-    /// By what the schema refers to: members of many values have the same.
+    /// The compiled schemas, by their references: members of many values share them.
     compiled: HashMap<(bool, String), Option<Rc<jsonschema::Validator>>>,
     found: Vec<Violation>,
 }
 
 impl Search<'_> {
-    /// Looks for what is wrong at a place that is not valid, and returns those inside of it that are not valid either.
+    /// Reports the violations of an invalid value, and returns its invalid members.
     fn look(&mut self, path: &JsonPath, schema: &Value) -> Vec<(JsonPath, Value)> {
         let Some(value) = path.get(self.value) else { return Vec::new() };
         let is_deep = self.deepest.is_some_and(|deepest| is_deeper(value, deepest));
@@ -94,14 +94,14 @@ impl Search<'_> {
         };
         let inner = steps.into_iter().map(|step| path.child(step));
         let inner: Vec<_> = inner.filter_map(|path| Some((self.wrong(&path)?, path))).collect();
-        // What is wrong inside of it, or was said before of what is around it, is reason enough.
+        // Violations inside of the value, or reported before for a value around it, are reason enough.
         if inner.is_empty() && !self.found.iter().any(|found| found.path.is_within(path)) {
             self.found.push(vague(path.clone(), value));
         }
         inner.into_iter().map(|(schema, path)| (path, schema)).collect()
     }
 
-    /// Reports what a schema says about one value; whether it says anything.
+    /// Reports the violations of one value, and returns whether there are any.
     fn report(&mut self, schema: &Value, path: &JsonPath, value: &Value) -> bool {
         let Some(validator) = self.compiled(schema, false) else { return false };
         let mut report = Report::default();
@@ -116,10 +116,10 @@ impl Search<'_> {
         !report.is_empty()
     }
 
-    /// The schema of a place that is not valid.
+    /// Returns the schema of a value, if the value is invalid.
     fn wrong(&mut self, path: &JsonPath) -> Option<Value> {
         let value = path.get(self.value).filter(|_| self.looked > 0)?;
-        // What has no others in it was asked with what is around it.
+        // Schemas without subschemas were evaluated with the value around it.
         let schema = subschema(self.normal, path, self.value).filter(|schema| !is_leaf(schema))?;
         self.looked = self.looked.saturating_sub(all_parts(&schema));
         let is_wrong = !is_more_work(&schema, value, true, MAX_ASKED)
@@ -140,13 +140,13 @@ impl Search<'_> {
     }
 }
 
-/// The parts of a schema and of the definitions that come with it.
+/// Returns the number of parts of a schema and of its definitions.
 fn all_parts(schema: &Value) -> u64 {
     let units = schema.get("$defs").and_then(Value::as_object).into_iter().flatten();
     units.map(|(_, unit)| size(unit)).fold(size(schema), u64::saturating_add)
 }
 
-/// Returns a schema's words about a value itself: each keyword of it holds for whatever the rest asks for.
+/// Returns the keywords of a schema that concern a value itself; each of them holds independently of the others.
 fn own(schema: &Value) -> Value {
     let Value::Object(members) = schema else { return schema.clone() };
     let mut out = Map::new();
@@ -166,12 +166,12 @@ fn own(schema: &Value) -> Value {
     Value::Object(out)
 }
 
-/// A schema without others in it, or one that allows everything.
+/// Returns a schema without subschemas, or one that allows everything.
 fn leaf(schema: &Value) -> Value {
     if is_leaf(schema) { schema.clone() } else { json!(true) }
 }
 
-/// Whether a schema has no others in it and refers to none.
+/// Returns whether a schema has neither subschemas nor references.
 fn is_leaf(schema: &Value) -> bool {
     schema.get("$ref").is_none() && schema.get("$recursiveRef").is_none() && parts(schema).next().is_none()
 }

@@ -1,7 +1,8 @@
-//! How much work it is to validate one value, where a member of it can be reached in many ways.
+//! Counts the work of validating one value whose members can be reached in several ways.
 //!
-//! A union whose variants lead back to it has its members' errors collected once for each variant, at each level: 5
-//! variants and 10 levels are ten million. Counting that takes only as many steps as there are parts and values.
+//! In a union whose variants refer back to it, the errors of a member are collected once for each variant, at each level:
+//! ten million times for 5 variants and 10 levels. Counting the work takes only as many steps as there are pairs of a part
+//! and a value.
 
 use std::collections::HashMap;
 
@@ -11,24 +12,24 @@ use serde_json::Value;
 use super::graph::parts;
 use super::guard::is_ruled_out;
 
-/// Comparisons after which errors are looked for step by step instead: some 100 ms.
+/// The number of comparisons from which on errors are searched for step by step instead: about 100 ms.
 pub(crate) const MAX_REPORTED: u64 = 50_000;
 
-/// Comparisons after which it is not even asked whether a value is valid.
+/// The number of comparisons from which on a value is not validated at all.
 pub(crate) const MAX_ASKED: u64 = 20_000_000;
 
-/// Pairs of a part and a value that are remembered to count; a value that has more is not asked about either.
+/// The maximum number of counted pairs of a part and a value; a value with more is not validated either.
 const MAX_COUNTED: usize = 1_000_000;
 
-/// Whether a validator may make more comparisons than a limit: all, to find every error, or those of a
-/// [`guarded`](crate::guard) schema, which leaves variants that are `ruled_out` by their tags at once.
+/// Returns whether a validator may make more comparisons than a limit: those that find every error, or those of a
+/// [`guarded`](crate::guard) schema, which skips variants that are `ruled_out` by their tags.
 pub(crate) fn is_more_work(normal: &Value, value: &Value, ruled_out: bool, limit: u64) -> bool {
     Work { normal, ruled_out, limit, known: HashMap::new() }
         .of((normal, value))
         .is_none_or(|work| work > limit)
 }
 
-/// A part of a schema, and what it is asked about.
+/// A part of a schema, and a value that is compared with it.
 type Pair<'s, 'v> = (&'s Value, &'v Value);
 
 struct Work<'s> {
@@ -46,8 +47,8 @@ struct Open<'s, 'v> {
 }
 
 impl<'s> Work<'s> {
-    /// The comparisons for a pair; `None` as soon as they are too many. Not by recursion, because it is asked to find out
-    /// how deep that may be.
+    /// Returns the number of comparisons for a pair; `None` as soon as there are too many. It does not recurse, because its
+    /// purpose is to find out how deep the recursion may be.
     fn of<'v>(&mut self, pair: Pair<'s, 'v>) -> Option<u64> {
         let mut open = vec![self.open(pair)];
         loop {
@@ -74,13 +75,13 @@ impl<'s> Work<'s> {
     }
 
     fn open<'v>(&mut self, pair: Pair<'s, 'v>) -> Open<'s, 'v> {
-        // A schema that leads back to itself for the same value is not followed around.
+        // A schema that refers back to itself for the same value is followed only once.
         self.known.insert(key(pair), 1);
         let inner = self.inner(pair);
         Open { pair, inner, total: 1 }
     }
 
-    /// Returns the questions that a pair depends on.
+    /// Returns the pairs that a pair depends on.
     fn inner<'v>(&self, (schema, value): Pair<'s, 'v>) -> Vec<Pair<'s, 'v>> {
         let mut inner = Vec::new();
         let referred = definition_name(schema).and_then(|name| self.normal.get("$defs")?.get(name));
@@ -121,7 +122,7 @@ fn key((schema, value): Pair<'_, '_>) -> (*const Value, *const Value) {
     (std::ptr::from_ref(schema), std::ptr::from_ref(value))
 }
 
-/// Whether a schema leads nowhere: most parts do, and need not be remembered.
+/// Returns whether a schema has no subschemas and references. Most parts have none and need not be recorded.
 fn is_leaf(schema: &Value) -> bool {
     definition_name(schema).is_none() && parts(schema).next().is_none()
 }

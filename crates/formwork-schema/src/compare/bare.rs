@@ -6,7 +6,7 @@ use formwork_core::keywords::{Keyword, Role, definition_name, keyword, map_parts
 use formwork_core::normalise;
 use serde_json::{Map, Value, json};
 
-/// A schema in the form of [`normalise`], with nothing left that has no effect on which values are valid.
+/// A schema in the form of [`normalise`], without keywords that have no effect on validity.
 pub(super) struct Bare(Value);
 
 impl Bare {
@@ -48,7 +48,7 @@ impl Bare {
         normalise(&alone)
     }
 
-    /// Returns the schema with every object closed that names its members and says nothing of further ones; `None` where
+    /// Returns the schema with every object closed that names its members and does not mention further ones; `None` if
     /// closing one part would reject members that another part names or requires.
     pub(super) fn closed(&self) -> Option<Value> {
         let mut closed = self.0.clone();
@@ -62,7 +62,7 @@ fn only_reference(node: &Value) -> bool {
     node.as_object().is_some_and(|keywords| keywords.keys().all(|name| name == "$ref" || name == "$defs"))
 }
 
-/// Keywords that apply further schemas to the same value, or depend on the schemas beside them.
+/// The keywords that apply further schemas to the same value, or depend on neighbouring schemas.
 const TANGLED: &[&str] =
     &["allOf", "contains", "dependentSchemas", "if", "not", "unevaluatedItems", "unevaluatedProperties"];
 
@@ -88,7 +88,8 @@ fn close(node: &mut Value) -> Option<()> {
     Some(())
 }
 
-/// Whether a keyword can make a value invalid in some draft, or says what others refer to. Everything else is an annotation.
+/// Returns whether a keyword can make a value invalid in some draft, or is a target of references. Everything else is an
+/// annotation.
 fn has_effect(name: &str) -> bool {
     name.starts_with('$')
         || keyword(name).is_some_and(|known| known.constrains() || known.role == Role::Content)

@@ -15,8 +15,17 @@ use prove::Proof;
 
 /// The effect of a change to a schema on the values that it accepts.
 ///
-/// Each variant except [`Unknown`](Self::Unknown) is proved. A sound proof takes precedence over a complete one: a change
-/// that keeps all old values valid may still be `Unknown`.
+/// Each variant except [`Unknown`](Self::Unknown) is proved. The proofs are sound and not complete: a change that keeps all
+/// old values valid may still be `Unknown`.
+///
+/// ```
+/// use formwork_schema::{Verdict, compare};
+/// use serde_json::json;
+///
+/// let verdict = compare(&json!({"maximum": 10}), &json!({"maximum": 20})).verdict;
+/// assert_eq!(verdict, Verdict::Widened);
+/// assert!(verdict.keeps_old_values());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Verdict {
@@ -28,7 +37,7 @@ pub enum Verdict {
     Narrowed,
     /// Each version accepts some value that the other version rejects.
     Mixed,
-    /// The comparison cannot tell whether every value of the old version is still valid.
+    /// The comparison has no proof whether every value of the old version is still valid.
     Unknown,
 }
 
@@ -62,7 +71,18 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A difference at one place of the values that a schema describes.
+/// A difference between two versions, at one place of the values that they describe.
+///
+/// ```
+/// use formwork_schema::{ChangeKind, compare};
+/// use serde_json::json;
+///
+/// let before = json!({"properties": {"id": {"type": "integer"}}});
+/// let after = json!({"properties": {"id": {"type": "integer"}, "note": {"type": "string"}}});
+/// let comparison = compare(&before, &after);
+/// assert_eq!(comparison.changes[0].path, "$.note");
+/// assert_eq!(comparison.changes[0].kind, ChangeKind::Added { required: false });
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Change {
     /// The place, as a path with wildcards: `$.lines[*].price`.
@@ -100,13 +120,24 @@ impl fmt::Display for Change {
 }
 
 /// The result of [`compare`].
+///
+/// ```
+/// use formwork_schema::compare;
+/// use serde_json::json;
+///
+/// let before = json!({"properties": {"id": {"type": "integer"}}});
+/// let after = json!({"properties": {"id": {"type": "string"}}});
+/// for change in compare(&before, &after).changes {
+///     assert_eq!(change.to_string(), "$.id: widened and narrowed");
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Comparison {
     /// The effect on the whole document.
     pub verdict: Verdict,
-    /// Whether those old values are proved to stay valid whose objects have only members that the old version names for
-    /// them; in a union, the variant that the object satisfies.
+    /// Whether old values are proved to stay valid if their objects have only members that the old version names (in a
+    /// union: that the variant names which the object satisfies).
     ///
     /// JSON Schema lets an object have any further members unless `additionalProperties` forbids it. A new optional member
     /// therefore narrows the schema: `{"note": 5}` was valid while nothing described `note`. Values that a program wrote
@@ -154,7 +185,7 @@ pub fn compare(before: &Value, after: &Value) -> Comparison {
     Comparison { verdict, keeps_named, changes }
 }
 
-/// The verdict on two documents without annotations.
+/// Returns the verdict on two documents without annotations.
 fn verdict(before: &Value, after: &Value) -> Verdict {
     Verdict::new(prove::contains(after, before), prove::contains(before, after))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{sample, structure};
 use crate::bounds::is_cheap;
 
-/// The state of the proof of a claim.
+/// The result of an attempt to prove a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {
     /// The claim is proved.

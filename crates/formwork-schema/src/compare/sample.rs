@@ -6,16 +6,16 @@ use serde_json::{Map, Value, json};
 use crate::build::Formats;
 use crate::compile::compile_with;
 
-/// Samples that are tried. Every variant of a union and every value of an `enum` is in one of them, up to this number.
+/// The number of samples. Every variant of a union and every value of an `enum` is in one of them, up to this number.
 const SAMPLES: usize = 12;
 
-/// Levels of a sample; deeper values are `null`.
+/// The maximum depth of a sample; deeper values are `null`.
 const MAX_DEPTH: usize = 8;
 
-/// The most values in a sample.
+/// The maximum number of values of a sample.
 const MAX_VALUES: usize = 2_000;
 
-/// Returns whether a sample of `inner` is found that `outer` rejects. Both have to say so with `format` asserted and ignored.
+/// Returns whether `outer` rejects a sample of `inner`. Both have to agree with `format` asserted and ignored.
 pub(super) fn refutes(outer: &Value, inner: &Value) -> bool {
     let compiled = |schema| {
         Some([compile_with(schema, Formats::Assert).ok()?, compile_with(schema, Formats::Annotate).ok()?])
@@ -30,9 +30,9 @@ pub(super) fn refutes(outer: &Value, inner: &Value) -> bool {
 
 struct Sampler<'s> {
     document: &'s Value,
-    /// Chooses among variants, and which optional members there are.
+    /// The number of the sample, which selects variants and optional members.
     number: usize,
-    /// Values that may still be written.
+    /// The number of values that may still be added.
     left: usize,
 }
 
@@ -82,7 +82,7 @@ impl Sampler<'_> {
         list.get(self.number.checked_rem(list.len())?)
     }
 
-    /// An object with all members, with required members alone, or with a member that no schema names.
+    /// Returns an object with all members, with required members alone, or with a member that no schema names.
     fn object(&mut self, schema: &Value, depth: usize) -> Value {
         let required = schema.get("required").and_then(Value::as_array);
         let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|other| other == name));
@@ -112,7 +112,7 @@ impl Sampler<'_> {
         Value::Array(items)
     }
 
-    /// The least or the greatest number that is allowed.
+    /// Returns the smallest or the largest allowed number.
     fn number_of(&self, schema: &Value) -> Value {
         let (low, high) = (schema.get("minimum"), schema.get("maximum"));
         let chosen = if self.number.is_multiple_of(2) { low.or(high) } else { high.or(low) };
@@ -132,7 +132,7 @@ fn merged(value: Value, more: Value) -> Value {
     }
 }
 
-/// A lower bound of a length, as far as a sample reaches.
+/// Returns the minimum of a length, up to the size of a sample.
 fn length(schema: &Value, keyword: &str) -> usize {
     schema
         .get(keyword)

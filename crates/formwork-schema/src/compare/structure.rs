@@ -7,10 +7,10 @@ use std::cmp::Ordering;
 use formwork_core::keywords::{definition_name, type_name};
 use serde_json::{Map, Number, Value};
 
-/// Pairs of schemas that are compared before the attempt is given up: milliseconds, in dev builds as well.
+/// The maximum number of pairs of schemas that are compared before the proof is given up: milliseconds, in dev builds too.
 const MAX_PAIRS: u32 = 20_000;
 
-/// Levels of recursion before the attempt is given up.
+/// The maximum depth of recursion before the proof is given up.
 const MAX_DEPTH: u32 = 100;
 
 /// Returns whether `outer` is proved to accept every value that `inner` accepts. References have the form `#/$defs/name`.
@@ -21,9 +21,9 @@ pub(super) fn contains(outer: &Value, inner: &Value) -> bool {
 
 #[derive(Clone, Copy)]
 struct Depth {
-    /// Recursive calls.
+    /// The number of recursive calls.
     calls: u32,
-    /// Steps from a value to its members or items.
+    /// The number of steps from a value to its members or items.
     descents: u32,
 }
 
@@ -119,7 +119,7 @@ impl<'s> Attempt<'s> {
         })
     }
 
-    /// Compares the schemas of a member or an item; `None` where `inner` says nothing of it that is sure.
+    /// Compares the schemas of a member or an item; `inner` is `None` if the inner schema certainly says nothing about it.
     fn inside(&mut self, outer: &'s Value, inner: Option<&'s Value>, depth: Depth) -> bool {
         inner.map_or_else(|| accepts_all(outer), |inner| self.node(outer, inner, depth.inside()))
     }
@@ -142,7 +142,7 @@ impl<'s> Attempt<'s> {
     ) -> bool {
         let names = |keywords: &'s Map<String, Value>| keywords.get("properties").and_then(Value::as_object);
         let named = |name: &String| names(outer).is_some_and(|members| members.contains_key(name));
-        // A pattern takes members away from `additionalProperties`: only equal patterns are compared.
+        // A pattern excludes members from `additionalProperties`: only equal patterns are compared.
         outer.get("patternProperties") == inner.get("patternProperties")
             && self.inside(rest, inner.get("additionalProperties"), depth)
             && names(inner)
@@ -162,7 +162,8 @@ fn definition<'s>(document: &'s Value, node: &Value) -> Option<&'s Value> {
     document.get("$defs")?.get(definition_name(node)?)
 }
 
-/// The schema that a member with this name has to satisfy; `None` if the object's schema demands nothing that is sure.
+/// Returns the schema that a member with this name has to satisfy; `None` if the object's schema certainly requires
+/// nothing.
 fn member_of<'s>(object: &'s Map<String, Value>, name: &str) -> Option<&'s Value> {
     if let Some(member) = object.get("properties").and_then(|members| members.get(name)) {
         return Some(member);
@@ -231,7 +232,7 @@ fn refers(value: &Value) -> bool {
     }
 }
 
-/// The names in a string or in a list of strings.
+/// Returns the names in a string or in a list of strings.
 fn listed(value: &Value) -> Vec<&str> {
     match value {
         Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
@@ -239,7 +240,7 @@ fn listed(value: &Value) -> Vec<&str> {
     }
 }
 
-/// The types that a schema's values have, as far as its own keywords say.
+/// Returns the types that a schema's own keywords allow, if they restrict them.
 fn types(schema: &Map<String, Value>) -> Option<Vec<&str>> {
     if let Some(types) = schema.get("type") {
         return Some(listed(types));
@@ -251,7 +252,7 @@ fn types(schema: &Map<String, Value>) -> Option<Vec<&str>> {
     finite(schema).map(|values| values.iter().map(name).collect())
 }
 
-/// The values of `enum` or `const`.
+/// Returns the values of `enum` or `const`.
 fn finite(schema: &Map<String, Value>) -> Option<Vec<&Value>> {
     match schema.get("const") {
         Some(value) => Some(vec![value]),

@@ -1,4 +1,4 @@
-//! The places at which two versions of a schema differ.
+//! Finds the places at which two versions of a schema differ.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -17,7 +17,7 @@ pub(super) fn changes(before: &Bare, after: &Bare) -> Vec<Change> {
     walk.changes
 }
 
-/// The definitions whose meaning may differ: their text differs, or that of a definition which they refer to.
+/// Returns the definitions whose meaning may differ: their text, or that of a definition which they refer to, differs.
 fn altered(before: &Bare, after: &Bare) -> BTreeSet<String> {
     let names: BTreeSet<&str> = before.names().chain(after.names()).collect();
     let differs = |name: &&str| before.definition(name) != after.definition(name);
@@ -58,7 +58,7 @@ impl<'s> Walk<'s> {
         let (Value::Object(old), Value::Object(new)) = (before, after) else {
             return self.altered_here(before, after, path);
         };
-        // Keywords that are compared part by part are taken out of what is compared as a whole.
+        // Keywords that are compared part by part are removed before the rest is compared as a whole.
         let (mut old_rest, mut new_rest) = (old.clone(), new.clone());
         let mut parts: Vec<(&'s Value, &'s Value, String)> = Vec::new();
         for keyword in ["items", "additionalProperties"] {
@@ -159,8 +159,8 @@ impl<'s> Walk<'s> {
     }
 }
 
-/// Replaces the members of two objects by members of the same names that may have any value. What remains says which
-/// further members an object may have, and how many.
+/// Replaces the members of two objects by members of the same names that allow any value. What remains is the rule for
+/// further members and their number.
 fn neutral(old: &mut Map<String, Value>, new: &mut Map<String, Value>) {
     let names = |keywords: &Map<String, Value>| {
         let members = keywords.get("properties").and_then(Value::as_object);
@@ -174,7 +174,7 @@ fn neutral(old: &mut Map<String, Value>, new: &mut Map<String, Value>) {
     }
 }
 
-/// The path of a member.
+/// Returns the path of a member.
 fn place(path: &str, name: &str) -> String {
     let member = JsonPath::root().key(name).to_string();
     format!("{path}{}", member.strip_prefix('$').unwrap_or(&member))

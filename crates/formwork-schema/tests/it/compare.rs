@@ -3,7 +3,7 @@
 use formwork_schema::{Verdict, compare};
 use serde_json::{Value, json};
 
-/// An open object with these members, the first of them required.
+/// Returns the schema of an open object with these members, the first of which is required.
 fn object(members: Value) -> Value {
     let first: Vec<String> = members.as_object().unwrap().keys().take(1).cloned().collect();
     json!({"type": "object", "properties": members, "required": first})
@@ -20,7 +20,7 @@ fn with(mut schema: Value, keyword: &str, value: Value) -> Value {
     schema
 }
 
-/// The name of the case, both versions, the verdict, whether old values without other members stay valid, the changes.
+/// A name, both versions, the verdict, whether old values without other members stay valid, and the changes.
 type Case = (&'static str, Value, Value, Verdict, bool, &'static [&'static str]);
 
 #[test]
@@ -88,9 +88,9 @@ fn nothing_is_claimed_where_nothing_is_proved() {
     let format = |name: &str| json!({"type": "string", "format": name});
     let cases = [
         (text("^[a-z]{3}$"), text("^[a-z]{2,4}$")),
-        // For validators that ignore `format` both are the same; for others they are not.
+        // Validators that ignore `format` accept the same values; others do not.
         (format("date"), format("date-time")),
-        // An old file that is no schema.
+        // The old file is not a schema.
         (json!([]), json!({"type": "string"})),
         (json!({"type": "text"}), json!({"type": "string"})),
     ];
@@ -106,7 +106,7 @@ fn a_large_schema_is_compared_keyword_by_keyword() {
         let union: Vec<Value> = (0..20)
             .map(|n| json!({"type": "object", "properties": {"k": {"const": n}, "v": extra}, "required": ["k"]}))
             .collect();
-        // Ten unions that hold together: their product is too much for the canonical form.
+        // The product of ten unions that hold together is too large for the canonical form.
         json!({"allOf": (0..10).map(|_| json!({"anyOf": union})).collect::<Vec<_>>()})
     };
     let (narrow, broad) = (wide(json!({"type": "integer"})), wide(json!({"type": ["integer", "null"]})));

@@ -1,4 +1,4 @@
-//! Schemas and values that are made to take all time or stack there is. Test threads have 2 MB of stack.
+//! Schemas and values that are made to take unbounded time or stack. Test threads have 2 MB of stack.
 
 use formwork_core::{Context, Report, Validator};
 use formwork_schema::{compile, lint};
@@ -16,12 +16,12 @@ fn to(number: usize) -> Value {
     json!({"$ref": format!("#/$defs/d{number}")})
 }
 
-/// A schema in itself, so many times.
+/// Returns a schema nested in itself so many times.
 fn nested(levels: usize, wrap: impl Fn(Value) -> Value) -> Value {
     (0..levels).fold(json!({"type": "string"}), |inner, _| wrap(inner))
 }
 
-/// Compiles, lints and validates; what the lint says, and the error there is for compiling.
+/// Compiles, lints and validates; returns the findings, and the error of compiling.
 fn survives(schema: &Value) -> (Vec<String>, Option<String>) {
     let findings = lint(schema).iter().map(ToString::to_string).collect();
     let deep = (0..126).fold(json!(1), |inner, _| json!({"next": inner, "kind": 1}));
@@ -109,7 +109,7 @@ fn products_of_unions_are_not_multiplied_out() {
         };
         taken(&product(12, 6));
         taken(&product(2, 3));
-        // What else is in a schema is examined while the product is small, and only then.
+        // The other parts of a schema are examined only while the product is small.
         let with_conflict =
             |product: Value| json!({"properties": {"a": {"type": "string", "const": 1}, "b": product}});
         assert!(survives(&with_conflict(product(2, 3))).0[0].starts_with(conflict));
@@ -215,7 +215,7 @@ fn a_megabyte_is_no_obstacle() {
     let variant = |number: usize| json!({"properties": {"kind": {"const": number}}, "required": ["kind"]});
     taken(&json!({"oneOf": (0..12_000).map(variant).collect::<Vec<_>>()}));
     taken(&json!({"description": "x".repeat(1_000_000)}));
-    // Same last name for all of them.
+    // All names have the same end.
     let all: Map<String, Value> =
         (0..2000).map(|n| (format!("d{n}"), json!({"properties": {"a": {}}}))).collect();
     let each: Map<String, Value> =
@@ -247,7 +247,7 @@ fn nothing_satisfies_false() {
     assert!(lint(&json!(true)).is_empty());
 }
 
-/// An expression of so many kinds of operations.
+/// Returns the schema of an expression with so many kinds of operations.
 fn expressions(kinds: usize) -> Value {
     let operation = |kind: usize| {
         json!({
@@ -298,8 +298,8 @@ fn a_value_that_is_nested_too_deeply_for_its_schema_is_not_valid() {
     let value = |levels: usize| (0..levels).fold(json!([]), |inner, _| Value::Array(vec![inner]));
     assert!(messages(&schema, &value(120)).is_empty());
     let found = messages(&schema, &value(2000));
-    assert!(found.len() == 1 && found[0].contains("levels inside of each other"), "{found:?}");
-    // Where the schema ends, so does the look at the value.
+    assert!(found.len() == 1 && found[0].contains("nested levels"), "{found:?}");
+    // The value is examined only as deep as the schema describes it.
     assert!(messages(&json!({"items": {"items": {"type": "array"}}}), &value(2000)).is_empty());
 }
 
@@ -321,7 +321,7 @@ fn what_is_deep_in_a_value_is_found_on_a_small_stack() {
     }
 }
 
-/// Schemas of a few definitions that refer to each other everywhere a schema may.
+/// Generates schemas of a few definitions that refer to each other wherever a schema may.
 fn graphs() -> impl Strategy<Value = Value> {
     let part = prop_oneof![
         (0usize..12).prop_map(to),

@@ -1,4 +1,4 @@
-//! What schemas say about documents, in the words that models and people read.
+//! The violations that schemas report, with their exact messages.
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 

@@ -140,7 +140,7 @@ fn a_schema_of_a_megabyte_and_a_deep_one_are_compiled_or_refused() {
     assert!(compile(&deep).is_ok());
 }
 
-/// LintFinding A12: what governs a member is what the validator judges it by.
+/// Finding A12: a member is described by the schema that the validator applies to it.
 #[test]
 fn patterns_govern_the_names_that_they_match_and_what_nothing_allows_has_no_schema() {
     let integer = json!({"type": "integer"});

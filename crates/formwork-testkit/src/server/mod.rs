@@ -1,4 +1,4 @@
-//! A server on this machine that answers from a script, and misbehaves as scripted: for tests of code that speaks HTTP.
+//! A scripted HTTP server on this machine, with the faults of real ones: for tests of HTTP clients.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -35,11 +35,20 @@ pub use request::Received;
 
 use serve::Script;
 
-/// A server at a free port of 127.0.0.1 that gives one [`Reply`] for each request, and remembers the requests.
+/// An HTTP server at a free port of 127.0.0.1 that sends one [`Reply`] for each request, and records the requests.
 ///
-/// After the last reply it goes on with that one; without any it never answers. Requests on one connection are answered
-/// one after another (HTTP/1.1, RFC 9112), several connections at the same time. It has a thread of its own, so that
-/// tests may block. Dropping it ends all connections.
+/// After the last reply it repeats that one; without any it never responds. Requests on one connection are answered one
+/// after another (HTTP/1.1, RFC 9112), several connections at the same time. It runs on a thread of its own, so that tests
+/// may block. Dropping it closes all connections.
+///
+/// ```
+/// use formwork_testkit::server::{Reply, Server};
+///
+/// let server = Server::start([Reply::json(r#"{"age": 34}"#)])?;
+/// assert!(server.url().starts_with("http://127.0.0.1:"));
+/// assert_eq!((server.connections(), server.received()), (0, vec![]));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -49,10 +58,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server that gives these replies in order.
+    /// Starts a server that sends these replies in order.
     ///
     /// # Errors
-    /// If there is no port or no thread to be had.
+    /// An error of the operating system, if no port or thread is available.
     pub fn start(replies: impl IntoIterator<Item = Reply>) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         listener.set_nonblocking(true)?;
@@ -68,22 +77,22 @@ impl Server {
         Ok(Self { address, script, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens at.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its base URL: `http://127.0.0.1:` and its port.
+    /// Returns its base URL: `http://127.0.0.1:` and its port.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Every request so far, in order. A request is there before its reply begins.
+    /// Returns every request so far, in order. A request is recorded before its reply begins.
     pub fn received(&self) -> Vec<Received> {
         self.script.lock().unwrap_or_else(PoisonError::into_inner).received.clone()
     }
 
-    /// How many connections were made to it so far.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> usize {
         self.script.lock().unwrap_or_else(PoisonError::into_inner).connections
     }

@@ -1,18 +1,29 @@
 use std::time::Duration;
 
-/// The act of a [`Server`](super::Server) for one request.
+/// The response of a [`Server`](super::Server) to one request.
+///
+/// ```
+/// use formwork_testkit::server::{End, Reply};
+///
+/// let replies = [
+///     Reply::status(429).with_header("retry-after", "2"),
+///     Reply::json(r#"{"age": 34}"#).cut_at(5, End::Reset),
+///     Reply::silent(),
+/// ];
+/// # let _ = replies;
+/// ```
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub(super) head: Head,
     pub(super) headers: Vec<(String, String)>,
     /// The pieces of the body, each sent on its own.
     pub(super) pieces: Vec<Vec<u8>>,
-    /// Sends the pieces again and again.
+    /// Whether the pieces are repeated without end.
     pub(super) endless: bool,
-    /// Before each piece.
+    /// The delay before each piece.
     pub(super) pause: Duration,
     pub(super) framing: Framing,
-    /// After how many bytes of the body it ends otherwise than it should, and how.
+    /// The number of bytes of the body after which it is cut, and the way in which the response ends then.
     pub(super) cut: Option<(usize, End)>,
 }
 
@@ -21,34 +32,34 @@ pub struct Reply {
 pub(super) enum Head {
     /// A status line and headers.
     Http(u16),
-    /// Nothing: the body is all that is sent.
+    /// Nothing: only the body is sent.
     None,
 }
 
-/// How a body says where it ends (RFC 9112, section 6.3).
+/// The way in which a response marks the end of its body (RFC 9112, section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// By `content-length`: the default of bodies of one piece.
+    /// The header `content-length`: the default for bodies of one piece.
     Length,
-    /// By `transfer-encoding: chunked`, a chunk for each piece: the default of bodies of several.
+    /// The header `transfer-encoding: chunked`, with a chunk for each piece: the default for bodies of several.
     Chunked,
-    /// By the end of the connection.
+    /// The end of the connection.
     Close,
 }
 
-/// How a reply ends that is cut.
+/// The end of a response that is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The connection is closed in good order (FIN).
+    /// The connection is closed regularly (FIN).
     Close,
     /// The connection is reset (RST).
     Reset,
-    /// The connection stays open, and nothing more comes.
+    /// The connection stays open without further data.
     Stall,
 }
 
 impl Reply {
-    /// A status without a body.
+    /// Responds with a status without a body.
     pub fn status(status: u16) -> Self {
         Self {
             head: Head::Http(status),
@@ -61,42 +72,42 @@ impl Reply {
         }
     }
 
-    /// 200 with JSON.
+    /// Responds with status 200 and JSON.
     pub fn json(body: impl Into<Vec<u8>>) -> Self {
         Self::status(200).with_header("content-type", "application/json").with_body(body)
     }
 
-    /// 200 with a web page.
+    /// Responds with status 200 and an HTML page.
     pub fn html(body: impl Into<Vec<u8>>) -> Self {
         Self::status(200).with_header("content-type", "text/html; charset=utf-8").with_body(body)
     }
 
-    /// 200 with a body in pieces, chunked.
+    /// Responds with status 200 and a chunked body, one chunk for each piece.
     pub fn pieces(pieces: impl IntoIterator<Item = impl Into<Vec<u8>>>) -> Self {
         Self::status(200).with_pieces(pieces)
     }
 
-    /// 200 with a body of which one byte comes after each pause.
+    /// Responds with status 200 and a body, one byte after each pause.
     pub fn slow(body: impl AsRef<[u8]>, pause: Duration) -> Self {
         Self::pieces(body.as_ref().iter().map(|byte| vec![*byte])).with_pause(pause)
     }
 
-    /// 200 with a body that repeats this piece for ever, chunked.
+    /// Responds with status 200 and a chunked body that repeats this piece without end.
     pub fn endless(piece: impl Into<Vec<u8>>) -> Self {
         Self { endless: true, ..Self::pieces([piece]) }
     }
 
-    /// 302 to this address.
+    /// Responds with status 302 and this address.
     pub fn redirect(to: impl Into<String>) -> Self {
         Self::status(302).with_header("location", to)
     }
 
-    /// These bytes instead of HTTP; then the connection is closed. Without bytes it hangs up.
+    /// Sends these bytes instead of an HTTP response, and closes the connection.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
         Self { head: Head::None, framing: Framing::Close, ..Self::status(0) }.with_piece(bytes)
     }
 
-    /// Never answers, and keeps the connection.
+    /// Never responds, and keeps the connection open.
     pub fn silent() -> Self {
         Self::raw([]).cut_at(0, End::Stall)
     }
@@ -128,21 +139,21 @@ impl Reply {
         self.with_framing(Framing::Chunked)
     }
 
-    /// Sets another way to say where the body ends (default: its length).
+    /// Sets the way in which the end of the body is marked (default: its length).
     #[must_use]
     pub const fn with_framing(mut self, framing: Framing) -> Self {
         self.framing = framing;
         self
     }
 
-    /// Sets a wait before each piece of the body, in real time (default: none).
+    /// Sets the delay before each piece of the body, in real time (default: none).
     #[must_use]
     pub const fn with_pause(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
     }
 
-    /// Ending so after this many bytes of the body.
+    /// Cuts the body after this many bytes, and ends the response in this way.
     #[must_use]
     pub const fn cut_at(mut self, bytes: usize, end: End) -> Self {
         self.cut = Some((bytes, end));

@@ -11,7 +11,7 @@ use super::reply::{Head, Reply};
 use super::request::{Received, read};
 use super::{End, Framing};
 
-/// The replies that are left, and the requests so far.
+/// The remaining replies, and the requests so far.
 #[derive(Debug)]
 pub(super) struct Script {
     replies: VecDeque<Reply>,
@@ -33,7 +33,7 @@ impl Script {
     }
 }
 
-/// Takes connections until it is told to stop.
+/// Accepts connections until it is stopped.
 pub(super) async fn until_stopped(
     listener: TcpListener,
     script: Arc<Mutex<Script>>,
@@ -44,7 +44,7 @@ pub(super) async fn until_stopped(
         loop {
             let (connection, _) = listener.accept().await?;
             script.lock().unwrap_or_else(PoisonError::into_inner).connections += 1;
-            // What fails is the client's: it is gone.
+            // An error means that the client closed the connection.
             tokio::spawn(converse(connection, Arc::clone(&script)));
         }
     };
@@ -74,7 +74,7 @@ async fn converse(connection: TcpStream, script: Arc<Mutex<Script>>) -> io::Resu
     Ok(())
 }
 
-/// Sends a reply, up to where it is cut.
+/// Sends a reply, up to the byte at which it is cut.
 async fn send(to: &mut TcpStream, reply: &Reply) -> io::Result<Option<End>> {
     to.write_all(head(reply).as_bytes()).await?;
     let chunked = reply.framing == Framing::Chunked;
@@ -86,7 +86,7 @@ async fn send(to: &mut TcpStream, reply: &Reply) -> io::Result<Option<End>> {
             }
             let sent = &piece[..piece.len().min(left)];
             if chunked && !sent.is_empty() {
-                // A chunk that is cut announces the bytes that do not come, too.
+                // The announced length of a chunk that is cut includes the missing bytes.
                 to.write_all(format!("{:x}\r\n", piece.len()).as_bytes()).await?;
             }
             to.write_all(sent).await?;
@@ -98,7 +98,7 @@ async fn send(to: &mut TcpStream, reply: &Reply) -> io::Result<Option<End>> {
         if !reply.endless || left == 0 {
             break;
         }
-        // Also where nothing is written, the server is to be stopped.
+        // The server has to be stoppable even while nothing is written.
         tokio::task::yield_now().await;
     }
     if reply.cut.is_none() && chunked {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const CASES: usize = 200;
 const DOCUMENTS: usize = 3;
 
-/// Changes one part of a schema, as an edit of a type does. The result may be no schema at all.
+/// Changes one part of a schema, like an edit of a type. The result may not be a schema.
 fn edited(schema: &Value, place: Index, edit: usize, number: i64) -> Value {
     let mut places = Vec::new();
     pointers(schema, String::new(), &mut places);
@@ -145,7 +145,7 @@ fn no_document_refutes_what_is_claimed_of_a_change() {
         if before == after || compile(&before).is_err() || compile(&after).is_err() {
             continue;
         }
-        // Both directions: an edit that narrows is one that widens, the other way round.
+        // Both directions: an edit that narrows widens in the opposite direction.
         for (before, after) in [(&before, &after), (&after, &before)] {
             let found = compare(before, after);
             *verdicts.entry(found.verdict.to_string()).or_default() += 1;
@@ -181,7 +181,7 @@ fn no_document_refutes_what_is_claimed_of_a_change() {
             }
         }
     }
-    // The claims are worth something: most comparisons are decided.
+    // Most comparisons have to be decided, or the claims would be worthless.
     let undecided = verdicts.get("cannot be told").copied().unwrap_or_default();
     assert!(undecided * 4 < verdicts.values().sum(), "{verdicts:?}");
 }

@@ -1,4 +1,4 @@
-//! The testkit is tested too: what is called valid is valid, what is called a near miss is one.
+//! Tests of the testkit itself: generated documents are valid, and near misses are invalid in one way.
 
 mod compare;
 
@@ -12,7 +12,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
-/// One document of a schema, if one comes about.
+/// Returns one document of a schema, if one is generated.
 fn sample(schema: &Value, runner: &mut TestRunner) -> Option<Value> {
     instance(schema).new_tree(runner).ok().map(|tree| tree.current())
 }
@@ -131,7 +131,7 @@ proptest! {
     }
 }
 
-/// What leads on is written shorter than what ends.
+/// In this schema, the variants that recurse are shorter as text than those that end.
 #[test]
 fn a_recursive_schema_has_documents_that_end() {
     let next =

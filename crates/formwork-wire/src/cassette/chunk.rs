@@ -1,22 +1,29 @@
 use serde::{Deserialize, Serialize};
 
-/// A piece of a body.
+/// A chunk of a recorded body.
+///
+/// ```
+/// use formwork_wire::cassette::Chunk;
+///
+/// let chunk = Chunk::new(120, b"data: [DONE]\n\n");
+/// assert_eq!((chunk.after_ms, chunk.bytes()), (120, &b"data: [DONE]\n\n"[..]));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chunk {
-    /// Milliseconds since the piece before it, or since the request was sent.
+    /// The time since the chunk before it, or since the request was sent, in milliseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub after_ms: u64,
-    /// Its bytes, if they are whole characters.
+    /// The bytes, if they are valid UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    /// Its bytes otherwise.
+    /// The bytes, if they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bytes: Option<Vec<u8>>,
 }
 
 impl Chunk {
-    /// A piece that came so long after the one before it.
+    /// Creates a chunk that arrived `after_ms` milliseconds after the one before it.
     pub fn new(after_ms: u64, bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self { after_ms, text: Some(text.to_owned()), bytes: None },
@@ -24,7 +31,7 @@ impl Chunk {
         }
     }
 
-    /// Its bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
         self.text.as_ref().map(String::as_bytes).or(self.bytes.as_deref()).unwrap_or_default()
     }

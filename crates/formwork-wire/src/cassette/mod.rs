@@ -1,4 +1,4 @@
-//! Exchanges with a server, kept to be played again without it.
+//! Recorded exchanges with a server, which tests replay without it.
 
 mod chunk;
 mod mutation;
@@ -17,20 +17,33 @@ pub use player::Player;
 pub use recorder::Recorder;
 pub use request::Recorded;
 
-/// The version of the format that this build writes and reads.
+/// The version of the format that this build reads and writes.
 const VERSION: u32 = 1;
 
-/// The exchanges on the wire, in order: JSON for a file that is read, compared and committed.
+/// A recording of HTTP exchanges, in order: a JSON file that can be read, compared and committed.
 ///
-/// It holds no key: it is recorded above the [`Transport`](crate::Transport) that adds one, and of the headers of
-/// responses only those are kept that a codec reads.
+/// It contains no key: it is recorded above the [`Transport`](crate::Transport) that adds one, and only those response
+/// headers are kept that a codec reads.
+///
+/// ```
+/// use formwork_wire::cassette::Cassette;
+///
+/// let file = r#"{"formwork_cassette": 1, "exchanges": [{
+///     "request": {"method": "GET", "path": "/models", "body": null},
+///     "response": {"status": 200},
+///     "chunks": [{"text": "[]"}]
+/// }]}"#;
+/// assert_eq!(Cassette::from_json(file)?.exchanges[0].chunks[0].bytes(), b"[]");
+/// assert!(Cassette::from_json(r#"{"formwork_cassette": 9, "exchanges": []}"#).is_err());
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cassette {
     /// The version of this format, 1.
     #[serde(rename = "formwork_cassette")]
     version: u32,
-    /// One for each request.
+    /// The exchanges, one for each request.
     pub exchanges: Vec<Exchange>,
 }
 
@@ -41,10 +54,10 @@ impl Default for Cassette {
 }
 
 impl Cassette {
-    /// Reads a cassette.
+    /// Parses a cassette.
     ///
     /// # Errors
-    /// Why it is none, with line and column.
+    /// The reason why the text is not a cassette of this version, with line and column.
     pub fn from_json(text: &str) -> Result<Self, String> {
         let cassette: Self =
             serde_json::from_str(text).map_err(|error| format!("not a cassette: {error}"))?;
@@ -54,13 +67,13 @@ impl Cassette {
         Ok(cassette)
     }
 
-    /// Writes it, one line for each value, so that a diff shows what changed.
+    /// Returns the cassette as JSON with one line for each value, so that a diff shows what changed.
     pub fn to_json(&self) -> String {
-        // Strings and numbers only: serialising them cannot fail.
+        // Strings and numbers can always be serialised.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// Returns the same cassette with one exchange changed (default: as recorded); unchanged if there is none at this index.
+    /// Returns the cassette with one exchange changed (default: as recorded). It is unchanged if the index does not exist.
     #[must_use]
     pub fn with_mutation(mut self, index: usize, mutation: &Mutation) -> Self {
         if let Some(exchange) = self.exchanges.get_mut(index) {
@@ -70,22 +83,30 @@ impl Cassette {
     }
 }
 
-/// One request and what came back.
+/// A request and its response.
+///
+/// ```
+/// use formwork_wire::cassette::Cassette;
+///
+/// fn statuses(cassette: &Cassette) -> Vec<Option<u16>> {
+///     cassette.exchanges.iter().map(|exchange| exchange.response.as_ref().map(|head| head.status)).collect()
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exchange {
     /// The request.
     pub request: Recorded,
-    /// The head of what came back; `None` if nothing did.
+    /// The head of the response; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Head>,
-    /// The body as it came in: where chunks ended is part of the truth.
+    /// The body, in the chunks in which it arrived.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chunks: Vec<Chunk>,
-    /// The fault that broke it off.
+    /// The fault that ended the exchange, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
-    /// The server has not seen the schema: a request is the same with another schema, or without one.
+    /// Whether the server ignored the schema: the exchange then matches requests with any schema or none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub schema_dropped: bool,
 }
@@ -94,9 +115,9 @@ pub struct Exchange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
-    /// HTTP status.
+    /// The HTTP status.
     pub status: u16,
-    /// Headers by their names in lower case.
+    /// The headers, by their names in lower case.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
 }

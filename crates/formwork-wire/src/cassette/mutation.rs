@@ -1,14 +1,22 @@
 use super::{Chunk, Exchange};
 
-/// A change of a recorded exchange, to see what becomes of it.
+/// A change of a recorded exchange, for tests of unusual responses.
+///
+/// ```
+/// use formwork_wire::cassette::{Cassette, Mutation};
+///
+/// fn cut_off(recorded: Cassette) -> Cassette {
+///     recorded.with_mutation(0, &Mutation::Truncate(40))
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mutation {
-    /// The body ends before this byte, as if the connection had been closed.
+    /// Ends the body before this byte, as if the server had closed the connection.
     Truncate(usize),
-    /// Another reason to stop, in place of every `finish_reason`, `done_reason` and `stop_reason` that is a string.
+    /// Replaces every `finish_reason`, `done_reason` and `stop_reason` that is a string by this one.
     Finish(String),
-    /// The server has not seen the schema: the answer is the same without it.
+    /// Makes the exchange match requests with any schema, as if the server ignored schemas.
     DropSchema,
 }
 
@@ -27,7 +35,7 @@ impl Mutation {
                     .collect();
             }
             Self::Finish(reason) => {
-                // In one piece: the member may lie across chunks.
+                // The chunks are joined because a member may span several of them.
                 let body: Vec<u8> = exchange.chunks.iter().flat_map(|chunk| chunk.bytes().to_vec()).collect();
                 let body = with_finish(&String::from_utf8_lossy(&body), reason);
                 exchange.chunks = vec![Chunk::new(0, body.as_bytes())];

@@ -12,32 +12,43 @@ use http::{Request, Response};
 use super::{Cassette, Chunk, Exchange, Recorded};
 use crate::{Body, Transport};
 
-/// A transport that answers from a cassette.
+/// A transport that replays a cassette.
 ///
-/// Each exchange is played once, to the request that it was recorded for, whatever the order. A request that was not
-/// recorded is refused with the nearest difference: code that asks something else than it did must not pass for working.
+/// Each exchange is replayed once, for the request that it was recorded with, in any order. A request that was not recorded
+/// fails with the difference to the nearest recorded one, so that a test notices that its code sends something else.
+///
+/// ```
+/// use std::sync::Arc;
+/// use formwork_wire::{Http, Wire, cassette::{Cassette, Player}};
+///
+/// /// A provider that answers from a file.
+/// fn replayed<W: Wire>(wire: W, file: &str) -> Result<Http<W>, String> {
+///     let player = Player::new(Cassette::from_json(file)?);
+///     Ok(Http::new(wire, Arc::new(player)))
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Player {
-    /// `None` once it has been played.
+    /// The exchanges; `None` for those that were replayed.
     exchanges: Mutex<Vec<Option<Exchange>>>,
     clock: Option<Arc<dyn Clock>>,
 }
 
 impl Player {
-    /// Plays this cassette, as fast as it is read.
+    /// Creates a player that replays the cassette without delays.
     pub fn new(cassette: Cassette) -> Self {
         let exchanges = cassette.exchanges.into_iter().map(Some).collect();
         Self { exchanges: Mutex::new(exchanges), clock: None }
     }
 
-    /// Plays it as slowly as it was recorded, by this clock (default: without waits).
+    /// Replays the cassette at its recorded speed, by this clock (default: without delays).
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// How many exchanges have not been played.
+    /// Returns the number of exchanges that have not been replayed.
     pub fn left(&self) -> usize {
         self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).iter().flatten().count()
     }
@@ -60,7 +71,7 @@ impl Player {
         let nearest = exchanges.iter().flatten().max_by_key(|exchange| exchange.request.likeness(asked));
         let why = match nearest.and_then(|exchange| exchange.request.difference(asked)) {
             Some(difference) => format!("the nearest recorded request differs: {difference}"),
-            None => "all that was recorded has been played".to_owned(),
+            None => "every recorded exchange has been replayed already".to_owned(),
         };
         let message = format!("the cassette has no {} {}: {why}; record it again", asked.method, asked.path);
         Err(Fault::new(FaultKind::BadRequest, message))
@@ -72,8 +83,7 @@ impl Transport for Player {
     async fn send(&self, request: Request<Bytes>, _: Option<Time>) -> Result<Response<Body>, Fault> {
         let exchange = self.take(&Recorded::new(&request, str::to_owned))?;
         let Some(head) = exchange.response else {
-            let nothing =
-                || Fault::new(FaultKind::BadWire, "the cassette was stopped before a response came");
+            let nothing = || Fault::new(FaultKind::BadWire, "the recording ended before the response");
             return Err(exchange.fault.unwrap_or_else(nothing));
         };
         let mut response = Response::builder().status(head.status);
@@ -98,7 +108,7 @@ struct Playing {
     chunks: VecDeque<Chunk>,
     fault: Option<Fault>,
     clock: Option<Arc<dyn Clock>>,
-    /// For the time of the first chunk.
+    /// The delay before the first chunk.
     waiting: Option<Wait>,
 }
 

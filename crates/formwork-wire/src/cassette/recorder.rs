@@ -13,10 +13,22 @@ use super::{Cassette, Chunk, Exchange, Head, Recorded};
 use crate::transport::redacted;
 use crate::{Body, Chunks, SharedTransport, Transport};
 
-/// The headers of responses that codecs read; others may tell whose account it is.
+/// The response headers that codecs read. Others are not recorded, because they may identify the account.
 const KEPT: &[&str] = &["content-type", "date", "location", "retry-after", "retry-after-ms", "x-request-id"];
 
-/// A transport that writes down what another one sends and gets.
+/// A transport that records the exchanges of another one.
+///
+/// ```
+/// use std::sync::Arc;
+/// use formwork_wire::{SharedTransport, cassette::Recorder};
+///
+/// /// Runs calls over `transport`, and returns the file to commit.
+/// async fn record<F: Future>(transport: SharedTransport, calls: impl FnOnce(SharedTransport) -> F) -> String {
+///     let recorder = Recorder::new(transport);
+///     calls(Arc::new(recorder.clone())).await;
+///     recorder.cassette().to_json()
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Recorder {
     inner: SharedTransport,
@@ -24,12 +36,12 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Records this transport from here on.
+    /// Creates a recorder of the exchanges over this transport.
     pub fn new(inner: SharedTransport) -> Self {
         Self { inner, tape: Tape::default() }
     }
 
-    /// Returns what was recorded so far; a body that has not been read to its end is there as far as it was read.
+    /// Returns the exchanges so far. A body that was not read to its end is included as far as it was read.
     pub fn cassette(&self) -> Cassette {
         self.tape.lock().clone()
     }
@@ -77,7 +89,7 @@ struct Tape(Arc<Mutex<Cassette>>);
 
 impl Tape {
     fn lock(&self) -> MutexGuard<'_, Cassette> {
-        // Each change is whole, whatever panicked after it.
+        // Each change of the tape is complete, so a panic of another thread leaves it consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -100,7 +112,7 @@ impl Tape {
     }
 }
 
-/// A body on its way past the tape.
+/// A body that is recorded while it is read.
 struct Recording {
     body: Body,
     tape: Tape,
@@ -120,7 +132,7 @@ impl Stream for Recording {
         this.last = now;
         this.tape.change(this.index, |exchange| match &next {
             Some(Ok(bytes)) => {
-                // A key that a server says back is taken out where it is whole in one piece.
+                // A key that the server echoes can only be redacted if it is within one chunk.
                 let chunk = Chunk::new(after, bytes);
                 let redacted = std::str::from_utf8(bytes).map(|text| this.inner.redact(text));
                 exchange.chunks.push(redacted.map_or(chunk, |text| Chunk::new(after, text.as_bytes())));

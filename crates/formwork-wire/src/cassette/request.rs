@@ -4,25 +4,25 @@ use http::Request;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The members of a body by which a schema reaches a server, in all protocols together.
+/// The members of request bodies that carry a schema, of all protocols.
 const SCHEMA_MEMBERS: &[&str] =
     &["response_format", "format", "json_schema", "grammar", "tools", "tool_choice"];
 
-/// A request as it is compared.
+/// A request in the form in which requests are compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
-    /// `GET`, `POST`.
+    /// The HTTP method: `GET`, `POST`.
     pub method: String,
-    /// Relative to the server's base URL.
+    /// The path relative to the server's base URL.
     pub path: String,
-    /// The body: a document if it is JSON, else its text; `null` without one.
+    /// The body: a document if it is JSON, otherwise its text; `null` without a body.
     #[serde(default)]
     pub body: Value,
 }
 
 impl Recorded {
-    /// The request as it would be recorded, its body without anything that `redact` takes out.
+    /// Creates the recorded form of a request, with secrets removed from its body by `redact`.
     pub(super) fn new(request: &Request<Bytes>, redact: impl Fn(&str) -> String) -> Self {
         let text = redact(&String::from_utf8_lossy(request.body()));
         let body = match serde_json::from_str(&text) {
@@ -33,7 +33,7 @@ impl Recorded {
         Self { method: request.method().to_string(), path: request.uri().to_string(), body }
     }
 
-    /// The same request as a server sees it that has no idea of schemas.
+    /// Returns the request without its schema.
     pub(super) fn without_schema(&self) -> Self {
         let mut request = self.clone();
         if let Value::Object(members) = &mut request.body {
@@ -42,17 +42,17 @@ impl Recorded {
         request
     }
 
-    /// Where the first difference is, in words; `None` if there is none.
+    /// Returns a description of the first difference; `None` if there is none.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         if self.method != other.method || self.path != other.path {
             let (a, b) =
                 (format!("{} {}", self.method, self.path), format!("{} {}", other.method, other.path));
-            return Some(format!("recorded was {a}, asked is {b}"));
+            return Some(format!("recorded {a}, sent {b}"));
         }
         difference(&self.body, &other.body, &mut String::new())
     }
 
-    /// How much both have in common, for the nearest of several: larger is nearer.
+    /// Returns the similarity of two requests, to find the nearest of several: larger is nearer.
     pub(super) fn likeness(&self, other: &Self) -> usize {
         let same_place = usize::from(self.method == other.method && self.path == other.path);
         let (a, b) = (self.body.to_string(), other.body.to_string());
@@ -71,21 +71,21 @@ fn difference(recorded: &Value, asked: &Value, pointer: &mut String) -> Option<S
     };
     match (recorded, asked) {
         (Value::Object(a), Value::Object(b)) => {
-            // Order counts: it is what a model writes first.
+            // The order of members counts, because a model generates them in the order of the schema.
             let names = |object: &serde_json::Map<String, Value>| object.keys().cloned().collect::<Vec<_>>();
             let inside = a
                 .iter()
                 .find_map(|(key, value)| below(key, value, b.get(key).unwrap_or(&Value::Null), pointer));
             inside.or_else(|| {
                 (names(a) != names(b))
-                    .then(|| format!("{}: members {:?}, asked are {:?}", at(pointer), names(a), names(b)))
+                    .then(|| format!("{}: recorded members {:?}, sent {:?}", at(pointer), names(a), names(b)))
             })
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             a.iter().zip(b).enumerate().find_map(|(index, (a, b))| below(&index.to_string(), a, b, pointer))
         }
         (a, b) if a == b => None,
-        (a, b) => Some(format!("{}: recorded was {}, asked is {}", at(pointer), short(a), short(b))),
+        (a, b) => Some(format!("{}: recorded {}, sent {}", at(pointer), short(a), short(b))),
     }
 }
 

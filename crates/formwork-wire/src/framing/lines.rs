@@ -1,24 +1,24 @@
 use formwork_core::{Fault, FaultKind};
 
-/// Where lines end.
+/// The line ends of a framing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
-    /// At a line feed; a carriage return before it belongs to the end.
+    /// A line feed, with an optional carriage return before it.
     LineFeed,
-    /// At a line feed, a carriage return, or both together.
+    /// A line feed, a carriage return, or both.
     Either,
 }
 
-/// Cuts bytes into lines.
+/// Splits bytes into lines.
 #[derive(Debug)]
 pub(super) struct Lines {
     ends: Ends,
     bytes: Vec<u8>,
-    /// The bytes that were cut off already.
+    /// The number of bytes that were returned already.
     start: usize,
-    /// The bytes that were searched already.
+    /// The number of bytes that were searched already.
     searched: usize,
-    /// The last line ended with a carriage return: a line feed that comes next belongs to it.
+    /// Whether the last line ended with a carriage return, so that a line feed that follows belongs to it.
     after_return: bool,
 }
 
@@ -28,14 +28,14 @@ impl Lines {
     }
 
     pub(super) fn push(&mut self, chunk: &[u8]) {
-        // What is left is the beginning of one line, so that this moves little.
+        // The remaining bytes are the beginning of one line, so this moves few bytes.
         self.bytes.drain(..self.start);
         self.searched -= self.start;
         self.start = 0;
         self.bytes.extend_from_slice(chunk);
     }
 
-    /// The next whole line, without its end.
+    /// Returns the next complete line, without its end.
     pub(super) fn line(&mut self) -> Option<Result<&str, Fault>> {
         if self.after_return && self.start < self.bytes.len() {
             self.after_return = false;
@@ -60,7 +60,7 @@ impl Lines {
         Some(text(&self.bytes[start..end]))
     }
 
-    /// Returns the line that has no end, if there is one.
+    /// Returns the last line if it has no end.
     pub(super) fn rest(&mut self) -> Option<Result<&str, Fault>> {
         let start = std::mem::replace(&mut self.start, self.bytes.len());
         self.searched = self.start;
@@ -74,5 +74,5 @@ impl Lines {
 
 fn text(line: &[u8]) -> Result<&str, Fault> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    std::str::from_utf8(line).map_err(|_| Fault::new(FaultKind::BadWire, "the answer is not UTF-8"))
+    std::str::from_utf8(line).map_err(|_| Fault::new(FaultKind::BadWire, "the response is not UTF-8"))
 }

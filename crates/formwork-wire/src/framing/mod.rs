@@ -1,4 +1,4 @@
-//! Bytes into messages, wherever the chunks end.
+//! Splits bodies into messages, wherever the chunks end.
 
 mod lines;
 mod ndjson;
@@ -9,17 +9,35 @@ use formwork_core::Fault;
 pub use ndjson::Ndjson;
 pub use sse::Sse;
 
-/// Cuts a body into messages.
+/// Splits a body into messages.
 ///
-/// How the body was cut into chunks makes no difference.
+/// The result does not depend on how the body is divided into chunks. [`Sse`] and [`Ndjson`] are the two framings of model
+/// APIs.
+///
+/// ```
+/// use formwork_core::Fault;
+/// use formwork_wire::Framing;
+///
+/// /// Collects the messages of a whole body.
+/// fn messages<F: Framing>(body: &[u8]) -> Result<Vec<String>, Fault> {
+///     let mut framing = F::default();
+///     framing.push(body);
+///     let mut messages = std::iter::from_fn(|| framing.next()).collect::<Result<Vec<_>, _>>()?;
+///     messages.extend(framing.finish().transpose()?);
+///     Ok(messages)
+/// }
+///
+/// assert_eq!(messages::<formwork_wire::Ndjson>(b"1\n2\n")?, ["1", "2"]);
+/// # Ok::<(), Fault>(())
+/// ```
 pub trait Framing: Default + Send {
     /// Takes the next bytes.
     fn push(&mut self, chunk: &[u8]);
 
-    /// The next message that is there as a whole.
+    /// Returns the next complete message, or a [`Fault`] if its bytes are not UTF-8.
     fn next(&mut self) -> Option<Result<String, Fault>>;
 
-    /// Takes the end of the body: the message that it ends, if there is one. Call it after [`next`](Self::next) has
-    /// nothing more.
+    /// Takes the end of the body, and returns the message that it completes, if any. Call it when [`next`](Self::next)
+    /// returns `None`.
     fn finish(&mut self) -> Option<Result<String, Fault>>;
 }

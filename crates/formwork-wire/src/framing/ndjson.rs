@@ -3,7 +3,16 @@ use formwork_core::Fault;
 use super::Framing;
 use super::lines::{Ends, Lines};
 
-/// Newline-delimited JSON: one document in each line; empty lines are passed over.
+/// The framing of newline-delimited JSON: each message is one line. Empty lines are skipped.
+///
+/// ```
+/// use formwork_wire::{Framing, Ndjson};
+///
+/// let mut lines = Ndjson::default();
+/// lines.push(b"{\"done\": false}\n{\"done\": true}");
+/// assert_eq!(lines.next(), Some(Ok(r#"{"done": false}"#.to_owned())));
+/// assert_eq!((lines.next(), lines.finish()), (None, Some(Ok(r#"{"done": true}"#.to_owned()))));
+/// ```
 #[derive(Debug)]
 pub struct Ndjson(Lines);
 

@@ -3,10 +3,20 @@ use formwork_core::Fault;
 use super::Framing;
 use super::lines::{Ends, Lines};
 
-/// Server-sent events (WHATWG HTML, section 9.2.6): the data of each event.
+/// The framing of server-sent events (WHATWG HTML, section 9.2.6): each message is the data of one event.
 ///
-/// Names, identifiers and retry times are passed over: no model's API needs them. Unlike a browser, it keeps an event
-/// that the end of the body ends, as servers do leave out the last empty line.
+/// Event names, identifiers and retry times are ignored, because no model API needs them. Unlike a browser, it keeps the
+/// last event of a body without a final empty line, because some servers omit that line.
+///
+/// ```
+/// use formwork_wire::{Framing, Sse};
+///
+/// let mut sse = Sse::default();
+/// sse.push(b"event: delta\ndata: {\"text\": \"Lis");
+/// assert_eq!(sse.next(), None);
+/// sse.push(b"bon\"}\n\n");
+/// assert_eq!(sse.next(), Some(Ok(r#"{"text": "Lisbon"}"#.to_owned())));
+/// ```
 #[derive(Debug)]
 pub struct Sse {
     lines: Lines,
@@ -18,7 +28,7 @@ pub struct Sse {
 struct Event {
     /// Its data so far.
     data: Option<String>,
-    /// No line of the body has been read yet.
+    /// Whether no line of the body has been read yet.
     is_first: bool,
 }
 
@@ -29,7 +39,7 @@ impl Default for Sse {
 }
 
 impl Event {
-    /// Takes one line; the data of the event that it ends.
+    /// Reads one line, and returns the data of the event that it completes.
     fn line(&mut self, line: &str) -> Option<String> {
         let line =
             if std::mem::take(&mut self.is_first) { line.trim_start_matches('\u{feff}') } else { line };

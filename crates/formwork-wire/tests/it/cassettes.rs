@@ -12,7 +12,7 @@ async fn ask(transport: SharedTransport, text: &str) -> Result<Completion, Fault
     Http::new(Toy::default(), transport).call(&call(text, schema)).await?.collect().await
 }
 
-/// Two answers and a fault, one of them cut within a character.
+/// Records two answers and a fault; one of the answers is cut within a character.
 async fn recorded() -> Cassette {
     let crab = "🦀".as_bytes();
     let json = vec![("content-type", "application/x-ndjson".to_owned()), ("set-cookie", "sesame".to_owned())];
@@ -31,7 +31,7 @@ async fn what_was_recorded_is_played() {
     let cassette = Cassette::from_json(&text).unwrap();
     assert_eq!(cassette, recorded().await);
     let player = Arc::new(Player::new(cassette));
-    // In another order.
+    // The exchanges are replayed in another order.
     assert_eq!(ask(player.clone(), "two, [redacted]").await.unwrap().text, "two");
     assert_eq!(ask(player.clone(), "one").await.unwrap().text, "🦀 [redacted]");
     assert_eq!(ask(player.clone(), "three").await.unwrap_err().kind, FaultKind::Unreachable);
@@ -49,18 +49,18 @@ async fn what_was_not_recorded_is_refused_with_the_difference() {
     let player = Arc::new(Player::new(recorded().await));
     let fault = ask(player.clone(), "on").await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::BadRequest);
-    assert!(fault.message.contains(r#"/ask: recorded was "one", asked is "on""#), "{fault}");
+    assert!(fault.message.contains(r#"/ask: recorded "one", sent "on""#), "{fault}");
 
-    // The order of a schema's members is a difference as well.
+    // A different order of a schema's members is a difference as well.
     let schema = Some(json!({"type": "object", "properties": {"a": {}, "b": {}}}));
     let fault = Http::new(Toy::default(), player.clone()).call(&call("one", schema)).await.unwrap_err();
-    assert!(fault.message.contains("/format/properties: members"), "{fault}");
+    assert!(fault.message.contains("/format/properties: recorded members"), "{fault}");
 
     ask(player.clone(), "one").await.unwrap();
     let fault = ask(player, "one").await.unwrap_err();
     assert!(fault.message.contains("differs"), "{fault}");
     let fault = ask(Arc::new(Player::new(Cassette::default())), "one").await.unwrap_err();
-    assert!(fault.message.contains("has been played"), "{fault}");
+    assert!(fault.message.contains("has been replayed"), "{fault}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! A small protocol: lines of text, the last of which is `end`; and a transport that gives what it is told to.
+//! A small protocol (lines of text, the last of which is `end`), and a transport with canned responses.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -61,7 +61,7 @@ impl Messages for Lines {
     }
 }
 
-/// What a [`Line`] answers: a status, headers, and the chunks of the body.
+/// A response of a [`Line`]: status, headers, and the chunks of the body.
 pub(crate) struct Reply(pub(crate) u16, pub(crate) Vec<(&'static str, String)>, pub(crate) Vec<Vec<u8>>);
 
 impl Reply {
@@ -70,7 +70,7 @@ impl Reply {
     }
 }
 
-/// Gives one reply after the other.
+/// Responds with one reply after the other.
 #[derive(Default)]
 pub(crate) struct Line(Mutex<VecDeque<Reply>>);
 

@@ -39,7 +39,7 @@ async fn what_is_not_recorded_is_told_with_the_difference() {
     let file = cassette("/api/chat", &serde_json::json!({"model": "other"}), "application/x-ndjson", "");
     let text = format!("[providers.a]\nkind = \"ollama\"\nmodel = \"smollm2\"\ncassette = {file:?}\n");
     let error = program(&Config::from_toml(&text).unwrap()).await.unwrap_err();
-    assert!(format!("{error:#}").contains("recorded was \"other\", asked is \"smollm2\""), "{error:#}");
+    assert!(format!("{error:#}").contains("recorded \"other\", sent \"smollm2\""), "{error:#}");
 }
 
 /// What is asked of each kind, to be answered by a cassette: found out by asking an empty one.

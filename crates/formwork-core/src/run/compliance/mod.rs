@@ -1,7 +1,7 @@
-//! Whether an answer proves that the server ignored the schema that it had promised to enforce.
+//! Schema enforcement violations: answers that prove that the server ignored a schema which it promised to enforce.
 //!
-//! Only what the promise makes impossible is proof, and only in an answer that the model ended itself: what ran into a
-//! limit, what was stopped or closed from outside, and what was put into the text around the answer proves nothing.
+//! An answer is proof only if the promise rules it out and the model ended it by itself. Answers that reached a limit or
+//! were stopped or closed from outside prove nothing, and neither does text around the document.
 
 mod structure;
 
@@ -15,7 +15,7 @@ use crate::violation::write_place;
 use crate::{Call, Completion, Enforcement, Finish, Stage, Violation};
 use structure::{BrokenKeyword, broken_keyword, is_structural};
 
-/// Whether this answer was promised to keep to the schema that was sent, from its first byte to its last.
+/// Returns whether the provider promised that the whole answer, from its first to its last byte, follows the schema.
 pub(in crate::run) fn is_armed(call: &Call, completion: &Completion) -> bool {
     call.enforcement() == Enforcement::Schema
         && call.schema().is_some()
@@ -23,16 +23,16 @@ pub(in crate::run) fn is_armed(call: &Call, completion: &Completion) -> bool {
         && completion.closed_at.is_none()
 }
 
-/// The proof in an answer that could not be read.
+/// Returns the proof in an answer that could not be read, if any.
 pub(in crate::run) fn unread(completion: &Completion, error: &ReadError) -> Option<String> {
     match error {
         ReadError::NotFound | ReadError::Syntax { .. } => not_json(&completion.text),
-        // Nothing, reasoning alone, and what is only too large: none of it is an answer that breaks the schema.
+        // An empty answer, an answer of reasoning alone and a document that is too large do not violate the schema.
         _ => None,
     }
 }
 
-/// The proof in an answer that was read. `value` is the candidate's own value where it is still there.
+/// Returns the proof in an answer that was read, if any. `value` is the candidate's value, unless it was moved.
 pub(in crate::run) fn read(
     call: &Call,
     completion: &Completion,
@@ -59,10 +59,10 @@ pub(in crate::run) fn read(
     Some(proof)
 }
 
-/// Says so if a text neither begins with a JSON document nor could be the beginning of one.
+/// Returns a message if a text neither begins with a JSON document nor is the beginning of one.
 ///
-/// Text after a document is let be: servers are known to leave their own end marks there. A text that begins with
-/// an angle bracket is a mark of another kind, or a web page.
+/// Text after a document is ignored, because some servers leave their end-of-turn marks there. A text that begins with an
+/// angle bracket is such a mark, or an HTML page.
 fn not_json(text: &str) -> Option<String> {
     let text = text.trim_start_matches('\u{FEFF}').trim_start();
     if text.starts_with('<') {
@@ -73,7 +73,7 @@ fn not_json(text: &str) -> Option<String> {
     let line = text.split('\n').nth(error.line().checked_sub(1)?)?;
     let near = error.column().saturating_sub(1);
     let near = line.as_bytes().get(near.saturating_sub(1)..line.len().min(near + 2)).unwrap_or_default();
-    // Escapes and raw control characters are where decoders and readers do differ. A line ends in one, too.
+    // Decoders and readers disagree about escapes and raw control characters, and a line ends in such a character.
     let in_doubt = near.iter().any(|byte| *byte < 0x20 || *byte == b'\\') || error.column() == 0;
     if in_doubt { None } else { Some("the answer is not JSON".to_owned()) }
 }

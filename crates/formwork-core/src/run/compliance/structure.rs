@@ -1,7 +1,7 @@
-//! Finds what a value certainly breaks of the schema that was sent.
+//! Finds keywords of the sent schema that a value certainly violates.
 //!
-//! Not a validator: of the keywords it looks only at those of structure, which every engine that decodes by a schema
-//! keeps to, and where it cannot tell it says nothing. A false alarm would take a server's best mode away.
+//! This is not a validator: it checks only the structural keywords that every constrained decoder enforces, and ignores
+//! doubtful cases. A false alarm would disable a server's best output mode.
 
 use formwork_json::{JsonPath, Segment, is_same, unescape};
 use serde_json::Value;
@@ -9,14 +9,14 @@ use serde_json::Value;
 use crate::keywords::{Role, fits_type, item, keyword, target};
 use crate::{Lift, LiftOp, Loss, LossKind, Lowered};
 
-/// A keyword of the sent schema, and where in the answer, as it was written, it is broken.
+/// A keyword of the sent schema that is violated, with the path in the answer before lifting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BrokenKeyword {
     pub(super) path: JsonPath,
     pub(super) keyword: &'static str,
 }
 
-/// Whether a violation of this rule may come of a broken keyword at all.
+/// Returns whether a violation of this rule can be caused by a structural keyword.
 pub(super) fn is_structural(rule: &str) -> bool {
     matches!(
         rule,
@@ -32,7 +32,7 @@ pub(super) fn is_structural(rule: &str) -> bool {
     )
 }
 
-/// The first certain broken keyword; `value` is the answer before it is lifted.
+/// Returns the first keyword that is certainly violated. `value` is the answer before it is lifted.
 pub(super) fn broken_keyword(value: &Value, lowered: &Lowered) -> Option<BrokenKeyword> {
     let schema = lowered.schema.as_ref()?;
     let losses = lowered.losses.iter().filter(|loss| loss.kind != LossKind::Tightened).collect();
@@ -44,17 +44,17 @@ pub(super) fn broken_keyword(value: &Value, lowered: &Lowered) -> Option<BrokenK
     search.search(value, schema, 0)
 }
 
-/// How many references and variants are followed without a step into the value.
+/// The maximum number of references and variants that are followed without a step into the value.
 const MAX_JUMPS: usize = 32;
 
-/// How many nodes are looked at; what is left counts as right.
+/// The maximum number of nodes that are examined; further ones count as valid.
 const MAX_STEPS: usize = 10_000;
 
 struct Search<'a> {
     schema: &'a Value,
-    /// The losses that leave something to be broken.
+    /// The losses after which a keyword can be violated although the schema is enforced.
     losses: Vec<&'a Loss>,
-    /// Whether a value stands where the original schema has it, so that places of losses can be compared.
+    /// Whether lifting moves no values, so that the pointers of losses can be compared with paths.
     same_places: bool,
     at: Vec<At<'a>>,
     steps: usize,
@@ -117,7 +117,7 @@ impl<'a> Search<'a> {
         if let Some(broken) = missing.and_then(|name| self.broken_keyword("required", Some(name))) {
             return Some(broken);
         }
-        // Which names a pattern covers is not for here to say.
+        // Patterns are not evaluated, so the names that they cover are unknown.
         let rest = node.get("additionalProperties").filter(|_| node.get("patternProperties").is_none());
         for (name, member) in members {
             let inner = match (node["properties"].get(name), rest) {
@@ -141,8 +141,8 @@ impl<'a> Search<'a> {
     fn array(&mut self, items: &'a [Value], node: &'a Value) -> Option<BrokenKeyword> {
         let count = items.len() as u64;
         let broken = [
-            ("minItems", node["minItems"].as_u64().is_some_and(|least| count < least)),
-            ("maxItems", node["maxItems"].as_u64().is_some_and(|most| count > most)),
+            ("minItems", node["minItems"].as_u64().is_some_and(|min| count < min)),
+            ("maxItems", node["maxItems"].as_u64().is_some_and(|max| count > max)),
         ];
         for (keyword, is_broken) in broken {
             if is_broken && let Some(broken) = self.broken_keyword(keyword, None) {
@@ -165,8 +165,7 @@ impl<'a> Search<'a> {
         broken
     }
 
-    /// Returns a keyword that is broken here, unless the lowering report says that it is not enforced. `name` is the member in
-    /// question.
+    /// Returns the violated keyword, unless the lowering report lists it as not enforced. `name` is the member in question.
     fn broken_keyword(&self, keyword: &'static str, name: Option<&str>) -> Option<BrokenKeyword> {
         if self.losses.iter().any(|loss| self.excuses(loss, keyword)) {
             return None;
@@ -179,10 +178,10 @@ impl<'a> Search<'a> {
         Some(BrokenKeyword { path, keyword })
     }
 
-    /// Whether a loss may be why a keyword is broken here.
+    /// Returns whether a loss can explain the violation of a keyword at the current path.
     fn excuses(&self, loss: &Loss, keyword: &str) -> bool {
         let reach = match loss.keyword.as_str() {
-            // What need not fit one variant alone is still held to one of them.
+            // A value that may fit several variants still has to fit one of them.
             "oneOf" if loss.kind == LossKind::Loosened && keyword != "oneOf" => return false,
             own if own == keyword && !INSIDE.contains(&own) => Reach::Here,
             other if leaves_others(other) => return false,
@@ -192,24 +191,24 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Keywords of a schema that say what is inside.
+/// The keywords that describe members or variants.
 const INSIDE: [&str; 3] = ["additionalProperties", "anyOf", "oneOf"];
 
-/// Whether a keyword that is lost leaves every other one as it is. One that describes members, items or variants does not,
-/// nor a reference, nor one that nobody knows.
+/// Returns whether all other keywords are still enforced if this one is lost. They may not be if it describes members,
+/// items or variants, is a reference, or is unknown.
 fn leaves_others(name: &str) -> bool {
     let unsure = [Role::Structure, Role::Reference, Role::Definitions, Role::Identity, Role::OpenApi];
     keyword(name).is_some_and(|known| !unsure.contains(&known.role))
 }
 
-/// How far from its place a loss has an effect.
+/// The part of the document that a loss affects: its place, or everything below it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     Here,
     Below,
 }
 
-/// Whether a place in the original schema may govern the value at a path. It may, in all doubt.
+/// Returns whether a pointer into the original schema can describe the value at a path; `true` in doubtful cases.
 fn may_govern(pointer: &str, path: &[At<'_>], reach: Reach) -> bool {
     let mut words = pointer.split('/').skip(1);
     let mut path = path.iter();
@@ -227,7 +226,7 @@ fn may_govern(pointer: &str, path: &[At<'_>], reach: Reach) -> bool {
                 words.next();
                 true
             }
-            // `items` has been a list of its own once, and references lead anywhere.
+            // In old drafts `items` may be a list, and references lead anywhere.
             _ => return true,
         };
         if !fits {
