@@ -1,4 +1,4 @@
-//! Finds the configuration file, and decides whether a file that was found may be trusted.
+//! Finds the configuration file, and decides whether a found file can be trusted.
 
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use super::ConfigError;
 /// The name of the configuration file.
 const FILE: &str = "formwork.toml";
 
-/// The environment variable that names the configuration file.
+/// The environment variable with the path of the configuration file.
 const VARIABLE: &str = "FORMWORK_CONFIG";
 
-/// Returns the file that was named, else the first file that exists in the places where one is looked for.
+/// Returns the named file, otherwise the first existing file in the standard locations.
 ///
 /// # Errors
-/// [`ConfigError`] if the file that was found could have been written by another user. A file that was named is trusted.
+/// [`ConfigError`] if another user could have written the found file. A named file is trusted.
 pub(super) fn file(explicit: Option<&Path>) -> Result<Option<PathBuf>, ConfigError> {
     if let Some(named) = explicit {
         return Ok(Some(named.to_owned()));
@@ -42,17 +42,17 @@ pub(super) fn file(explicit: Option<&Path>) -> Result<Option<PathBuf>, ConfigErr
     }
 }
 
-/// Returns the folders of the project, from the current one up to the one with `.git`; the current one alone outside of
-/// a repository, because nothing says there where the project ends.
+/// Returns the folders of the project, from the current one up to the one with `.git`. Outside a repository it is only
+/// the current one, because nothing marks the end of the project.
 fn project(here: &Path) -> impl Iterator<Item = PathBuf> {
     let root = here.ancestors().position(|folder| folder.join(".git").exists());
     here.ancestors().take(root.unwrap_or(0) + 1).map(ToOwned::to_owned)
 }
 
-/// Returns the user's folder for configuration of this program: below `XDG_CONFIG_HOME` or `~/.config` on Linux,
-/// `~/Library/Application Support` on macOS, and `APPDATA` on Windows. `XDG_CONFIG_HOME` counts on macOS as well.
+/// Returns the user's configuration folder of this program: below `XDG_CONFIG_HOME` or `~/.config` on Linux,
+/// `~/Library/Application Support` on macOS, `APPDATA` on Windows. `XDG_CONFIG_HOME` works on macOS as well.
 fn user_folder() -> Option<PathBuf> {
-    // The specification of XDG ignores relative paths; they would depend on the current folder.
+    // The XDG specification ignores relative paths, which would depend on the current folder.
     let folder = |name| variable(name).filter(|folder| folder.is_absolute());
     let home = |below: &str| folder("HOME").map(|home| home.join(below));
     let found = if cfg!(windows) {
@@ -69,10 +69,10 @@ fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Returns why a file could have been put there or changed by another user; `None` if it could not.
+/// Returns the reason why another user could have created or changed a file; `None` if that is impossible.
 ///
-/// The file and its folder have to belong to this user or to root, and not be writable by everyone. The sticky bit of a
-/// folder such as `/tmp` changes nothing. A symbolic link is examined at both of its ends.
+/// The file and its folder have to belong to this user or root, and must not be writable by everyone, whatever the
+/// sticky bit of a folder such as `/tmp`. A symbolic link is checked at both of its ends.
 fn distrust(file: &Path) -> Option<String> {
     let target = fs::canonicalize(file);
     let target = target.as_deref().unwrap_or(file);
@@ -83,7 +83,7 @@ fn distrust(file: &Path) -> Option<String> {
             Ok(metadata) => metadata,
             Err(error) => return Some(format!("{} cannot be examined: {error}", place.display())),
         };
-        // The error names the file already.
+        // The error already names the file.
         let name = if place == file { String::new() } else { format!("{} ", place.display()) };
         trouble(&metadata).map(|trouble| format!("{name}{trouble}"))
     })
@@ -97,7 +97,7 @@ fn trouble(metadata: &Metadata) -> Option<&'static str> {
     trouble_of(metadata.mode(), metadata.uid(), me)
 }
 
-/// Permissions are not examined on systems without Unix's.
+/// Permissions are checked on Unix only.
 #[cfg(not(unix))]
 const fn trouble(_: &Metadata) -> Option<&'static str> {
     None
@@ -129,7 +129,7 @@ mod tests {
         std::fs::create_dir_all(&deep).unwrap();
         let folders = |here: &PathBuf| project(here).collect::<Vec<_>>();
         assert_eq!(folders(&deep), vec![deep.clone()], "no repository");
-        // A worktree has a file of that name.
+        // A worktree has a file called `.git`.
         std::fs::write(top.join("repository/.git"), "gitdir: elsewhere").unwrap();
         let (root, middle) = (top.join("repository"), top.join("repository/a"));
         assert_eq!(folders(&deep), [deep.clone(), middle, root.clone()]);

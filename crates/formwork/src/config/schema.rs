@@ -4,7 +4,14 @@ use serde_json::{Map, Value, json};
 use super::{Common, Defaults};
 use crate::providers::Providers;
 
-/// The JSON Schema of a configuration file, for editors: what each kind of these providers may be told.
+/// Returns the JSON Schema of a configuration file with these kinds of providers, for editors.
+///
+/// ```
+/// use formwork::{config, providers::Providers};
+///
+/// let schema = config::schema(&Providers::builtin());
+/// assert!(schema["properties"]["providers"].is_object());
+/// ```
 pub fn schema(providers: &Providers) -> Value {
     let common = document_of::<Common>();
     let mut definitions = Map::new();
@@ -36,18 +43,18 @@ pub fn schema(providers: &Providers) -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "formwork.toml",
-        "description": "Which models are asked, in which order, and how.",
+        "description": "The models, the order of calls, and their settings.",
         "type": "object",
         "properties": {
             "targets": {
-                "description": "The providers that are asked, in order: the next one when one fails. All of them in the order of the file by default.",
+                "description": "The providers in the order of calls: the next one is called when one fails (default: all of them, in the order of the file).",
                 "type": "array",
                 "items": {"type": "string"},
                 "minItems": 1,
             },
             "defaults": defaults,
             "registry": {
-                "description": "A file with rows about models, in the form of schemas/registry.json, that go before those that are known. A path below the folder of the configuration.",
+                "description": "A file with rows about models, in the format of schemas/registry.json, which take precedence over the built-in rows: a path relative to the folder of the configuration.",
                 "type": "string",
             },
             "providers": {
