@@ -7,8 +7,7 @@ use std::borrow::Cow;
 
 /// StructuredAnswerLite 1.0: the contract of every answer.
 ///
-/// All fields are required and no others are allowed, at every level. `schemas/structured-answer-lite.v1.json` is its
-/// schema.
+/// All fields are required and no others are allowed, at every level. `schemas/structured-answer-lite.v1.json` is its schema.
 ///
 /// ```
 /// use formwork_chat::{StructuredAnswerLite, TaskKind};

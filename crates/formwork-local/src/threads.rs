@@ -14,10 +14,8 @@ const VARIABLE: &str = "CANDLE_NUM_THREADS";
 /// because other threads may be reading it; a restart needs none.
 ///
 /// ```no_run
-/// fn main() {
-///     formwork_local::settle_threads();
-///     // Matrix products run on one thread from here on.
-/// }
+/// formwork_local::settle_threads();
+/// // Matrix products run on one thread from here on.
 /// ```
 pub fn settle_threads() {
     #[cfg(unix)]

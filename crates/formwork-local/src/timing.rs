@@ -9,7 +9,8 @@ use std::time::Duration;
 /// use formwork_local::Timing;
 /// use std::time::Duration;
 ///
-/// let timing = Timing { decode_tokens: 90, decode: Duration::from_secs(2), ..Timing::default() };
+/// let mut timing = Timing::default();
+/// (timing.decode_tokens, timing.decode) = (90, Duration::from_secs(2));
 /// assert_eq!(timing.decode_tokens as f64 / timing.decode.as_secs_f64(), 45.0);
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

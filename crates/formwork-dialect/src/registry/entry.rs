@@ -259,7 +259,8 @@ impl Reasoning {
 /// ```
 /// use formwork_dialect::registry::Limits;
 ///
-/// let limits = Limits { properties: Some(5000), ..Limits::default() };
+/// let mut limits = Limits::default();
+/// limits.properties = Some(5000);
 /// assert!(!limits.is_empty() && Limits::default().is_empty());
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

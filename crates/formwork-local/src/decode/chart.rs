@@ -127,8 +127,7 @@ impl Chart {
             return Some((0, None));
         }
         let (rules, lexemes) = (&self.rules, &mut self.lexemes);
-        // A lower bound of each cost: the bytes so far are not longer than the shortest text of the lexeme, or are that
-        // text.
+        // A lower bound of each cost: the length of the lexeme's shortest text without the bytes so far.
         let mut next: Vec<(usize, Symbol, Way)> = row
             .next
             .iter()

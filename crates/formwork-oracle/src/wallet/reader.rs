@@ -124,8 +124,7 @@ impl Reader {
     /// # Errors
     /// [`WalletError`] with the reason and the location.
     pub fn json(&self, mut reader: impl Read, name: &str) -> Result<Wallet, WalletError> {
-        // A short document is read whole, because locations are exact only then: a stream is always one character
-        // ahead.
+        // A short document is read whole, because a stream is one character ahead, which makes locations inexact.
         let mut head = Vec::new();
         let read = reader.by_ref().take(SHORT).read_to_end(&mut head);
         read.map_err(|error| WalletError::new(format!("cannot read {name}: {error}")))?;

@@ -223,8 +223,7 @@ async fn no_target_is_met_by_a_run_that_is_left_out() {
         targets.into_iter().filter(|row| row.met == Some(false)).map(|row| row.metric).collect()
     };
     let late = Duration::from_secs(60);
-    // A run without an output is a miss, whether it failed, timed out or got no answer, and however many others
-    // succeed.
+    // A run without an output is a miss, whether it failed, timed out or got no answer.
     for reply in [Reply::from("no"), FaultKind::Auth.into(), FaultKind::Timeout.into(), Reply::refusal("no")]
     {
         let mut tally = without_a_miss().await;
@@ -257,8 +256,7 @@ async fn no_target_is_met_by_a_run_that_is_left_out() {
 #[tokio::test]
 async fn runs_without_any_answer_are_counted_as_such_and_say_nothing_about_retries() {
     let fault = |kind: FaultKind| Reply::from(kind);
-    // The replies of each run (the last one repeats), whether a provider answered, and the generations with a
-    // completion.
+    // The replies of each run (the last one repeats), whether a provider answered, and generations with a completion.
     for (skill, inputs, replies, unavailable, answered) in [
         (PERSON, json!({"country": "x"}), vec![fault(FaultKind::Auth)], 1, 0),
         (PERSON, json!({"country": "x"}), vec![fault(FaultKind::Timeout)], 1, 0),

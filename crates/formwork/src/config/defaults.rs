@@ -10,16 +10,6 @@ use super::common::seconds;
 
 /// The default settings of extractions. Each field replaces the application's own default, for all applications and
 /// commands.
-///
-/// ```
-/// use formwork::config::{Config, Defaults};
-///
-/// let text = "[defaults]\nmax_attempts = 2\n[providers.a]\nkind = \"ollama\"\nmodel = \"m\"";
-/// let flags = Defaults { timeout_seconds: Some(30.0), ..Defaults::default() };
-/// let defaults = flags.or(Config::from_toml(text)?.defaults());
-/// assert_eq!((defaults.max_attempts, defaults.timeout().unwrap().as_secs()), (Some(2), 30));
-/// # Ok::<(), formwork::config::ConfigError>(())
-/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
@@ -47,6 +37,16 @@ pub struct Defaults {
 
 impl Defaults {
     /// Returns these settings, with the values of `other` for absent fields.
+    ///
+    /// ```
+    /// use formwork::config::{Config, Defaults};
+    ///
+    /// let text = "[defaults]\nmax_attempts = 2\n[providers.a]\nkind = \"ollama\"\nmodel = \"m\"";
+    /// let flags = Defaults { timeout_seconds: Some(30.0), ..Defaults::default() };
+    /// let defaults = flags.or(Config::from_toml(text)?.defaults());
+    /// assert_eq!((defaults.max_attempts, defaults.timeout().unwrap().as_secs()), (Some(2), 30));
+    /// # Ok::<(), formwork::config::ConfigError>(())
+    /// ```
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
