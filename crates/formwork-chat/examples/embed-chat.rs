@@ -1,4 +1,4 @@
-//! This crate alone: a question, a correction, a tool, and a failure as data. A script stands in for the model.
+//! Uses this crate alone: a question, a correction, a tool call, and a failure as data, with a scripted model.
 //!
 //! `cargo run -p formwork-chat --example embed-chat`
 

@@ -49,6 +49,14 @@ pub struct StructuredAnswer<T> {
 }
 
 /// The task that was asked for.
+///
+/// ```
+/// use formwork_chat::{Task, TaskKind};
+///
+/// let task: Task = serde_json::from_str(r#"{"type": "qa", "user_intent": "learn what JSON is"}"#)?;
+/// assert_eq!(task.kind, TaskKind::Qa);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
@@ -61,27 +69,33 @@ pub struct Task {
 }
 
 /// A kind of task.
+///
+/// ```
+/// use formwork_chat::TaskKind;
+///
+/// assert_eq!(serde_json::to_value(TaskKind::Other).unwrap(), TaskKind::NAMES[4]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskKind {
-    /// A question.
+    /// Answers a question.
     Qa,
-    /// Finding something in a text.
+    /// Extracts data from a text.
     Extraction,
-    /// Sorting something into classes.
+    /// Assigns classes.
     Classification,
-    /// Making something shorter.
+    /// Summarizes a text.
     Summarization,
     /// Anything else.
     Other,
 }
 
 impl TaskKind {
-    /// Every kind, as the contract writes them.
+    /// The names of all kinds in the contract.
     pub const NAMES: [&str; 5] = ["qa", "extraction", "classification", "summarization", "other"];
 }
 
-/// By hand, because a derived schema would say each kind with its description as a schema of its own.
+/// Hand-written, because the derived schema has a subschema with a description for each kind.
 impl JsonSchema for TaskKind {
     fn schema_name() -> Cow<'static, str> {
         "TaskKind".into()
@@ -97,6 +111,12 @@ impl JsonSchema for TaskKind {
 }
 
 /// An answer of text alone.
+///
+/// ```
+/// let answer: formwork_chat::TextAnswer = serde_json::from_str(r#"{"text": "A text format."}"#)?;
+/// assert_eq!(answer.text, "A text format.");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
@@ -106,6 +126,14 @@ pub struct TextAnswer {
 }
 
 /// An answer of text and data.
+///
+/// ```
+/// use formwork_chat::DataAnswer;
+///
+/// let answer: DataAnswer<Vec<u8>> = serde_json::from_str(r#"{"text": "Two and three.", "data": [2, 3]}"#)?;
+/// assert_eq!(answer.data, [2, 3]);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
@@ -117,6 +145,13 @@ pub struct DataAnswer<T> {
 }
 
 /// How good an answer is, as the model sees it.
+///
+/// ```
+/// use formwork_chat::Quality;
+///
+/// let quality = Quality { confidence: 0.9, assumptions: Vec::new(), risks: vec!["old data".into()] };
+/// assert_eq!(serde_json::to_value(quality).unwrap()["confidence"], 0.9);
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
@@ -131,6 +166,13 @@ pub struct Quality {
 }
 
 /// Where an answer comes from; `V` is the version of its contract.
+///
+/// ```
+/// use formwork_chat::{Source, V1_0};
+///
+/// let source = Source { schema_version: V1_0, model: "m".into() };
+/// assert_eq!(serde_json::to_value(source).unwrap()["schema_version"], V1_0::TEXT);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
@@ -145,7 +187,7 @@ fn confidence(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "number", "minimum": 0.0, "maximum": 1.0})
 }
 
-/// A version of the contract: a type whose only value is its own text.
+/// Defines a version of the contract: a type whose only value is its text.
 macro_rules! version {
     ($name:ident, $text:literal) => {
         #[doc = concat!("Version ", $text, " of the contract: no other text deserialises as it.")]
@@ -153,7 +195,7 @@ macro_rules! version {
         pub struct $name;
 
         impl $name {
-            /// As it is written.
+            /// The text of the version.
             pub const TEXT: &str = $text;
         }
 

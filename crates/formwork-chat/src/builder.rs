@@ -21,7 +21,23 @@ use crate::turn::{self, Judge, Turn};
 use crate::validator::{BySchema, TopLevel};
 use crate::{AnswerContract, ChatTool, JsonModeChatClient};
 
-/// Builds a [`JsonModeChatClient`]. What is wrong with any part is reported by [`build`](Self::build).
+/// Builds a [`JsonModeChatClient`]. Mistakes in the settings are errors of [`build`](Self::build).
+///
+/// ```
+/// use formwork_chat::JsonModeChatClient;
+/// use formwork_testkit::Scripted;
+/// use std::{sync::Arc, time::Duration};
+///
+/// let client = JsonModeChatClient::builder()
+///     .with_target(Arc::new(Scripted::new(["not JSON"])))
+///     .with_max_retries(0)
+///     .with_system("Answer in French.")
+///     .with_timeout(Duration::from_secs(20))
+///     .build()?;
+/// let failure = client.ask_blocking("What is JSON?").into_result().unwrap_err();
+/// assert_eq!((failure.code.as_str(), failure.attempts), ("INVALID_JSON", 1));
+/// # Ok::<(), formwork_core::Error>(())
+/// ```
 #[must_use]
 pub struct ChatBuilder<A> {
     backends: Vec<Backend>,
@@ -41,7 +57,7 @@ pub struct ChatBuilder<A> {
     of: PhantomData<fn() -> A>,
 }
 
-/// How many tools may be called for one question, unless somebody says otherwise.
+/// The default maximum number of tool calls for one question.
 const TOOL_CALLS: u32 = 8;
 
 impl<A: AnswerContract> ChatBuilder<A> {
@@ -65,30 +81,31 @@ impl<A: AnswerContract> ChatBuilder<A> {
         }
     }
 
-    /// Adds a provider (default: none; one is needed). The first one is asked first; the next ones where that one cannot be
-    /// reached.
+    /// Adds a provider (default: none; at least one is required). The client calls the first one, and the next one if
+    /// that one is unavailable.
     ///
-    /// A provider with a JSON mode, whatever else it can do, is asked in JSON mode, `{"type": "json_object"}`; the prompt
-    /// alone comes after that. One without, as a model in this process, is asked in its own ways.
+    /// A provider with a JSON mode is called in JSON mode, `{"type": "json_object"}`, whatever else it supports; the
+    /// prompt alone is the fallback. A provider without it, such as a model in this process, is called in its own
+    /// modes.
     pub fn with_target(mut self, backend: impl Into<Backend>) -> Self {
         self.backends.push(backend.into());
         self
     }
 
-    /// Sets how often an answer is corrected (default: 1).
+    /// Sets the maximum number of corrections of an answer (default: 1).
     pub const fn with_max_retries(mut self, retries: u32) -> Self {
         self.policy.attempts = retries.saturating_add(1);
         self
     }
 
-    /// Sets the most answers that one target is asked for (default: an equal share, rounded up).
+    /// Sets the maximum number of answers of one target (default: an equal share, rounded up).
     pub const fn with_attempts_per_target(mut self, attempts: u32) -> Self {
         self.policy.attempts_per_target = Some(attempts);
         self
     }
 
-    /// Sets the policy in all respects (default: [`Policy::chat`]): attempts, course of the temperature, waits, the words
-    /// of the correction.
+    /// Sets the whole policy (default: [`Policy::chat`]): attempts, temperatures, backoff, and the template of the
+    /// correction.
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
@@ -100,75 +117,78 @@ impl<A: AnswerContract> ChatBuilder<A> {
         self
     }
 
-    /// Sets the waits after calls that failed (default: 2, 4 and 8 seconds), never less than the server asks for.
+    /// Sets the delays before failed calls are repeated (default: 2, 4 and 8 seconds). A longer `Retry-After` takes
+    /// precedence.
     pub fn with_backoff(mut self, backoff: Backoff) -> Self {
         self.policy = self.policy.with_backoff(backoff);
         self
     }
 
-    /// Adds a text to the system message, below the contract (default: none). The contract itself cannot be replaced.
+    /// Adds a text to the system message, below the contract (default: none). It cannot replace the contract.
     pub fn with_system(mut self, addition: impl Into<String>) -> Self {
         self.additions.push(addition.into());
         self
     }
 
-    /// Adds a tool (default: none).
+    /// Adds a tool that the model can call (default: none).
     pub fn with_tool(mut self, tool: ChatTool) -> Self {
         self.tools.push(tool);
         self
     }
 
-    /// Limits the calls of tools for one question (default: 8).
+    /// Sets the maximum number of tool calls for one question (default: 8).
     pub const fn with_max_tool_calls(mut self, calls: u32) -> Self {
         self.max_tool_calls = calls;
         self
     }
 
-    /// Judges answers by their compiled JSON Schema (default: by the validator that is written by hand). Both come to
-    /// the same verdicts.
+    /// Validates answers by their compiled JSON Schema (default: by the hand-written validator). Both have the same
+    /// verdicts.
     pub const fn with_schema_validation(mut self) -> Self {
         self.by_schema = true;
         self
     }
 
-    /// Sets whether lines on standard error tell of attempts, failures and convergence (default: `false`). They change nothing.
+    /// Sets whether the client logs attempts, failures and convergence to standard error (default: `false`). Requests
+    /// and answers stay the same.
     pub fn with_debug(self, debug: bool) -> Self {
-        // Whoever reads standard error may be gone, and a debug line is no reason to panic.
+        // Standard error may be closed, and a debug line is no reason to panic.
         let log = |line: &str| _ = writeln!(io::stderr().lock(), "{line}");
         if debug { self.with_debug_log(log) } else { Self { debug: None, ..self } }
     }
 
-    /// Sets a function that is given the same lines (default: none).
+    /// Sets a function that receives the lines of [`with_debug`](Self::with_debug) (default: none).
     pub fn with_debug_log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.debug = Some(Arc::new(log));
         self
     }
 
-    /// Limits the time of each question, corrections, waits and tools included (default: no limit).
+    /// Sets the time limit of each question, including corrections, backoff and tools (default: no limit).
     pub const fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Limits the calls within this time, over all questions and targets (default: no limit); further ones wait for their turn.
+    /// Sets the maximum number of calls in a period, over all questions and targets (default: no limit). Further calls
+    /// wait.
     pub fn with_rate_limit(mut self, calls: usize, per: Duration) -> Self {
         self.rate = Some(Rate::new(calls, per));
         self
     }
 
-    /// Limits the tokens of each answer (default: the target's own limit).
+    /// Sets the maximum number of tokens of each answer (default: the target's own limit).
     pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
         self.max_tokens = Some(max_tokens);
         self
     }
 
-    /// Sets a seed, for providers that take one (default: none).
+    /// Sets the seed, for providers that support it (default: none).
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Limits what each question may cost, with tools each turn (default: no limit).
+    /// Sets the maximum cost of each question, or of each turn if there are tools (default: no limit).
     pub const fn with_budget(mut self, budget: Cost) -> Self {
         self.budget = Some(budget);
         self
@@ -180,16 +200,16 @@ impl<A: AnswerContract> ChatBuilder<A> {
         self
     }
 
-    /// Adds an observer that is told about every turn (default: none).
+    /// Adds an observer that is notified of every turn (default: none).
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
     }
 
-    /// Compiles it all, once for every question.
+    /// Compiles the contract, the validator and the tools.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] without targets, for a tool whose name is not `[A-Za-z0-9_-]{1,64}` or stands twice;
+    /// [`ErrorKind::Config`] without targets, or for a tool whose name is not `[A-Za-z0-9_-]{1,64}` or is used twice.
     /// [`ErrorKind::Schema`] if the schema of the payload's type cannot be used.
     pub fn build(mut self) -> Result<JsonModeChatClient<A>, Error> {
         named(&self.tools)?;
@@ -263,8 +283,8 @@ impl<A: AnswerContract> ChatBuilder<A> {
     }
 }
 
-/// The mode is the client's, not the provider's: JSON mode where there is one, then the prompt alone. The prompt says the
-/// contract in its own words, so no dialect has to show its schema.
+/// Replaces the provider's output modes by the client's: JSON mode if there is one, then the prompt alone. The system
+/// prompt contains the contract, so no mode has to describe the schema.
 fn mode(backend: Backend) -> Backend {
     let has_json_mode = backend.provider().capabilities().dialects.iter().any(|name| name == "json-object");
     let modes: Vec<Arc<dyn Lower>> =

@@ -14,14 +14,14 @@ use crate::{
     AnswerContract, ChatBuilder, ChatCode, ChatResult, ChatTool, Conversation, StructuredAnswerLite, ToolUse,
 };
 
-/// Asks language models for answers that keep to a contract: [`StructuredAnswerLite`] 1.0, or [`StructuredAnswer`] 1.1 with
-/// a payload of your own type.
+/// Returns answers of language models that satisfy a contract: [`StructuredAnswerLite`] 1.0, or [`StructuredAnswer`] 1.1
+/// with a payload of your own type.
 ///
-/// Every answer goes through four layers: a system prompt that governs, JSON mode where the server has it, strict reading,
-/// and a validator. What does not pass is corrected by a system message, once unless said otherwise, and is a structured
-/// failure after that. Nothing panics, and nothing is an exception.
+/// Every answer passes four layers: a governing system prompt, JSON mode if the server has it, a strict parser, and a
+/// validator. An invalid answer is corrected by a system message, once by default; after that, the result is a structured
+/// failure. The client never panics.
 ///
-/// Built once, used for any number of questions, from any number of tasks; clones share everything.
+/// One client serves any number of questions and tasks; clones share everything.
 ///
 /// ```
 /// use formwork_chat::JsonModeChatClient;
@@ -51,7 +51,7 @@ pub(crate) struct Shared<A> {
     pub(crate) debug: Option<Arc<Debug>>,
 }
 
-/// The kinds of extractors; one for tools also answers with calls.
+/// The extractor of a client; the one for tools also accepts tool calls as answers.
 pub(crate) enum Asker<A> {
     Plain(Extractor<A>),
     Tools(Extractor<Turn<A>>, Toolbox),
@@ -59,19 +59,19 @@ pub(crate) enum Asker<A> {
 
 pub(crate) struct Toolbox {
     pub(crate) tools: Arc<[ChatTool]>,
-    /// How many may be called for one question.
+    /// The maximum number of tool calls for one question.
     pub(crate) most: u32,
 }
 
 impl JsonModeChatClient<StructuredAnswerLite> {
-    /// A client for [`StructuredAnswerLite`] 1.0.
+    /// Returns a builder of a client for [`StructuredAnswerLite`] 1.0.
     pub fn builder() -> ChatBuilder<StructuredAnswerLite> {
         ChatBuilder::new()
     }
 }
 
 impl<A: AnswerContract> JsonModeChatClient<A> {
-    /// A client for any of the contracts: `JsonModeChatClient::<StructuredAnswer<MyData>>::typed()`.
+    /// Returns a builder of a client for either contract: `JsonModeChatClient::<StructuredAnswer<MyData>>::typed()`.
     pub fn typed() -> ChatBuilder<A> {
         ChatBuilder::new()
     }
@@ -80,13 +80,13 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Asks one question.
+    /// Asks one question, without a history.
     pub async fn ask(&self, question: impl Into<String> + Send) -> ChatResult<A> {
         let messages = vec![Message::user(question)];
         self.answer(messages, &CancellationToken::new()).await
     }
 
-    /// Asks one question and blocks the thread meanwhile; inside of an async runtime that is a failure with
+    /// Asks one question and blocks the thread. Inside an async runtime the result is a failure with
     /// [`ChatCode::Configuration`].
     pub fn ask_blocking(&self, question: impl Into<String> + Send) -> ChatResult<A> {
         match block_on(self.ask(question)) {
@@ -95,13 +95,12 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
         }
     }
 
-    /// A conversation: questions that know of the ones before.
+    /// Starts a conversation, whose questions share a history.
     pub fn conversation(&self) -> Conversation<A> {
         Conversation::new(self.clone())
     }
 
-    /// Answers the last message of a dialogue. System messages at its beginning are added to the governing one, which they
-    /// cannot replace.
+    /// Answers the last message of a dialogue. System messages at its start are added below the governing one.
     pub async fn answer(&self, messages: Vec<Message>, cancel: &CancellationToken) -> ChatResult<A> {
         match &self.shared.asker {
             Asker::Plain(extractor) => {
@@ -112,7 +111,7 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
         }
     }
 
-    /// The bounded loop: a tool after the other, then the answer, all of it within the time limit.
+    /// Runs the loop of tool calls until the model answers, within the time limit.
     async fn with_tools(
         &self,
         extractor: &Extractor<Turn<A>>,
@@ -206,17 +205,17 @@ impl<A: AnswerContract> JsonModeChatClient<A> {
     }
 }
 
-/// The most bytes of a tool's result that the model is shown.
+/// The maximum size of a tool's result in the prompt, in bytes.
 const MAX_RESULT: usize = 16 * 1024;
 
-/// How a dialogue with tools ends.
+/// The end of a dialogue with tools.
 enum End<A> {
     Answer(A),
     Error(Error),
     Code(ChatCode, String),
 }
 
-/// Why no further tool is called, if it is so: there were enough, or the same again would bring the same.
+/// Returns the reason to stop calling tools: the maximum is reached, or the model repeats a call.
 fn looped(wanted: &Wanted, before: &[ToolUse], most: u32) -> Option<String> {
     let Wanted { name, arguments } = wanted;
     if before.last().is_some_and(|last| last.name == *name && last.arguments == *arguments) {
@@ -234,7 +233,7 @@ fn finished<A>(history: History, result: Result<Outcome<A>, Error>) -> ChatResul
     }
 }
 
-/// The first bytes of a text, whole characters only.
+/// Returns the first `most` bytes of a text, without a partial character.
 fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
@@ -255,7 +254,8 @@ impl<A> fmt::Debug for JsonModeChatClient<A> {
     }
 }
 
-/// Returns the input of a dialogue. Its source is all of it, because the last question may be about what was said before.
+/// Returns the input of a dialogue. Its source is the whole dialogue, because the last question may refer to earlier
+/// messages.
 fn dialogue(messages: Vec<Message>) -> Input {
     let source = messages.iter().map(Message::text).collect::<Vec<_>>().join("\n");
     Input::new(messages).with_source(source)

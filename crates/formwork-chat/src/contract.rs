@@ -1,4 +1,4 @@
-//! The contract as the model reads it, and as its answers are judged by it.
+//! The contract in the prompt, and the validator of its answers.
 
 use std::sync::Arc;
 
@@ -10,7 +10,11 @@ use serde::de::DeserializeOwned;
 use crate::validator::{Data, Envelope};
 use crate::{Example, StructuredAnswer, StructuredAnswerLite, V1_0, V1_1};
 
-/// The contract StructuredAnswerLite 1.0, as every first system message has it, byte for byte.
+/// The contract StructuredAnswerLite 1.0, byte for byte as in the first system message.
+///
+/// ```
+/// assert!(formwork_chat::CONTRACT_1_0.contains(r#""schema_version": "1.0""#));
+/// ```
 pub const CONTRACT_1_0: &str = r#"{
   "task": {
     "type": "qa | extraction | classification | summarization | other",
@@ -30,15 +34,19 @@ pub const CONTRACT_1_0: &str = r#"{
   }
 }"#;
 
-/// A question whose own words stand in the answer: very small models then take the words of the user's question, where they
-/// copy an answer to something else as it stands.
+/// A question whose words recur in the answer. Very small models then copy the words of the user's question; other
+/// examples they copy verbatim.
 const EXAMPLE_1_0: Example = Example {
     question: "What is XML?",
     answer: r#"{"task": {"type": "qa", "user_intent": "What is XML?"}, "answer": {"text": "XML is a text format for documents. Its elements stand between tags."}, "quality": {"confidence": 0.9, "assumptions": [], "risks": []}, "debug": {"schema_version": "1.0", "model": "assistant"}}"#,
     subject: "xml",
 };
 
-/// The contract StructuredAnswer 1.1; the schema of `answer.data` stands below it.
+/// The contract StructuredAnswer 1.1; the prompt adds the schema of `answer.data` below.
+///
+/// ```
+/// assert!(formwork_chat::CONTRACT_1_1.contains(r#""schema_version": "1.1""#));
+/// ```
 pub const CONTRACT_1_1: &str = r#"{
   "task": {
     "type": "qa | extraction | classification | summarization | other",
@@ -59,21 +67,28 @@ pub const CONTRACT_1_1: &str = r#"{
   }
 }"#;
 
-/// A contract that answers keep to: [`StructuredAnswerLite`] and [`StructuredAnswer`]. No others: the contract governs.
+/// A contract of answers: [`StructuredAnswerLite`] or [`StructuredAnswer`]. The trait is sealed.
+///
+/// ```
+/// use formwork_chat::{AnswerContract, StructuredAnswerLite};
+///
+/// assert_eq!(StructuredAnswerLite::VERSION, "1.0");
+/// assert!(StructuredAnswerLite::told().contains(formwork_chat::CONTRACT_1_0));
+/// ```
 pub trait AnswerContract: sealed::Sealed + DeserializeOwned + JsonSchema + Send + Sync + 'static {
-    /// Its version.
+    /// The version of the contract.
     const VERSION: &'static str;
 
-    /// Returns the contract as the model is told it.
+    /// Returns the contract's text in the prompt.
     fn told() -> String;
 
-    /// An answer that keeps to it, and the question, if there is one for every payload. Without one, very small models copy
-    /// the contract's own words.
+    /// Returns a question with an answer for the prompt, if one suits every payload. Without an example, very small
+    /// models copy the contract's own words.
     fn example() -> Option<Example> {
         None
     }
 
-    /// The validator that is written by hand.
+    /// Returns the hand-written validator.
     ///
     /// # Errors
     /// [`SchemaError`] if the schema of the payload's type cannot be used.
@@ -110,7 +125,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> AnswerContract fo
     }
 }
 
-/// Without what names a schema for machines.
+/// Removes the keywords that only identify a schema (`$schema` and the like).
 pub(crate) fn identified(mut schema: serde_json::Value) -> serde_json::Value {
     if let Some(keywords) = schema.as_object_mut() {
         keywords.retain(|keyword, _| !matches!(keyword.as_str(), "$schema" | "$id" | "$comment"));
@@ -118,7 +133,7 @@ pub(crate) fn identified(mut schema: serde_json::Value) -> serde_json::Value {
     schema
 }
 
-/// The system prompt that governs: nobody replaces it.
+/// Returns the governing system prompt, which callers cannot replace.
 pub(crate) fn governance<A: AnswerContract>() -> String {
     let (told, version) = (A::told(), A::VERSION);
     let example = A::example()
@@ -154,7 +169,7 @@ mod tests {
 }
 
 mod sealed {
-    /// Keeps the contracts to those of this crate.
+    /// Seals [`AnswerContract`](super::AnswerContract).
     pub trait Sealed {}
 
     impl Sealed for crate::StructuredAnswerLite {}

@@ -5,17 +5,36 @@ use formwork_extract::CancellationToken;
 
 use crate::{AnswerContract, ChatResult, JsonModeChatClient};
 
-/// Questions that know of the ones before.
+/// A series of questions that share a history.
 ///
-/// Only questions that were answered are remembered, with the answer as the model wrote it; of those the last
-/// [`MAX_TURNS`](Self::MAX_TURNS). Corrections are not: the model sees its valid answers alone.
+/// The history holds the answered questions, each with the answer as the model wrote it, up to the last
+/// [`MAX_TURNS`](Self::MAX_TURNS). It holds no failed questions and no corrections.
+///
+/// ```
+/// use formwork_chat::JsonModeChatClient;
+/// use formwork_testkit::Scripted;
+/// use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), formwork_core::Error> {
+/// let good = r#"{"task": {"type": "qa", "user_intent": "learn"}, "answer": {"text": "A text format."},
+///   "quality": {"confidence": 0.9, "assumptions": [], "risks": []}, "debug": {"schema_version": "1.0", "model": "m"}}"#;
+/// let client = JsonModeChatClient::builder().with_target(Arc::new(Scripted::new([good, good]))).build()?;
+/// let mut talk = client.conversation();
+/// talk.ask("What is JSON?").await;
+/// talk.ask("Who uses it?").await;
+/// assert_eq!(talk.history().count(), 4);
+/// talk.clear();
+/// assert_eq!(talk.history().count(), 0);
+/// # Ok(()) }
+/// ```
 pub struct Conversation<A> {
     client: JsonModeChatClient<A>,
     turns: Vec<[Message; 2]>,
 }
 
 impl<A: AnswerContract> Conversation<A> {
-    /// How many questions are remembered.
+    /// The maximum number of questions in the history.
     pub const MAX_TURNS: usize = 20;
 
     pub(crate) const fn new(client: JsonModeChatClient<A>) -> Self {
@@ -27,7 +46,7 @@ impl<A: AnswerContract> Conversation<A> {
         self.ask_with(question, &CancellationToken::new()).await
     }
 
-    /// Asks the next question, with a handle that ends it from outside.
+    /// Asks the next question, with a token that cancels it.
     pub async fn ask_with(
         &mut self,
         question: impl Into<String>,
@@ -46,12 +65,12 @@ impl<A: AnswerContract> Conversation<A> {
         result
     }
 
-    /// Returns the questions and answers in turns that are remembered.
+    /// Returns the history: questions and answers in turns.
     pub fn history(&self) -> impl Iterator<Item = &Message> {
         self.turns.iter().flatten()
     }
 
-    /// Forgets all of it.
+    /// Clears the history.
     pub fn clear(&mut self) {
         self.turns.clear();
     }

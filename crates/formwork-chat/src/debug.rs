@@ -1,4 +1,4 @@
-//! The debug mode: says what happens, and changes nothing.
+//! The debug mode: logs the course of a question, and changes nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,19 +9,19 @@ use serde_json::Value;
 
 use crate::result::content_code;
 
-/// Where the lines of the debug mode go.
+/// The destination of debug lines.
 pub(crate) type Sink = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Writes a line for every attempt, every failure, and the end.
+/// Writes a line for every attempt, every failure, and the end of a question.
 pub(crate) struct Debug {
     pub(crate) sink: Sink,
-    /// How many answers may be asked for.
+    /// The maximum number of answers.
     pub(crate) most: u32,
 }
 
 impl Debug {
     pub(crate) fn line(&self, line: &str) {
-        // Texts of models may hold what a terminal would act on.
+        // A model's text may contain control sequences of terminals.
         let line: String = line.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
         (self.sink)(&format!("[chat] {line}"));
     }

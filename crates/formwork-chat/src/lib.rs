@@ -1,14 +1,16 @@
-//! A chat client whose every answer keeps to a contract.
+//! A chat client whose answers satisfy a contract.
 //!
-//! - [`JsonModeChatClient`] asks one question, or holds a [`Conversation`]; [`ChatBuilder`] says how.
-//! - [`StructuredAnswerLite`] is the contract, version 1.0; [`StructuredAnswer`], version 1.1, has a payload of your own type.
-//! - [`ChatResult`] is what a question comes to: a [`Reply`], or a [`ChatFailure`] with a [`ChatCode`] such as `INVALID_JSON`.
-//! - [`ChatTool`] is a tool whose arguments are a contract.
+//! - [`JsonModeChatClient`] asks one question, or holds a [`Conversation`]; [`ChatBuilder`] configures it.
+//! - [`StructuredAnswerLite`] is version 1.0 of the contract; [`StructuredAnswer`] is version 1.1, with a payload of your
+//!   own type.
+//! - [`ChatResult`] is the result of a question: a [`Reply`], or a [`ChatFailure`] with a [`ChatCode`] such as
+//!   `INVALID_JSON`.
+//! - [`ChatTool`] is a tool that the model can call, with typed arguments.
 //!
-//! Four layers stand between a model and its caller: a system prompt that governs and holds the contract byte for byte, JSON
-//! mode (`{"type": "json_object"}`), strict reading, and a validator that is written by hand. An answer that does not pass
-//! is corrected by a system message that lists all errors, once by default; the whole of the retrying is
-//! [`Policy::chat`](formwork_core::Policy::chat), carried out by `formwork-extract`.
+//! Every answer passes four layers: a governing system prompt that contains the contract byte for byte, JSON mode
+//! (`{"type": "json_object"}`), a strict parser, and a hand-written validator. An invalid answer is corrected by a system
+//! message that lists all errors, once by default. [`Policy::chat`](formwork_core::Policy::chat) defines the retries, and
+//! `formwork-extract` makes them.
 //!
 //! `examples/embed-chat.rs` uses this crate alone.
 

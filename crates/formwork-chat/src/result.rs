@@ -1,4 +1,4 @@
-//! The result of asking: data, whatever happens.
+//! The result of a question.
 
 use std::fmt;
 
@@ -7,100 +7,151 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The result of a question: an answer that keeps to the contract, or a structured failure. Never an exception.
+/// The result of a question: an answer that satisfies the contract, or a structured failure.
+///
+/// ```
+/// use formwork_chat::{ChatCode, JsonModeChatClient};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), formwork_core::Error> {
+/// let model = std::sync::Arc::new(formwork_testkit::Scripted::new(["no", "never"]));
+/// let client = JsonModeChatClient::builder().with_target(model).build()?;
+/// let result = client.ask("What is JSON?").await;
+/// assert!(result.answer().is_none());
+/// assert_eq!(result.failure().unwrap().code, ChatCode::InvalidJson);
+/// # Ok(()) }
+/// ```
 ///
 /// In JSON it is `{"status": "answered", "answer": {…}, …}` or `{"status": "failed", "code": "INVALID_JSON", …}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum ChatResult<A> {
-    /// There is an answer.
+    /// The question was answered.
     Answered(Reply<A>),
-    /// There is none, and this is why.
+    /// The question was not answered.
     Failed(ChatFailure),
 }
 
-/// An answer with its history.
+/// An accepted answer, with the calls, tools and tokens behind it.
+///
+/// ```
+/// use formwork_chat::JsonModeChatClient;
+///
+/// let good = r#"{"task": {"type": "qa", "user_intent": "learn"}, "answer": {"text": "A text format."},
+///   "quality": {"confidence": 0.9, "assumptions": [], "risks": []}, "debug": {"schema_version": "1.0", "model": "m"}}"#;
+/// let model = std::sync::Arc::new(formwork_testkit::Scripted::new([good]));
+/// let client = JsonModeChatClient::builder().with_target(model).build()?;
+/// let reply = client.ask_blocking("What is JSON?").into_result()?;
+/// assert_eq!(reply.answer.answer.text, "A text format.");
+/// assert_eq!((reply.attempts, reply.calls.len(), reply.tools.len()), (1, 1, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reply<A> {
     /// The answer.
     pub answer: A,
-    /// How many answers were asked for, the accepted one included.
+    /// The number of answers, including the accepted one.
     pub attempts: u32,
-    /// The tools that were called on the way, in order.
+    /// The tools that were called, in order.
     pub tools: Vec<ToolUse>,
-    /// Every call, in order; the last one's text is the answer as the model wrote it.
+    /// Every call, in order; the text of the last one is the answer as the model wrote it.
     pub calls: Vec<Attempt>,
-    /// The tokens that all calls together used up.
+    /// The tokens of all calls.
     pub usage: Usage,
 }
 
-/// A tool that was called; `Display` is `weather({"city":"Lisbon"})`.
+/// A tool call and its result. `Display` formats the call: `weather({"city":"Lisbon"})`.
+///
+/// ```
+/// use formwork_chat::ToolUse;
+/// use serde_json::json;
+///
+/// let call = ToolUse { name: "weather".into(), arguments: json!({"city": "Lisbon"}), result: json!("sunny") };
+/// assert_eq!(call.to_string(), r#"weather({"city":"Lisbon"})"#);
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolUse {
-    /// Its name.
+    /// The name of the tool.
     pub name: String,
-    /// The arguments, as the contract of the tool accepted them.
+    /// The arguments, validated by the tool's schema.
     pub arguments: Value,
     /// The result of the tool.
     pub result: Value,
 }
 
-/// Why there is no answer.
+/// The reason why a question was not answered.
+///
+/// ```
+/// use formwork_chat::{ChatCode, JsonModeChatClient};
+///
+/// let model = std::sync::Arc::new(formwork_testkit::Scripted::new(["{}", "{}"]));
+/// let client = JsonModeChatClient::builder().with_target(model).build()?;
+/// let failure = client.ask_blocking("What is JSON?").into_result().unwrap_err();
+/// assert_eq!(failure.code, ChatCode::SchemaValidationFailed);
+/// assert_eq!((failure.attempts, failure.errors.len()), (2, 4));
+/// # Ok::<(), formwork_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChatFailure {
-    /// The class that programs branch on.
+    /// The class of the failure, for programs.
     pub code: ChatCode,
-    /// One line for people.
+    /// The message, in one line, for people.
     pub message: String,
-    /// All that was wrong with the last answer; empty if the content was not at fault.
+    /// All errors of the last answer; empty if the failure has another cause.
     pub errors: Vec<Violation>,
-    /// How many answers were asked for.
+    /// The number of answers.
     pub attempts: u32,
-    /// The tools that were called on the way, in order.
+    /// The tools that were called, in order.
     pub tools: Vec<ToolUse>,
     /// Every call, in order.
     pub calls: Vec<Attempt>,
-    /// The tokens that all calls together used up.
+    /// The tokens of all calls.
     pub usage: Usage,
 }
 
 /// The class of a [`ChatFailure`].
+///
+/// ```
+/// use formwork_chat::ChatCode;
+///
+/// assert_eq!(ChatCode::RateLimited.as_str(), "RATE_LIMITED");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
 pub enum ChatCode {
-    /// The last answer was no JSON object: malformed, cut off, fenced, or with another top.
+    /// The last answer was not a JSON object: malformed, truncated, fenced, or of another type.
     InvalidJson,
-    /// The last answer broke the contract.
+    /// The last answer violated the contract.
     SchemaValidationFailed,
-    /// A tool failed; the message says which and why.
+    /// A tool failed; the message names the tool and the reason.
     ToolFailed,
-    /// The model went on calling tools.
+    /// The model kept calling tools instead of answering.
     ToolLoop,
-    /// No answer in time.
+    /// The time limit passed.
     Timeout,
-    /// The server takes no more requests for now.
+    /// The server rejects requests because of a rate limit.
     RateLimited,
-    /// The key is missing, wrong, or not allowed to do this.
+    /// The API key is missing, wrong, or lacks the permission.
     AuthenticationFailed,
     /// The account has no credit left.
     NoCredit,
-    /// The server does not take the request.
+    /// The server rejected the request as invalid.
     BadRequest,
-    /// No server answered.
+    /// No server could be reached.
     Unavailable,
-    /// The model declined.
+    /// The model refused to answer.
     Refused,
-    /// The budget does not allow another call.
+    /// The budget does not cover another call.
     BudgetExceeded,
-    /// The caller stopped it.
+    /// The caller cancelled the question.
     Cancelled,
-    /// It cannot be done as it is configured.
+    /// The client's configuration is invalid.
     Configuration,
 }
 
 impl ChatCode {
-    /// As the documents write it: `INVALID_JSON`.
+    /// Returns the code as the documents write it, for example `INVALID_JSON`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::InvalidJson => "INVALID_JSON",
@@ -128,7 +179,7 @@ impl fmt::Display for ChatCode {
 }
 
 impl<A> ChatResult<A> {
-    /// The answer, if there is one.
+    /// Returns the answer, if there is one.
     pub const fn answer(&self) -> Option<&A> {
         match self {
             Self::Answered(reply) => Some(&reply.answer),
@@ -136,7 +187,7 @@ impl<A> ChatResult<A> {
         }
     }
 
-    /// Why there is none, if there is none.
+    /// Returns the failure, if there is one.
     pub const fn failure(&self) -> Option<&ChatFailure> {
         match self {
             Self::Answered(_) => None,
@@ -144,7 +195,7 @@ impl<A> ChatResult<A> {
         }
     }
 
-    /// The same for `?`.
+    /// Converts the result for the `?` operator.
     ///
     /// # Errors
     /// The failure.
@@ -170,7 +221,7 @@ impl fmt::Display for ToolUse {
     }
 }
 
-/// The calls before a result, over all steps of a dialogue with tools.
+/// The calls before a result, over all turns of a dialogue with tools.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     pub(crate) calls: Vec<Attempt>,
@@ -201,7 +252,7 @@ impl History {
         }
     }
 
-    /// A run that brought no answer.
+    /// Returns the failure of a run without an answer.
     pub(crate) fn error(mut self, error: &Error) -> ChatFailure {
         let errors = match error.kind() {
             ErrorKind::Rejected => {
@@ -222,7 +273,7 @@ impl History {
         self.failure(code, message, errors)
     }
 
-    /// Answers, whatever was in them; calls that failed brought none.
+    /// Returns the number of answers, valid or not; failed calls have none.
     fn attempts(&self) -> u32 {
         let answered = |call: &&Attempt| call.finish.is_some();
         u32::try_from(self.calls.iter().filter(answered).count()).unwrap_or(u32::MAX)
@@ -243,12 +294,12 @@ fn code(error: &Error) -> ChatCode {
         ErrorKind::Deadline => ChatCode::Timeout,
         ErrorKind::Budget => ChatCode::BudgetExceeded,
         ErrorKind::Cancelled => ChatCode::Cancelled,
-        // A server may be the one to say so.
+        // The last fault decides, because a server can report any of these classes.
         _ => fault_code(error.attempts()).unwrap_or(ChatCode::Configuration),
     }
 }
 
-/// Returns what was wrong with the last answer, if there was one.
+/// Returns the failure of the last answer, if there was an answer.
 fn last_content(calls: &[Attempt]) -> Option<&Failure> {
     calls
         .iter()
@@ -257,7 +308,7 @@ fn last_content(calls: &[Attempt]) -> Option<&Failure> {
         .find(|failure| !failure.violations().is_empty())
 }
 
-/// The code of content that was not accepted, as the corrective message names it.
+/// Returns the code of a rejected answer, as the corrective message names it.
 pub(crate) fn content_code(failure: &Failure) -> ChatCode {
     match failure {
         Failure::NotJson { .. } | Failure::Truncated { .. } => ChatCode::InvalidJson,
@@ -266,7 +317,7 @@ pub(crate) fn content_code(failure: &Failure) -> ChatCode {
     }
 }
 
-/// The code of the last call, if that failed.
+/// Returns the code for the last call, if that call failed.
 fn fault_code(calls: &[Attempt]) -> Option<ChatCode> {
     let Verdict::Failed { failure: Failure::Fault(fault) } = &calls.last()?.verdict else { return None };
     Some(match fault.kind {

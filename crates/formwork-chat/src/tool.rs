@@ -1,4 +1,4 @@
-//! Tools that a model may call before it answers.
+//! Tools that a model can call before it answers.
 
 use std::fmt::{self, Display};
 use std::future::Future;
@@ -14,10 +14,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A tool: a function whose arguments are a contract.
+/// A tool: a function with typed arguments that the model can call.
 ///
-/// The model asks for it with `{"tool": {"name": …, "arguments": …}}` in the place of its answer, which works in JSON mode
-/// with every model. Arguments that break the contract are corrected like any other answer; the tool never sees them.
+/// The model calls it by `{"tool": {"name": …, "arguments": …}}` in place of its answer, which works in JSON mode with
+/// every model. Invalid arguments are corrected like an invalid answer; the function receives valid ones only.
 ///
 /// ```
 /// use formwork_chat::ChatTool;
@@ -42,7 +42,8 @@ pub struct ChatTool {
 }
 
 impl ChatTool {
-    /// A tool of this name (letters, digits, `_` and `-`), with what it does in words for the model. Its errors are texts.
+    /// Creates a tool with a name of 1 to 64 letters, digits, `_` and `-`, and a description for the model. Errors of
+    /// the function are texts.
     ///
     /// # Errors
     /// [`SchemaError`] if the schema of the arguments cannot be used.
@@ -67,10 +68,10 @@ impl ChatTool {
         Ok(Self { name: name.into(), description: description.into(), contract, run: Arc::new(run) })
     }
 
-    /// A tool whose arguments are described by a JSON Schema.
+    /// Creates a tool with arguments of a JSON Schema.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn for_schema<O, E, F>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -87,27 +88,27 @@ impl ChatTool {
         Ok(Self { name: name.into(), description: description.into(), contract, run: Arc::new(run) })
     }
 
-    /// Its name.
+    /// Returns the tool's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns its purpose, in words for the model.
+    /// Returns the tool's description for the model.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// The JSON Schema of its arguments.
+    /// Returns the JSON Schema of the arguments.
     pub fn arguments(&self) -> &Value {
         self.contract.schema().document()
     }
 
-    /// Everything that is wrong with these arguments.
+    /// Returns all violations of the arguments.
     pub(crate) fn judge(&self, arguments: &Value, cx: &Context<'_>) -> Vec<Violation> {
         self.contract.judge(arguments, cx).violations
     }
 
-    /// Calls it. A panic of the tool is a failure like any other.
+    /// Calls the function. A panic of the function is a failure like any other.
     pub(crate) async fn call(&self, arguments: Value) -> Result<Value, String> {
         let called = AssertUnwindSafe(async { (self.run)(arguments).await }).catch_unwind();
         called.await.unwrap_or_else(|_| Err("it panicked".to_owned()))

@@ -1,4 +1,4 @@
-//! A turn of a model that has tools: its answer, or which tool it wants called.
+//! A turn of a model that has tools: an answer or a tool call.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) enum Turn<A> {
     Tool(Wanted),
 }
 
-/// The tool that it wants called.
+/// A tool call of the model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct Wanted {
     pub(crate) name: String,
@@ -39,7 +39,7 @@ impl<'de, A: DeserializeOwned> Deserialize<'de> for Turn<A> {
     }
 }
 
-/// Judges a turn: an object with the field `tool` is judged as a call, everything else as an answer.
+/// Validates a turn: an object with the field `tool` as a tool call, anything else as an answer.
 pub(crate) struct Judge {
     pub(crate) answer: Arc<dyn Validator>,
     pub(crate) tools: Arc<[ChatTool]>,
@@ -70,7 +70,7 @@ impl Validator for Judge {
     }
 }
 
-/// An object with exactly these fields.
+/// Reports missing and unknown fields of an object.
 fn closed(value: &Value, at: &JsonPath, names: &[&str], out: &mut Report) {
     let Some(members) = value.as_object() else {
         return out.push(Violation::new(at.clone(), "type", Stage::Schema).with_expected("object"));
@@ -83,7 +83,7 @@ fn closed(value: &Value, at: &JsonPath, names: &[&str], out: &mut Report) {
     }
 }
 
-/// The JSON Schema of a turn: for providers that enforce one.
+/// Returns the JSON Schema of a turn, for providers that enforce a schema.
 pub(crate) fn schema<A: AnswerContract>(tools: &[ChatTool]) -> Value {
     let mut definitions = Map::new();
     let mut variants = vec![hoisted(Typed::<A>::new().document(), "answer", &mut definitions)];
@@ -99,14 +99,14 @@ pub(crate) fn schema<A: AnswerContract>(tools: &[ChatTool]) -> Value {
     schema
 }
 
-/// A closed object with these properties, all required.
+/// Returns the schema of a closed object with these properties, all required.
 fn object(properties: Value) -> Value {
     let required: Vec<String> =
         properties.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
-/// A schema whose definitions stand in the root of another document, each under a prefix of its own.
+/// Moves the definitions of a schema to the root of another document, each name with a prefix.
 fn hoisted(document: &Value, prefix: &str, definitions: &mut Map<String, Value>) -> Value {
     let mut schema = normalise(document);
     let own = schema.as_object_mut().and_then(|keywords| keywords.shift_remove("$defs"));
@@ -127,7 +127,7 @@ fn rename(schema: &mut Value, prefix: &str) {
     parts_mut(schema).for_each(|part| rename(part, prefix));
 }
 
-/// Returns the model's instructions about its tools, below the contract.
+/// Returns the prompt about the tools, below the contract.
 pub(crate) fn told(tools: &[ChatTool]) -> String {
     let mut words = "Before you answer you may call tools, one at a time. To call one, return in the place of the contract only \
                      {\"tool\": {\"name\": \"...\", \"arguments\": {...}}}; its result comes back, and then you go on. The tools:"

@@ -1,7 +1,6 @@
-//! The contract's validator, written by hand: no schema library sees the answer.
+//! The contract's hand-written validator, without a schema library.
 //!
-//! It reports everything at once and in the words that a compiled schema would use, so that nobody has to know which of
-//! the two was asked.
+//! It reports all violations at once, in the words of the compiled schema, so that both give the same messages.
 
 use std::sync::Arc;
 
@@ -13,17 +12,17 @@ use serde_json::{Map, Value};
 use crate::Example;
 use crate::TaskKind;
 
-/// Judges the contract's envelope.
+/// Validates the contract's envelope.
 pub(crate) struct Envelope {
     version: &'static str,
     data: Data,
 }
 
-/// The schema of `answer.data`.
+/// The validator of `answer.data`.
 pub(crate) enum Data {
-    /// Nothing may.
+    /// `data` is not allowed.
     None,
-    /// The compiled schema that it keeps to.
+    /// The compiled schema of `data`.
     Compiled(Arc<Compiled>),
 }
 
@@ -134,7 +133,7 @@ impl Envelope {
     }
 }
 
-/// The members of one closed object, all of them required.
+/// The members of a closed object, all of them required.
 struct Members<'v, 'r> {
     members: &'v Map<String, Value>,
     at: &'r JsonPath,
@@ -147,7 +146,7 @@ impl<'v, 'r> Members<'v, 'r> {
         Self { members, at, known: Vec::new(), out }
     }
 
-    /// A member with its path; one that is missing is a violation.
+    /// Returns a member with its path; reports a violation if it is missing.
     fn take(&mut self, name: &'static str) -> Option<(&'v Value, JsonPath)> {
         self.known.push(name);
         let at = self.at.key(name);
@@ -158,7 +157,7 @@ impl<'v, 'r> Members<'v, 'r> {
         member.map(|member| (member, at))
     }
 
-    /// Every member that nobody took is one too many.
+    /// Reports every member that was not taken as unknown.
     fn close(self) {
         for name in self.members.keys().filter(|name| !self.known.contains(&name.as_str())) {
             self.out.push(wrong(&self.at.key(name.as_str()), "additionalProperties"));
@@ -166,7 +165,7 @@ impl<'v, 'r> Members<'v, 'r> {
     }
 }
 
-/// Judges a part of the document by a validator of its own.
+/// Validates a part of the document with a validator of its own.
 pub(crate) fn below(
     validator: &dyn Validator,
     part: &Value,
@@ -204,7 +203,7 @@ fn mismatch(value: &Value, at: &JsonPath, expected: &str) -> Violation {
     wrong(at, "type").with_expected(expected).with_found(type_name(value))
 }
 
-/// A value for a message: scalars as JSON, containers by their type.
+/// Returns a value for a message: scalars as JSON, containers as their type.
 fn shown(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => type_name(value).to_owned(),
@@ -212,7 +211,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// The compiled schema in the place of the validator that is written by hand.
+/// Validates by the compiled schema instead of the hand-written validator.
 pub(crate) struct BySchema(pub(crate) Arc<Compiled>);
 
 impl Validator for BySchema {
@@ -221,10 +220,10 @@ impl Validator for BySchema {
     }
 }
 
-/// The contract's structure: JSON whose top is no object is no JSON for this client, and the rest is the validator's.
+/// The contract's structure: JSON that is not an object counts as invalid JSON; the validator checks objects.
 pub(crate) struct TopLevel {
     pub(crate) judge: Arc<dyn Validator>,
-    /// The example that the model is shown.
+    /// The example in the prompt.
     pub(crate) example: Option<Example>,
 }
 
@@ -240,17 +239,17 @@ impl Validator for TopLevel {
     }
 }
 
-/// Rejects an answer that was copied from what the model was shown, as very small models do: the contract's own word in the
-/// place of every text, or the example's text in answer to a question about something else.
+/// Rejects an answer that a very small model copied from the prompt: the contract's own word in place of every text, or
+/// the example's text in answer to a question about something else.
 fn copied(value: &Value, cx: &Context<'_>, example: Option<Example>, out: &mut Report) {
-    /// The contract's word in the place of every text.
+    /// The contract's word in place of every text.
     const WORD: &str = "string";
 
     let text = |value: &Value, pointer: &str| -> String {
         value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().trim().to_owned()
     };
     let answer = text(value, "/answer/text");
-    // The word alone may well be an answer; beside it the same word in another place is none.
+    // The word alone may be a real answer; a second occurrence in another place shows that it was copied.
     let is_word = |value: &Value| value.as_str().is_some_and(|text| text.trim() == WORD);
     let elsewhere = ["/task/user_intent", "/debug/model", "/quality/assumptions/0", "/quality/risks/0"];
     let of_contract =
@@ -269,7 +268,7 @@ fn copied(value: &Value, cx: &Context<'_>, example: Option<Example>, out: &mut R
 }
 
 impl Structure for TopLevel {
-    /// Answers are asked for whole, so nobody asks for a part.
+    /// Answers are always requested whole, so no part needs a schema.
     fn subschema(&self, _: &JsonPath, _: &Value) -> Option<Value> {
         None
     }

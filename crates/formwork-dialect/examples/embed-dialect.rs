@@ -1,4 +1,4 @@
-//! Lowers a schema and shows what is sent, what the model reads and what got lost.
+//! Lowers a schema, and prints the sent schema, the text for the prompt and the losses.
 //!
 //! `cargo run -p formwork-dialect --example embed-dialect`
 

@@ -1,6 +1,6 @@
 //! The dialect of Anthropic's structured outputs.
 //!
-//! Sources: the provider's documentation and its answers to others (2026-11). No probe was run against the provider.
+//! Sources: the provider's documentation and reports of its responses (2026-11). No probe was run against the provider.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::profile::{
     Any, Engine, Lengths, Limits, LintRule, Maps, OPENAI, Optional, Patterns, Profile, Tuples,
 };
 
-/// The formats that are enforced.
+/// The formats that are enforced in strings.
 const FORMATS: &[&str] =
     &["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"];
 
@@ -24,7 +24,7 @@ pub(crate) const ANTHROPIC: Profile = Profile {
     wrap: Some("value"),
     refers_to_root: false,
     recursion: false,
-    // The provider writes members that are required first.
+    // The provider generates required members first.
     optional: Optional::RequiredFirst,
     maps: Maps::Pairs,
     any: Any::Text,
@@ -39,7 +39,7 @@ pub(crate) const ANTHROPIC: Profile = Profile {
     ..OPENAI
 };
 
-/// Returns a rule about every schema that has a keyword.
+/// Returns a rule for every schema with a keyword.
 macro_rules! refused {
     ($keyword:literal, $words:literal) => {
         rule($keyword, |schema| schema.get($keyword).is_some(), $words)
@@ -126,7 +126,7 @@ fn lists_containers(schema: &Value) -> bool {
     schema["enum"].as_array().is_some_and(|values| values.iter().any(|one| one.is_object() || one.is_array()))
 }
 
-/// Whether one of the definitions of a schema contains itself.
+/// Returns whether one of the definitions of a schema contains itself.
 fn is_recursive(schema: &Value) -> bool {
     let definitions = ["$defs", "definitions"].iter().filter_map(|keyword| schema[*keyword].as_object());
     definitions
@@ -150,7 +150,7 @@ fn contains_itself(name: &str, definitions: &Map<String, Value>) -> bool {
     false
 }
 
-/// Adds the names of the definitions that a document refers to.
+/// Collects the names of the definitions that a document refers to.
 fn references<'s>(document: &'s Value, found: &mut Vec<&'s str>) {
     match document {
         Value::Object(members) => {

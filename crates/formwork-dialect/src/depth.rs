@@ -1,9 +1,9 @@
-//! How deep objects and arrays stand inside each other.
+//! Computes how deeply objects and arrays are nested.
 
 use crate::form::{FormId, Forms, Shape};
 
-/// The forms whose objects and arrays stand deeper than `limit` containers, counted from the root. What a form contains
-/// again inside of itself counts once.
+/// Returns the forms whose objects and arrays are nested deeper than `limit` containers, counted from the root.
+/// Recursion counts once.
 pub(crate) fn too_deep(forms: &Forms, limit: usize) -> Vec<FormId> {
     let (order, edges) = ordered(forms);
     let mut outer = vec![0_usize; forms.len()];
@@ -24,8 +24,8 @@ pub(crate) fn too_deep(forms: &Forms, limit: usize) -> Vec<FormId> {
     found
 }
 
-/// The form that makes a schema without references most longer than one with references, if it is too long: a form that
-/// stands at two places is written twice, with everything in it.
+/// Returns the form whose repetition makes a schema without references longest, if the schema is too long. Without
+/// references, a form that is used twice is written twice, with all its contents.
 pub(crate) fn too_often(forms: &Forms) -> Option<FormId> {
     let (order, edges) = ordered(forms);
     let mut size = vec![1_u64; forms.len()];
@@ -47,7 +47,7 @@ pub(crate) fn too_often(forms: &Forms) -> Option<FormId> {
     order.into_iter().filter(|id| size[id.index()] > 1 && surplus(id) > 0).max_by_key(surplus)
 }
 
-/// The edges that lead from a form to a form around it, in the order in which they are found.
+/// Returns the edges from a form to a form that contains it, in the order of discovery.
 pub(crate) fn circles(forms: &Forms) -> Vec<(FormId, FormId)> {
     let mut found = Vec::new();
     let (order, edges) = ordered(forms);
@@ -64,11 +64,10 @@ pub(crate) fn circles(forms: &Forms) -> Vec<(FormId, FormId)> {
     found
 }
 
-/// The forms inside of each form, and whether they stand in a container of it. Edges that lead back into a circle are
-/// left out.
+/// The inner forms of each form, and whether a container is in between. Edges that close a cycle are left out.
 type Edges = Vec<Vec<(FormId, bool)>>;
 
-/// All forms below the root, the innermost first, with the edges between them.
+/// Returns all forms below the root, the innermost first, with their edges.
 fn ordered(forms: &Forms) -> (Vec<FormId>, Edges) {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {

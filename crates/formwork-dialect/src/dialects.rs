@@ -5,19 +5,29 @@ use serde_json::Value;
 
 use crate::{JsonObject, LintFinding, Native, Prompt};
 
-/// A dialect of JSON Schema: how schemas are written for a kind of server, and what the server makes of others.
+/// A dialect of JSON Schema: it lowers schemas for a kind of server, and lints schemas that were not lowered.
+///
+/// Implement it for a dialect that [`profile`](crate::profile) cannot describe; [`Dialects`] has an example.
+///
+/// ```
+/// use formwork_dialect::{Dialect, Native};
+///
+/// let dialect: &dyn Dialect = &Native::LLAMA_CPP;
+/// assert_eq!(dialect.about(), "llama.cpp's server");
+/// assert_eq!(dialect.lint(&serde_json::json!({"type": "number", "maximum": 1})).len(), 1);
+/// ```
 pub trait Dialect: Lower {
-    /// One line for people: which servers take the dialect.
+    /// Returns the servers that accept the dialect, in one line for people.
     fn about(&self) -> &str;
 
-    /// Returns what the server would reject, ignore or misread in a schema that was not lowered, in the order of the document
-    /// (default: nothing).
+    /// Returns the parts of a schema that the server would reject, ignore or misread if it were not lowered, in the
+    /// order of the document (default: none).
     fn lint(&self, _schema: &Value) -> Vec<LintFinding> {
         Vec::new()
     }
 }
 
-/// The table of dialects: what the names in `modes = [...]`, in the registry of models and in `--dialect` stand for.
+/// The table of dialects: resolves the names in `modes = [...]`, in the model registry and in `--dialect`.
 ///
 /// A dialect is [data](crate::profile) for [`Native`], or a type of your own:
 ///
@@ -79,22 +89,22 @@ impl Dialects {
         BUILTIN.clone()
     }
 
-    /// Adds a dialect, in place of another one of its name.
+    /// Adds a dialect, or replaces the dialect of this name.
     #[must_use]
     pub fn with(self, dialect: Arc<dyn Dialect>) -> Self {
         let others = self.0.iter().filter(|other| other.name() != dialect.name()).cloned();
         Self(others.chain([dialect.clone()]).collect())
     }
 
-    /// Returns all dialects, in the order in which they were added.
+    /// Returns all dialects, in the order of their addition.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Dialect>> {
         self.0.iter()
     }
 
-    /// Returns the dialect of this name.
+    /// Returns the dialect of a name.
     ///
     /// # Errors
-    /// One line with the nearest name, or with all names where none is near.
+    /// A message in one line with the most similar name, or with all names if none is similar.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Dialect>, String> {
         self.iter().find(|dialect| dialect.name() == name).cloned().ok_or_else(|| {
             let names: Vec<&str> = self.iter().map(|dialect| dialect.name()).collect();
@@ -102,8 +112,8 @@ impl Dialects {
         })
     }
 
-    /// Returns the ways of asking a provider, the strictest first: the dialects that it says it takes, then the prompt alone.
-    /// A name that is not in the table is left out.
+    /// Returns the output modes of a provider, the strictest first: the dialects that it promises, then the prompt
+    /// alone. Unknown names are left out.
     pub fn modes(&self, capabilities: &Capabilities) -> Vec<Arc<dyn Lower>> {
         let taken = capabilities.dialects.iter().filter_map(|name| self.get(name).ok());
         let mut modes: Vec<Arc<dyn Lower>> = taken.map(|dialect| dialect as Arc<dyn Lower>).collect();

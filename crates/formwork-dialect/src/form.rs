@@ -1,8 +1,8 @@
 //! Forms: a schema without references, `allOf` and overlapping keywords.
 //!
-//! Every dialect is written from forms: what JSON Schema can say in a hundred ways is said here in one. A form is a list
-//! of alternatives; forms refer to each other by index, so that definitions stay shared and recursive ones stay
-//! recursive.
+//! Every dialect is written from forms, which have one notation for each of the many equivalent ones of JSON Schema. A
+//! form is a list of alternatives. Forms refer to each other by index, so that definitions stay shared, and recursive
+//! ones stay recursive.
 
 use formwork_core::Lift;
 use serde_json::{Number, Value};
@@ -13,7 +13,7 @@ use crate::place::{PlaceId, Places};
 #[derive(Default, Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct FormId(u32);
 
-/// All forms of one schema.
+/// The forms of one schema.
 #[derive(Debug, Default)]
 pub(crate) struct Forms {
     forms: Vec<Form>,
@@ -22,7 +22,7 @@ pub(crate) struct Forms {
 }
 
 impl Forms {
-    /// No forms yet, for the same document as `places`.
+    /// Creates an empty list of forms, for the same document as `places`.
     pub(crate) fn new(places: Places) -> Self {
         Self { forms: Vec::new(), root: FormId(0), places }
     }
@@ -62,7 +62,7 @@ impl Forms {
         &mut self.forms[id.index()]
     }
 
-    /// Calls `each` for every alternative of a form, those of forms that stand among its alternatives included.
+    /// Calls `each` for every alternative of a form, including those of forms among its alternatives.
     pub(crate) fn each_alternative<'f>(&'f self, id: FormId, each: &mut impl FnMut(&'f Alternative)) {
         let mut seen = vec![id];
         let mut next = 0;
@@ -78,14 +78,14 @@ impl Forms {
         }
     }
 
-    /// Whether one of the alternatives of a form satisfies a condition.
+    /// Returns whether one of the alternatives of a form satisfies a condition.
     pub(crate) fn any(&self, id: FormId, condition: impl Fn(&Alternative) -> bool) -> bool {
         let mut found = false;
         self.each_alternative(id, &mut |alternative| found |= condition(alternative));
         found
     }
 
-    /// Whether `null` is a value of this form.
+    /// Returns whether `null` is a value of this form.
     pub(crate) fn allows_null(&self, id: FormId) -> bool {
         self.any(id, |alternative| match &alternative.shape {
             Shape::Null | Shape::Any => true,
@@ -109,13 +109,13 @@ impl std::ops::Index<FormId> for Forms {
     }
 }
 
-/// The values that a schema allows.
+/// The values that a schema allows, as alternatives.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Form {
     pub(crate) alternatives: Vec<Alternative>,
-    /// The annotations of the schema itself; [`Use`] has those of the place where it is used.
+    /// The annotations of the schema itself; [`Use`] has those of the place of use.
     pub(crate) notes: Notes,
-    /// The name of the definition that it is, in the original schema.
+    /// The name of the definition in the original schema.
     pub(crate) name: Option<String>,
 }
 
@@ -125,15 +125,15 @@ impl Form {
     }
 }
 
-/// One of the kinds of values that a form allows.
+/// One alternative of the values that a form allows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Alternative {
     pub(crate) shape: Shape,
-    /// The annotations of the branch of `anyOf` or `oneOf` that it comes from.
+    /// The annotations of the branch of `anyOf` or `oneOf`.
     pub(crate) notes: Notes,
-    /// Whether the schema allows it only because it says nothing about the type of the value.
+    /// Whether the schema only allows it because it does not constrain the type.
     pub(crate) is_unsaid: bool,
-    /// The operations that map a value of it back, in this order.
+    /// The operations that lift a value of the lowered form, in this order.
     pub(crate) lifts: Vec<Lift>,
 }
 
@@ -150,7 +150,7 @@ impl Alternative {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Shape {
-    /// Any value at all.
+    /// Any value.
     Any,
     /// The values of another form.
     Same(FormId),
@@ -165,7 +165,7 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
-    /// Calls `each` for the forms that stand directly inside.
+    /// Calls `each` for the forms directly inside.
     pub(crate) fn each_inner(&self, mut each: impl FnMut(FormId)) {
         match self {
             Self::Same(form) => each(*form),
@@ -180,7 +180,7 @@ impl Shape {
         }
     }
 
-    /// Calls `each` for the forms that stand directly inside, which it may replace.
+    /// Calls `each` for the forms directly inside, which it may replace.
     pub(crate) fn each_inner_mut(&mut self, mut each: impl FnMut(&mut FormId)) {
         match self {
             Self::Same(form) => each(form),
@@ -196,7 +196,7 @@ impl Shape {
     }
 }
 
-/// A form at the place where it is used, with the annotations of that place.
+/// A form at its place of use, with the annotations of that place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Use {
     pub(crate) form: FormId,
@@ -209,7 +209,7 @@ impl Use {
     }
 }
 
-/// The annotations of a schema: what they say to a model is no constraint.
+/// The annotations of a schema, which describe it to a model and constrain nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Notes(Option<Box<Annotations>>);
 
@@ -224,7 +224,7 @@ pub(crate) struct Annotations {
 impl Notes {
     pub(crate) const NONE: Self = Self(None);
 
-    /// The annotations of a schema.
+    /// Returns the annotations of a schema.
     pub(crate) fn of(node: &Value) -> Self {
         let text = |keyword: &str| node.get(keyword).and_then(Value::as_str).map(str::to_owned);
         let examples = node.get("examples").and_then(Value::as_array).cloned();
@@ -237,7 +237,7 @@ impl Notes {
         if annotations == Annotations::default() { Self(None) } else { Self(Some(Box::new(annotations))) }
     }
 
-    /// A description alone.
+    /// Returns annotations that only have a description.
     pub(crate) fn described(text: &str) -> Self {
         Self(Some(Box::new(Annotations { description: Some(text.to_owned()), ..Annotations::default() })))
     }
@@ -254,7 +254,7 @@ impl Notes {
         self.0.as_ref()?.description.as_deref()
     }
 
-    /// Adds what `other` says and these do not.
+    /// Adds the annotations of `other` that are absent here.
     pub(crate) fn or(&mut self, other: Self) {
         let (Some(mine), Some(other)) = (&mut self.0, other.0.as_deref()) else {
             if self.0.is_none() {
@@ -284,7 +284,7 @@ pub(crate) struct Literals {
     pub(crate) origin: PlaceId,
 }
 
-/// A listed value, with the description of the branch that lists it alone.
+/// An enumerated value, with the description of the branch that only allows this value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Literal {
     pub(crate) value: Value,
@@ -308,36 +308,36 @@ pub(crate) struct Bound {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct StringForm {
-    /// Characters.
+    /// The minimum number of characters.
     pub(crate) min: u64,
     pub(crate) max: Option<u64>,
-    /// All of these match somewhere in the string.
+    /// The patterns, which all match somewhere in the string.
     pub(crate) patterns: Vec<Pattern>,
     pub(crate) format: Option<String>,
     pub(crate) origin: PlaceId,
     pub(crate) role: Role,
-    /// The outline of the JSON that it holds.
+    /// The outline of the JSON that the string holds.
     pub(crate) holds: Option<String>,
-    /// Whether `max` is a bound of ours.
+    /// Whether `max` was added by tightening.
     pub(crate) is_bounded: bool,
 }
 
-/// The meaning of a string.
+/// The purpose of a string.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Role {
     #[default]
     Text,
     /// The name of a member.
     Name,
-    /// JSON, as text.
+    /// JSON in a string.
     Json,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Pattern {
-    /// As the schema has it (ECMA-262).
+    /// The pattern in the schema's syntax (ECMA-262).
     pub(crate) source: String,
-    /// In the syntax that `regex-syntax` takes.
+    /// The pattern in the syntax of `regex-syntax`.
     pub(crate) translated: String,
 }
 
@@ -348,7 +348,7 @@ pub(crate) struct ArrayForm {
     pub(crate) items: Option<Use>,
     pub(crate) min: u64,
     pub(crate) max: Option<u64>,
-    /// Whether `max` is a bound of ours.
+    /// Whether `max` was added by tightening.
     pub(crate) is_bounded: bool,
     pub(crate) origin: PlaceId,
 }
@@ -356,14 +356,13 @@ pub(crate) struct ArrayForm {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ObjectForm {
     pub(crate) properties: Vec<Property>,
-    /// Members of other names.
+    /// The members with other names.
     pub(crate) extras: Vec<Extra>,
-    /// Whether members of other names are allowed only because the schema says nothing about them beside the members that
-    /// it names.
+    /// Whether members with other names are allowed only because the schema does not decide about them.
     pub(crate) is_unsaid: bool,
     pub(crate) min: u64,
     pub(crate) max: Option<u64>,
-    /// Whether `max` is a bound of ours.
+    /// Whether `max` was added by tightening.
     pub(crate) is_bounded: bool,
     pub(crate) origin: PlaceId,
 }
@@ -375,12 +374,12 @@ pub(crate) struct Property {
     pub(crate) required: bool,
 }
 
-/// Members whose names the schema does not list.
+/// Members whose names the schema does not enumerate.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Extra {
-    /// The pattern that their names match; `None` for every name that no other pattern matches.
+    /// The pattern of the names; `None` for all names without another matching pattern.
     pub(crate) pattern: Option<Pattern>,
-    /// Whether these are the members that no keyword names, by a pattern or otherwise.
+    /// Whether these are the members that no keyword covers, by a pattern or otherwise.
     pub(crate) is_rest: bool,
     pub(crate) value: Use,
 }

@@ -1,6 +1,6 @@
 //! The two dialects of Google's `generateContent`.
 //!
-//! Sources: the vendor's documentation and reports of schemas that it refused (2026). No probe was run against the vendor.
+//! Sources: the vendor's documentation and reports of rejected schemas (2026). No probe was run against the vendor.
 
 use serde_json::Value;
 
@@ -10,10 +10,10 @@ use crate::profile::{
     TokenBudget, Tuples,
 };
 
-/// JSON Schema as the Gemini API takes it (`responseJsonSchema`, models from 2.0 on).
+/// JSON Schema as the Gemini API accepts it (`responseJsonSchema`, models from 2.0 on).
 ///
-/// The keywords are those of the vendor's documentation (2026-11), the limits from reports of refused schemas: the vendor
-/// names none. The vendor shows the schema to the model.
+/// The keywords are those of the vendor's documentation (2026-11). The limits come from reports of rejected schemas,
+/// because the vendor documents none. The vendor adds the schema to the prompt.
 pub(crate) const GEMINI: Profile = Profile {
     name: "gemini",
     about: "Gemini's JSON Schema mode",
@@ -25,9 +25,9 @@ pub(crate) const GEMINI: Profile = Profile {
     refers_to_root: false,
     recursion: true,
     optional: Optional::Native,
-    // `additionalProperties` is taken, and such members seldom come.
+    // `additionalProperties` is accepted, but the model seldom generates such members.
     maps: Maps::Pairs,
-    // References in a circle are taken within optional members only, and no schema is written without a type.
+    // Recursive references are accepted in optional members only, and a schema without a type cannot be written.
     any: Any::Text,
     tuples: Tuples::Whole,
     lengths: Lengths::ListsOnly,
@@ -48,16 +48,16 @@ pub(crate) const GEMINI: Profile = Profile {
         values: 1000,
         characters: 120_000,
         list_characters: 15_000,
-        // Schemas with more than about 960 were refused (2026-03).
+        // Schemas with more than about 960 were rejected (2026-03).
         max_items: 900,
         ..Limits::NONE
     }),
 };
 
-/// The subset of OpenAPI's schemas that Gemini takes for all of its models (`responseSchema`).
+/// The subset of OpenAPI's schemas that Gemini accepts for all of its models (`responseSchema`).
 ///
-/// The lowered schema is JSON Schema all the same, of nothing but what the subset can say; the provider writes it in the
-/// words of the subset (`nullable`, `propertyOrdering`). An unknown keyword there fails the whole call.
+/// The lowered schema is JSON Schema with keywords that the subset can express; the provider renames them (`nullable`,
+/// `propertyOrdering`). An unknown keyword fails the whole call.
 pub(crate) const GEMINI_OPENAPI: Profile = Profile {
     name: "gemini-openapi",
     about: "Gemini's older mode, a subset of OpenAPI",
@@ -70,7 +70,7 @@ pub(crate) const GEMINI_OPENAPI: Profile = Profile {
     enums: Enums::Strings,
     empty_objects: false,
     limits: Some(Limits {
-        // Schemas with six levels were refused (2026-03).
+        // Schemas with six levels were rejected (2026-03).
         depth: 5,
         values: 250,
         characters: 15_000,

@@ -7,11 +7,12 @@ use crate::Dialect;
 use crate::expand::expand;
 use crate::form::Shape;
 
-/// The dialect of providers that keep a model to *some* JSON object: `{"type": "json_object"}`, DeepSeek's `json_object`,
+/// The dialect of providers that enforce *some* JSON object: `{"type": "json_object"}`, DeepSeek's `json_object`,
 /// Ollama's `"json"`.
 ///
-/// Nothing is sent; the schema stands in the prompt, spaced. A root that may be something else than an object is wrapped
-/// in `{"value": …}`. What is shown has the word JSON in it, without which OpenAI and DeepSeek refuse the call.
+/// It sends no schema; the prompt contains the schema, with spaces. A root that can be something other than an object is
+/// wrapped in `{"value": …}`. The prompt's text contains the word JSON, because OpenAI and DeepSeek reject the call
+/// without it.
 ///
 /// ```
 /// use formwork_core::{Lower, LowerRequest, SchemaText, lift};
@@ -25,7 +26,7 @@ use crate::form::Shape;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct JsonObject;
 
-/// The name that a root that is no object gets.
+/// The name of the member that wraps a root of another type.
 const VALUE: &str = "value";
 
 impl Dialect for JsonObject {
@@ -48,7 +49,7 @@ impl Lower for JsonObject {
         let is_object = !forms.any(forms.root, |alternative| match &alternative.shape {
             Shape::Object(_) => false,
             Shape::Literals(literals) => literals.values.iter().any(|literal| !literal.value.is_object()),
-            // The answer will be an object, and one is what the schema speaks of.
+            // The answer will be an object, and the schema constrains objects.
             _ => !alternative.is_unsaid,
         });
         let mut shown = Map::from_iter([("$comment".to_owned(), json!("The answer is one JSON object."))]);
@@ -74,7 +75,7 @@ impl Lower for JsonObject {
     }
 }
 
-/// A schema that can stand anywhere, and the definitions that it refers to, which stand in the root.
+/// Returns a schema that can be nested, and its definitions, which belong to the root.
 fn apart(schema: &Value) -> (Value, Option<Value>) {
     let mut inner = normalise(schema);
     let definitions = inner.as_object_mut().and_then(|keywords| keywords.shift_remove("$defs"));

@@ -1,22 +1,22 @@
-//! JSON Schema, lowered to what each kind of language model takes.
+//! Lowers JSON Schema to the dialects of language models and their servers.
 //!
-//! A [`Lower`](formwork_core::Lower) writes a schema in the dialect of a provider and hands out a
-//! [`Lowered`](formwork_core::Lowered): what is sent, what the model is shown, how an answer is mapped back, and a
-//! lowering report of what the dialect cannot say. Judging always uses the original schema.
+//! A [`Lower`](formwork_core::Lower) writes a schema in the dialect of a provider and returns a
+//! [`Lowered`](formwork_core::Lowered): the schema to send, the text for the prompt, the operations that lift an
+//! answer, and a lowering report of the keywords that the dialect cannot express. Validation always uses the original
+//! schema.
 //!
-//! - [`Native`] is a dialect that is enforced: OpenAI's, Anthropic's, Gemini's, llama.cpp's, Ollama's, llguidance's.
+//! - [`Native`] is a dialect with enforcement: OpenAI's, Anthropic's, Gemini's, llama.cpp's, Ollama's, llguidance's.
 //! - [`JsonObject`] is for providers that enforce some JSON object.
-//! - [`Prompt`] puts the schema into words.
-//! - [`Silent`] is any of them for a prompt that shows the schema in words of its own.
-//! - [`modes`] picks the dialects of a provider by what it declares.
-//! - [`registry`] says what is known of a model by its name.
-//! - [`lint`] says what a dialect would make of a schema as it stands.
-//! - [`Dialects`] is the table of all dialects by name; a dialect of your own is one file, as data ([`profile`]) or as a
-//!   type ([`Dialect`]), and one line, [`Dialects::with`].
+//! - [`Prompt`] only describes the schema in the prompt.
+//! - [`Silent`] wraps any of them, for a prompt that already describes the schema.
+//! - [`modes`] returns the dialects that a provider declares.
+//! - [`registry`] has the known facts about models by their names.
+//! - [`lint`] reports the keywords of a schema that a server would reject, ignore or misread.
+//! - [`Dialects`] is the table of all dialects by name. A dialect of your own is data ([`profile`]) or a type
+//!   ([`Dialect`]), added by [`Dialects::with`].
 //!
-//! Lowering is *sound*: some answer that the lowered schema allows satisfies the original. That is not a matter of
-//! course; schemas that ordinary Rust types make (`#[serde(flatten)]`, tagged enums) come out of the usual converters as
-//! schemas that forbid every right answer.
+//! Lowering is *sound*: some answer that the lowered schema allows satisfies the original. Many converters are not: for
+//! ordinary Rust types (`#[serde(flatten)]`, tagged enums) they write schemas that forbid every valid answer.
 //!
 //! To embed it alone see `examples/embed-dialect.rs`.
 

@@ -1,4 +1,4 @@
-//! How large a written schema is, for providers that count.
+//! Measures a written schema, for providers with limits.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,17 +7,17 @@ use serde_json::{Map, Value};
 
 use crate::profile::Limits;
 
-/// From so many values on a list has a limit of its own.
+/// The minimum number of enumerated values of a list with a limit of its own.
 pub(crate) const LONG_LIST: usize = 250;
 
-/// The counts of a schema's parts.
+/// The size of a schema.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) properties: usize,
     pub(crate) depth: usize,
     pub(crate) values: usize,
     pub(crate) characters: usize,
-    /// Of the longest of the long lists.
+    /// The number of characters in the longest of the long lists.
     pub(crate) list_characters: usize,
     pub(crate) optional: usize,
     pub(crate) unions: usize,
@@ -60,7 +60,7 @@ impl Size {
         parts(schema).for_each(|part| self.count(part.schema));
     }
 
-    /// The first limit that is broken: what there is too much of, how much there is, and how much may be.
+    /// Returns the first exceeded limit: its name, the actual value and the maximum.
     pub(crate) fn over(&self, limits: &Limits) -> Option<(&'static str, usize, usize)> {
         [
             ("properties", self.properties, limits.properties),
@@ -80,10 +80,10 @@ fn characters_of(value: &Value) -> usize {
     value.as_str().map_or_else(|| value.to_string().len(), |text| text.chars().count())
 }
 
-/// How many objects and arrays stand inside each other; a definition counts where it is used, inside of itself once.
+/// Measures the nesting of objects and arrays; a definition counts at each place of use, and once within itself.
 struct Depth<'s> {
     root: &'s Value,
-    /// The schemas on the way to the one in question.
+    /// The schemas that contain the current one.
     open: HashSet<*const Value>,
     known: HashMap<*const Value, usize>,
 }
@@ -99,7 +99,7 @@ impl<'s> Depth<'s> {
             return 0;
         }
         let mut beside = target(self.root, schema).map_or(0, |target| self.of(target));
-        // An object that may have no members is a level all the same.
+        // An object without properties is a level as well.
         let mut inside = keywords.get("properties").map(|_| 0);
         for part in parts(schema) {
             match part.keyword.at {

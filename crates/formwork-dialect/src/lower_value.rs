@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use crate::pattern::Matcher;
 
-/// Writes a document as a provider would write it that was sent this schema: the inverse of [`lift`](formwork_core::lift).
+/// Converts a valid value to the answer that a provider with this lowered schema would give: the inverse of
+/// [`lift`](formwork_core::lift).
 ///
-/// [`formwork_core::lower_value`] with patterns. A pattern that cannot be read matches every text.
+/// It is [`formwork_core::lower_value`] with patterns. A pattern that cannot be translated matches every text.
 ///
 /// ```
 /// use formwork_core::{LowerRequest, Lower, lift};

@@ -4,7 +4,7 @@ use formwork_core::{Capabilities, Lower};
 
 use crate::Dialects;
 
-/// Returns the dialect of this crate with this name; [`Dialects`] also holds those of others.
+/// Returns the dialect of this crate with a name; [`Dialects`] also holds dialects of your own.
 ///
 /// ```
 /// assert_eq!(formwork_dialect::dialect("llguidance").unwrap().name(), "llguidance");
@@ -15,8 +15,8 @@ pub fn dialect(name: &str) -> Option<Arc<dyn Lower>> {
     Some(found)
 }
 
-/// Returns the ways of asking a provider, the strictest first: the dialects of this crate that it says it takes, then the
-/// prompt alone. [`Dialects::modes`] is the same with dialects of others.
+/// Returns the output modes of a provider, the strictest first: the dialects of this crate that it promises, then the
+/// prompt alone. [`Dialects::modes`] does the same with dialects of your own.
 ///
 /// ```
 /// use formwork_core::{Capabilities, Enforcement};

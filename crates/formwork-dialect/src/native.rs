@@ -16,11 +16,12 @@ use crate::tighten::{bound, close};
 use crate::write::{Written, write};
 use crate::{Dialect, LintFinding};
 
-/// The dialect of a provider that keeps a model to a schema.
+/// The dialect of a provider that enforces a schema.
 ///
-/// A keyword that the dialect cannot say is said in another shape that [`lift`](formwork_core::lift) maps back, or left to
-/// the validator, with a loss. No valid answer is excluded, with one exception: an object that names its members and leaves
-/// open whether there are others is closed, unless the request [says otherwise](formwork_core::Tighten).
+/// A keyword that the dialect lacks is either expressed in another shape, which [`lift`](formwork_core::lift) maps
+/// back, or left to validation and reported as a loss. No valid answer is excluded, with one exception: an object with
+/// `properties` that does not decide about additional ones is closed, unless the request [disables
+/// it](formwork_core::Tighten).
 ///
 /// ```
 /// use formwork_core::{LossKind, Lower, LowerRequest};
@@ -41,54 +42,56 @@ pub struct Native {
 }
 
 impl Native {
-    /// The `llguidance` crate (1.9), in process, in vLLM and in SGLang. The model reads an outline of the schema.
+    /// The `llguidance` crate (1.9), in this process, in vLLM and in SGLang. The prompt contains an outline of the
+    /// schema.
     pub const LLGUIDANCE: Self = Self { profile: &LLGUIDANCE };
 
     /// OpenAI's strict mode (`response_format`, `text.format`, strict tools), and Azure's.
     ///
-    /// Every member is required; an optional one may be `null`, which stands for absent, or, where `null` is a value of it,
-    /// the object `{"absent": true}`. Maps are arrays of `{"key", "value"}`, tuples are objects, a root that is no object is
-    /// wrapped in `{"value": …}`. The provider shows the schema to the model, so annotations are sent, with the constraints
-    /// that are not enforced in words. Objects and arrays nested more than 10 levels deep become JSON in a string; where
-    /// more than 1,000 values are listed, the longest lists are left to the validator.
+    /// Every member is required. `null` means that an optional member is absent, or `{"absent": true}` if `null` is a
+    /// value of it. Maps become arrays of `{"key", "value"}`, tuples become objects, and a root of another type is
+    /// wrapped in `{"value": …}`. The provider adds the schema to the prompt, so annotations are sent, with unenforced
+    /// constraints as text. Objects and arrays below 10 levels become JSON in a string. If more than 1,000 values are
+    /// enumerated, validation alone checks the longest lists.
     pub const OPENAI: Self = Self { profile: &OPENAI };
 
     /// Anthropic's structured outputs (`output_config.format`, strict tools).
     ///
-    /// Members that are required come first. Bounds on numbers, lengths, and patterns that are not simple are sent as words
-    /// and left to the validator. Maps are arrays of `{"key", "value"}`, tuples are objects, a root that is no object is
-    /// wrapped in `{"value": …}`. Any value, and the second nesting of a definition in itself, are JSON in a string, because
-    /// the API takes neither. A schema with more than 24 optional members or 16 unions is refused before the call.
+    /// Required members come first. Bounds of numbers, lengths, and complex patterns are sent as text and left to
+    /// validation. Maps become arrays of `{"key", "value"}`, tuples become objects, and a root of another type is
+    /// wrapped in `{"value": …}`. Unconstrained values, and the second nesting of a definition in itself, become JSON
+    /// in a string, because the API accepts neither. A schema with more than 24 optional members or 16 unions is an
+    /// error before the call.
     pub const ANTHROPIC: Self = Self { profile: &ANTHROPIC };
 
-    /// llama.cpp's server (b11434), not built with llguidance. The model reads an outline of the schema.
+    /// llama.cpp's server (b11434), built without llguidance. The prompt contains an outline of the schema.
     ///
-    /// Members that are required come first. Bounds on numbers that are no integers, `multipleOf` and formats other than
-    /// dates, times and UUIDs are left to the validator. Patterns are rewritten to those that its converter understands,
-    /// from `^` to `$`; a pattern that it would misread, or die of, is never sent.
+    /// Required members come first. Bounds of fractional numbers, `multipleOf`, and formats other than dates, times and
+    /// UUIDs are left to validation. Patterns are rewritten to the syntax of its converter, from `^` to `$`. A pattern
+    /// that it would misread or crash on is never sent.
     pub const LLAMA_CPP: Self = Self { profile: &LLAMA_CPP };
 
-    /// Ollama, which hands schemas to llama.cpp.
+    /// Ollama, which passes schemas to llama.cpp.
     ///
-    /// For some models it sorts the keys of the schema first, and keys are generated in that order. Where a declared
-    /// [dependency](formwork_core::Dependency) would be broken by that, and only there, the names of the object's members
-    /// get a letter in front (`a_parts`, `b_score`), which is taken off again. It costs nothing where keys are not sorted.
+    /// For some models Ollama sorts the keys of the schema, which is the order of generation. If, and only if, that
+    /// would break a declared [dependency](formwork_core::Dependency), the names of the object's members get a letter
+    /// as prefix (`a_parts`, `b_score`), which lifting removes. The prefix is harmless if keys are not sorted.
     pub const OLLAMA: Self = Self { profile: &OLLAMA };
 
-    /// JSON Schema as Gemini takes it (`responseJsonSchema`).
+    /// JSON Schema as Gemini accepts it (`responseJsonSchema`).
     ///
-    /// Maps are arrays of `{"key", "value"}`, any value at all is JSON in a string. Lengths and patterns of strings, and bounds
-    /// that a number must not reach, stand in descriptions and are left to the validator.
+    /// Maps become arrays of `{"key", "value"}`, and unconstrained values become JSON in a string. Lengths and patterns
+    /// of strings, and exclusive bounds of numbers, are sent as descriptions and left to validation.
     pub const GEMINI: Self = Self { profile: &GEMINI };
 
-    /// The subset of OpenAPI's schemas that Gemini takes as `responseSchema`.
+    /// The subset of OpenAPI's schemas that Gemini accepts as `responseSchema`.
     ///
-    /// As [`GEMINI`](Self::GEMINI), and: definitions are written where they are used, a schema inside of itself is JSON in a
-    /// string, and so are objects and arrays below the fifth level. Listed values are strings, which hold JSON where others
-    /// than strings are listed; tuples are objects.
+    /// It is like [`GEMINI`](Self::GEMINI), with these differences: definitions are written at each place of use;
+    /// recursion, and objects and arrays below the fifth level, become JSON in a string; enumerated values are strings,
+    /// with JSON for values of other types; tuples become objects.
     pub const GEMINI_OPENAPI: Self = Self { profile: &GEMINI_OPENAPI };
 
-    /// Returns the dialect that a row of data describes; see [`profile`](crate::profile) for an example.
+    /// Creates the dialect of a profile; see [`profile`](crate::profile) for an example.
     pub const fn new(profile: &'static Profile) -> Self {
         Self { profile }
     }
@@ -122,11 +125,11 @@ impl Lower for Native {
     fn lower(&self, request: &LowerRequest<'_>) -> Result<Lowered, Refused> {
         let profile = self.profile;
         let Expanded { mut forms, mut losses } = expand(request.schema, profile.name)?;
-        // The shape of an object depends on whether it has other members, so closing comes before reshaping.
+        // The shape of an object depends on whether it has additional members, so objects are closed first.
         if request.tighten != Tighten::None {
             close(&mut forms, &mut losses);
         }
-        // Bounds on lengths that are not sent would only be losses.
+        // Bounds of lengths that are not sent would only be losses.
         let is_bounded = request.tighten == Tighten::Bounded && profile.lengths != Lengths::NotEmpty;
         let mut forms =
             reshape(&mut forms, profile, &Order::new(request.dependencies), is_bounded, &mut losses);
@@ -148,7 +151,7 @@ impl Lower for Native {
     }
 }
 
-/// From how many values on a list is left out, one after the other, until the rest is small enough.
+/// The lengths of lists that are left out, one after the other, until the rest is small enough.
 const MOST_VALUES: [usize; 8] = [usize::MAX, 500, 250, 100, 50, 20, 5, 1];
 
 fn within(limits: &Limits, write: impl Fn(usize) -> Written) -> Result<Written, String> {

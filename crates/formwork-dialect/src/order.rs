@@ -1,6 +1,6 @@
 use formwork_core::{Dependency, JsonPath, Segment};
 
-/// Which members must be generated after which others, below some place of the document.
+/// The order of generation of members below a place of the document.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Order {
     pairs: Vec<(JsonPath, JsonPath)>,
@@ -18,7 +18,7 @@ impl Order {
         self.pairs.is_empty()
     }
 
-    /// The order below one step.
+    /// Returns the order below one step.
     pub(crate) fn below(&self, step: &Segment) -> Self {
         let rest = |path: &JsonPath| match path.segments().split_first() {
             Some((first, rest)) if first == step => {
@@ -30,8 +30,8 @@ impl Order {
         Self { pairs: pairs.collect() }
     }
 
-    /// The names in an order in which each comes after what it depends on, changed as little as possible; `None` if
-    /// they already are. A circle stays as it is.
+    /// Returns the names in an order in which each follows its dependencies, with as few changes as possible; `None` if
+    /// they are in such an order. Cycles stay as they are.
     pub(crate) fn sorted<'n>(&self, names: &[&'n str]) -> Option<Vec<&'n str>> {
         if self.pairs.is_empty() {
             return None;

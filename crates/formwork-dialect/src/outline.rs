@@ -1,4 +1,4 @@
-//! A schema as a model reads it best: in the shape of the answer.
+//! Writes a schema in the shape of its answers, which models follow best.
 
 use std::fmt::Write as _;
 
@@ -7,19 +7,19 @@ use crate::form::{
     Use,
 };
 
-/// The most characters of a description.
+/// The maximum number of characters of a description.
 const MAX_DESCRIPTION: usize = 200;
 
-/// The most bytes of an outline; what does not fit is written as `...`.
+/// The maximum size of an outline in bytes; the rest becomes `...`.
 const MAX_OUTLINE: usize = 32_768;
 
-/// A definition that several places share is written once if it has more members than this.
+/// The maximum number of members of a shared definition that is repeated at each place.
 const SMALL: usize = 3;
 
-/// The outline of a form: `{"name": string, "age"?: integer, "tags": ["a" | "b", ...]}`.
+/// Returns the outline of a form: `{"name": string, "age"?: integer, "tags": ["a" | "b", ...]}`.
 ///
-/// One line without descriptions; with them one line for each member, and a description in `/* */`. Definitions that stand
-/// inside of themselves, and large ones that are used in several places, follow after `where`.
+/// It takes one line without descriptions. With descriptions it has one line per member, and each description is in
+/// `/* */`. Recursive definitions, and large ones with several uses, follow after `where`.
 pub(crate) fn outline(forms: &Forms, root: FormId) -> String {
     let mut uses = vec![0_usize; forms.len()];
     let broken = has_descriptions(forms, root, &mut uses);
@@ -35,7 +35,7 @@ pub(crate) fn outline(forms: &Forms, root: FormId) -> String {
     pen.out
 }
 
-/// Whether a member below a form has words beside it. Counts how often each form is used on the way.
+/// Returns whether a member below a form has a description, and counts the uses of each form.
 fn has_descriptions(forms: &Forms, root: FormId, uses: &mut [usize]) -> bool {
     let mut queue = vec![root];
     let mut found = false;
@@ -57,14 +57,14 @@ fn has_descriptions(forms: &Forms, root: FormId, uses: &mut [usize]) -> bool {
     found
 }
 
-/// The annotations of a place, and those of what stands there.
+/// Returns the annotations of a place and of its form.
 fn notes_of(forms: &Forms, value: &Use) -> Notes {
     let mut notes = value.notes.clone();
     notes.or(forms[value.form].notes.clone());
     notes
 }
 
-/// The words of annotations beside a member of this name; `None` if there are none.
+/// Returns the description for a member of this name; `None` if there is none.
 fn words(notes: &Notes, name: &str) -> Option<String> {
     let annotations = notes.get()?;
     let mut parts = Vec::new();
@@ -93,10 +93,10 @@ struct Pen<'f> {
     out: String,
     /// The forms that are being written.
     within: Vec<FormId>,
-    /// The forms that were named instead of written.
+    /// The forms that were written as a name.
     named: Vec<FormId>,
     uses: Vec<usize>,
-    /// Whether each member has a line.
+    /// Whether each member has a line of its own.
     broken: bool,
     depth: usize,
 }
@@ -115,7 +115,7 @@ impl Pen<'_> {
         self.form(id);
     }
 
-    /// Whether a definition is written once, after `where`.
+    /// Returns whether a definition is written once, after `where`.
     fn is_shared(&self, id: FormId) -> bool {
         let form = &self.forms[id];
         form.name.is_some()
@@ -138,7 +138,7 @@ impl Pen<'_> {
         self.within.push(id);
         let forms = self.forms;
         let all = &forms[id].alternatives;
-        // What the schema allows only because it says nothing of it need not be suggested.
+        // Alternatives that the schema only allows implicitly are no help to a model.
         let says_all = all.iter().all(|alternative| alternative.is_unsaid);
         let mut first = true;
         for alternative in all.iter().filter(|alternative| says_all || !alternative.is_unsaid) {
@@ -210,7 +210,7 @@ impl Pen<'_> {
             let _ = write!(self.out, "{}{optional}: ", serde_json::Value::from(property.name.as_str()));
             self.value(&property.value);
             if let Some(words) = words(&notes_of(self.forms, &property.value), &property.name) {
-                // After the comma would be nearer to JavaScript; here it stands beside what it describes.
+                // A comment after the comma would look like JavaScript; before it, it is next to the described type.
                 let _ = write!(self.out, " /* {words} */");
             }
         }

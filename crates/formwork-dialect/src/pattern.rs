@@ -1,10 +1,10 @@
 use regex::Regex;
 use regex_syntax::hir::{Hir, HirKind, Look};
 
-/// A pattern of JSON Schema (ECMA-262) in the syntax of `regex-syntax`; `None` if that cannot say it: look-around and
-/// back-references.
+/// Translates a pattern of JSON Schema (ECMA-262) to the syntax of `regex-syntax`; `None` for look-around and
+/// back-references, which that syntax lacks.
 ///
-/// The class escapes mean ASCII, as they do in ECMA-262.
+/// The class escapes match ASCII only, as in ECMA-262.
 pub(crate) fn translate(pattern: &str) -> Option<String> {
     let mut out = String::with_capacity(pattern.len() + 8);
     let mut rest = pattern.chars().peekable();
@@ -12,7 +12,7 @@ pub(crate) fn translate(pattern: &str) -> Option<String> {
     while let Some(c) = rest.next() {
         match c {
             '\\' => out.push_str(&escape(&mut rest, in_class)?),
-            // An empty class and one that holds everything, which the other syntax does not have.
+            // An empty class and a class of everything, which the other syntax lacks.
             '[' if !in_class && rest.peek() == Some(&']') => return None,
             '[' if !in_class => {
                 in_class = true;
@@ -23,7 +23,7 @@ pub(crate) fn translate(pattern: &str) -> Option<String> {
                 in_class = false;
                 out.push(c);
             }
-            // Set operations of the other syntax, plain characters in this one.
+            // Set operators of the other syntax are plain characters in ECMA-262.
             '&' | '~' if in_class => {
                 out.push('\\');
                 out.push(c);
@@ -43,7 +43,7 @@ fn escape(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, in_class: bool) -
         'D' if !in_class => "[^0-9]".to_owned(),
         'W' if !in_class => "[^A-Za-z0-9_]".to_owned(),
         'S' if !in_class => r"[^ \t\n\r\x0B\x0C]".to_owned(),
-        // `[\s\S]` is the usual way to write any character.
+        // `[\s\S]` is the common notation for any character.
         'D' => r"\x{0}-/:-\x{10FFFF}".to_owned(),
         'W' => r"\x{0}-/:-@\[-\^`{-\x{10FFFF}".to_owned(),
         'S' => r"\x{0}-\x{8}\x{E}-\x{1F}!-\x{10FFFF}".to_owned(),
@@ -71,20 +71,20 @@ pub(crate) fn parse(pattern: &str) -> Option<Hir> {
     regex_syntax::ParserBuilder::new().nest_limit(100).build().parse(pattern).ok()
 }
 
-/// The fewest characters that a string can have in which this (translated) pattern matches.
+/// Returns the minimum length of a string that a translated pattern matches.
 ///
-/// Counted in bytes of UTF-8, which is never too few.
+/// The result is in bytes of UTF-8, which is never below the number of characters.
 pub(crate) fn min_length(pattern: &str) -> u64 {
     parse(pattern).and_then(|hir| hir.properties().minimum_len()).unwrap_or(0) as u64
 }
 
-/// The most characters that a string can have all of which this (translated) pattern covers, if there is a limit.
+/// Returns the maximum length of a string that a translated pattern covers completely, if it is limited.
 pub(crate) fn max_length(pattern: &str) -> Option<u64> {
     let hir = parse(pattern)?;
     goes_from_end_to_end(&hir).then(|| hir.properties().maximum_len().map(|most| most as u64)).flatten()
 }
 
-/// Whether a (translated) pattern matches whole strings alone.
+/// Returns whether a translated pattern only matches whole strings.
 pub(crate) fn is_anchored(pattern: &str) -> bool {
     parse(pattern).is_some_and(|hir| goes_from_end_to_end(&hir))
 }
@@ -94,7 +94,7 @@ fn goes_from_end_to_end(hir: &Hir) -> bool {
     looks.look_set_prefix().contains(Look::Start) && looks.look_set_suffix().contains(Look::End)
 }
 
-/// The characters that every name begins with that this (translated) pattern matches, if it begins at `^`.
+/// Returns the common prefix of all names that a translated pattern matches, if it starts with `^`.
 pub(crate) fn prefix(pattern: &str) -> Option<String> {
     let hir = parse(pattern)?;
     let HirKind::Concat(parts) = hir.kind() else { return None };
@@ -107,7 +107,7 @@ pub(crate) fn prefix(pattern: &str) -> Option<String> {
     }
 }
 
-/// A pattern of names, ready to match.
+/// A compiled pattern of names.
 #[derive(Debug)]
 pub(crate) struct Matcher {
     pub(crate) translated: String,
@@ -115,25 +115,24 @@ pub(crate) struct Matcher {
 }
 
 impl Matcher {
-    /// A pattern of JSON Schema; `None` if it cannot be translated, or is too large.
+    /// Compiles a pattern of JSON Schema; `None` if it cannot be translated, or is too large.
     pub(crate) fn of(source: &str) -> Option<Self> {
         let translated = translate(source)?;
         let regex = Regex::new(&translated).ok()?;
         Some(Self { translated, regex })
     }
 
-    /// Whether it matches somewhere in a text.
+    /// Returns whether it matches somewhere in a text.
     pub(crate) fn matches(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
 }
 
-/// Whether a (translated) pattern matches somewhere in a text.
 /// The largest count of repetitions in a simple pattern.
 const MAX_SIMPLE_COUNT: u32 = 100;
 
-/// Whether a pattern (of a schema) stands between `^` and `$` and has no look-around, word boundary, reference to a group,
-/// property of characters, or large count.
+/// Returns whether a pattern of a schema is anchored by `^` and `$`, without look-around, word boundaries, references
+/// to groups, character properties and large counts.
 pub(crate) fn is_simple(source: &str) -> bool {
     let Some(inner) = source.strip_prefix('^').and_then(|rest| rest.strip_suffix('$')) else { return false };
     let mut rest = inner.chars().peekable();
@@ -151,7 +150,7 @@ pub(crate) fn is_simple(source: &str) -> bool {
             '(' if rest.peek() == Some(&'?') => return false,
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
-            // The ends belong to one branch each.
+            // The anchors belong to one branch each.
             '|' if depth == 0 => return false,
             '^' | '$' => return false,
             '{' => count = Some(0),

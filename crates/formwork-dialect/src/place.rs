@@ -1,12 +1,12 @@
-//! Places in a schema, for reports: cheap to extend while a schema is walked, written out only where they are needed.
+//! Locations in a schema, for reports: cheap to extend during a walk, and written as pointers on demand only.
 
 use std::collections::BTreeMap;
 
 use formwork_core::escape;
 
-/// The index of a place; the default is the root.
+/// The index of a location; the default is the root.
 ///
-/// All places are equal: two forms that differ only in where they come from are the same form.
+/// All indices are equal, so that forms are equal whatever their locations.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PlaceId(u32);
 
@@ -16,34 +16,34 @@ impl PartialEq for PlaceId {
     }
 }
 
-/// A step from a schema to one inside of it.
+/// A step from a schema to a schema inside it.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// `items`, `not`.
+    /// A single schema: `items`, `not`.
     Keyword(&'static str),
     /// The name in `properties` or another map of schemas, as an index into the names.
     Named(&'static str, u32),
     /// The index in `allOf` or another list of schemas.
     Listed(&'static str, u32),
-    /// `items` beside `prefixItems`.
+    /// The schema `items` beside `prefixItems`.
     Rest,
     /// A definition, as an index into the names.
     Definition(u32),
 }
 
-/// All places that were visited in one schema.
+/// All visited locations of one schema.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Places {
     steps: Vec<(PlaceId, Step)>,
     names: Vec<String>,
     /// The pointers of the definitions in the original schema.
     origins: BTreeMap<String, String>,
-    /// Whether the original schema is written in draft 7 or before, which had other names for some keywords.
+    /// Whether the original schema uses draft 7 or an older one, with other names of some keywords.
     is_old: bool,
 }
 
 impl Places {
-    /// The places of a normalised schema whose definitions come from these pointers.
+    /// Creates the list for a normalised schema whose definitions come from these pointers.
     pub(crate) fn new(origins: BTreeMap<String, String>, is_old: bool) -> Self {
         Self { origins, is_old, ..Self::default() }
     }
@@ -52,7 +52,7 @@ impl Places {
         self.push(at, Step::Keyword(keyword))
     }
 
-    /// The place of `items` beside `prefixItems`.
+    /// Returns the location of `items` beside `prefixItems`.
     pub(crate) fn rest(&mut self, at: PlaceId) -> PlaceId {
         self.push(at, Step::Rest)
     }
@@ -81,7 +81,7 @@ impl Places {
         PlaceId(u32::try_from(self.steps.len()).unwrap_or(u32::MAX))
     }
 
-    /// The JSON Pointer of a place in the original schema.
+    /// Returns the JSON Pointer of a location in the original schema.
     pub(crate) fn pointer(&self, place: PlaceId) -> String {
         let mut steps = Vec::new();
         let mut at = place;

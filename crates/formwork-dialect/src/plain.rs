@@ -1,5 +1,5 @@
-//! Patterns for converters that know a part of regular expressions, and write what matches between the quotes of a JSON
-//! string as it is.
+//! Rewrites patterns for converters that support a part of regular expressions, and that insert matches into a JSON
+//! string without escapes.
 
 use std::fmt::Write as _;
 
@@ -7,35 +7,35 @@ use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Lo
 
 use crate::pattern;
 
-/// The largest count of repetitions: llama.cpp takes up to 2000, over all repetitions inside each other.
+/// The maximum count of repetitions: llama.cpp accepts up to 2000, multiplied over nested repetitions.
 const MAX_REPEATED: u64 = 1000;
 
-/// How often a group may stand that a pattern repeats without end, where such repetitions are to have an end.
+/// The maximum count of a group with unlimited repetitions, if they have to be limited.
 const MAX_GROUPS: u64 = 8;
 
-/// A pattern from `^` to `$`, of nothing but characters, `[…]`, `(…)`, `|` and repetitions.
+/// A pattern from `^` to `$` that only has characters, `[…]`, `(…)`, `|` and repetitions.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Plain {
     pub(crate) pattern: String,
-    /// Whether it matches more than the pattern that it was made from: a count was too large.
+    /// Whether it matches more than the original pattern, because a count was too large.
     pub(crate) is_wider: bool,
-    /// The largest count of what the original repeats without end, where that was given one.
+    /// The largest count that limits a repetition of the original without a limit.
     pub(crate) open: Option<u64>,
 }
 
 impl Plain {
-    /// A pattern that is in plain form already.
+    /// Wraps a pattern that is already in plain form.
     pub(crate) fn of(pattern: &str) -> Self {
         Self { pattern: pattern.to_owned(), is_wider: false, open: None }
     }
 }
 
-/// Writes a (translated) pattern plainly. With a `bound`, repetitions without end share so many characters.
+/// Rewrites a translated pattern in plain form. With a `bound`, unlimited repetitions share this number of characters.
 ///
-/// `None` for a pattern that matches strings with characters that JSON escapes (quotes, backslashes, line breaks): llama.cpp
-/// matches the text between the quotes as it stands, so that it would either forbid such strings or let a quote through that
-/// ends the string. That includes every pattern that is open at one side. `None` as well for what has no plain form (`\b`,
-/// a `^` in the middle).
+/// `None` for a pattern that matches characters which JSON escapes (quotation marks, backslashes, line breaks): llama.cpp
+/// matches the raw text between the quotation marks, so it would either forbid such strings or let a quotation mark end
+/// the string. That includes every pattern that is not anchored on both sides. `None` also for patterns without a plain
+/// form (`\b`, a `^` in the middle).
 pub(crate) fn plain(translated: &str, bound: Option<u64>) -> Option<Plain> {
     let hir = pattern::parse(translated)?;
     let open = bound.map(|bound| (bound.clamp(1, MAX_REPEATED) / endless(&hir).max(1)).max(1));
@@ -43,11 +43,11 @@ pub(crate) fn plain(translated: &str, bound: Option<u64>) -> Option<Plain> {
     pen.something(|pen| pen.whole(&hir))?;
     pen.out.push('$');
     let Pen { out: pattern, is_wider, is_bounded, .. } = pen;
-    // What is written is read back, so that a slip here is a lost pattern and not a wrong one.
+    // The result is parsed again, so that a bug here loses a pattern instead of sending a wrong one.
     pattern::parse(&pattern).map(|_| Plain { pattern, is_wider, open: open.filter(|_| is_bounded) })
 }
 
-/// Whether a pattern (of a schema) is of the plain form already.
+/// Returns whether a pattern of a schema is already in plain form.
 pub(crate) fn is_plain(source: &str) -> bool {
     let Some(inner) = source.strip_prefix('^').and_then(|rest| rest.strip_suffix('$')) else { return false };
     let mut rest = inner.chars().peekable();
@@ -61,7 +61,7 @@ pub(crate) fn is_plain(source: &str) -> bool {
             },
             '[' if !in_class => {
                 in_class = true;
-                // What a negated class lets through ends the string.
+                // A negated class would match the quotation mark that ends the string.
                 if rest.peek() == Some(&'^') {
                     return false;
                 }
@@ -80,14 +80,14 @@ pub(crate) fn is_plain(source: &str) -> bool {
 struct Pen {
     out: String,
     is_wider: bool,
-    /// The largest count of a repetition that has none.
+    /// The largest count of an unlimited repetition.
     open: Option<u64>,
-    /// Whether that was used.
+    /// Whether the count was used.
     is_bounded: bool,
 }
 
 impl Pen {
-    /// A pattern as it stands: anchored where it says so.
+    /// Writes a whole pattern with its anchors.
     fn whole(&mut self, hir: &Hir) -> Option<()> {
         match hir.kind() {
             HirKind::Capture(capture) => self.whole(&capture.sub),
@@ -117,7 +117,7 @@ impl Pen {
         }
     }
 
-    /// `^(a$|b$)`, which `^a$|^b$` becomes when it is read, branch by branch.
+    /// Writes `^(a$|b$)`, the parsed form of `^a$|^b$`, branch by branch.
     fn distributed(&mut self, parts: &[Hir], at: usize) -> Option<()> {
         let HirKind::Alternation(branches) = parts.get(at)?.kind() else { return None };
         self.out.push('(');
@@ -134,7 +134,7 @@ impl Pen {
     }
 
     fn surrounded(&mut self, parts: &[Hir], starts: bool, ends: bool) -> Option<()> {
-        // Anything may stand before or after what is not anchored, quotes included.
+        // Anything may precede or follow an unanchored pattern, including quotation marks.
         if !starts || !ends {
             return None;
         }
@@ -168,7 +168,7 @@ impl Pen {
     }
 
     fn group(&mut self, hir: &Hir, room: u64) -> Option<()> {
-        // These bring their own.
+        // These write their own group.
         if matches!(hir.kind(), HirKind::Capture(_) | HirKind::Alternation(_)) {
             return self.part(hir, room);
         }
@@ -178,14 +178,14 @@ impl Pen {
         Some(())
     }
 
-    /// Writes what must not be empty: grammars have no empty group.
+    /// Writes a part that must not be empty, because grammars have no empty group.
     fn something(&mut self, write: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
         let before = self.out.len();
         write(self)?;
         (self.out.len() > before).then_some(())
     }
 
-    /// Writes a repetition; `room` is the largest count that those around it leave.
+    /// Writes a repetition; `room` is the largest count that the enclosing ones leave.
     fn repetition(&mut self, repetition: &Repetition, room: u64) -> Option<()> {
         let is_character = matches!(repetition.sub.kind(), HirKind::Class(_))
             || matches!(repetition.sub.kind(), HirKind::Literal(one) if one.0.len() == 1);
@@ -221,7 +221,7 @@ impl Pen {
         if c.is_ascii_alphanumeric() || !c.is_ascii() {
             self.out.push(c);
         } else {
-            // In a class no sign means anything else.
+            // An escaped character has no special meaning in a class.
             let _ = write!(self.out, r"[\x{:02X}]", u32::from(c));
         }
         Some(())
@@ -254,7 +254,7 @@ impl Pen {
     }
 }
 
-/// How many repetitions in a pattern have no end.
+/// Returns the number of unlimited repetitions in a pattern.
 fn endless(hir: &Hir) -> u64 {
     match hir.kind() {
         HirKind::Repetition(repetition) => u64::from(repetition.max.is_none()) + endless(&repetition.sub),
@@ -273,7 +273,7 @@ fn is_look(hir: Option<&Hir>, look: Look) -> bool {
     hir.is_some_and(|hir| matches!(hir.kind(), HirKind::Look(found) if *found == look))
 }
 
-/// The characters that a JSON string holds as they are.
+/// Returns the characters that a JSON string contains without escapes.
 fn unescaped() -> ClassUnicode {
     let range = ClassUnicodeRange::new;
     ClassUnicode::new([range(' ', '!'), range('#', '['), range(']', '\u{10FFFF}')])
@@ -303,7 +303,7 @@ mod tests {
         ] {
             assert_eq!(text(source).as_deref(), Some(plain), "{source}");
         }
-        // Each of these matches strings that JSON escapes, or has no plain form.
+        // Each of these matches strings with escapes, or has no plain form.
         for lost in [
             "x",
             "^x",

@@ -1,7 +1,7 @@
-//! The dialects that enforce a schema, as data: one row each.
+//! The dialects with enforcement as data: one profile each.
 //!
-//! A dialect of your own is a row as well: the row of the nearest dialect with the fields that differ. Its name then works
-//! wherever a dialect is named, once it is in the table of [`Dialects`](crate::Dialects):
+//! A dialect of your own can be a profile as well: that of the most similar dialect, with other values. Once it is in
+//! the table of [`Dialects`](crate::Dialects), its name works wherever a dialect is named:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -20,181 +20,251 @@
 //! # Ok::<(), String>(())
 //! ```
 //!
-//! Sources: the providers' documentation, and probes that were run on the engines themselves (llguidance 1.9,
-//! llama.cpp b11434, Ollama 0.17.4 and later; 2026-11). What a row cannot say is written in another shape and mapped back,
-//! or left to the validator with a loss.
+//! Sources: the providers' documentation, and probes of the engines (llguidance 1.9, llama.cpp b11434, Ollama 0.17.4
+//! and later; 2026-11). Keywords that a profile lacks are expressed in another shape and lifted back, or left to
+//! validation and reported as a loss.
 
 use serde_json::Value;
 
 use crate::Verdict;
 pub use crate::tighten::TokenBudget;
 
-/// The abilities of a dialect, and its server's reaction to the rest.
+/// The features of a dialect, and the reactions of its server to other keywords.
+///
+/// ```
+/// use formwork_dialect::profile::{OPENAI, Optional};
+///
+/// assert!(matches!(OPENAI.optional, Optional::Nullable) && OPENAI.formats.contains(&"uuid"));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Profile {
-    /// The name in configurations and on the command line.
+    /// The dialect's name in configurations and on the command line.
     pub name: &'static str,
-    /// One line for people: which servers take the dialect.
+    /// The servers that accept the dialect, in one line for people.
     pub about: &'static str,
-    /// The engine behind the server: it decides which keywords the [lint](crate::lint) reports.
+    /// The engine of the server, which determines the keywords in the [lint](crate::lint).
     pub engine: Engine,
-    /// Further rules of the lint, beside those of the engine.
+    /// The rules of the lint in addition to those of the engine.
     pub rules: &'static [LintRule],
-    /// Whether the model has to be shown the schema: a grammar tells it nothing.
+    /// Whether the prompt has to describe the schema, because enforcement tells the model nothing about it.
     pub shown: bool,
-    /// The member that wraps a root that is no object; `None` if any root is taken.
+    /// The member that wraps a root of another type than object; `None` if the dialect accepts every root.
     pub wrap: Option<&'static str>,
-    /// How a schema that stands at several places is written.
+    /// The notation of a schema that is used in several places.
     pub references: References,
-    /// Whether `{"$ref": "#"}` is taken.
+    /// Whether `{"$ref": "#"}` is accepted.
     pub refers_to_root: bool,
-    /// Whether a definition may contain itself. Where it may not, the second one inside of a definition is JSON in a string.
+    /// Whether definitions may be recursive. Otherwise the second nesting of a definition in itself becomes JSON in a
+    /// string.
     pub recursion: bool,
-    /// How members are written that an object may leave out.
+    /// The notation of optional members.
     pub optional: Optional,
-    /// How members are written whose names the schema does not list.
+    /// The notation of members whose names the schema does not enumerate.
     pub maps: Maps,
-    /// How the schema is written that allows every value.
+    /// The notation of the schema that allows every value.
     pub any: Any,
-    /// How arrays are written whose items have schemas by position.
+    /// The notation of arrays whose items have schemas by position.
     pub tuples: Tuples,
-    /// Which lengths of strings and arrays are enforced.
+    /// The enforced lengths of strings and arrays.
     pub lengths: Lengths,
-    /// Which patterns of strings are enforced.
+    /// The enforced patterns of strings.
     pub patterns: Patterns,
-    /// The formats that it keeps to.
+    /// The enforced formats of strings.
     pub formats: &'static [&'static str],
-    /// Whether integers keep to bounds.
+    /// Whether bounds of integers are enforced.
     pub integer_bounds: bool,
-    /// Whether numbers that are no integers keep to bounds.
+    /// Whether bounds of fractional numbers are enforced.
     pub number_bounds: bool,
-    /// Whether `exclusiveMinimum` and `exclusiveMaximum` are enforced. Where they are not, a bound is written as the inclusive
-    /// one beside it.
+    /// Whether `exclusiveMinimum` and `exclusiveMaximum` are enforced. Otherwise they become inclusive bounds.
     pub exclusive_bounds: bool,
-    /// Whether bounds beyond 2^53 are read as they stand.
+    /// Whether bounds beyond 2^53 are read exactly.
     pub large_bounds: bool,
     /// Whether `multipleOf` is enforced.
     pub multiple_of: bool,
-    /// Whether listed values stand beside their type, scalars only, and `const` is an `enum` of one.
+    /// Whether enumerated values need a `type`, are scalars only, and `const` becomes an `enum` of one value.
     pub typed_literals: bool,
-    /// Which values a list of values may have.
+    /// The allowed values of an `enum`.
     pub enums: Enums,
-    /// Whether an object without any members can be written.
+    /// Whether an object without properties can be written.
     pub empty_objects: bool,
-    /// Whether keys may come out in the order of the alphabet.
+    /// Whether the server may generate keys in alphabetical order.
     pub sorts_keys: bool,
     /// The bounds of the policy [`Tighten::Bounded`](formwork_core::Tighten).
     pub token_budget: TokenBudget,
-    /// How large a schema may be (default in the rows here: no limit).
+    /// The maximum size of a schema (default in the profiles here: no limit).
     pub limits: Option<Limits>,
 }
 
 impl Profile {
-    /// Returns whether numbers, or integers, keep to bounds.
+    /// Returns whether bounds of integers, or of fractional numbers, are enforced.
     pub(crate) const fn bounds(&self, integer: bool) -> bool {
         if integer { self.integer_bounds } else { self.number_bounds }
     }
 }
 
-/// The engine that reads the schemas of a dialect. The lint has a column of verdicts for each.
+/// The engine that compiles the schemas of a dialect. The lint has a column of verdicts for each.
+///
+/// ```
+/// use formwork_dialect::profile::{Engine, OLLAMA};
+///
+/// assert!(matches!(OLLAMA.engine, Engine::LlamaCpp));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// OpenAI's strict mode.
     OpenAi,
-    /// The converter from JSON Schema to grammars of llama.cpp.
+    /// llama.cpp's converter from JSON Schema to grammars.
     LlamaCpp,
     /// The `llguidance` crate.
     Llguidance,
-    /// Another one: the lint reports what the dialect's own [rules](Profile::rules) and [limits](Profile::limits) say.
+    /// Another engine: the lint uses only the dialect's own [rules](Profile::rules) and [limits](Profile::limits).
     Other,
 }
 
-/// A rule of the lint that holds for one dialect.
+/// A rule of the lint for one dialect.
+///
+/// ```
+/// use formwork_dialect::profile::{LLGUIDANCE, LintRule, Profile};
+/// use formwork_dialect::{Dialect, Native, Verdict};
+///
+/// const TITLES: LintRule = LintRule {
+///     keyword: "title",
+///     when: |schema| schema.get("title").is_some(),
+///     verdict: Verdict::Rejected,
+///     words: "leave it out",
+/// };
+/// const ACME: Profile = Profile { name: "acme", rules: &[TITLES], ..LLGUIDANCE };
+///
+/// let findings = Native::new(&ACME).lint(&serde_json::json!({"title": "A", "type": "string"}));
+/// assert_eq!(findings[0].to_string(), "#: `title` rejected: leave it out");
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct LintRule {
-    /// The keyword that a finding names.
+    /// The keyword in findings.
     pub keyword: &'static str,
-    /// Returns whether the rule applies to a schema. It is called for each schema within a document.
+    /// Returns whether the rule applies to a schema; called for each subschema of a document.
     pub when: fn(schema: &Value) -> bool,
     /// The server's reaction to the keyword.
     pub verdict: Verdict,
-    /// Why, for people.
+    /// The reason, for people.
     pub words: &'static str,
 }
 
-/// How members are written that an object may leave out.
+/// The notation of optional members.
+///
+/// ```
+/// use formwork_dialect::profile::{LLAMA_CPP, Optional};
+///
+/// assert!(matches!(LLAMA_CPP.optional, Optional::RequiredFirst));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Optional {
-    /// Members may be left out, and all stand in the order of `properties`.
+    /// Members may be left out, and all are generated in the order of `properties`.
     Native,
-    /// As before, but those that are required come first.
+    /// Members may be left out, and required ones are generated first.
     RequiredFirst,
-    /// Every member is required: what is optional may be `null`.
+    /// Every member is required, and optional ones may be `null`.
     Nullable,
 }
 
-/// How members are written whose names the schema does not list.
+/// The notation of members whose names the schema does not enumerate.
+///
+/// ```
+/// use formwork_dialect::profile::{Maps, OPENAI};
+///
+/// assert!(matches!(OPENAI.maps, Maps::Pairs));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Maps {
-    /// `patternProperties`, `additionalProperties`, and bounds on the number of members where no named one is optional.
+    /// `patternProperties`, `additionalProperties`, and bounds of the number of members if all named ones are required.
     Native,
-    /// `additionalProperties` for any name. Patterns of names, and bounds on their number, only in an array of
-    /// `{"key", "value"}`.
+    /// `additionalProperties` for any name. Patterns of names, and bounds of their number, need an array of `{"key",
+    /// "value"}`.
     Plain,
     /// An array of `{"key", "value"}`.
     Pairs,
 }
 
-/// How the schema is written that allows every value.
+/// The notation of the schema that allows every value.
+///
+/// ```
+/// use formwork_dialect::profile::{Any, LLGUIDANCE};
+///
+/// assert!(matches!(LLGUIDANCE.any, Any::Native));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Any {
     /// `{}`.
     Native,
-    /// Each kind of value by itself, in a definition that refers to itself.
+    /// A recursive definition with a union of all types.
     Spelled,
     /// JSON in a string.
     Text,
 }
 
-/// How a schema that stands at several places is written.
+/// The notation of a schema that is used in several places.
+///
+/// ```
+/// use formwork_dialect::profile::{OPENAI, References};
+///
+/// assert!(matches!(OPENAI.references, References::Native));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum References {
-    /// Once, in `$defs`, with a `$ref` at each place; a schema may contain itself.
+    /// Once in `$defs`, with a `$ref` at each place; recursion is possible.
     Native,
-    /// At each place anew. Where a schema would contain itself stands JSON in a string.
+    /// A copy at each place. Recursion becomes JSON in a string.
     Inlined,
 }
 
-/// Which values a list of values may have.
+/// The allowed values of an `enum`.
+///
+/// ```
+/// use formwork_dialect::profile::{Enums, OPENAI};
+///
+/// assert!(matches!(OPENAI.enums, Enums::Any) && OPENAI.typed_literals);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enums {
-    /// Any values, or any scalars where [`typed_literals`](Profile::typed_literals) is set.
+    /// Any values, or any scalars if [`typed_literals`](Profile::typed_literals) is set.
     Any,
-    /// Strings alone. A list with other values is written as a list of strings that hold JSON.
+    /// Strings only. Other values become strings that hold JSON.
     Strings,
 }
 
-/// How arrays are written whose items have schemas by position.
+/// The notation of arrays whose items have schemas by position.
+///
+/// ```
+/// use formwork_dialect::profile::{OPENAI, Tuples};
+///
+/// assert!(matches!(OPENAI.tuples, Tuples::Object));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tuples {
     /// `prefixItems`, `items` and any length.
     Native,
-    /// `prefixItems` alone, all of them.
+    /// `prefixItems` only, of which all are required.
     Whole,
     /// An object `{"_0", "_1"}`.
     Object,
 }
 
-/// Which lengths of strings and arrays are enforced.
+/// The enforced lengths of strings and arrays.
+///
+/// ```
+/// use formwork_dialect::profile::{LLAMA_CPP, Lengths};
+///
+/// assert!(matches!(LLAMA_CPP.lengths, Lengths::UpTo(1000)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lengths {
-    /// All of them.
+    /// All lengths.
     Any,
     /// Up to this many characters and items.
     UpTo(u64),
-    /// Strings have none; lists do.
+    /// The lengths of arrays, not of strings.
     ListsOnly,
-    /// Strings have none, and of lists only whether they may be empty (`minItems` of 1).
+    /// Only whether arrays may be empty (`minItems` of 1).
     NotEmpty,
 }
 
@@ -205,48 +275,66 @@ impl Lengths {
     }
 }
 
-/// Which patterns of strings are enforced.
+/// The enforced patterns of strings.
+///
+/// ```
+/// use formwork_dialect::profile::{LLGUIDANCE, Patterns};
+///
+/// assert!(matches!(LLGUIDANCE.patterns, Patterns::All));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patterns {
-    /// All that `regex-syntax` takes, several of them, with lengths.
+    /// All patterns that `regex-syntax` supports, several at once, combined with lengths.
     All,
-    /// One without look-around, in the schema's own words.
+    /// One pattern without look-around, in the schema's own notation.
     One,
-    /// As before, from `^` to `$` alone: another one might be read as if these stood around it.
+    /// One pattern without look-around from `^` to `$`, because the server may read any other one as anchored.
     Anchored,
-    /// None.
+    /// No pattern.
     None,
-    /// One in plain form (characters, `[…]`, `(…)`, `|` and counts between `^` and `$`), alone: no length or format beside
-    /// it is enforced.
+    /// One pattern in plain form (characters, `[…]`, `(…)`, `|` and counts between `^` and `$`), without a length or
+    /// format beside it.
     Plain,
-    /// One from `^` to `$` without look-around, word boundaries, references to groups and large counts, in the schema's own
-    /// words, alone: no format beside it is enforced.
+    /// One pattern from `^` to `$` without look-around, word boundaries, references to groups and large counts, in the
+    /// schema's own notation, without a format beside it.
     Simple,
 }
 
-/// How large a schema may be.
+/// The maximum size of a schema. A larger one is an error before the call.
+///
+/// ```
+/// use formwork_core::{Lower, LowerRequest};
+/// use formwork_dialect::Native;
+/// use formwork_dialect::profile::{LLGUIDANCE, Limits, Profile};
+///
+/// const SMALL: Profile =
+///     Profile { name: "small", limits: Some(Limits { properties: 1, ..Limits::NONE }), ..LLGUIDANCE };
+///
+/// let schema = serde_json::json!({"type": "object", "properties": {"a": {}, "b": {}}});
+/// assert!(Native::new(&SMALL).lower(&LowerRequest::new(&schema)).is_err());
+/// ```
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Named members, all together.
+    /// The number of properties in the whole schema.
     pub properties: usize,
-    /// Objects and arrays inside each other.
+    /// The number of nested objects and arrays.
     pub depth: usize,
-    /// Listed values, all together.
+    /// The number of enumerated values in the whole schema.
     pub values: usize,
-    /// Characters of names and listed values, all together.
+    /// The number of characters of names and enumerated values in the whole schema.
     pub characters: usize,
-    /// Characters of one list of more than 250 values.
+    /// The number of characters of a single list with more than 250 values.
     pub list_characters: usize,
-    /// The sum of all `maxItems`. An upper bound of a list that does not fit any more is left to the validator.
+    /// The sum of all `maxItems`. Validation alone checks the lists beyond it.
     pub max_items: u64,
-    /// Members that objects may leave out, all together.
+    /// The number of optional members in the whole schema.
     pub optional: usize,
-    /// Schemas with `anyOf` or several types, all together.
+    /// The number of schemas with `anyOf` or several types.
     pub unions: usize,
 }
 
 impl Limits {
-    /// No limit at all.
+    /// Unlimited size.
     pub const NONE: Self = Self {
         properties: usize::MAX,
         depth: usize::MAX,
@@ -259,7 +347,11 @@ impl Limits {
     };
 }
 
-/// The `llguidance` crate.
+/// The profile of the `llguidance` crate.
+///
+/// ```
+/// assert_eq!(formwork_dialect::profile::LLGUIDANCE.name, "llguidance");
+/// ```
 pub const LLGUIDANCE: Profile = Profile {
     name: "llguidance",
     about: "the model in this process, vLLM, SGLang",
@@ -290,7 +382,11 @@ pub const LLGUIDANCE: Profile = Profile {
     limits: None,
 };
 
-/// The strict mode of OpenAI and Azure.
+/// The profile of the strict mode of OpenAI and Azure.
+///
+/// ```
+/// assert_eq!(formwork_dialect::profile::OPENAI.name, "openai");
+/// ```
 pub const OPENAI: Profile = Profile {
     name: "openai",
     about: "strict mode of OpenAI and Azure",
@@ -328,7 +424,11 @@ pub const OPENAI: Profile = Profile {
     }),
 };
 
-/// The server of llama.cpp.
+/// The profile of llama.cpp's server.
+///
+/// ```
+/// assert_eq!(formwork_dialect::profile::LLAMA_CPP.name, "llama-cpp");
+/// ```
 pub const LLAMA_CPP: Profile = Profile {
     name: "llama-cpp",
     about: "llama.cpp's server",
@@ -343,7 +443,7 @@ pub const LLAMA_CPP: Profile = Profile {
     maps: Maps::Plain,
     any: Any::Spelled,
     tuples: Tuples::Whole,
-    // From 2000 repetitions on the grammar does not parse; they multiply.
+    // The grammar fails to parse from 2000 repetitions on, and nested repetitions multiply.
     lengths: Lengths::UpTo(1000),
     patterns: Patterns::Plain,
     formats: &["date-time", "time", "date", "uuid"],
@@ -360,7 +460,13 @@ pub const LLAMA_CPP: Profile = Profile {
     limits: None,
 };
 
-/// Ollama hands schemas to llama.cpp, for some models after sorting their keys.
+/// The profile of Ollama, which passes schemas to llama.cpp, for some models with sorted keys.
+///
+/// ```
+/// use formwork_dialect::profile::{LLAMA_CPP, OLLAMA};
+///
+/// assert!(OLLAMA.sorts_keys && !LLAMA_CPP.sorts_keys);
+/// ```
 pub const OLLAMA: Profile = Profile {
     name: "ollama",
     about: "Ollama, which is llama.cpp",
@@ -374,7 +480,7 @@ pub const OLLAMA: Profile = Profile {
     ..LLAMA_CPP
 };
 
-/// Returns whether a pattern asserts something about the text around it.
+/// Returns whether a pattern contains look-around.
 pub(crate) fn looks_around(pattern: &str) -> bool {
     ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|sign| pattern.contains(sign))
 }

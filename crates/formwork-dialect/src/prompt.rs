@@ -6,9 +6,10 @@ use crate::expand::{Expanded, expand};
 use crate::outline::outline;
 use crate::tighten::close;
 
-/// The dialect of models that only read: the schema stands in the prompt, and nothing enforces it.
+/// The dialect of models without enforcement: the schema is only in the prompt.
 ///
-/// It is shown as JSON Schema, spaced (small models copy what they see, and answer better to `", "`), or as an outline.
+/// The prompt contains JSON Schema with spaces (small models copy the formatting, and answer better with `", "`), or an
+/// outline.
 ///
 /// ```
 /// use formwork_core::{Lower, LowerRequest, SchemaText};
@@ -25,12 +26,12 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Shows JSON Schema.
+    /// Creates the dialect with JSON Schema in the prompt.
     pub const fn new() -> Self {
         Self { outline: false }
     }
 
-    /// Shows an outline, which is shorter and which small models follow better.
+    /// Creates the dialect with an outline in the prompt, which is shorter, and easier for small models.
     pub const fn outline() -> Self {
         Self { outline: true }
     }
@@ -67,7 +68,7 @@ impl Lower for Prompt {
     }
 }
 
-/// The schema without what names it for machines and says nothing about the answer.
+/// Returns the schema without keywords that identify it and do not describe answers.
 fn without_identity(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if let Value::Object(keywords) = &mut schema {

@@ -2,11 +2,11 @@ use std::sync::Arc;
 
 use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused};
 
-/// Another dialect that shows the model nothing: for applications whose prompt says in words of its own what the answer
-/// looks like.
+/// Wraps a dialect and removes its text for the prompt, for applications whose own prompt describes the answer.
 ///
-/// The enforcement, the way back of an answer and the lowering report stay. Where the dialect has the model answer in another
-/// shape, as with a root that is no object, its own words are shown all the same, because the prompt does not know them.
+/// The enforcement, the lifting and the lowering report stay the same. If lowering changes the shape of the answer, for
+/// example by wrapping the root, the text stays in the prompt, because the application's prompt does not describe that
+/// shape.
 ///
 /// ```
 /// use formwork_core::{Enforcement, Lower, LowerRequest};
@@ -24,7 +24,7 @@ use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused};
 pub struct Silent(Arc<dyn Lower>);
 
 impl Silent {
-    /// This dialect without its words.
+    /// Wraps a dialect.
     pub const fn new(lower: Arc<dyn Lower>) -> Self {
         Self(lower)
     }

@@ -1,4 +1,4 @@
-//! The model alone, without the rest of formwork: one call, one answer.
+//! Uses the model alone, without the rest of formwork: one call, one answer.
 //!
 //! `cargo run --release -p formwork-local --example embed-local`
 

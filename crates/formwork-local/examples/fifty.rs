@@ -1,4 +1,4 @@
-//! How often the answers of the default model are whole and valid: fifty seeds each of three schemas that bound nothing.
+//! Counts complete and valid answers of the default model: fifty seeds each of three schemas without bounds.
 //!
 //! `cargo run --release -p formwork-local --example fifty [TEMPERATURE [MAX_TOKENS]]`
 
@@ -69,7 +69,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The schema with every object that names its members closed, which is all that is sent beside the schema by default.
+/// Returns the schema with closed objects, as it is sent by default.
 fn closed(mut schema: Value) -> Value {
     match &mut schema {
         Value::Object(members) => {

@@ -1,8 +1,8 @@
-//! How fast a model decodes, and what the schema costs.
+//! Measures how fast a model decodes, with and without a schema.
 //!
 //! `CANDLE_NUM_THREADS=1 cargo run --release -p formwork-local --example speed [MODEL [TOKENS]]`
 //!
-//! CPU time is read from Linux's `/proc`; elsewhere the wall time stands for it.
+//! CPU time is read from Linux's `/proc`; other systems use wall-clock time.
 
 use std::time::Instant;
 
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .with_schema_name("people")
         .with_sampling(Sampling::default().with_temperature(0.8).with_top_p(0.95).with_seed(1))
         .with_max_tokens(tokens);
-        // The first call reads the prompt, so that the second is nearly all decoding.
+        // The first call computes the prompt, so that the second one is nearly all decoding.
         local.call(&call).await?.collect().await?;
         let (before, clock) = (local.timing(), Clock::start());
         let answer = local.call(&call).await?.collect().await?;
@@ -62,7 +62,7 @@ fn report(what: &str, before: Timing, after: Timing, seconds: f64) {
     );
 }
 
-/// CPU time of this process where it can be read, else wall time.
+/// Returns the CPU time of this process if it can be read, otherwise the wall-clock time.
 struct Clock(Instant, Option<f64>);
 
 impl Clock {

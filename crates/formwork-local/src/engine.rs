@@ -12,22 +12,22 @@ use crate::timing::Timer;
 use crate::vocabulary::Vocabulary;
 use crate::{LocalError, Restraint};
 
-/// The number of tokens in a block; whole blocks of a prompt are kept between calls.
+/// The number of tokens in a block; whole blocks of a prompt stay in the cache between calls.
 ///
-/// Kernels for one row and for several may round differently. A block is always read as several rows, by itself or among
-/// others, so that what is kept is exactly what would be computed again, and an answer does not depend on the calls before it.
+/// Kernels for one row and for several rows may round differently. A block is always computed with several rows, so
+/// that its cached keys and values equal recomputed ones, and an answer does not depend on earlier calls.
 const BLOCK: usize = 16;
 
-/// So many blocks are read at once: the more, the seldomer all weights go through the processor's caches, and the later a
-/// deadline is seen.
+/// The number of blocks per forward pass. More blocks load the weights into the processor's caches less often, but
+/// delay the check of the deadline.
 const BLOCKS_AT_ONCE: usize = 4;
 
-/// A loaded model, with all that belongs to answering one call after another.
+/// A loaded model with its caches, which answers one call after another.
 pub(crate) struct Engine {
     name: String,
     model: Model,
     cache: Cache,
-    /// The tokens whose keys and values are in the cache, as far as they may be used again.
+    /// The tokens whose keys and values are in the cache and can be reused.
     held: Vec<u32>,
     vocabulary: Arc<Vocabulary>,
     template: Template,
@@ -36,16 +36,16 @@ pub(crate) struct Engine {
     timer: Timer,
 }
 
-/// The listener to an answer.
+/// The receiver of an answer.
 pub(crate) trait Listener {
-    /// Takes text.
+    /// Receives text.
     fn text(&mut self, text: String);
 
-    /// Whether nobody listens any more.
+    /// Returns whether the receiver dropped the answer.
     fn is_gone(&self) -> bool;
 }
 
-/// How a call ended that was answered.
+/// The end of an answered call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Answered {
     pub(crate) finish: Finish,
@@ -55,8 +55,8 @@ pub(crate) struct Answered {
 }
 
 impl Engine {
-    /// Reads a model from its tensors; `context` bounds prompt and answer together, in tokens. Without a restraint it is the
-    /// default for the size of the model.
+    /// Loads a model from its tensors. `context` limits the tokens of prompt and answer together. Without a restraint,
+    /// the size of the model determines it.
     pub(crate) fn load(
         mut tensors: Tensors,
         context: usize,
@@ -88,22 +88,22 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Returns the name that the model gives itself.
+    /// Returns the name in the model's file.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The most tokens of prompt and answer together.
+    /// Returns the maximum number of tokens of prompt and answer together.
     pub(crate) const fn context(&self) -> usize {
         self.cache.capacity()
     }
 
-    /// Returns the timer that tells where the time goes.
+    /// Returns the timer of the model.
     pub(crate) fn timer(&self) -> Timer {
         self.timer.clone()
     }
 
-    /// Returns the restraint that answers are written under.
+    /// Returns the restraint of answers.
     pub(crate) const fn restraint(&self) -> Restraint {
         self.restraint
     }
@@ -112,7 +112,7 @@ impl Engine {
         self.template.takes_late_system()
     }
 
-    /// Answers a call; `None` if the listener left.
+    /// Answers a call; `None` if the receiver dropped it.
     pub(crate) fn answer(
         &mut self,
         call: &Call,
@@ -125,7 +125,7 @@ impl Engine {
         let prompt = self.template.encode(&call.messages, &self.vocabulary).map_err(bad)?;
         let mut room = self.room(call, prompt.len())?;
         let vocabulary = Arc::clone(&self.vocabulary);
-        // Borrowed apart, so that the host can run the model while the guide holds the grammar.
+        // Separate borrows let the host run the model while the guide borrows the grammar.
         let Self { model, cache, held, grammar, restraint, timer, .. } = self;
         let left = cache.capacity() - prompt.len();
         let guide = match &schema {
@@ -133,7 +133,7 @@ impl Engine {
             Some(schema) => {
                 let guide = |room| Guide::new(grammar, schema, rules(call), room, *restraint);
                 let guide = match guide(room) {
-                    // Nobody asked for so few tokens.
+                    // The call sets no limit, so the default may be too small for the schema.
                     Err(Unguided::Short(least)) if call.max_tokens.is_none() && least <= left => {
                         room = (least + room).min(left);
                         guide(room)
@@ -174,7 +174,7 @@ impl Engine {
         }
     }
 
-    /// Refuses a call whose messages cannot fit, before tokens are made of them.
+    /// Rejects a call whose messages cannot fit, before they are tokenized.
     fn bound(&self, call: &Call) -> Result<(), Fault> {
         let parts = call.messages.iter().flat_map(|message| &message.parts);
         let texts = parts.filter_map(|part| match part {
@@ -185,10 +185,10 @@ impl Engine {
         if least >= context { Err(bad(too_long(&format!("at least {least}"), context))) } else { Ok(()) }
     }
 
-    /// The tokens that an answer may have.
+    /// Returns the token budget of an answer.
     fn room(&self, call: &Call, prompt: usize) -> Result<usize, Fault> {
         let context = self.context();
-        // One for the first token of an answer, without which there is no point.
+        // An answer needs room for at least one token.
         if prompt == 0 || prompt >= context {
             return Err(bad(too_long(&prompt.to_string(), context)));
         }
@@ -199,7 +199,7 @@ impl Engine {
         Ok(asked.min(context - prompt))
     }
 
-    /// Runs the model once, so that the first call does not pay for what candle prepares on first use.
+    /// Runs the model once, so that candle's lazy initialisation does not delay the first call.
     fn warm_up(&mut self) -> candle_core::Result<()> {
         self.model.forward(&mut self.cache, &[0])?;
         self.cache.truncate(0);
@@ -207,7 +207,7 @@ impl Engine {
     }
 }
 
-/// The engine's model while it answers.
+/// The engine's model while it answers a call.
 struct Running<'e, 'l> {
     model: &'e Model,
     cache: &'e mut Cache,
@@ -215,14 +215,15 @@ struct Running<'e, 'l> {
     deadline: Option<Time>,
     listener: &'l mut dyn Listener,
     timer: &'e Timer,
-    /// The tokens of the prompt.
+    /// The number of tokens of the prompt.
     prompt: usize,
-    /// When the model was through with what it looked at last.
+    /// The end of the last forward pass.
     since: Instant,
 }
 
 impl Running<'_, '_> {
-    /// Reads all whole blocks of a prompt but the last tokens; says how many were read in an earlier call.
+    /// Computes all whole blocks of a prompt except the last tokens. Returns the number of tokens that an earlier call
+    /// had computed.
     fn read(&mut self, prompt: &[u32]) -> Result<usize, Halt> {
         let whole = (prompt.len() - 1) / BLOCK * BLOCK;
         let known = self.held.iter().zip(prompt).take_while(|(held, token)| held == token).count();
@@ -257,7 +258,7 @@ impl Running<'_, '_> {
 impl Host for Running<'_, '_> {
     fn next(&mut self, tokens: &[u32]) -> Result<Vec<f32>, Halt> {
         self.check()?;
-        // The first tokens are the end of the prompt, and those that the schema forces right after it.
+        // The first tokens are the end of the prompt, and those that the schema forces after it.
         let is_prompt = self.cache.len() < self.prompt;
         let start = Instant::now();
         self.timer.chose(start - self.since);
@@ -277,7 +278,7 @@ impl Host for Running<'_, '_> {
     }
 }
 
-/// The schema to keep to, if any.
+/// Returns the schema of the call, if it has one.
 fn schema(call: &Call) -> Result<Option<Value>, Fault> {
     if !call.tools.is_empty() {
         return Err(Fault::new(FaultKind::Unsupported, "a local model takes no tools"));
@@ -296,8 +297,8 @@ fn schema(call: &Call) -> Result<Option<Value>, Fault> {
     }
 }
 
-/// The rules to keep to while decoding. Their paths are those of the document itself, and so of what is decoded only where
-/// nothing of that is moved on the way back.
+/// Returns the rules to enforce while decoding. Their paths refer to the original document, so there are none if
+/// lifting moves any value.
 fn rules(call: &Call) -> &[Rule] {
     let stays =
         |op: &LiftOp| matches!(op.lift, Lift::Reorder(_) | Lift::DropNull(_) | Lift::DropAbsent { .. });
@@ -325,7 +326,7 @@ fn too_short(call: &Call, room: usize, prompt: usize, needed: usize) -> String {
     }
 }
 
-/// The model could not take tokens that the engine checked: a defect, for which no retry helps.
+/// Returns the fault of a model that failed on valid tokens: a defect, for which no retry helps.
 fn broken(error: candle_core::Error) -> Halt {
     let message = format!("the local model failed: {}", crate::error::one_line(&error.to_string()));
     Halt::Fault(Fault::new(FaultKind::Unsupported, message))

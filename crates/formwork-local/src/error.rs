@@ -1,40 +1,47 @@
 use std::path::{Path, PathBuf};
 
-/// Why a model could not be opened. Each is one line that names the file and, where there is one, the fix.
+/// The reason why a model cannot be opened. Each message is one line with the file and, if there is one, the fix.
+///
+/// ```
+/// use formwork_local::{Local, LocalError, LocalOptions};
+///
+/// let error = Local::open(LocalOptions::new().with_model("no/such.gguf").with_offline(true)).unwrap_err();
+/// assert!(matches!(error, LocalError::Weights { model, .. } if model == "no/such.gguf"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LocalError {
-    /// The file is not a model that this crate runs: damaged, of another architecture, or with another tokenizer.
+    /// The file is damaged, or its architecture or tokenizer is not supported.
     #[error("{}: {reason}", path.display())]
     Model {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The reason.
         reason: String,
     },
-    /// There are no weights and no way to get them.
+    /// The weights are not on this machine and cannot be fetched.
     #[error("no weights for `{model}`: {reason}")]
     Weights {
-        /// The model that was asked for.
+        /// The requested model.
         model: String,
-        /// The sources that were tried, and the command that helps.
+        /// The sources that were tried, and the command that gets the file.
         reason: String,
     },
-    /// A file or folder could not be read or written.
+    /// A file or folder cannot be read or written.
     #[error("{}: {reason}", path.display())]
     File {
-        /// The file or folder.
+        /// The path of the file or folder.
         path: PathBuf,
-        /// The operating system's words.
+        /// The message of the operating system.
         reason: String,
     },
-    /// The thread that runs the model could not be started, or died.
+    /// The thread of the model could not be started, or has panicked.
     #[error("the model's thread failed: {0}")]
     Thread(String),
 }
 
 impl LocalError {
-    /// A file that is no model for us, on one line whatever the reason holds.
+    /// Returns the error of an unusable file, on one line whatever the reason contains.
     pub(crate) fn model(path: &Path, reason: impl ToString) -> Self {
         Self::Model { path: path.to_owned(), reason: one_line(&reason.to_string()) }
     }
@@ -48,7 +55,7 @@ impl LocalError {
     }
 }
 
-/// The text with every run of white space as one space, cut at a length that still fits a terminal line or two.
+/// Returns the text with single spaces, cut to the length of a line or two in a terminal.
 pub(crate) fn one_line(text: &str) -> String {
     const MAX: usize = 400;
     let mut line = String::new();
@@ -65,7 +72,7 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
-/// Returns the words of a panic, as far as it was text.
+/// Returns the message of a panic, if it was text.
 pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));

@@ -1,38 +1,38 @@
-//! A GGUF language model in this process, in pure Rust, that decodes under a JSON Schema.
+//! A GGUF language model in this process, in pure Rust, whose answers satisfy a JSON Schema.
 //!
-//! [`Local`] is a [`Provider`](formwork_core::Provider): it works offline, without a server and without a compiler for
-//! anything but Rust. It runs llama- and qwen2-family models with byte-pair tokenizers from `.gguf` files; the default
-//! is SmolLM2-135M-Instruct, which keeps to any schema and knows little.
+//! [`Local`] is a [`Provider`](formwork_core::Provider) that works offline, without a server and without a C compiler.
+//! It runs models of the llama and qwen2 families with byte-pair tokenizers from `.gguf` files. The default is
+//! SmolLM2-135M-Instruct, which follows every schema and knows little.
 //!
-//! - [`LocalOptions`] says which model, with which context.
-//! - [`Store`] keeps model files: it fetches, lists and removes them, and tells a [`Progress`] how far it is.
+//! - [`LocalOptions`] sets the model, its context and its restraint.
+//! - [`Store`] fetches, lists and removes model files, and reports to a [`Progress`].
 //!
-//! To embed it alone, depend on this crate and on `formwork-core`, and see `examples/embed-local.rs`: one call to
+//! To embed it alone, depend on this crate and `formwork-core`; see `examples/embed-local.rs`: one call of
 //! [`Local::open`], one [`Call`](formwork_core::Call), one answer.
 //!
-//! The schema is enforced token by token (with `llguidance`), and there is always a way left to complete the
-//! document in the tokens that remain, so that no answer to a schema is ever cut off.
+//! The schema is enforced token by token (with `llguidance`). At every token the rest of the token budget is enough to
+//! complete the document, so no answer to a schema is ever truncated.
 //!
-//! All that it brings is Rust, most of it through candle; docs/ARCHITECTURE.md says how many crates that is.
+//! All dependencies are Rust, most of them through candle; docs/ARCHITECTURE.md has their number.
 //!
 //! # Bounds
-//! The token budget is kept while decoding and not in the schema: a value may grow as long as the tokens that are left cover
-//! the shortest way to the end of the document. What is still open then is closed without the model, and `closed_at` says
-//! from where on.
+//! The decoder enforces the token budget, not the schema: a value can grow while the remaining tokens cover the
+//! shortest end of the document. Then the decoder completes the document without the model, and `closed_at` is the byte
+//! at which it took over.
 //!
-//! Models of fewer than 500 million parameters repeat themselves without end where a schema lets them. They are written
-//! under [`Restraint::TinyModel`], which ends such strings, lists and numbers earlier; [`LocalOptions::with_restraint`]
-//! switches it on and off.
+//! Models with fewer than 500 million parameters tend to repeat themselves without end if the schema allows it. Their
+//! answers have the restraint [`Restraint::TinyModel`], which ends such strings, lists and numbers earlier.
+//! [`LocalOptions::with_restraint`] changes it.
 //!
 //! # Rules
-//! A [`Rule`](formwork_core::Rule) of a call is kept while decoding: once the values that it computes from are written,
-//! the rest of the document is held to a schema with its range in it. So a weighted sum cannot be wrong, as long as the
-//! answer has room for it.
+//! A [`Rule`](formwork_core::Rule) of a call is enforced while decoding: as soon as its inputs are written, the schema
+//! of the rest of the document gets the rule's range. A weighted sum, for example, cannot be wrong unless the token
+//! budget is too small.
 //!
 //! # Threads
-//! Matrix products run on candle's thread pool, of which a process has one. `CANDLE_NUM_THREADS` says how many threads it
-//! has; without it there is one for each physical core. They spin while they wait for each other, so on a machine that
-//! does anything else one thread is faster: a program calls [`settle_threads`] first. The number changes no answer.
+//! Matrix products run on candle's thread pool, of which a process has one. `CANDLE_NUM_THREADS` is the number of its
+//! threads (default: one per physical core). The threads spin while they wait, so on a machine with other work a single
+//! thread is faster: call [`settle_threads`] first. The number of threads changes no answer.
 
 mod decode;
 mod engine;

@@ -16,16 +16,16 @@ use crate::{Known, LocalError, LocalOptions, Restraint, Step, Timing};
 
 /// A language model in this process.
 ///
-/// A clone is another handle to the same model. Calls are answered one after another, in the order in which they come,
-/// on a thread of the model's own; dropping an [`Answer`] stops it within one token.
+/// A clone is another handle to the same model. Calls are answered in the order of their arrival, on the model's own
+/// thread. Dropping an [`Answer`] stops it within one token.
 ///
-/// Temperature is 0 (the most probable token), top-p 0.95 and the seed a constant where a call does not say, so that the
-/// same call brings the same answer. Where it does not say `max_tokens` either, an answer may have what the context leaves,
-/// at most 8,192 tokens, and at most 512 under [`Restraint::TinyModel`].
+/// The defaults of a call are temperature 0 (the most probable token), top-p 0.95 and a constant seed, so that the same
+/// call gives the same answer. The default of `max_tokens` is the rest of the context, at most 8,192 tokens, or at most
+/// 512 under [`Restraint::TinyModel`].
 ///
-/// An answer to a schema is always a whole document: when the tokens run out, or the deadline passes after the model has
-/// begun to answer, the document is completed without the model in the shortest way.
-/// [`Finish::Length`](formwork_core::Finish) says so and `closed_at` says from where on.
+/// An answer to a schema is always a complete document. If the tokens run out, or the deadline passes after the first
+/// token, the decoder completes the document in the shortest way without the model. The answer then has
+/// [`Finish::Length`](formwork_core::Finish) and `closed_at`.
 ///
 /// ```no_run
 /// use formwork_core::Provider;
@@ -43,18 +43,18 @@ pub struct Local {
 }
 
 impl Local {
-    /// Loads a model; fetches it first if it is a known one that is not on this machine.
+    /// Loads a model. A known model that is not on this machine is fetched first.
     ///
-    /// Blocks for half a second with the default model, and for as long as a download takes: async code calls it on a
+    /// Blocks for half a second with the default model, and for the duration of a download. Async code calls it on a
     /// thread for blocking work.
     ///
     /// # Errors
-    /// [`LocalError`] says in one line what is wrong with which file, or how weights are got.
+    /// [`LocalError`] with the file and the reason, or the command that gets the weights.
     pub fn open(options: LocalOptions) -> Result<Self, LocalError> {
         let (jobs, facts) = worker::start(move || {
             let store = options.store()?;
             let known = Known::find(&options.model);
-            // A folder that has the name of a known model is in nobody's way.
+            // A folder may have the name of a known model.
             let folder = Path::new(&options.model);
             if known.is_none() && folder.is_dir() {
                 return Err(LocalError::file(folder, "it is a folder: name the .gguf file in it"));
@@ -77,22 +77,22 @@ impl Local {
         Ok(Self { jobs, facts, capabilities })
     }
 
-    /// Returns the name that the model gives itself.
+    /// Returns the name in the model's file.
     pub fn model(&self) -> &str {
         &self.facts.model
     }
 
-    /// Returns the restraint that its answers are written under.
+    /// Returns the restraint of answers.
     pub const fn restraint(&self) -> Restraint {
         self.facts.restraint
     }
 
-    /// Where its time went until the end of the last call.
+    /// Returns the time that the model spent on each kind of work, up to the end of the last call.
     pub fn timing(&self) -> Timing {
         self.facts.timer.get()
     }
 
-    /// Where the time of its last answer went, step by step.
+    /// Returns the time of each step of the last answer.
     pub fn steps(&self) -> Vec<Step> {
         self.facts.timer.steps()
     }
@@ -121,7 +121,7 @@ impl fmt::Debug for Local {
     }
 }
 
-/// The pieces of an answer as they come from the model's thread.
+/// The stream of an answer's pieces from the model's thread.
 struct Pieces {
     pieces: UnboundedReceiver<Result<Delta, Fault>>,
     ended: bool,
@@ -138,7 +138,7 @@ impl Stream for Pieces {
         match &piece {
             Poll::Ready(Some(Ok(Delta::End { .. }) | Err(_))) => self.ended = true,
             Poll::Ready(None) => {
-                // The thread is gone without a word; it must not look like an answer that was cut off on the way.
+                // The thread has ended without a final piece, which must not look like a truncated answer.
                 self.ended = true;
                 return Poll::Ready(Some(Err(worker::gone())));
             }

@@ -3,36 +3,44 @@ use std::sync::Arc;
 
 use crate::{Hub, LocalError, Progress, Store};
 
-/// How far a model is kept from writing on where the schema of the answer lets it.
+/// The restraint on a model that would repeat itself where the schema allows it.
 ///
-/// [`Completion::restrained`](formwork_core::Completion::restrained) says of each answer whether the restraint acted: whether
-/// it excluded a token that the model would have written next.
+/// [`Completion::restrained`](formwork_core::Completion::restrained) is set on answers that the restraint changed: it
+/// excluded a token that the model would have chosen.
+///
+/// ```
+/// use formwork_local::{LocalOptions, Restraint};
+///
+/// let options = LocalOptions::new().with_model("models/tiny.gguf").with_restraint(Restraint::None);
+/// # drop(options);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Restraint {
-    /// Nothing that the schema allows is excluded. A model that repeats itself does so until the tokens of the answer are
-    /// used up.
+    /// Excludes nothing that the schema allows. A model that repeats itself uses up the token budget.
     None,
-    /// Ends what very small models would go on with until the tokens are used up:
+    /// Limits the values that very small models would continue until the token budget is used up:
     ///
-    /// - **Tokens**: an answer has at most 512 where the call does not say how many.
-    /// - **Strings**: from a length of 1/16 of the answer's tokens on (at least 4, at most 32) a string ends after its share:
-    ///   what is left when the shortest rest of the document is subtracted, divided by the number of members still to come
-    ///   and itself. The same 4 tokens in a row come at most 3 times in one string, and after 4 such interventions it ends.
-    /// - **Lists**: a list ends after an item of 16 bytes or more that it had twice before, after 5 equal shorter strings in a
-    ///   row, and after 17 other equal short items in a row. From the ninth item on it has to share tokens as strings do.
-    /// - **Numbers**: an integer has at most 18 characters, other numbers have at most 24, an exponent at most 2 digits.
+    /// - **Tokens**: an answer has at most 512 tokens, unless the call sets `max_tokens`.
+    /// - **Strings**: a string longer than 1/16 of the token budget (at least 4, at most 32 tokens) ends after its
+    ///   share: the remaining budget without the shortest rest of the document, divided by the number of members still
+    ///   to come and itself. The same 4 tokens in a row occur at most 3 times in one string, and after 4 such
+    ///   interventions the string ends.
+    /// - **Lists**: a list ends after an item of 16 bytes or more that it had twice before, after 5 equal shorter
+    ///   strings in a row, and after 17 other equal short items in a row. From the ninth item on it shares the budget
+    ///   like strings.
+    /// - **Numbers**: an integer has at most 18 characters, another number at most 24, an exponent at most 2 digits.
     ///
-    /// It excludes no constant of the schema (`const`, `enum`, names of members), no item that `minItems` asks for and no
-    /// character that `minLength` or a bound asks for.
+    /// It excludes no constant of the schema (`const`, `enum`, property names), no item that `minItems` requires and no
+    /// character that `minLength` or a bound requires.
     TinyModel,
 }
 
 impl Restraint {
-    /// The number of parameters from which on a model is not tiny.
+    /// The minimum number of parameters of a model that is not tiny.
     const NOT_TINY: u64 = 500_000_000;
 
-    /// The tokens of an answer where the call does not say, in a context that leaves more.
+    /// The default token budget of an answer, if the context has room for it.
     pub(crate) const fn default_tokens(self) -> usize {
         match self {
             Self::None => 8192,
@@ -40,13 +48,13 @@ impl Restraint {
         }
     }
 
-    /// Returns the default for a model of so many parameters.
+    /// Returns the default for a model with this number of parameters.
     pub(crate) const fn of(parameters: u64) -> Self {
         if parameters < Self::NOT_TINY { Self::TinyModel } else { Self::None }
     }
 }
 
-/// The choice of a model, and how it is opened.
+/// The settings for opening a model.
 ///
 /// ```
 /// use formwork_local::LocalOptions;
@@ -66,8 +74,8 @@ pub struct LocalOptions {
 }
 
 impl LocalOptions {
-    /// The known model `default`, a context of 8192 tokens, the user's cache folder, downloads allowed unless
-    /// `FORMWORK_OFFLINE` is set.
+    /// Creates the default settings: the known model `default`, a context of 8192 tokens, the user's cache folder, and
+    /// downloads unless `FORMWORK_OFFLINE` is set.
     pub fn new() -> Self {
         Self {
             model: "default".to_owned(),
@@ -80,60 +88,61 @@ impl LocalOptions {
         }
     }
 
-    /// Sets the model (default: the first of [`KNOWN`](crate::KNOWN)): a name of it, a [`HubFile`](crate::HubFile), or the
-    /// path of a `.gguf` file.
+    /// Sets the model (default: the first of [`KNOWN`](crate::KNOWN)): the name of a known model, a
+    /// [`HubFile`](crate::HubFile), or the path of a `.gguf` file.
     #[must_use]
     pub fn with_model(mut self, model: impl Into<String>) -> Self {
         self.model = model.into();
         self
     }
 
-    /// Limits prompt and answer together, in tokens (default: the model's own bound, which holds as well).
+    /// Sets the maximum number of tokens of prompt and answer together (default: 8192). The model's own maximum always
+    /// applies as well.
     ///
-    /// Each token in use takes memory: 46 kB with SmolLM2-135M.
+    /// Each token takes memory: 46 kB with SmolLM2-135M.
     #[must_use]
     pub const fn with_context(mut self, tokens: u32) -> Self {
         self.context = tokens as usize;
         self
     }
 
-    /// Sets the restraint that answers are written under (default: [`Restraint::TinyModel`] for models of fewer than 500
-    /// million parameters, [`Restraint::None`] for all others).
+    /// Sets the restraint of answers (default: [`Restraint::TinyModel`] for models with fewer than 500 million
+    /// parameters, otherwise [`Restraint::None`]).
     #[must_use]
     pub const fn with_restraint(mut self, restraint: Restraint) -> Self {
         self.restraint = Some(restraint);
         self
     }
 
-    /// Sets the cache folder (default: that of [`Store`]).
+    /// Sets the cache folder (default: the folder of [`Store::open`]).
     #[must_use]
     pub fn with_cache(mut self, folder: impl Into<PathBuf>) -> Self {
         self.cache = Some(folder.into());
         self
     }
 
-    /// Sets whether nothing may be downloaded (default: what `FORMWORK_OFFLINE` says, else `false`).
+    /// Sets whether downloads are forbidden (default: whether `FORMWORK_OFFLINE` is set, otherwise `false`).
     #[must_use]
     pub const fn with_offline(mut self, offline: bool) -> Self {
         self.offline = Some(offline);
         self
     }
 
-    /// Sets a listener that is told how far long steps are (default: none).
+    /// Sets an observer of long steps such as downloads (default: none).
     #[must_use]
     pub fn with_progress(mut self, progress: impl Progress + 'static) -> Self {
         self.progress = Some(Arc::new(progress));
         self
     }
 
-    /// Sets the hub that files come from (default: none); without one, models of a hub (`hf:…`) have to be in the cache.
+    /// Sets the client of the model hub (default: none, and models of a hub (`hf:…`) have to be in the cache).
     #[must_use]
     pub fn with_hub(mut self, hub: Arc<dyn Hub>) -> Self {
         self.hub = Some(hub);
         self
     }
 
-    /// The store that these options mean.
+    /// Returns the store for these settings.
     pub(crate) fn store(&self) -> Result<Store, LocalError> {
         let mut store = match &self.cache {
             Some(folder) => Store::at(folder),

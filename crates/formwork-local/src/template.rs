@@ -8,17 +8,17 @@ use crate::error::one_line;
 use crate::model::Gguf;
 use crate::vocabulary::{Vocabulary, Written};
 
-/// The template that ChatML models of a time before templates in files are trained on.
+/// The template of ChatML models whose files have no template of their own.
 const CHATML: &str = "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
-/// Private-use characters that stand for the text of a message while the template runs.
+/// Private-use characters that replace the text of messages while the template runs.
 const OPEN: char = '\u{F5B00}';
 const CLOSE: char = '\u{F5B01}';
 
-/// A model's own chat template: a dialogue to the tokens that the model was trained on.
+/// A model's chat template, which writes a dialogue as the tokens that the model was trained on.
 ///
-/// The template runs over stand-ins, and what the messages say is put in after control tokens have been read. So a
-/// message that says `<|im_end|>` holds ten characters of text, and nothing that a user writes can end a turn.
+/// The template runs over placeholders, and the text of messages is inserted after control tokens were recognised. A
+/// message that contains `<|im_end|>` therefore holds ten characters of text, and no user can end a turn.
 #[derive(Debug)]
 pub(crate) struct Template {
     environment: Environment<'static>,
@@ -27,7 +27,7 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// The file's own template, or ChatML if the file has none and the model has ChatML's tokens.
+    /// Reads the file's own template, or uses ChatML if the file has none and the model has ChatML's tokens.
     pub(crate) fn read(gguf: &Gguf, vocabulary: &Vocabulary) -> Result<Self, LocalError> {
         let source = match gguf.text("tokenizer.chat_template") {
             Some(source) => source,
@@ -46,11 +46,11 @@ impl Template {
 
     fn new(source: &str, begin: String, end: String) -> Result<Self, String> {
         let mut environment = Environment::new();
-        // As Hugging Face's tokenizers set Jinja up.
+        // Hugging Face's tokenizers configure Jinja this way.
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(|error| describe(&error))?);
         environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
-        // A template comes with a file from anywhere: it must end.
+        // The file is untrusted, so its template must terminate.
         environment.set_fuel(Some(1_000_000));
         environment.add_function("raise_exception", |text: String| -> Result<Value, Error> {
             Err(Error::new(ErrorKind::InvalidOperation, text))
@@ -60,20 +60,20 @@ impl Template {
         Ok(Self { environment, begin, end })
     }
 
-    /// Whether a system message may come after the first user message.
+    /// Returns whether a system message may follow the first user message.
     pub(crate) fn takes_late_system(&self) -> bool {
         let roles = [Role::System, Role::User, Role::Assistant, Role::System, Role::User];
         self.render(&roles.map(|role| Message::new(role, "x"))).is_ok()
     }
 
-    /// The tokens of a dialogue, up to where the model's answer begins.
+    /// Returns the tokens of a dialogue, up to the start of the model's answer.
     ///
     /// # Errors
-    /// The reason why the messages cannot be written, for people.
+    /// A message with the reason why the messages cannot be written.
     pub(crate) fn encode(&self, messages: &[Message], vocabulary: &Vocabulary) -> Result<Vec<u32>, String> {
         let contents = messages.iter().map(content).collect::<Result<Vec<_>, _>>()?;
         let mut tokens = Vec::new();
-        // Text of the template and of messages is encoded together, because tokens may span both.
+        // The text of the template and of messages is tokenized together, because tokens may span both.
         let mut plain = String::new();
         for piece in self.render(messages)? {
             match piece {
@@ -101,7 +101,7 @@ impl Template {
         Ok(tokens)
     }
 
-    /// The dialogue as pieces of the template and numbers of messages.
+    /// Returns the dialogue as text of the template and numbers of messages.
     fn render(&self, messages: &[Message]) -> Result<Vec<Piece>, String> {
         let stand_ins: Vec<_> = (0..)
             .zip(messages)
@@ -131,11 +131,11 @@ impl Template {
 #[derive(Debug, PartialEq, Eq)]
 enum Piece {
     Template(String),
-    /// The contents of this message.
+    /// The text of the message with this number.
     Content(usize),
 }
 
-/// Cuts rendered text at the stand-ins.
+/// Splits rendered text at the placeholders.
 fn pieces(text: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for (number, part) in text.split(OPEN).enumerate() {
@@ -164,13 +164,13 @@ const fn role(role: Role) -> &'static str {
     }
 }
 
-/// Returns the contents of a message, if that is all text.
+/// Returns the text of a message without other parts.
 fn content(message: &Message) -> Result<String, String> {
     if message.role == Role::Tool {
         return Err("a local model takes no tool messages".to_owned());
     }
     let unfit = message.parts.iter().find_map(|part| match part {
-        // What it thought in an earlier turn is not shown to a model again.
+        // Models expect dialogues without the reasoning of earlier turns.
         Part::Text { .. } | Part::Reasoning { .. } => None,
         Part::Image { .. } => Some("image"),
         Part::ToolCall { .. } => Some("tool call"),
@@ -183,7 +183,7 @@ fn content(message: &Message) -> Result<String, String> {
     }
 }
 
-/// The methods of Python's strings and dicts that published chat templates use.
+/// Implements the methods of Python's strings and dicts that published chat templates use.
 fn python_method(_: &mut State<'_, '_>, value: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
     let unknown = || Error::new(ErrorKind::UnknownMethod, format!("{} has no method {method}", value.kind()));
     if let (None, "items" | "keys" | "values" | "get") = (value.as_str(), method) {
@@ -222,7 +222,7 @@ fn python_method(_: &mut State<'_, '_>, value: &Value, method: &str, args: &[Val
     }
 }
 
-/// One line: what a template raised itself, or what is wrong with it.
+/// Returns the message of a template's own error, or of an error in the template, on one line.
 fn describe(error: &Error) -> String {
     match error.detail() {
         Some(detail) if error.kind() == ErrorKind::InvalidOperation => {

@@ -1,16 +1,22 @@
 use std::env;
 
-/// The variable that candle reads the number of its threads from, once in a process.
+/// The environment variable with candle's number of threads, which candle reads once.
 const VARIABLE: &str = "CANDLE_NUM_THREADS";
 
-/// Restarts this program with one thread for matrix products, unless `CANDLE_NUM_THREADS` is set or this is not Unix.
+/// Restarts this program with one thread for matrix products, unless `CANDLE_NUM_THREADS` is set or the system is not
+/// Unix.
 ///
-/// Call it first in `main`: the program begins anew, in the same process and with the same arguments. It takes about a
-/// millisecond. Where it fails, the program goes on as it was started.
+/// Call it first in `main`. The program starts again in the same process, with the same arguments, within about a
+/// millisecond. If that fails, the program continues unchanged.
 ///
-/// candle takes the number of its threads from the environment alone. Its threads spin while they wait for each other,
-/// so that beside other work several of them are 2 to 10 times slower than one. A program may change its own environment
-/// only by unsafe code, because other threads may be reading it; a new start needs none.
+/// candle takes its number of threads from the environment only. Its threads spin while they wait, so beside other work
+/// several threads are 2 to 10 times slower than one. A program can change its own environment only by unsafe code,
+/// because other threads may be reading it; a restart needs none.
+///
+/// ```no_run
+/// formwork_local::settle_threads();
+/// // Matrix products run on one thread from here on.
+/// ```
 pub fn settle_threads() {
     #[cfg(unix)]
     if env::var_os(VARIABLE).is_none() {
@@ -29,6 +35,6 @@ fn restart() {
     if let Some(name) = arguments.next() {
         command.arg0(name);
     }
-    // Returns only if the program cannot be started.
+    // `exec` returns only if the program cannot be started.
     let _ = command.args(arguments).env(VARIABLE, "1").exec();
 }

@@ -1,47 +1,65 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Where a model's time went, over all calls since it was opened.
+/// The time that a model spent on each kind of work, over all calls since it was opened.
 ///
-/// It is wall time of the model's thread, so only shares of it mean something on a machine that is busy.
+/// It is wall-clock time of the model's thread, so on a busy machine only ratios are meaningful.
+///
+/// ```
+/// use formwork_local::Timing;
+/// use std::time::Duration;
+///
+/// let mut timing = Timing::default();
+/// (timing.decode_tokens, timing.decode) = (90, Duration::from_secs(2));
+/// assert_eq!(timing.decode_tokens as f64 / timing.decode.as_secs_f64(), 45.0);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timing {
-    /// Writing dialogues in the model's template and tokens, and turning schemas into constraints.
+    /// The time for rendering and tokenizing dialogues, and compiling schemas.
     pub preparing: Duration,
-    /// Tokens of prompts that were read; those kept from an earlier call do not count.
+    /// The number of prompt tokens that were computed; cached tokens do not count.
     pub prompt_tokens: u64,
-    /// Reading them.
+    /// The time for computing prompt tokens.
     pub prompt: Duration,
-    /// Tokens of answers that the model looked at.
+    /// The number of answer tokens that were computed.
     pub decode_tokens: u64,
-    /// Looking at them.
+    /// The time for computing answer tokens.
     pub decode: Duration,
-    /// Working out which tokens a schema allows, choosing one, following it: decoding without the model.
+    /// The time for the constraint and the choice of tokens: decoding without the model.
     pub choosing: Duration,
 }
 
-/// The time of one look of the model, and of what was done with it.
+/// The time of one forward pass, and of the choice that followed.
 ///
-/// A call that is made again takes the same steps, so the medians of each step over some calls say what it costs on a
-/// machine that is busy, where sums do not.
+/// A repeated call has the same steps, so the median of each step over some calls is its cost even on a busy machine,
+/// unlike a sum.
+///
+/// ```
+/// use formwork_local::Step;
+///
+/// let steps = [Step::default(), Step::default()];
+/// let total: std::time::Duration = steps.iter().map(|step| step.decode + step.choosing).sum();
+/// assert!(total.is_zero());
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Step {
-    /// Looking at the tokens of the step before; zero for the first look, which also reads the end of the prompt.
+    /// The time for computing the tokens of the previous step; zero for the first step, whose pass also computes the
+    /// end of the prompt.
     pub decode: Duration,
-    /// The time of what followed it: see [`Timing::choosing`].
+    /// The time for the choice after it; see [`Timing::choosing`].
     pub choosing: Duration,
 }
 
-/// The timing of a model, which its thread writes and its handles read.
+/// The timing of a model; its thread writes it, and handles read it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Timer(Arc<Mutex<Measured>>);
 
 #[derive(Debug, Default)]
 struct Measured {
     timing: Timing,
-    /// Of the last answer.
+    /// The steps of the last answer.
     steps: Vec<Step>,
 }
 
@@ -58,12 +76,12 @@ impl Timer {
         change(&mut self.lock().timing);
     }
 
-    /// Says that the steps from here on are those of another answer.
+    /// Starts the steps of another answer.
     pub(crate) fn begin(&self) {
         self.lock().steps.clear();
     }
 
-    /// Takes in a look at tokens of an answer.
+    /// Records a forward pass over tokens of an answer.
     pub(crate) fn looked(&self, tokens: u64, took: Duration) {
         let mut measured = self.lock();
         measured.timing.decode_tokens += tokens;
@@ -71,7 +89,7 @@ impl Timer {
         measured.steps.push(Step { decode: took, choosing: Duration::ZERO });
     }
 
-    /// Takes in a look at the end of a prompt.
+    /// Records a forward pass over the end of a prompt.
     pub(crate) fn read(&self, tokens: u64, took: Duration) {
         let mut measured = self.lock();
         measured.timing.prompt_tokens += tokens;
@@ -79,7 +97,7 @@ impl Timer {
         measured.steps.push(Step::default());
     }
 
-    /// Takes in what was done between two looks, or after the last one.
+    /// Records the work between two forward passes, or after the last one.
     pub(crate) fn chose(&self, took: Duration) {
         let mut measured = self.lock();
         measured.timing.choosing += took;
@@ -89,7 +107,7 @@ impl Timer {
     }
 
     fn lock(&self) -> MutexGuard<'_, Measured> {
-        // Sums of numbers hold whatever panicked while they were locked.
+        // Sums stay valid after a panic of another holder of the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -13,13 +13,13 @@ use toktrie::{TokRxInfo, TokTrie, TokenizerEnv};
 use crate::LocalError;
 use crate::model::Gguf;
 
-/// A model's tokens: text to ids, ids to bytes, and which of them are control tokens.
+/// A model's vocabulary: converts text to ids and ids to bytes, and knows the control tokens.
 ///
-/// Plain text never becomes a control token here: whoever wants one names it.
+/// Plain text never becomes a control token; control tokens are written by name only.
 pub(crate) struct Vocabulary {
     tokenizer: Tokenizer,
     trie: TokTrie,
-    /// Control tokens and their texts, the longest first.
+    /// The control tokens with their texts, the longest first.
     special: Vec<(String, u32)>,
     begin: Option<u32>,
     ends: Vec<u32>,
@@ -27,7 +27,7 @@ pub(crate) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Reads it from a file's metadata.
+    /// Reads the vocabulary from a file's metadata.
     pub(crate) fn read(gguf: &Gguf) -> Result<Self, LocalError> {
         let model = gguf.text("tokenizer.ggml.model").unwrap_or("none");
         if model != "gpt2" {
@@ -49,14 +49,14 @@ impl Vocabulary {
         Ok(Self { tokenizer: tokenizer(gguf, texts)?, trie, special, begin, ends, lengths })
     }
 
-    /// How many tokens these texts have at least, one after another.
+    /// Returns the minimum number of tokens of consecutive texts.
     ///
-    /// Known without making them: that takes a hundred times the memory of the text.
+    /// It does not tokenize them, which takes a hundred times the memory of the text.
     pub(crate) fn least<'t>(&self, texts: impl Iterator<Item = &'t str>) -> usize {
         self.lengths.least(texts)
     }
 
-    /// The tokens of a text that holds no control token, whatever it looks like.
+    /// Returns the tokens of a text, in which nothing counts as a control token.
     pub(crate) fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
         if text.is_empty() {
             return Ok(Vec::new());
@@ -65,7 +65,7 @@ impl Vocabulary {
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// Splits a text at the control tokens that are written in it.
+    /// Splits a text at the control tokens in it.
     pub(crate) fn split_special<'t>(&self, mut text: &'t str) -> Vec<Written<'t>> {
         let mut parts = Vec::new();
         while !text.is_empty() {
@@ -73,7 +73,7 @@ impl Vocabulary {
                 .special
                 .iter()
                 .filter_map(|(special, id)| Some((text.find(special.as_str())?, special.len(), *id)))
-                // The list has the longest first, and of equals the first one is kept.
+                // The list has the longest first, and `min_by_key` keeps the first of equals.
                 .min_by_key(|(at, ..)| *at);
             let Some((at, length, id)) = found else {
                 parts.push(Written::Plain(text));
@@ -88,28 +88,28 @@ impl Vocabulary {
         parts
     }
 
-    /// The text of a control token, if there is such a one.
+    /// Returns the text of a control token; `None` for other tokens.
     pub(crate) fn special_text(&self, id: u32) -> Option<&str> {
         self.special.iter().find(|(_, special)| *special == id).map(|(text, _)| text.as_str())
     }
 
-    /// Whether there is a control token with this text.
+    /// Returns whether a control token has this text.
     pub(crate) fn has_special(&self, text: &str) -> bool {
         self.special.iter().any(|(special, _)| special == text)
     }
 
-    /// The token that every prompt begins with, for models that want one.
+    /// Returns the token at the start of every prompt, for models that have one.
     pub(crate) const fn begin(&self) -> Option<u32> {
         self.begin
     }
 
-    /// The tokens that end an answer.
+    /// Returns the tokens that end an answer.
     pub(crate) fn ends(&self) -> &[u32] {
         &self.ends
     }
 }
 
-/// A piece of text that may be a control token.
+/// A piece of text, or a control token.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Written<'t> {
     Plain(&'t str),
@@ -126,14 +126,14 @@ impl TokenizerEnv for Vocabulary {
     }
 }
 
-/// llama.cpp's `llama_token_type`, as far as it matters here.
+/// The relevant values of llama.cpp's `llama_token_type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Text in the byte-to-character alphabet of GPT-2.
     Normal,
-    /// A control token, or one that the makers added: never part of plain text.
+    /// A control token, or another added token: never part of plain text.
     Special,
-    /// A number that is never to be used.
+    /// An id without a token.
     Unused,
 }
 

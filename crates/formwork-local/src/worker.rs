@@ -10,16 +10,16 @@ use crate::error::panic_text;
 use crate::timing::Timer;
 use crate::{LocalError, Restraint};
 
-/// Where the pieces of one answer go. It holds no more than an answer has, so it needs no bound.
+/// The receiver of one answer's pieces. An answer is bounded, so the channel needs no bound.
 pub(crate) type Sink = UnboundedSender<Result<Delta, Fault>>;
 
-/// A call on its way to the model's thread.
+/// A call with its receiver.
 pub(crate) struct Job {
     pub(crate) call: Call,
     pub(crate) sink: Sink,
 }
 
-/// The facts of a model that has been loaded.
+/// The properties of a loaded model.
 #[derive(Debug, Clone)]
 pub(crate) struct Facts {
     pub(crate) model: String,
@@ -29,9 +29,9 @@ pub(crate) struct Facts {
     pub(crate) timer: Timer,
 }
 
-/// Starts the thread on which a model is loaded and runs: it computes for seconds, which no async task may.
+/// Starts the thread that loads and runs a model: it computes for seconds, which would block an async task.
 ///
-/// Waits until the model is loaded. The thread ends when the last sender of jobs is gone.
+/// Waits until the model is loaded. The thread ends when the last sender of jobs is dropped.
 pub(crate) fn start(
     load: impl FnOnce() -> Result<Engine, LocalError> + Send + 'static,
 ) -> Result<(Sender<Job>, Facts), LocalError> {
@@ -53,7 +53,7 @@ pub(crate) fn start(
                     serve(engine, &queue);
                 }
             }
-            // Whoever waited is gone if this fails.
+            // Sending fails only if the waiting thread is gone.
             Err(error) => drop(ready.send(Err(error))),
         }
     };
@@ -65,12 +65,12 @@ pub(crate) fn start(
     Ok((jobs, facts))
 }
 
-/// The fault of a call that no thread is there for.
+/// Returns the fault of a call to a model whose thread has ended.
 pub(crate) fn gone() -> Fault {
     Fault::new(FaultKind::Unsupported, "the local model's thread has ended")
 }
 
-/// Answers call after call, in the order in which they came.
+/// Answers calls in the order of their arrival.
 fn serve(mut engine: Engine, queue: &Receiver<Job>) {
     let mut broken: Option<Fault> = None;
     for Job { call, sink } in queue {
@@ -81,7 +81,7 @@ fn serve(mut engine: Engine, queue: &Receiver<Job>) {
         let model = engine.name().to_owned();
         let mut listener = Stream { sink: &sink };
         let answered = catch_unwind(AssertUnwindSafe(|| engine.answer(&call, &mut listener)));
-        // Sending fails when the answer was dropped, and then nobody misses it.
+        // Sending fails if the answer was dropped.
         drop(match answered {
             Ok(Ok(Some(Answered { finish, usage, closed_at, restrained }))) => {
                 let model = Some(model);
@@ -90,7 +90,7 @@ fn serve(mut engine: Engine, queue: &Receiver<Job>) {
             Ok(Ok(None)) => Ok(()),
             Ok(Err(fault)) => sink.send(Err(fault)),
             Err(panic) => {
-                // What the engine holds may be half changed: it cannot be trusted with another call.
+                // A panic may have left the engine in an inconsistent state, so it answers no more calls.
                 let message =
                     format!("the local model panicked and is out of service: {}", panic_text(&*panic));
                 let fault = Fault::new(FaultKind::Unsupported, message);

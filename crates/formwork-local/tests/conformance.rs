@@ -1,4 +1,4 @@
-//! The model in this process against the trials that every provider runs.
+//! Runs the trials for all providers on the model in this process.
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! This crate alone, with a model from a script: `cargo run -p formwork-oracle --example embed-oracle`.
+//! Uses this crate alone, with a scripted model: `cargo run -p formwork-oracle --example embed-oracle`.
 //!
-//! The script stands in for a model that first gives a score that does not follow from its breakdown, then answers in
-//! prose, and then is down. Any provider of the family takes its place.
+//! The model's first score does not follow from its breakdown, its second answer is prose, and then it is unavailable.
+//! Any other provider works in its place.
 
 use std::sync::Arc;
 

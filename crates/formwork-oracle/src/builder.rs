@@ -10,13 +10,28 @@ use crate::oracle::{Oracle, Shared};
 use crate::prompt::Order;
 use crate::{AiScore, CrossCheck, Examples, Prompt, ScoreObserver, contract};
 
-/// The time that a score may take unless it is said otherwise, waits between calls included.
+/// The default time limit of a score, including backoff.
 pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(120);
 
-/// The most tokens of an answer unless it is said otherwise.
+/// The default maximum number of tokens of an answer.
 pub const DEFAULT_MAX_TOKENS: u32 = 512;
 
 /// Builds an [`Oracle`].
+///
+/// ```
+/// use formwork_oracle::{CrossCheck, Formula, Oracle, Prompt};
+/// use formwork_testkit::Scripted;
+/// use std::{sync::Arc, time::Duration};
+///
+/// let oracle = Oracle::builder()
+///     .with_target(Arc::new(Scripted::new(["{}"])))
+///     .with_prompt(Prompt::find("v1")?)
+///     .with_cross_check(CrossCheck { formula: Formula::Consistent, tolerance: 10.0 })
+///     .with_deadline(Duration::from_secs(20))
+///     .build()?;
+/// assert_eq!((oracle.max_attempts(), oracle.deadline().as_secs(), oracle.prompt().name.as_str()), (3, 20, "v1"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub struct OracleBuilder {
     backends: Vec<Backend>,
@@ -39,7 +54,7 @@ pub struct OracleBuilder {
 }
 
 impl Oracle {
-    /// An oracle without a target yet: the default prompt, no examples, the consistent formula.
+    /// Returns a builder with the default prompt, no examples and the consistent formula. It needs a target.
     pub fn builder() -> OracleBuilder {
         OracleBuilder {
             backends: Vec::new(),
@@ -64,20 +79,20 @@ impl Oracle {
 }
 
 impl OracleBuilder {
-    /// Adds a provider (default: none; one is needed): the first one is asked first, the next ones where the ones before
-    /// have no answer.
+    /// Adds a provider (default: none; at least one is required). The oracle calls the first one, and the next one if
+    /// that one has no answer.
     pub fn with_target(mut self, backend: impl Into<Backend>) -> Self {
         self.backends.push(backend.into());
         self
     }
 
-    /// Sets the version of the prompt (default: the newest).
+    /// Sets the prompt (default: the newest version).
     pub fn with_prompt(mut self, prompt: Prompt) -> Self {
         self.prompt = prompt;
         self
     }
 
-    /// Sets the examples that the model is shown (default: none).
+    /// Sets the examples in the prompt (default: none).
     pub fn with_examples(mut self, examples: Examples) -> Self {
         self.examples = examples;
         self
@@ -89,64 +104,64 @@ impl OracleBuilder {
         self
     }
 
-    /// Sets how often wrong values alone are asked for within each attempt, at its temperature (default: 0). A score
-    /// that does not follow from its breakdown is then asked for again with the range that it must lie in.
+    /// Sets the maximum number of patches within each attempt, at its temperature (default: 0). A patch requests only
+    /// the wrong values; for a score that does not follow from its breakdown it states the allowed range.
     pub const fn with_patches(mut self, patches: u32) -> Self {
         self.patches = patches;
         self
     }
 
-    /// Sets the number of whole answers that are asked for, over all targets (default: 3; at least 1).
+    /// Sets the maximum number of whole answers, over all targets (default: 3; at least 1).
     pub const fn with_max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = Some(attempts);
         self
     }
 
-    /// Sets the most whole answers that one target is asked for (default: an equal share, rounded up).
+    /// Sets the maximum number of whole answers of one target (default: an equal share, rounded up).
     pub const fn with_attempts_per_target(mut self, attempts: u32) -> Self {
         self.attempts_per_target = Some(attempts);
         self
     }
 
-    /// Sets the temperature of the first attempt (default: 0.3). It falls by a third of it with each further attempt, down
-    /// to a third.
+    /// Sets the temperature of the first attempt (default: 0.3). The second attempt has two thirds of it, every later
+    /// one a third.
     pub const fn with_temperature(mut self, temperature: f64) -> Self {
         self.temperature = Some(temperature);
         self
     }
 
-    /// Sets the waits between calls that fail (default: 2, 4 and 8 seconds).
+    /// Sets the delays before failed calls are repeated (default: 2, 4 and 8 seconds).
     pub fn with_backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = Some(backoff);
         self
     }
 
-    /// Limits the time of a score, waits included (default: [`DEFAULT_DEADLINE`]). The fallback is used
-    /// when it has passed.
+    /// Sets the time limit of a score, including backoff (default: [`DEFAULT_DEADLINE`]). After it, the fallback
+    /// answers.
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// Limits the tokens of an answer (default: [`DEFAULT_MAX_TOKENS`]).
+    /// Sets the maximum number of tokens of an answer (default: [`DEFAULT_MAX_TOKENS`]).
     pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
         self.max_tokens = max_tokens;
         self
     }
 
-    /// Limits what each score may cost (default: no limit).
+    /// Sets the maximum cost of each score (default: no limit).
     pub const fn with_budget(mut self, budget: Cost) -> Self {
         self.budget = Some(budget);
         self
     }
 
-    /// Sets a budget that all scores, and every other holder of a clone, share (default: none).
+    /// Sets a budget that all scores share, and all other holders of a clone (default: none).
     pub fn with_shared_budget(mut self, budget: Budget) -> Self {
         self.shared_budget = Some(budget);
         self
     }
 
-    /// Sets a store of what targets refuse, to share it (default: one of its own).
+    /// Sets the store of observations about targets, to share it (default: a store of its own).
     pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
         self.store = Some(store);
         self
@@ -158,23 +173,23 @@ impl OracleBuilder {
         self
     }
 
-    /// Without the fallback: a score that no model gave is an error.
+    /// Disables the fallback: a score without an acceptable answer of a model is an error.
     pub const fn without_fallback(mut self) -> Self {
         self.without_fallback = true;
         self
     }
 
-    /// Adds an observer that is told about every score (default: none).
+    /// Adds an observer that is notified of every score (default: none).
     pub fn with_observer(mut self, observer: impl ScoreObserver + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
     }
 
-    /// Checks it all, once for every wallet.
+    /// Checks the settings and compiles the contract.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] without a target, for a tolerance that is no number from 0, and for an example that breaks the
-    /// cross-check; [`ErrorKind::Schema`] if a target can be asked for the schema in no way.
+    /// [`ErrorKind::Config`] without a target, for a tolerance that is negative or not finite, and for an example that
+    /// fails the cross-check. [`ErrorKind::Schema`] if no mode of a target can express the schema.
     pub fn build(self) -> Result<Oracle, Error> {
         let config = |message: String| Error::new(ErrorKind::Config, message);
         if !(self.check.tolerance.is_finite() && self.check.tolerance >= 0.0) {
@@ -202,7 +217,7 @@ impl OracleBuilder {
         policy.attempts = self.max_attempts.map_or(policy.attempts, |attempts| attempts.max(1));
         policy.attempts_per_target = self.attempts_per_target.or(policy.attempts_per_target);
         if let Some(first) = self.temperature {
-            // Rounded, because people read it in logs.
+            // Rounded to three digits, because people read temperatures in logs.
             let steps = [3.0, 2.0, 1.0].map(|thirds| (first * thirds / 3.0 * 1000.0).round() / 1000.0);
             policy = policy.with_temperature(Temperature::Steps(steps.to_vec()));
         }
@@ -245,7 +260,7 @@ impl OracleBuilder {
     }
 }
 
-/// The oracle's policy: three attempts at 0.3, 0.2 and 0.1.
+/// Returns the oracle's policy: three attempts at 0.3, 0.2 and 0.1.
 fn policy(patches: u32, backoff: Option<Backoff>) -> Policy {
     let mut policy = Policy::oracle();
     if patches > 0 {

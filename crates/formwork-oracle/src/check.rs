@@ -4,32 +4,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::ScoreBreakdown;
 
-/// The cross-check's name in violations.
+/// The rule name of the cross-check in violations.
 pub const CROSS_CHECK: &str = "weightedSum";
 
-/// The most that a score may differ from the weighted sum, by default: 2 % of 1000, inclusive, in points.
+/// The default maximum difference between a score and the weighted sum in points, inclusive: 2 % of 1000.
 pub const TOLERANCE: f64 = 20.0;
 
-/// The weights of the dimensions, in tenths, in the order of the contract. Together they are 10.
+/// The weights of the dimensions in tenths, in the order of the contract. Their sum is 10.
 const WEIGHTS: [f64; 5] = [2.0, 2.0, 2.0, 2.5, 1.5];
 
-/// How the score follows from the breakdown.
+/// The formula for the score of a breakdown.
 ///
-/// The oracle's specification writes `(activity × 2 + maturity × 2 + diversity × 2 + riskBehavior × 2.5 + surveyMatch ×
-/// 1.5) / 10` and compares it, within 20 points, with a score from 0 to 1000. But that formula gives 0 to 100: taken
-/// literally, a wallet that is perfect in every dimension would have to score from 80 to 120. The 20 points are explained
-/// as 2 % of 1000, so the sum is meant on the same scale as the score; that is the default.
+/// The oracle's specification computes `(activity × 2 + maturity × 2 + diversity × 2 + riskBehavior × 2.5 + surveyMatch ×
+/// 1.5) / 10`, and allows a difference of 20 points to a score of 0 to 1000. The result of that formula is 0 to 100:
+/// taken literally, a wallet that is perfect in every dimension needs a score of 80 to 120. The specification explains
+/// the 20 points as 2 % of 1000, so the sum is meant on the scale of the score, which is the default.
+///
+/// ```
+/// use formwork_oracle::{CrossCheck, Formula};
+///
+/// assert_eq!(CrossCheck::default().formula, Formula::Consistent);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Formula {
-    /// The weighted sum on the scale of the score, 0 to 1000: without the division.
+    /// The weighted sum without the division: 0 to 1000, the scale of the score.
     #[default]
     Consistent,
-    /// The specification to the letter, 0 to 100: with the division.
+    /// The literal specification with the division: 0 to 100.
     Literal,
 }
 
-/// The check of a score against its breakdown, as data: it validates, it narrows, and it goes along in calls.
+/// The check of a score against its breakdown. It validates answers, narrows the range of a patch, and is sent with
+/// calls.
 ///
 /// ```
 /// use formwork_oracle::{CrossCheck, Formula, ScoreBreakdown};
@@ -45,9 +52,9 @@ pub enum Formula {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CrossCheck {
-    /// How the score follows from the breakdown.
+    /// The formula for the score.
     pub formula: Formula,
-    /// The most points that the score may differ from the unrounded sum, inclusive; 20 by default.
+    /// The maximum difference between the score and the unrounded sum in points, inclusive (default: 20).
     pub tolerance: f64,
 }
 
@@ -58,7 +65,7 @@ impl Default for CrossCheck {
 }
 
 impl CrossCheck {
-    /// The weights of the dimensions, with their names on the wire.
+    /// Returns the weights of the dimensions, with their names in JSON.
     pub fn weights(&self) -> [(&'static str, f64); 5] {
         let divisor = match self.formula {
             Formula::Consistent => 1.0,
@@ -72,7 +79,7 @@ impl CrossCheck {
         weights
     }
 
-    /// The check as a rule of the contract.
+    /// Returns the check as a rule of the contract.
     pub fn rule(&self) -> Rule {
         let breakdown = JsonPath::root().key("scoreBreakdown");
         let terms = self.weights().map(|(name, weight)| Term { path: breakdown.key(name).into(), weight });
@@ -83,10 +90,10 @@ impl CrossCheck {
         }
     }
 
-    /// The unrounded weighted sum.
+    /// Returns the unrounded weighted sum.
     pub fn expected(&self, breakdown: &ScoreBreakdown) -> f64 {
         let values = breakdown.dimensions().map(|(_, value)| f64::from(value));
-        // In tenths first, where everything is exact: a half point must not depend on the order of the terms.
+        // The sum in tenths is exact, so a half point does not depend on the order of the terms.
         let tenths: f64 = values.iter().zip(WEIGHTS).map(|(value, weight)| value * weight).sum();
         match self.formula {
             Formula::Consistent => tenths,
@@ -94,27 +101,27 @@ impl CrossCheck {
         }
     }
 
-    /// The lowest and the highest score that pass, from 0 to 1000.
+    /// Returns the lowest and the highest score that pass, within 0 to 1000.
     pub fn range(&self, breakdown: &ScoreBreakdown) -> (u16, u16) {
         let sum = self.expected(breakdown);
-        // Within 0 to 1000, where `as` is exact.
+        // `as` is exact from 0 to 1000.
         let whole = |bound: f64| bound.clamp(0.0, 1000.0) as u16;
         (whole((sum - self.tolerance).ceil()), whole((sum + self.tolerance).floor()))
     }
 
-    /// Whether a score passes.
+    /// Returns whether a score passes.
     pub fn passes(&self, score: u16, breakdown: &ScoreBreakdown) -> bool {
         (f64::from(score) - self.expected(breakdown)).abs() <= self.tolerance
     }
 
-    /// The formula in words, for prompts.
+    /// Returns the formula as text, for prompts.
     pub fn words(&self) -> String {
         let terms = self.weights().map(|(name, weight)| format!("{name} * {}", tidy(weight)));
         terms.join(" + ")
     }
 }
 
-/// A weight without binary noise.
+/// Returns a weight without binary rounding errors.
 fn tidy(weight: f64) -> f64 {
     (weight * 1e6).round() / 1e6
 }

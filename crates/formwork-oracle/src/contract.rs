@@ -4,7 +4,8 @@ use formwork_core::{Contract, Error, ErrorKind, Inline, Schema};
 
 use crate::{AI_RESPONSE_SCHEMA, AiScore, CrossCheck, SCHEMA_NAME};
 
-/// The conditions on every answer, a model's, the fallback's and an example's: the schema, the type, the cross-check.
+/// Returns the contract of every answer, whether a model, the fallback or an example gave it: the schema, the type and
+/// the cross-check.
 ///
 /// ```
 /// use formwork_core::Context;
@@ -23,7 +24,7 @@ use crate::{AI_RESPONSE_SCHEMA, AiScore, CrossCheck, SCHEMA_NAME};
 /// ```
 ///
 /// # Errors
-/// None that is known: the schema is this crate's own.
+/// None in practice: the schema is part of this crate.
 pub fn contract(check: &CrossCheck) -> Result<Contract, Error> {
     let schema: Arc<dyn Schema> = Arc::new(Inline::new(SCHEMA_NAME, AI_RESPONSE_SCHEMA.clone()));
     let contract = formwork_schema::contract_for(schema)

@@ -1,4 +1,4 @@
-//! The events of scores: for metrics, ledgers and reports.
+//! Events of finished scores, for metrics, ledgers and reports.
 
 use formwork_core::{Attempt, Cost, ErrorKind, Failure, JsonPath, Stage, Time, Usage, Verdict};
 use schemars::JsonSchema;
@@ -7,72 +7,110 @@ use serde::{Deserialize, Serialize};
 use crate::wallet::Band;
 use crate::{AiScore, CROSS_CHECK, PromptId, ScoreSource};
 
-/// Everything that is known of one score when it is done: a row of the ledger.
+/// A finished score with its history: a line of the ledger.
 ///
-/// It holds the user's data (the wallet's address, the model's texts).
+/// It contains personal data: the wallet's address and the model's texts.
+///
+/// ```
+/// use formwork_oracle::{Oracle, wallet::Wallet};
+/// use formwork_testkit::Scripted;
+/// use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let oracle = Oracle::builder().with_target(Arc::new(Scripted::new(["{}"]))).with_max_attempts(1).build()?;
+/// let event = oracle.score(&Wallet::from_json(br#"{"transactions": []}"#)?).await?.event;
+/// assert!(event.is_fallback() && !event.is_compliant() && !event.is_retried());
+/// assert_eq!((event.answers().count(), event.rejections().count(), event.faults().count()), (1, 1, 0));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScoreEvent {
-    /// The caller's name for it, or one that the oracle made up.
+    /// The id of the request: the caller's, or a generated one.
     pub request_id: String,
     /// The wallet's address.
     pub wallet: String,
-    /// When it began.
+    /// The start of the score.
     pub started: Time,
-    /// How long it took, waits between calls included.
+    /// The duration in milliseconds, including backoff.
     pub latency_ms: u64,
-    /// Where the score comes from; absent if there is none.
+    /// The source of the score; absent if there is no score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<ScoreSource>,
-    /// The score; absent if there is none.
+    /// The answer with the score; absent if there is no score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AiScore>,
-    /// Why there is no score, or why it is the fallback's; absent where a model gave it.
+    /// The reason why there is no score, or why the fallback gave it; absent for a model's score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ScoreFailure>,
-    /// The scores that a person would find right, where the wallet says so: for evaluation.
+    /// The scores that a person would give, if the wallet states them, for evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Band>,
-    /// The score that the fallback gives the same wallet, also where a model gave one: what a model has to be better than.
-    /// Absent in ledgers of versions that did not count it.
+    /// The score of the fallback for the same wallet, also if a model gave the score: the baseline for models. Absent
+    /// in ledgers of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<u16>,
-    /// The number, from 1, of the example whose reasoning a model's answer repeats word for word; absent if it repeats none.
+    /// The number, from 1, of the example whose reasoning the model's answer copies; absent if it copies none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied: Option<usize>,
-    /// The prompt that was used.
+    /// The prompt.
     pub prompt: PromptId,
-    /// The model that gave the score, or was asked last: as it calls itself, else the name of its provider.
+    /// The model that gave the score or was called last: its own name for itself, otherwise the name of its provider.
     pub model: String,
-    /// How many attempts there could have been.
+    /// The maximum number of attempts.
     pub max_attempts: u32,
-    /// Every call, in order. Several calls may belong to one attempt.
+    /// Every call, in order. An attempt can have several calls.
     pub attempts: Vec<Attempt>,
-    /// The tokens that all calls together used up.
+    /// The tokens of all calls.
     pub usage: Usage,
-    /// The cost of those.
+    /// The cost of all calls.
     pub cost: Cost,
 }
 
-/// Why no model gave an acceptable score.
+/// The reason why no model gave an acceptable score.
+///
+/// ```
+/// use formwork_core::ErrorKind;
+/// use formwork_oracle::{Oracle, ScoreFailure, wallet::Wallet};
+/// use formwork_testkit::Scripted;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = std::sync::Arc::new(Scripted::new(["{}", "{}", "{}"]));
+/// let scored = Oracle::builder().with_target(model).build()?.score(&Wallet::from_json(br#"{"transactions": []}"#)?).await?;
+/// let failure: ScoreFailure = scored.event.error.unwrap();
+/// assert_eq!(failure.class, ErrorKind::Rejected);
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScoreFailure {
-    /// The class.
+    /// The class of the error.
     pub class: ErrorKind,
-    /// In one line, without values of the answers.
+    /// The message, in one line, without values of answers.
     pub message: String,
 }
 
-/// The rejection of a model's content by one call.
+/// A rejected answer of a model, from [`ScoreEvent::rejections`].
+///
+/// ```
+/// use formwork_oracle::{Oracle, wallet::Wallet};
+/// use formwork_testkit::Scripted;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = std::sync::Arc::new(Scripted::new(["{}", "{}", "{}"]));
+/// let scored = Oracle::builder().with_target(model).build()?.score(&Wallet::from_json(br#"{"transactions": []}"#)?).await?;
+/// let rejection = scored.event.rejections().next().unwrap();
+/// assert_eq!((rejection.attempt.attempt, rejection.reasons().len()), (1, 5));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rejection<'e> {
     /// The call.
     pub attempt: &'e Attempt,
-    /// Why its answer was not accepted.
+    /// The reason for the rejection.
     pub failure: &'e Failure,
 }
 
 impl Rejection<'_> {
-    /// The reasons as metrics count them: the class of the failure, and the path; `$` where the whole answer is meant.
+    /// Returns the reasons as metrics count them: the class of the failure, and the path; `$` is the whole answer.
     pub fn reasons(&self) -> Vec<(&'static str, String)> {
         let class = self.failure.class();
         match self.failure.violations() {
@@ -81,14 +119,14 @@ impl Rejection<'_> {
         }
     }
 
-    /// The examination that rejected it first; none for a refusal.
+    /// Returns the stage of validation that rejected the answer; `None` for a refusal.
     pub fn stage(&self) -> Option<Stage> {
         self.failure.violations().first().map(|violation| violation.stage)
     }
 }
 
 impl ScoreEvent {
-    /// Calls that brought an answer, or a refusal: those that failed on the way are not among them.
+    /// Returns the calls with an answer or a refusal, without failed calls.
     pub fn answers(&self) -> impl Iterator<Item = &Attempt> {
         self.attempts.iter().filter(|attempt| match &attempt.verdict {
             Verdict::Accepted => true,
@@ -97,12 +135,12 @@ impl ScoreEvent {
         })
     }
 
-    /// Answers that were not accepted, in order; the last before a fallback too.
+    /// Returns the rejected answers in order, including the last one before a fallback.
     pub fn rejections(&self) -> impl Iterator<Item = Rejection<'_>> {
         self.answers().filter_map(|attempt| Some(Rejection { attempt, failure: attempt.verdict.failure()? }))
     }
 
-    /// Calls that brought no answer, in order.
+    /// Returns the failed calls, in order.
     pub fn faults(&self) -> impl Iterator<Item = (&Attempt, &formwork_core::Fault)> {
         self.attempts.iter().filter_map(|attempt| match attempt.verdict.failure()? {
             Failure::Fault(fault) => Some((attempt, fault)),
@@ -110,32 +148,33 @@ impl ScoreEvent {
         })
     }
 
-    /// Returns whether the first answer was accepted as it stood, complete and without any edit: what "schema compliance"
-    /// counts.
+    /// Returns whether the first answer was accepted as it was, complete and without any edit: the "schema compliance"
+    /// of the specification.
     pub fn is_compliant(&self) -> bool {
         self.answers().next().is_some_and(|first| {
             first.verdict == Verdict::Accepted && first.edits.is_empty() && first.closed.is_empty()
         })
     }
 
-    /// Returns the paths of the values that the limit of tokens cut in the answer that was accepted. Such an answer is a
-    /// score, because the oracle's specification counts attempts; it is no compliant one.
+    /// Returns the paths of values that the token limit truncated in the accepted answer. Such an answer counts as a
+    /// score, because the specification limits the attempts, but not as compliant.
     pub fn closed(&self) -> &[JsonPath] {
         let accepted = self.attempts.iter().rfind(|attempt| attempt.verdict == Verdict::Accepted);
         accepted.map(|attempt| attempt.closed.as_slice()).unwrap_or_default()
     }
 
-    /// Whether the model had to be asked again because of its content.
+    /// Returns whether a model's answer was requested again because of its content.
     pub fn is_retried(&self) -> bool {
         self.answers().any(|attempt| attempt.attempt > 1 || !attempt.patched.is_empty())
     }
 
-    /// Whether the score is the fallback's.
+    /// Returns whether the fallback gave the score.
     pub fn is_fallback(&self) -> bool {
         self.source == Some(ScoreSource::Fallback)
     }
 
-    /// How many answers satisfied the schema and went on to the cross-check, and how many of those passed it.
+    /// Returns the number of answers that passed the cross-check and the number that failed it. Only answers that
+    /// satisfy the schema reach it.
     pub fn cross_checks(&self) -> CrossChecks {
         let failed = self
             .rejections()
@@ -147,26 +186,45 @@ impl ScoreEvent {
         CrossChecks { passed: passed as u64, failed: failed as u64 }
     }
 
-    /// How often a way of asking was refused, and the next weaker one taken.
+    /// Returns how many times a target rejected an output mode, and the next weaker one was used.
     pub fn step_downs(&self) -> usize {
         self.attempts.iter().filter(|attempt| attempt.observation.is_some()).count()
     }
 }
 
-/// Answers that came as far as the cross-check.
+/// The numbers of answers that reached the cross-check.
+///
+/// ```
+/// use formwork_oracle::CrossChecks;
+///
+/// let checks = CrossChecks { passed: 3, failed: 1 };
+/// assert_eq!(checks.passed + checks.failed, 4);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CrossChecks {
-    /// The answers that passed it.
+    /// The number of answers that passed.
     pub passed: u64,
-    /// The answers that did not.
+    /// The number of answers that failed.
     pub failed: u64,
 }
 
-/// Is told about every score when it is done.
+/// Observes finished scores. [`Metrics`](crate::metrics::Metrics) and [`Ledger`](crate::ledger::Ledger) are observers,
+/// and so is every closure over a [`ScoreEvent`].
 ///
-/// It is called from where the score is awaited, so it must not block for long. A panic of its own goes to the caller.
+/// The oracle calls it before it returns the score, so an observer must not block for long. Panics propagate to the
+/// caller.
+///
+/// ```
+/// use formwork_oracle::{Oracle, ScoreEvent};
+/// use formwork_testkit::Scripted;
+///
+/// let model = std::sync::Arc::new(Scripted::new(["{}"]));
+/// let log = |event: &ScoreEvent| println!("{}: {} ms", event.request_id, event.latency_ms);
+/// let oracle = Oracle::builder().with_target(model).with_observer(log).build()?;
+/// # Ok::<(), formwork_core::Error>(())
+/// ```
 pub trait ScoreObserver: Send + Sync {
-    /// A score is there, or there is none.
+    /// Receives the event of a finished score, with or without an answer.
     fn scored(&self, event: &ScoreEvent);
 }
 

@@ -8,13 +8,13 @@ use serde_json::Value;
 use crate::wallet::Wallet;
 use crate::{AiScore, CrossCheck, contract};
 
-/// The most examples of a set: each is read by the model for every wallet.
+/// The maximum number of examples in a set; every prompt contains all of them.
 pub const MAX_EXAMPLES: usize = 32;
 
-/// A set of examples that models are shown: wallets with right answers.
+/// A validated set of examples for the prompt: wallets with correct answers.
 ///
-/// A file of them is a JSON array of `{"wallet": …, "answer": …}`. Every wallet is read like any other, and every answer has
-/// to satisfy the schema and the cross-check: a model learns mistakes from examples as well.
+/// A file of examples is a JSON array of `{"wallet": …, "answer": …}`. Every answer has to satisfy the schema and the
+/// cross-check, because models copy mistakes in examples.
 ///
 /// ```
 /// use formwork_oracle::{CrossCheck, Examples};
@@ -37,60 +37,81 @@ pub const MAX_EXAMPLES: usize = 32;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Examples(Vec<Example>);
 
-/// One example, checked.
+/// A validated example.
+///
+/// ```
+/// use formwork_oracle::{CrossCheck, Examples};
+///
+/// let text = br#"[{"wallet": {"transactions": []}, "answer": {
+///     "score": 100,
+///     "scoreBreakdown": {"activity": 0, "maturity": 0, "diversity": 0, "riskBehavior": 40, "surveyMatch": 0},
+///     "reasoning": "It never did anything.", "risk_factors": ["no history"], "strengths": []
+/// }}]"#;
+/// let examples = Examples::from_json("one.json", text, &CrossCheck::default())?;
+/// let example = examples.iter().next().unwrap();
+/// assert!(example.words.starts_with("transactions: 0") && example.answer.score == 100);
+/// # Ok::<(), formwork_oracle::ExamplesError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
-    /// The wallet as a model is shown it.
+    /// The wallet's text in the prompt.
     pub words: String,
-    /// The right answer.
+    /// The correct answer.
     pub answer: AiScore,
 }
 
-/// A set of examples that cannot be used: in one line where, what is wrong, and what would be right.
+/// The reason why a set of examples cannot be used: the location, the mistake, and the expectation in one line.
+///
+/// ```
+/// use formwork_oracle::{CrossCheck, Examples, ExamplesError};
+///
+/// let error = Examples::from_json("none.json", b"{}", &CrossCheck::default()).unwrap_err();
+/// assert!(matches!(error, ExamplesError::File { place, .. } if place.starts_with("none.json")));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExamplesError {
-    /// The file cannot be read, or is no JSON, or not what a set of examples is.
+    /// The file cannot be read, is not JSON, or does not have the form of a set.
     #[error("{place}: {message}")]
     File {
-        /// The file, with line and column where they are known.
+        /// The file, with line and column if they are known.
         place: String,
         /// The reason.
         message: String,
     },
-    /// A wallet cannot be used.
+    /// A wallet is invalid.
     #[error("{place}: $[{nth}].wallet: {message}")]
     Wallet {
         /// The file, with line and column.
         place: String,
-        /// Which example, from 0.
+        /// The position of the example, from 0.
         nth: usize,
-        /// The reason, with the path inside of the wallet.
+        /// The reason, with the path in the wallet.
         message: String,
     },
-    /// An answer breaks the schema or the cross-check.
+    /// An answer violates the schema or fails the cross-check.
     #[error("{place}: {path}: {rule}: {detail}")]
     Answer {
         /// The file, with line and column.
         place: String,
         /// The path in the file.
         path: JsonPath,
-        /// The keyword, or the name of the check.
+        /// The keyword of the schema, or the rule name of the check.
         rule: String,
-        /// The expectation, and the value that was found.
+        /// The expected and the actual value.
         detail: String,
     },
 }
 
 impl Examples {
-    /// No examples.
+    /// Returns an empty set.
     pub const fn none() -> Self {
         Self(Vec::new())
     }
 
-    /// A set out of a file.
+    /// Reads a set from a file.
     ///
     /// # Errors
-    /// [`ExamplesError`], for the first thing that is wrong.
+    /// [`ExamplesError`] for the first mistake.
     pub fn read(path: &Path, check: &CrossCheck) -> Result<Self, ExamplesError> {
         let file = path.display().to_string();
         let bytes = std::fs::read(path).map_err(|error| ExamplesError::File {
@@ -100,10 +121,10 @@ impl Examples {
         Self::from_json(&file, &bytes, check)
     }
 
-    /// A set out of JSON; `file` is what errors call it.
+    /// Parses a set from JSON; `file` is its name in errors.
     ///
     /// # Errors
-    /// [`ExamplesError`], for the first thing that is wrong.
+    /// [`ExamplesError`] for the first mistake.
     pub fn from_json(file: &str, json: &[u8], check: &CrossCheck) -> Result<Self, ExamplesError> {
         let text = String::from_utf8_lossy(json);
         let place = |at: usize| {
@@ -151,7 +172,7 @@ impl Examples {
             if let Some(violation) = judgement.violations.first() {
                 let inner = violation.path.segments().iter().cloned();
                 let path = inner.fold(own.clone(), |path, segment| path.child(segment));
-                // A value that is missing stands nowhere: what it is missing in does.
+                // A missing value has no location, so the object without it is reported.
                 let known = locate(&text, &path).or_else(|| locate(&text, &path.parent()?));
                 let place = place(known.map_or(0, |span| span.start));
                 let (rule, detail) = (violation.rule.clone(), violation.detail());
@@ -164,15 +185,15 @@ impl Examples {
         Ok(Self(examples))
     }
 
-    /// The examples in order.
+    /// Returns the examples, in order.
     pub fn iter(&self) -> slice::Iter<'_, Example> {
         self.0.iter()
     }
 
-    /// Returns the number, from 1, of the example whose reasoning is repeated word for word: as a whole, or in a stretch of at
-    /// least six words that has nothing else around it. White space does not count.
+    /// Returns the number, from 1, of the example whose reasoning is copied: as a whole, or as the whole of a passage
+    /// of at least six words. White space does not count.
     pub(crate) fn copied_by(&self, reasoning: &str) -> Option<usize> {
-        /// Fewer words are alike by chance.
+        /// Shorter passages can match by chance.
         const WORDS: usize = 6;
 
         let normal = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -186,12 +207,12 @@ impl Examples {
         self.0.iter().position(copies).map(|index| index + 1)
     }
 
-    /// How many there are.
+    /// Returns the number of examples.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,7 +1,7 @@
-//! The score without a model: a rule that counts.
+//! The score without a model: a deterministic rule.
 //!
-//! It is used when no model gave an acceptable answer, and knows nothing but counts, so it never says that a wallet is
-//! prudent, only that it is used. With `t` transactions, of them `f` failed, over `d` days with `p` counterparties:
+//! The oracle uses it if no model gave an acceptable answer. It only knows counts, so it states how much a wallet is
+//! used, not how prudently. With `t` transactions, `f` of them failed, over `d` days with `p` counterparties:
 //!
 //! | dimension | points, at most 100 |
 //! |---|---|
@@ -12,25 +12,34 @@
 //! | surveyMatch | 50 if the owner answered anything, else 0: answers are not read |
 //!
 //! All divisions round down. The score is the weighted sum of the [`CrossCheck`], rounded half up, so the answer passes
-//! the schema and the cross-check like any other. The same counts give the same answer.
+//! the schema and the cross-check like any other. The same counts always give the same answer.
 
 use serde_json::Value;
 
 use crate::wallet::Features;
 use crate::{AiScore, CrossCheck, ScoreBreakdown};
 
-/// The figures that the rule counts.
+/// The counts that the rule uses.
+///
+/// ```
+/// use formwork_oracle::{fallback::Counts, wallet::Wallet};
+///
+/// let wallet = Wallet::from_json(br#"{"transactions": [{"time": "2026-01-01", "failed": true}]}"#)?;
+/// let counts = Counts::from(&wallet.features());
+/// assert_eq!((counts.transactions, counts.failed, counts.days), (1, 1, 0));
+/// # Ok::<(), formwork_oracle::wallet::WalletError>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Transactions, the failed ones included.
+    /// The number of transactions, including failed ones.
     pub transactions: u64,
-    /// Transactions that failed.
+    /// The number of failed transactions.
     pub failed: u64,
-    /// Days from the first transaction to the last.
+    /// The number of days from the first transaction to the last.
     pub days: u64,
-    /// Different addresses that the wallet had to do with.
+    /// The number of different counterparties.
     pub counterparties: u64,
-    /// Answers to the survey.
+    /// The number of answers to the survey.
     pub answers: u64,
 }
 
@@ -48,13 +57,13 @@ impl From<&Features> for Counts {
 }
 
 impl Counts {
-    /// As the data of a run, which the fallback reads if it comes to it: few runs do.
+    /// Returns the counts as the data of a run. Only the fallback reads them, so they are scored when it runs.
     pub(crate) fn to_data(self) -> Value {
         let Self { transactions, failed, days, counterparties, answers } = self;
         Value::from([transactions, failed, days, counterparties, answers])
     }
 
-    /// The other way round.
+    /// Returns the counts in the data of a run.
     pub(crate) fn from_data(data: &Value) -> Option<Self> {
         let [transactions, failed, days, counterparties, answers] = data.as_array()?.as_slice() else {
             return None;
@@ -69,7 +78,7 @@ impl Counts {
     }
 }
 
-/// The score of these counts.
+/// Returns the fallback's answer for these counts, with the reasons for it.
 ///
 /// ```
 /// use formwork_oracle::CrossCheck;
@@ -89,7 +98,7 @@ pub fn score(counts: &Counts, check: &CrossCheck) -> AiScore {
         survey_match: if answers > 0 { 50 } else { 0 },
     };
     AiScore {
-        // From 0 to 1000 by what it is the sum of, so `as` keeps it.
+        // The sum is from 0 to 1000, so `as` is exact.
         score: (check.expected(&breakdown) + 0.5).floor() as u16,
         breakdown,
         reasoning: format!(
@@ -108,7 +117,7 @@ fn points(counted: u64) -> u8 {
 fn prudence(transactions: u64, failed: u64) -> u8 {
     match transactions {
         0 => 0,
-        // Wide, because counts may be anything.
+        // `u128` cannot overflow here, whatever the counts are.
         all => points(50 - (50 * u128::from(failed.min(all)) / u128::from(all)) as u64),
     }
 }

@@ -1,12 +1,12 @@
-//! Scores wallets with a language model, so that the score can be trusted.
+//! Scores wallets with a language model, and validates every score.
 //!
-//! - [`Oracle`] asks for a score: schema enforced while decoding, every answer judged and cross-checked against its own
-//!   breakdown, at most three attempts at falling temperatures, then the [`fallback`]. There is always a score, and it
-//!   says where it comes from. Nothing is ever clamped.
+//! - [`Oracle`] scores wallets. The schema is enforced while the model decodes. Every answer is validated, and
+//!   cross-checked against its own breakdown. After at most three attempts at falling temperatures the [`fallback`]
+//!   answers, so there is always a score, with its source. Wrong values are rejected, never clamped.
 //! - [`AiScore`] is the answer, [`AI_RESPONSE_SCHEMA`] its schema, [`CrossCheck`] the formula as data.
-//! - [`Prompt`] is a version of the instructions, [`Examples`] a checked set of examples; both are in the hash that every
-//!   score carries.
-//! - [`ScoreEvent`] is what a score leaves behind, for metrics, ledgers and reports.
+//! - [`Prompt`] is a version of the instructions, [`Examples`] a validated set of examples. Every score carries a hash of
+//!   both.
+//! - [`ScoreEvent`] is the history of a score, for metrics, ledgers and reports.
 
 mod builder;
 mod check;

@@ -1,4 +1,4 @@
-//! The log of a score's run: to `tracing`, target `formwork_oracle`, without values of the answers.
+//! Logs the run of a score to `tracing`, target `formwork_oracle`, without values of the answers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +12,7 @@ use tracing::{info, warn};
 pub(crate) struct Log {
     request_id: Arc<str>,
     max_attempts: u32,
-    /// The name that the last model to answer gives itself.
+    /// The name that the last answering model reports for itself.
     model: Arc<Mutex<Option<String>>>,
 }
 
@@ -21,7 +21,7 @@ impl Log {
         Self { request_id: request_id.into(), max_attempts, model: Arc::default() }
     }
 
-    /// Returns the name that the last model to answer gives itself, if it gives one.
+    /// Returns the name that the last answering model reports for itself, if it reports one.
     pub(crate) fn model(&self) -> Option<String> {
         self.model.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -72,7 +72,8 @@ impl Log {
     }
 }
 
-/// Returns what is wrong, where, by which keyword, and what was expected; what was found is the user's data.
+/// Returns the location, the keyword and the expectation of a violation, without the actual value, which is the user's
+/// data.
 fn in_log(violation: &Violation) -> String {
     let Violation { path, rule, expected, .. } = violation;
     if expected.is_empty() {

@@ -15,7 +15,7 @@ use crate::{
     AiScore, CrossCheck, Examples, PromptId, ScoreEvent, ScoreFailure, ScoreObserver, ScoreSource, Scored,
 };
 
-/// Scores wallets. Built once, used for any number of wallets, from any number of tasks; clones share everything.
+/// Scores wallets. One oracle serves any number of wallets and tasks; clones share everything.
 ///
 /// ```
 /// use formwork_oracle::{Oracle, ScoreSource, wallet::Wallet};
@@ -57,38 +57,51 @@ impl Oracle {
     /// Scores a wallet.
     ///
     /// # Errors
-    /// [`Error`] with every attempt, where there is no fallback; with it only if the score was cancelled.
+    /// [`Error`] with every attempt, if the fallback is disabled; otherwise only if the score was cancelled.
     pub async fn score(&self, wallet: &Wallet) -> Result<Scored, Error> {
         self.request(wallet).run().await
     }
 
-    /// A score that is not begun yet: to give it a name, a way to cancel it, or an observer of its own.
+    /// Returns a request that has not started, to set its id, cancellation token or observer.
     pub fn request<'o>(&'o self, wallet: &'o Wallet) -> ScoreRequest<'o> {
         ScoreRequest { oracle: self, wallet, id: None, cancel: None, observers: Vec::new() }
     }
 
-    /// The version of the prompt that is used.
+    /// Returns the id of the prompt.
     pub fn prompt(&self) -> &PromptId {
         &self.0.prompt
     }
 
-    /// The cross-check that answers pass.
+    /// Returns the cross-check of answers.
     pub fn cross_check(&self) -> &CrossCheck {
         &self.0.check
     }
 
-    /// How often a model is asked at most, over all targets.
+    /// Returns the maximum number of whole answers, over all targets.
     pub fn max_attempts(&self) -> u32 {
         self.0.max_attempts
     }
 
-    /// The time that a score may take, waits between calls included.
+    /// Returns the time limit of a score, including backoff.
     pub fn deadline(&self) -> Duration {
         self.0.deadline
     }
 }
 
-/// One score, before it is begun.
+/// A score that has not started.
+///
+/// ```
+/// use formwork_oracle::{Oracle, wallet::Wallet};
+/// use formwork_testkit::Scripted;
+/// use formwork_extract::CancellationToken;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let oracle = Oracle::builder().with_target(std::sync::Arc::new(Scripted::new(["{}"]))).build()?;
+/// let (wallet, cancel) = (Wallet::from_json(br#"{"transactions": []}"#)?, CancellationToken::new());
+/// cancel.cancel();
+/// assert!(oracle.request(&wallet).with_id("job-7").with_cancel(cancel).run().await.is_err());
+/// # Ok(()) }
+/// ```
 #[must_use = "it does nothing until it is run"]
 pub struct ScoreRequest<'o> {
     oracle: &'o Oracle,
@@ -99,28 +112,28 @@ pub struct ScoreRequest<'o> {
 }
 
 impl ScoreRequest<'_> {
-    /// Sets its name in logs and ledgers (default: one is made up).
+    /// Sets the id of the request in logs and ledgers (default: a generated one).
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Sets a handle that ends it from outside (default: none).
+    /// Sets a token that cancels the score (default: none).
     pub fn with_cancel(mut self, token: CancellationToken) -> Self {
         self.cancel = Some(token);
         self
     }
 
-    /// Adds an observer that is told about its run as it happens (default: none).
+    /// Adds an observer of the run of this score (default: none).
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
     }
 
-    /// Runs it. Dropping the future drops the open call at once, and then no observer of the oracle is told.
+    /// Runs the request. Dropping the future drops the open call at once, and no observer of the oracle is notified.
     ///
     /// # Errors
-    /// As [`Oracle::score`].
+    /// The errors of [`Oracle::score`].
     pub async fn run(self) -> Result<Scored, Error> {
         let Self { oracle, wallet, id, cancel, observers } = self;
         let shared = &*oracle.0;
@@ -201,7 +214,7 @@ impl ScoreRequest<'_> {
     }
 }
 
-/// Why the score is the fallback's: what the last call came to, unless the time was up.
+/// Returns the reason for the fallback: the error of the last call, unless the deadline passed.
 fn reason(event: &ScoreEvent, is_late: bool) -> ScoreFailure {
     if is_late {
         let message = "the deadline passed before an answer was accepted".to_owned();
@@ -228,7 +241,7 @@ fn reason(event: &ScoreEvent, is_late: bool) -> ScoreFailure {
     ScoreFailure { class, message }
 }
 
-/// A name that no other score of this process has, and hardly one of another.
+/// Returns an id that is unique in this process and most likely unique among processes.
 fn made_up(now: u64) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("score-{now:x}-{}", NEXT.fetch_add(1, Ordering::Relaxed))

@@ -1,4 +1,4 @@
-//! The answer: its types, and the schema that it is held to.
+//! The answer: its types and its schema.
 
 use std::sync::LazyLock;
 
@@ -8,13 +8,13 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The name under which models are told the schema.
+/// The name of the schema in requests.
 pub const SCHEMA_NAME: &str = "ai_score";
 
-/// A wallet's score as a model gives it, and as the fallback gives it.
+/// A wallet's score, given by a model or the fallback.
 ///
-/// The names on the wire are those of the oracle's HTTP contract: `score`, `scoreBreakdown`, `reasoning`,
-/// `risk_factors`, `strengths`. All are required. Further fields of an answer are accepted and not kept.
+/// The names in JSON are those of the oracle's HTTP contract: `score`, `scoreBreakdown`, `reasoning`, `risk_factors`,
+/// `strengths`. All are required. Other fields are accepted and dropped.
 ///
 /// ```
 /// use formwork_oracle::AiScore;
@@ -28,14 +28,14 @@ pub const SCHEMA_NAME: &str = "ai_score";
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AiScore {
-    /// From 0 to 1000: the weighted sum of the breakdown, within the tolerance of the
+    /// The score, 0 to 1000: the weighted sum of the breakdown, within the tolerance of the
     /// [`CrossCheck`](crate::CrossCheck).
     #[schemars(range(min = 0, max = 1000))]
     pub score: u16,
-    /// The parts of the score.
+    /// The dimensions of the score.
     #[serde(rename = "scoreBreakdown")]
     pub breakdown: ScoreBreakdown,
-    /// Why, in 10 to 500 characters.
+    /// The reasoning, 10 to 500 characters.
     #[schemars(length(min = 10, max = 500))]
     pub reasoning: String,
     /// The facts that speak against the wallet.
@@ -45,28 +45,35 @@ pub struct AiScore {
 }
 
 /// The five dimensions of a score, each from 0 to 100.
+///
+/// ```
+/// use formwork_oracle::ScoreBreakdown;
+///
+/// let breakdown = ScoreBreakdown { activity: 80, maturity: 70, diversity: 60, risk_behavior: 51, survey_match: 40 };
+/// assert_eq!(breakdown.dimensions()[3], ("riskBehavior", 51));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScoreBreakdown {
-    /// How much the wallet is used.
+    /// The amount of use.
     #[schemars(range(min = 0, max = 100))]
     pub activity: u8,
-    /// For how long it has been used.
+    /// The duration of use.
     #[schemars(range(min = 0, max = 100))]
     pub maturity: u8,
-    /// In how many ways it is used.
+    /// The variety of use.
     #[schemars(range(min = 0, max = 100))]
     pub diversity: u8,
-    /// How prudently it is used: 100 is without any risk.
+    /// The prudence of use: 100 is without any risk.
     #[schemars(range(min = 0, max = 100))]
     pub risk_behavior: u8,
-    /// How well the owner's answers fit what the wallet did.
+    /// The agreement of the owner's answers with the history.
     #[schemars(range(min = 0, max = 100))]
     pub survey_match: u8,
 }
 
 impl ScoreBreakdown {
-    /// The dimensions with their names on the wire, in the order of the contract.
+    /// Returns the dimensions with their names in JSON, in the order of the contract.
     pub const fn dimensions(&self) -> [(&'static str, u8); 5] {
         [
             ("activity", self.activity),
@@ -78,8 +85,8 @@ impl ScoreBreakdown {
     }
 }
 
-/// The JSON Schema (2020-12) that every answer is held to, the fallback's too: made from [`AiScore`], and keyword for
-/// keyword that of the oracle's specification. Its objects are open.
+/// The JSON Schema (2020-12) of every answer, including the fallback's. It is derived from [`AiScore`] and equals the
+/// specification's schema keyword for keyword. Its objects are open.
 pub static AI_RESPONSE_SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -89,7 +96,7 @@ pub static AI_RESPONSE_SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     settings.into_generator().into_root_schema_for::<AiScore>().to_value()
 });
 
-/// Leaves the keywords of the specification alone: no words for people, no Rust widths.
+/// Keeps only the keywords of the specification: no descriptions, no integer formats of Rust.
 fn plain(schema: &mut Schema) {
     for keyword in ["title", "description"] {
         if schema.get(keyword).is_some_and(Value::is_string) {
@@ -128,7 +135,7 @@ mod tests {
             "required": ["score", "scoreBreakdown", "reasoning", "risk_factors", "strengths"]
         });
         assert_eq!(*AI_RESPONSE_SCHEMA, expected);
-        // The order of properties is the order in which a model is asked for them.
+        // Models generate the properties in the order of the schema.
         assert_eq!(
             AI_RESPONSE_SCHEMA["properties"].as_object().unwrap().keys().collect::<Vec<_>>(),
             expected["properties"].as_object().unwrap().keys().collect::<Vec<_>>()

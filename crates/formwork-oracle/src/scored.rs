@@ -4,18 +4,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AiScore, ScoreEvent};
 
-/// Where a score comes from.
+/// The source of a score.
+///
+/// ```
+/// assert_eq!(formwork_oracle::ScoreSource::Fallback.as_str(), "fallback");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScoreSource {
     /// A model.
     Ai,
-    /// The rule that counts transactions: see [`fallback`](crate::fallback).
+    /// The rule that counts transactions; see [`fallback`](crate::fallback).
     Fallback,
 }
 
 impl ScoreSource {
-    /// As it stands in JSON.
+    /// Returns the name in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ai => "ai",
@@ -24,40 +28,62 @@ impl ScoreSource {
     }
 }
 
-/// Which version of the prompt was used.
+/// The version of a prompt.
+///
+/// ```
+/// use formwork_oracle::Oracle;
+/// use formwork_testkit::Scripted;
+///
+/// let oracle = Oracle::builder().with_target(std::sync::Arc::new(Scripted::new(["{}"]))).build()?;
+/// assert_eq!(oracle.prompt().hash.len(), 64);
+/// # Ok::<(), formwork_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct PromptId {
     /// The prompt's name.
     pub name: String,
-    /// The SHA-256 of all that a model is told beside the wallet, as 64 hexadecimal digits.
+    /// The SHA-256 of everything in the prompt besides the wallet, as 64 hexadecimal digits.
     pub hash: String,
 }
 
-/// A score with where it comes from: the same fields, whether a model gave it or the fallback.
+/// A score with its source; the fields are the same for a model's score and the fallback's.
 ///
-/// In JSON it is the answer's own fields, then `source`, `prompt`, `model`, `attempts`, `usage` and `cost`, and `closed`
-/// where the limit of tokens cut the answer. The same wallet, prompt and model in process give the same bytes.
+/// The JSON form has the fields of the answer, then `source`, `prompt`, `model`, `attempts`, `usage` and `cost`, and
+/// `closed` if the token limit truncated the answer. In one process, the same wallet, prompt and model give the same
+/// bytes.
+///
+/// ```
+/// use formwork_oracle::{Oracle, wallet::Wallet};
+/// use formwork_testkit::Scripted;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let oracle = Oracle::builder().with_target(std::sync::Arc::new(Scripted::new(["{}", "{}", "{}"]))).build()?;
+/// let scored = oracle.score(&Wallet::from_json(br#"{"transactions": []}"#)?).await?;
+/// let json = serde_json::to_value(&scored)?;
+/// assert_eq!((&json["source"], &json["attempts"], &json["score"]), (&"fallback".into(), &3.into(), &0.into()));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Scored {
-    /// The score.
+    /// The answer with the score.
     #[serde(flatten)]
     pub answer: AiScore,
-    /// Where it comes from.
+    /// The source of the score.
     pub source: ScoreSource,
-    /// The prompt that was used.
+    /// The version of the prompt.
     pub prompt: PromptId,
-    /// The model that gave it, or was asked last: as it calls itself, else the name of its provider.
+    /// The model that gave the score or was called last: its own name for itself, otherwise the name of its provider.
     pub model: String,
-    /// How many attempts were made: answers that count, over all targets.
+    /// The number of attempts: answers, over all targets.
     pub attempts: u32,
-    /// The values of the answer that the limit of tokens cut; empty, and absent in JSON, for a complete answer.
+    /// The paths of values that the token limit truncated; empty, and absent in JSON, for a complete answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<JsonPath>,
-    /// The tokens that all calls together used up.
+    /// The tokens of all calls.
     pub usage: Usage,
-    /// The cost of those.
+    /// The cost of all calls.
     pub cost: Cost,
-    /// The whole history; not part of the JSON form.
+    /// The whole history; not in the JSON form.
     #[serde(skip)]
     #[schemars(skip)]
     pub event: Box<ScoreEvent>,

@@ -1,14 +1,14 @@
-//! Where all chance comes from.
+//! The source of all randomness.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::PromptId;
 
-/// The seed of a score: of what a model is told about the wallet, and of the version of the prompt. The machine adds the
-/// number of the attempt.
+/// Returns the seed of a score, a hash of the wallet's text and the prompt's version. The run adds the number of the
+/// attempt.
 ///
-/// So the same wallet, prompt and model give the same answer wherever the model keeps to its seed, and another attempt
-/// gives another one.
+/// The same wallet, prompt and model therefore give the same answer if the model respects the seed, and each attempt has
+/// another seed.
 pub(crate) fn seed(words: &str, prompt: &PromptId) -> u64 {
     let mut hash = Sha256::new();
     hash.update(words);

@@ -1,4 +1,4 @@
-//! Reviews a text against a rubric, with a judge that stands in this file: no network, no key.
+//! Reviews a text against a rubric, with a judge that is implemented in this file: no network, no API key.
 //!
 //! `cargo run -p formwork-review --example embed-review`
 
@@ -11,7 +11,7 @@ use formwork_review::document::Format;
 use formwork_review::{Agent, LlmReviewService, ReviewRubric};
 use serde_json::json;
 
-/// Where a model reads, this one looks for a word.
+/// A provider that searches for a word instead of calling a model.
 #[derive(Debug, Default)]
 struct Judge(Capabilities);
 

@@ -13,15 +13,16 @@ use formwork_extract::{
 use serde_json::Value;
 use tracing::{Instrument as _, Span};
 
-/// How models are asked: by the rules of the agent layer.
+/// The models that the services call, and the rules for every call: the agent layer.
 ///
-/// - The policy is [`Policy::agent`]: one more attempt with the previous answer and what is wrong with it, at 0.2 at most;
-///   calls that fail are repeated after 2, 4 and 8 seconds, or later where the server says so.
-/// - Everything that is done on one [`begun`](Self::begun) agent shares [60 seconds](Self::TIME_LIMIT).
-/// - Schemas go by the name [`output_schema`](Self::SCHEMA_NAME), spans by `llm_generation` and `llm_review`.
-/// - Which dialects a model is asked in is said by [`modes`]: its own enforcement where the registry knows of one.
+/// - [`Policy::agent`] is the default policy: at most two attempts, the second with the previous answer and its
+///   violations at a temperature of at most 0.2. Failed calls are repeated after 2, 4 and 8 seconds, or later if the
+///   server sends a longer `Retry-After`.
+/// - All calls of one [`begun`](Self::begun) agent share a time limit of [60 seconds](Self::TIME_LIMIT).
+/// - Requests name the schema [`output_schema`](Self::SCHEMA_NAME). Spans are named `llm_generation` and `llm_review`.
+/// - [`modes`] chooses the output modes of each model: native enforcement if the model registry lists it.
 ///
-/// Clones share what was learnt of the models.
+/// Clones share the observations about the models.
 ///
 /// ```
 /// use formwork_core::Policy;
@@ -30,6 +31,7 @@ use tracing::{Instrument as _, Span};
 /// use std::sync::Arc;
 ///
 /// let agent = Agent::new([Arc::new(Scripted::new(["{}"])).into()]).with_policy(Policy::agent(0.4)).with_seed(7);
+/// assert_eq!((agent.seed(), agent.max_tokens()), (Some(7), None));
 /// ```
 #[derive(Clone)]
 pub struct Agent {
@@ -46,16 +48,16 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// The name of schemas on the wire.
+    /// The schema name in requests.
     pub const SCHEMA_NAME: &'static str = "output_schema";
 
-    /// How long all that belongs together may take.
+    /// The default time limit for all calls of one [`begun`](Self::begun) agent.
     pub const TIME_LIMIT: Duration = Duration::from_secs(60);
 
     /// The temperature of first attempts, unless a policy says otherwise.
     pub const TEMPERATURE: f64 = 0.7;
 
-    /// Asks these, in order.
+    /// Creates an agent that calls these backends, in order: the next one is called when one fails.
     pub fn new(backends: impl IntoIterator<Item = Backend>) -> Self {
         let backends: Vec<Backend> = backends.into_iter().collect();
         let store = backends.iter().find_map(Backend::observation_store).cloned().unwrap_or_default();
@@ -80,21 +82,21 @@ impl Agent {
         self
     }
 
-    /// Limits the time of everything that belongs together (default: [`Agent::TIME_LIMIT`]).
+    /// Sets the time limit for all calls of one [`begun`](Self::begun) agent (default: [`Agent::TIME_LIMIT`]).
     #[must_use]
     pub const fn with_time_limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Limits the tokens of each answer (default: the target's own limit).
+    /// Sets the maximum number of tokens of each answer (default: the target's own limit).
     #[must_use]
     pub const fn with_max_tokens(mut self, tokens: u32) -> Self {
         self.max_tokens = Some(tokens);
         self
     }
 
-    /// Sets a seed for inputs that bring none (default: none, the provider chooses).
+    /// Sets the seed of inputs without their own (default: none, the provider chooses).
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
@@ -108,29 +110,28 @@ impl Agent {
         self
     }
 
-    /// Adds an observer that is told about every call (default: none).
+    /// Adds an observer that is notified of every call (default: none).
     #[must_use]
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
     }
 
-    /// Sets a handle that ends everything from outside (default: none).
+    /// Sets a token that cancels all calls (default: none).
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
         self.cancel = cancel;
         self
     }
 
-    /// The same agent with its time running, if it is not yet: everything that is asked of it from now on shares one
-    /// limit.
+    /// Starts the time limit, unless it has started: all later calls of the returned agent share it.
     #[must_use]
     pub fn begun(mut self) -> Self {
         self.until = self.until.or_else(|| Some(self.clock.now().after(self.limit)));
         self
     }
 
-    /// The same agent with no more time than this one has left, and on its clock.
+    /// Returns this agent on the clock of `outer`, with no more time than `outer` has left.
     #[must_use]
     pub fn within(mut self, outer: &Self) -> Self {
         self.clock = Arc::clone(&outer.clock);
@@ -141,32 +142,32 @@ impl Agent {
         self
     }
 
-    /// The policy.
+    /// Returns the policy.
     pub const fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Returns the present time of its clock.
+    /// Returns the present time of the agent's clock.
     pub fn now(&self) -> Time {
         self.clock.now()
     }
 
-    /// The seed for inputs that bring none.
+    /// Returns the seed of inputs without their own.
     pub const fn seed(&self) -> Option<u64> {
         self.seed
     }
 
-    /// The limit on the tokens of each answer, if there is one.
+    /// Returns the maximum number of tokens of each answer, if there is a limit.
     pub const fn max_tokens(&self) -> Option<u32> {
         self.max_tokens
     }
 
-    /// Its policy with another course of the temperature.
+    /// Returns the policy with other temperatures.
     pub(crate) fn policy_at(&self, temperature: f64) -> Policy {
         self.policy.clone().with_temperature(Temperature::AtMost { first: temperature, then: 0.2 })
     }
 
-    /// Asks for one answer.
+    /// Requests one answer.
     pub(crate) async fn ask(
         &self,
         span: Span,
@@ -211,10 +212,10 @@ impl fmt::Debug for Agent {
     }
 }
 
-/// The dialects that a model is asked in: those of its provider, as far as the registry says that the model enforces
-/// them. A model that is not in the registry is taken at its provider's word.
+/// Returns the output modes for a model: those of its provider that the model registry confirms for this model.
 ///
-/// `model` may have its host in front, as in `openrouter/openai/gpt-4o`.
+/// A model that is not in the registry gets all modes of its provider. `model` may start with the host's name, as in
+/// `openrouter/openai/gpt-4o`.
 ///
 /// ```
 /// use formwork_core::{Capabilities, Enforcement};

@@ -1,8 +1,8 @@
-//! From criteria to a result. Pure.
+//! Combines the results of the criteria into a review. Pure.
 
 use crate::{Criterion, CriterionResult, GenerationError, Indeterminate, ReviewPrice, ReviewResult, Verdict};
 
-/// Returns the review of these criteria, each with its result; `error` says why it could not be carried out, if so.
+/// Returns the review with these results; `error` is the reason why the review could not be carried out, if so.
 pub(crate) fn aggregate(
     results: Vec<(&Criterion, CriterionResult)>,
     error: Option<GenerationError>,
@@ -41,7 +41,7 @@ pub(crate) fn aggregate(
     review
 }
 
-/// The result of a criterion that nobody judged, or that nobody could.
+/// Returns the result of a criterion that could not be evaluated.
 pub(crate) fn undecided(criterion: &Criterion, reason: Indeterminate, why: String) -> CriterionResult {
     CriterionResult {
         criterion_id: criterion.id.clone(),

@@ -1,17 +1,18 @@
-//! Whether a verdict contradicts the reasoning before it.
+//! Detects a verdict that contradicts the reasoning before it.
 //!
-//! Words decide, not a model: the last sentence that says outright whether the criterion is met. Reasoning that says so
-//! nowhere, or not in English, contradicts nothing.
+//! The last sentence that states plainly whether the criterion is met decides, by fixed English phrases. Reasoning
+//! without such a sentence, or in another language, contradicts nothing.
 
-/// Whether a reasoning ends in a conclusion, and which: `Some(true)` if it says that the criterion is met.
+/// Returns the conclusion of a reasoning: `Some(true)` if it states that the criterion is met, `None` without a
+/// conclusion.
 pub(crate) fn conclusion(reasoning: &str) -> Option<bool> {
     let text = reasoning.to_lowercase().replace('’', "'");
-    // What is said with a reservation is no conclusion.
+    // A hedged sentence (`if`, `would`, `might`) is no conclusion.
     let sentences = text.split(['.', '!', '?', ';', '\n']).filter(|sentence| !hedged(sentence));
     sentences.filter_map(said).next_back()
 }
 
-/// Phrases which show that a sentence is about the criterion being met.
+/// Phrases that state that the criterion is met.
 const MET: &[&str] = &[
     "meets the criterion",
     "meet the criterion",
@@ -35,7 +36,7 @@ const MET: &[&str] = &[
     "verdict should be pass",
 ];
 
-/// Phrases which show that it is not.
+/// Phrases that state that the criterion is not met.
 const MISSED: &[&str] = &[
     "fails the criterion",
     "fail the criterion",
@@ -52,10 +53,10 @@ const MISSED: &[&str] = &[
     "verdict should be fail",
 ];
 
-/// Words that turn a statement around which follows them within a few words.
+/// Words that negate a phrase which follows within [`REACH`] words.
 const NEGATIONS: &[&str] = &["not", "never", "neither", "nor", "hardly", "cannot", "n't", "without", "no"];
 
-/// How many words before a statement a negation still counts.
+/// The maximum number of words between a negation and the phrase.
 const REACH: usize = 4;
 
 fn hedged(sentence: &str) -> bool {
@@ -67,7 +68,7 @@ fn hedged(sentence: &str) -> bool {
 fn said(sentence: &str) -> Option<bool> {
     let missed = MISSED.iter().filter_map(|words| Some((sentence.rfind(words)?, false, *words)));
     let met = MET.iter().filter_map(|words| Some((sentence.rfind(words)?, true, *words)));
-    // `fails to meet the criterion` has both; what begins first governs what is inside of it.
+    // `fails to meet the criterion` contains a phrase of both lists; the one that starts first governs the other.
     let (at, positive, _) = missed.chain(met).min_by_key(|(at, ..)| *at)?;
     let before = sentence.get(..at).unwrap_or_default();
     let negated = before

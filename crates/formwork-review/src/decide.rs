@@ -1,4 +1,4 @@
-//! Criteria that need no model.
+//! Decides the criteria that need no model.
 
 use formwork_core::{Context, Report, Validator as _, Violation, spaced};
 use regex::Regex;
@@ -9,10 +9,10 @@ use crate::aggregate::undecided;
 use crate::quote::line;
 use crate::{Criterion, CriterionResult, Indeterminate, Verdict};
 
-/// The most violations that a reasoning lists.
+/// The maximum number of violations that a reasoning lists.
 const LISTED: usize = 5;
 
-/// Returns the result of a criterion that needs no model; `None` if one has to judge.
+/// Returns the result of a criterion that needs no model; `None` if a model has to judge it.
 pub(crate) fn decide(criterion: &Criterion, material: &Material) -> Option<CriterionResult> {
     if criterion.human {
         let why = Indeterminate::HumanJudgement.words().to_owned();
@@ -26,7 +26,7 @@ pub(crate) fn decide(criterion: &Criterion, material: &Material) -> Option<Crite
     }
     let output = &material.output;
     if let Some(rule) = &criterion.rule {
-        // A rule says nothing of what is not there.
+        // A rule holds for absent values, so an absent value cannot be evaluated by it.
         if let Some(path) = rule.reads().into_iter().find(|path| path.get(output).is_none()) {
             return Some(undecided(
                 criterion,
@@ -39,7 +39,7 @@ pub(crate) fn decide(criterion: &Criterion, material: &Material) -> Option<Crite
         return Some(judged(criterion, report.violations()));
     }
     if let Some(schema) = &criterion.schema {
-        // A rubric is checked before it is used, so this is never an error here.
+        // The rubric was checked before, so the schema always compiles here.
         let compiled = formwork_schema::compile(schema).ok()?;
         let mut report = Report::default();
         compiled.validate(output, &Context::EMPTY, &mut report);

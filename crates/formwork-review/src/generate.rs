@@ -6,18 +6,24 @@ use crate::review::Review;
 use crate::{Critique, GenerationInput, GenerationResult, Material, ReviewResult, ReviewRubric};
 
 /// The options of [`generate_with_review`].
+///
+/// ```
+/// use formwork_review::GenerateOptions;
+///
+/// assert!(!GenerateOptions::default().retry_once);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GenerateOptions {
-    /// Whether an answer that fails its review is generated once more, with the critique. Not by default.
+    /// Whether an answer that fails its review is generated once more, with the critique (default: `false`).
     pub retry_once: bool,
 }
 
-/// Generates, reviews, and generates once more with the critique if the review failed and
+/// Generates JSON, reviews it, and generates it once more with the critique if the review failed and
 /// [`retry_once`](GenerateOptions::retry_once) is set.
 ///
-/// A generation that failed is not reviewed. If the second one fails, the first answer and its review come back with the
-/// error, and `retried` all the same. A review that cannot be carried out is one that failed: its
-/// [`error`](crate::ReviewResult::error) says why, and nothing is generated once more because of it.
+/// A failed generation is not reviewed. If the second generation fails, the result holds the first answer, its review and
+/// the error, and `retried` is `true`. A review that cannot be carried out fails with the reason in
+/// [`error`](crate::ReviewResult::error), and causes no second generation.
 ///
 /// ```
 /// use formwork_review::{

@@ -14,83 +14,117 @@ use crate::quote::line;
 use crate::{Agent, ReviewPrice, ReviewResult};
 
 /// The input of a generation.
+///
+/// ```
+/// use formwork_review::GenerationInput;
+///
+/// let input = GenerationInput::new("Greet Maria.").with_system("You write letters.").with_seed(7);
+/// assert_eq!((input.prompt.as_str(), input.critique), ("Greet Maria.", None));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GenerationInput {
-    /// The question.
+    /// The prompt: the user message.
     pub prompt: String,
-    /// The instructions before it; nothing by default.
+    /// The system prompt (default: none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// Data for the review of what comes out, by name; the generator does not see it.
+    /// Data for the review of the answer, by name; the generator does not see it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub data: Map<String, Value>,
-    /// A reviewer's critique of an earlier answer.
+    /// A reviewer's critique of an earlier answer (default: none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub critique: Option<Critique>,
-    /// The number that all random choices are derived from.
+    /// The seed of the model's sampling (default: the agent's).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
 
-/// A reviewer's critique of an answer.
+/// A reviewer's critique of an answer, for the next generation.
+///
+/// ```
+/// use formwork_review::{Critique, GenerationInput};
+///
+/// let critique = Critique { issues: vec!["too long".into()], suggestions: vec!["Cut the greeting.".into()] };
+/// let input = GenerationInput::new("Answer the customer.").with_critique(critique).with_seed(7);
+/// assert_eq!(input.critique.unwrap().issues, ["too long"]);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Critique {
     /// The issues.
     pub issues: Vec<String>,
-    /// The suggestions of what to change.
+    /// The suggested changes.
     pub suggestions: Vec<String>,
 }
 
 /// The result of a generation.
+///
+/// ```
+/// use formwork_core::{Error, ErrorKind};
+/// use formwork_review::GenerationResult;
+///
+/// let result = GenerationResult::<u8>::failed(&Error::new(ErrorKind::Unavailable, "the server is down"));
+/// assert!(!result.success && result.data.is_none());
+/// assert_eq!((result.error.unwrap().kind, result.attempts.len()), (ErrorKind::Unavailable, 0));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GenerationResult<T = Value> {
-    /// Whether there is data.
+    /// Whether `data` holds an answer.
     pub success: bool,
     /// The answer; it satisfies the schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<T>,
-    /// Why there is none, or why it could not be generated again.
+    /// The reason why there is no data, or why the second generation failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<GenerationError>,
-    /// The review of the data, if there is a rubric; [`ReviewResult::error`] says why one could not be carried out.
+    /// The review of the data, if there is a rubric; [`ReviewResult::error`] is the reason if it could not be carried
+    /// out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewResult>,
-    /// The review that the first answer failed, where the data is the second answer. Its price is its own.
+    /// The failed review of the first answer, if `data` is the second answer. Its price is separate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_review: Option<ReviewResult>,
-    /// Whether it was generated once more, with the critique.
+    /// Whether the answer was generated once more, with the critique.
     #[serde(default)]
     pub retried: bool,
-    /// Every call of the generation, in order.
+    /// Every call of the generation, in order; the calls of reviews are not included.
     pub attempts: Vec<Attempt>,
-    /// The tokens that these used up; a review states its own price.
+    /// The tokens of these calls; a review states its own price.
     pub usage: Usage,
-    /// The cost of those.
+    /// The cost of these calls.
     pub cost: Cost,
 }
 
-/// Why something could not be done.
+/// The reason why a generation or a review failed.
+///
+/// ```
+/// use formwork_core::{Error, ErrorKind};
+/// use formwork_review::GenerationError;
+///
+/// let error = GenerationError::from(&Error::new(ErrorKind::Deadline, "60 seconds are over"));
+/// assert!(error.kind == ErrorKind::Deadline && !error.answered);
+/// assert!(error.message.ends_with("60 seconds are over"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GenerationError {
-    /// The class.
+    /// The class of the error.
     pub kind: ErrorKind,
-    /// In one line.
+    /// The message, in one line.
     pub message: String,
-    /// The violations of the last answer, if there was one.
+    /// The violations of the last answer, if there was an answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<Violation>,
-    /// Whether a model completed an answer before; see [`Error::is_answered`].
+    /// Whether a model completed an answer before the failure; see [`Error::is_answered`].
     #[serde(default)]
     pub answered: bool,
 }
 
 impl GenerationInput {
-    /// Asks for this.
+    /// Creates an input with this prompt.
     pub fn new(prompt: impl Into<String>) -> Self {
         Self { prompt: prompt.into(), ..Self::default() }
     }
 
-    /// Sets the instructions before the question (default: none).
+    /// Sets the system prompt (default: none).
     #[must_use]
     pub fn with_system(mut self, system: impl Into<String>) -> Self {
         self.system = Some(system.into());
@@ -119,7 +153,7 @@ impl GenerationInput {
 }
 
 impl Critique {
-    /// The most points of each kind that are told, and the most characters of each.
+    /// The maximum number of points of each kind in the prompt, and the maximum number of characters of each.
     const MOST: (usize, usize) = (20, 500);
 
     fn words(&self) -> String {
@@ -140,7 +174,7 @@ impl Critique {
 }
 
 impl<T> GenerationResult<T> {
-    /// No data, for this reason.
+    /// Returns a result without data, for this reason.
     pub fn failed(error: &Error) -> Self {
         Self {
             success: false,
@@ -155,12 +189,12 @@ impl<T> GenerationResult<T> {
         }
     }
 
-    /// How many attempts were made beyond the first: answers that were asked for again because of their content.
+    /// Returns the number of attempts beyond the first: answers that were requested again because of their content.
     pub fn retries(&self) -> u32 {
         self.attempts.iter().map(|attempt| attempt.attempt.saturating_sub(1)).max().unwrap_or_default()
     }
 
-    /// Returns what all reviews cost together: that of the data, and that of a first answer that failed it.
+    /// Returns the cost of all reviews: the review of the data and the one that the first answer failed.
     pub fn review_price(&self) -> ReviewPrice {
         let reviews = self.first_review.iter().chain(&self.review);
         reviews.fold(ReviewPrice::default(), |sum, review| sum.plus(review.price))
@@ -168,7 +202,7 @@ impl<T> GenerationResult<T> {
 }
 
 impl GenerationResult<Value> {
-    /// The same with the data as a type.
+    /// Returns the result with the data deserialized as `T`. Data that cannot be deserialized makes a failed result.
     pub fn decoded<T: DeserializeOwned>(self) -> GenerationResult<T> {
         let Self { success, data, error, review, first_review, retried, attempts, usage, cost } = self;
         let (data, wrong) = match data.as_ref().map(decode).transpose() {
@@ -223,15 +257,32 @@ impl From<&Error> for GenerationError {
     }
 }
 
-/// Whoever generates JSON: [`LlmGenerationService`], or something of your own.
+/// Generates JSON. [`LlmGenerationService`] implements it; implement it for a generator of your own.
+///
+/// ```
+/// use formwork_core::{Error, ErrorKind};
+/// use formwork_review::{Generate, GenerationInput, GenerationResult};
+/// use serde_json::Value;
+///
+/// #[derive(Debug)]
+/// struct Offline;
+///
+/// #[async_trait::async_trait]
+/// impl Generate for Offline {
+///     async fn generate(&self, _: &GenerationInput, _: &Value) -> GenerationResult {
+///         GenerationResult::failed(&Error::new(ErrorKind::Unavailable, "no network"))
+///     }
+/// }
+/// # let _: Box<dyn Generate> = Box::new(Offline);
+/// ```
 #[async_trait]
 pub trait Generate: Send + Sync {
-    /// Generates JSON that satisfies a schema. What goes wrong is in the result.
+    /// Generates JSON that satisfies a schema. Failures are in the result's `error`.
     async fn generate(&self, input: &GenerationInput, schema: &Value) -> GenerationResult;
 }
 
-/// Generates JSON with a model: enforced natively where that can be done, validated always, asked for once more with
-/// what is wrong.
+/// Generates JSON with a model. The schema is enforced natively where the model supports it. Every answer is validated,
+/// and an invalid one is requested once more with its violations.
 ///
 /// ```
 /// use formwork_review::{Agent, GenerationInput, LlmGenerationService};
@@ -254,17 +305,17 @@ pub struct LlmGenerationService {
 }
 
 impl LlmGenerationService {
-    /// Asks so.
+    /// Creates a service that calls the models of this agent.
     pub const fn new(agent: Agent) -> Self {
         Self { agent }
     }
 
-    /// How it asks.
+    /// Returns the agent.
     pub const fn agent(&self) -> &Agent {
         &self.agent
     }
 
-    /// Generates JSON that satisfies a schema. What goes wrong is in the result.
+    /// Generates JSON that satisfies a schema. Failures are in the result's `error`.
     pub async fn generate(&self, input: &GenerationInput, schema: &Value) -> GenerationResult {
         match self.ask(input, schema).await {
             Ok(outcome) => outcome.into(),

@@ -1,9 +1,9 @@
-//! Reviews what a model made against a rubric, and has it made again with the critique.
+//! Reviews a model's output against a rubric, and regenerates it with the critique.
 //!
-//! A [`ReviewRubric`] has criteria. Each is judged alone: by a rule, a JSON Schema or a pattern where one can decide it,
-//! by one call of a model where not. The model reasons first, then says pass or fail and how sure it is (0 to 100);
-//! *indeterminate* is derived, never asked for: below [`THRESHOLD`], where data is missing that the criterion needs, and
-//! where the criterion asks for a person. Indeterminate criteria alone never fail a review.
+//! A [`ReviewRubric`] has criteria. Each is judged on its own: by a rule, a JSON Schema or a pattern if it has one,
+//! otherwise by one call of a model. The model writes its reasoning first, then `pass` or `fail` and its confidence (0 to
+//! 100). The verdict *indeterminate* is derived: from a confidence below [`THRESHOLD`], from missing data that the
+//! criterion needs, and from criteria that need human judgement. Indeterminate criteria alone never fail a review.
 //!
 //! ```
 //! use formwork_review::{Agent, Criterion, LlmReviewService, ReviewRubric, Verdict};
@@ -25,15 +25,15 @@
 //! # Ok(()) }
 //! ```
 //!
-//! - [`LlmReviewService`] reviews against a rubric and compares two outputs, in both orders.
-//! - [`LlmGenerationService`] generates JSON for a schema; [`generate_with_review`] reviews that and, if it is told to,
-//!   has it generated once more with the critique.
-//! - [`Agent`] says how models are asked: the rules of the agent layer. Retries, waits and feedback are those of
-//!   [`Run`](formwork_core::Run); there is no other loop here.
-//! - [`document`] reads rubrics and other files that people write, with the places of their mistakes.
+//! - [`LlmReviewService`] reviews an output against a rubric, and compares two outputs in both orders.
+//! - [`LlmGenerationService`] generates JSON for a schema. [`generate_with_review`] also reviews the answer and can
+//!   generate it once more with the critique.
+//! - [`Agent`] holds the models and the rules of the agent layer. [`Run`](formwork_core::Run) makes the calls, retries
+//!   and feedback.
+//! - [`document`] reads rubrics and other YAML and TOML files, with the location of each mistake.
 //!
 //! # Embedding
-//! `examples/embed-review.rs` uses this crate alone; docs/ARCHITECTURE.md says how many crates come with it.
+//! `examples/embed-review.rs` uses this crate alone; docs/ARCHITECTURE.md lists the crates that it depends on.
 
 mod agent;
 mod aggregate;

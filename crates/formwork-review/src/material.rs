@@ -1,30 +1,41 @@
 use serde_json::{Map, Value};
 
-/// The output under review, with the data that criteria read.
+/// The output under review, with the data that criteria need.
+///
+/// ```
+/// use formwork_review::Material;
+/// use serde_json::json;
+///
+/// let material = Material::new("Send the form, please.")
+///     .with_task("Answer the customer.")
+///     .with_data("prices", json!({"form": 0}));
+/// assert_eq!(material.output, "Send the form, please.");
+/// assert_eq!(material.data["prices"]["form"], 0);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Material {
     /// The output.
     pub output: Value,
-    /// The task that it was made for; empty if nobody says.
+    /// The task that the output was made for; empty if unknown.
     pub task: String,
-    /// Data that criteria may need, by name.
+    /// Data for criteria that [need](crate::Criterion::needs) it, by name.
     pub data: Map<String, Value>,
 }
 
 impl Material {
-    /// An output: JSON, or a text.
+    /// Creates the material of an output: any JSON value, or a text.
     pub fn new(output: impl Into<Value>) -> Self {
         Self { output: output.into(), ..Self::default() }
     }
 
-    /// Sets the task that it was made for (default: empty).
+    /// Sets the task that the output was made for (default: empty).
     #[must_use]
     pub fn with_task(mut self, task: impl Into<String>) -> Self {
         self.task = task.into();
         self
     }
 
-    /// Adds data of this name (default: none); null is as good as none.
+    /// Adds data under a name (default: none). `null` counts as missing.
     #[must_use]
     pub fn with_data(mut self, name: impl Into<String>, data: Value) -> Self {
         self.data.insert(name.into(), data);

@@ -1,9 +1,9 @@
-//! Text of others in a prompt: between marks that it cannot forge, and cut.
+//! Quotes untrusted text in a prompt: cut, and between marks that the text cannot contain.
 
-/// The most characters of one text in a prompt, by default.
+/// The default maximum number of characters of one text in a prompt.
 pub(crate) const MOST: usize = 12_000;
 
-/// A text under a heading, between marks.
+/// Returns a text under a heading, between marks.
 pub(crate) fn quoted(heading: &str, text: &str, most: usize) -> String {
     let cut = cut(text, most);
     let left = text.chars().count().saturating_sub(most);
@@ -12,7 +12,7 @@ pub(crate) fn quoted(heading: &str, text: &str, most: usize) -> String {
     } else {
         String::new()
     };
-    // As many signs as it takes for the text not to have them.
+    // The mark grows until the text does not contain it.
     let mut mark = "---".to_owned();
     while cut.contains(&mark) {
         mark.push('-');
@@ -20,12 +20,12 @@ pub(crate) fn quoted(heading: &str, text: &str, most: usize) -> String {
     format!("{heading}{note}:\n{mark}\n{cut}\n{mark}")
 }
 
-/// The first characters, without control characters but for line breaks and tabs.
+/// Returns the first `most` characters; control characters other than line feeds and tabs become spaces.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).map(|c| if c.is_control() && c != '\n' && c != '\t' { ' ' } else { c }).collect()
 }
 
-/// The same on one line.
+/// Returns a text on one line, cut after `most` characters.
 pub(crate) fn line(text: &str, most: usize) -> String {
     let flat = cut(text, most + 1).split_whitespace().collect::<Vec<_>>().join(" ");
     if flat.chars().count() > most { cut(&flat, most) + "…" } else { flat }

@@ -4,23 +4,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::GenerationError;
 
-/// The result of a review.
+/// The result of a review: whether the output passes, and the result of each criterion.
+///
+/// ```
+/// use formwork_core::{Error, ErrorKind};
+/// use formwork_review::ReviewResult;
+///
+/// let review = ReviewResult::not_carried_out(&Error::new(ErrorKind::Unavailable, "no judge"));
+/// assert!(!review.pass && !review.passes(false));
+/// assert_eq!(review.error.unwrap().message, "no provider answered: no judge");
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReviewResult {
-    /// Whether the review was carried out and no criterion failed. Indeterminate criteria alone fail nothing; see
-    /// [`passes`](Self::passes) for gates that are stricter.
+    /// Whether the review was carried out and no criterion failed. Indeterminate criteria do not count; see
+    /// [`passes`](Self::passes) for a stricter gate.
     pub pass: bool,
     /// The criteria that failed, and why: `id: description (reasoning)`.
     pub issues: Vec<String>,
-    /// The suggestions of what to change, one for each failed criterion at least.
+    /// The suggested changes, at least one for each failed criterion.
     pub suggested_fixes: Vec<String>,
     /// The criteria that could not be evaluated, and why: `id: description (reason)`.
     pub indeterminate: Vec<String>,
-    /// Each criterion, in the rubric's order.
+    /// The result of each criterion, in the rubric's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria_results: Vec<CriterionResult>,
-    /// Why the review could not be carried out: the judge could not be reached, the time was over, or the judge gave no
-    /// usable answer about a criterion. `pass` is `false` then. Absent if every criterion was judged.
+    /// The reason why the review could not be carried out: no judge was reachable, the time limit passed, or the judge
+    /// gave no usable answer about a criterion. `pass` is `false` then. Absent if every criterion was evaluated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<GenerationError>,
     /// The cost of the review.
@@ -29,7 +38,7 @@ pub struct ReviewResult {
 }
 
 impl ReviewResult {
-    /// Returns a review that could not be carried out at all, for this reason.
+    /// Returns the result of a review that could not be carried out at all.
     pub fn not_carried_out(error: impl Into<GenerationError>) -> Self {
         Self {
             pass: false,
@@ -42,71 +51,95 @@ impl ReviewResult {
         }
     }
 
-    /// Returns whether a gate lets the output through. `strict` gates, for CI, let nothing through that has an
-    /// indeterminate criterion; the others do.
+    /// Returns whether a gate lets the output through: if the review passes and, for a `strict` gate (for CI), no
+    /// criterion is indeterminate.
     pub const fn passes(&self, strict: bool) -> bool {
         self.pass && (!strict || self.indeterminate.is_empty())
     }
 }
 
-/// One criterion of a review.
+/// The result of one criterion.
+///
+/// ```
+/// use formwork_review::{Criterion, LlmReviewService, Agent, ReviewRubric, Verdict};
+/// use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), formwork_core::Error> {
+/// let short = Criterion::new("short", "At most 5 characters.").with_schema(json!({"maxLength": 5}));
+/// let reviewer = LlmReviewService::new(Agent::new([]));
+/// let review = reviewer.review(json!("long-winded"), &ReviewRubric::new("brevity").with_criterion(short)).await?;
+/// let result = &review.criteria_results[0];
+/// assert_eq!((result.criterion_id.as_str(), result.verdict, result.confidence), ("short", Verdict::Fail, 100));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CriterionResult {
-    /// Its id in the rubric.
+    /// The criterion's id in the rubric.
     pub criterion_id: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Why, in the judge's words; a model's are cut at 400 characters.
+    /// The reasoning; a model's is cut at 400 characters.
     pub reasoning: String,
-    /// How sure the judge is, 0 to 100; 100 where a rule decided, 0 where nobody judged.
+    /// The confidence, 0 to 100: always 100 if a rule decided, 0 if nothing was judged.
     #[schemars(range(max = 100))]
     pub confidence: u8,
-    /// Why it is indeterminate, if it is.
+    /// The reason why the criterion is indeterminate, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Indeterminate>,
-    /// The suggestion of what to change, if it failed.
+    /// The suggested change, if the criterion failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggested_fix: Option<String>,
-    /// How many votes of a model it rests on; 0 where none was asked.
+    /// The number of a model's votes behind the verdict; 0 if no model was called.
     #[serde(default)]
     pub votes: u32,
 }
 
 /// The verdict on a criterion.
+///
+/// ```
+/// assert_eq!(serde_json::to_value(formwork_review::Verdict::Indeterminate).unwrap(), "indeterminate");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It holds.
+    /// The output meets the criterion.
     Pass,
-    /// It does not.
+    /// The output does not meet the criterion.
     Fail,
-    /// It could not be evaluated.
+    /// The criterion could not be evaluated.
     Indeterminate,
 }
 
-/// Why a criterion could not be evaluated.
+/// The reason why a criterion could not be evaluated.
+///
+/// ```
+/// use formwork_review::Indeterminate;
+///
+/// assert_eq!(Indeterminate::HumanJudgement.words(), "a person has to judge this");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Indeterminate {
     /// The model's confidence is below 50.
     LowConfidence,
-    /// Data that it needs is not there.
+    /// Data that the criterion needs was not given.
     MissingData,
-    /// A person has to judge it.
+    /// The criterion needs human judgement.
     HumanJudgement,
-    /// The model's verdict contradicts its own reasoning, twice.
+    /// The model's verdict contradicted its own reasoning, twice.
     Contradiction,
     /// The votes are tied.
     Tied,
-    /// The model gave no usable answer, or declined. The review was not carried out then.
+    /// The model gave no usable answer, or refused. The review counts as not carried out.
     NoAnswer,
-    /// No model could be asked: it cannot be reached, or the time is over. The review was not carried out then.
+    /// No model could be called: none is reachable, or the time limit passed. The review counts as not carried out.
     NotReviewed,
 }
 
 impl Indeterminate {
-    /// In words.
+    /// Returns the reason as a phrase, as in [`ReviewResult::indeterminate`].
     pub const fn words(self) -> &'static str {
         match self {
             Self::LowConfidence => "the judge is not sure",
@@ -121,20 +154,27 @@ impl Indeterminate {
 }
 
 /// The cost of a review.
+///
+/// ```
+/// use formwork_review::ReviewPrice;
+///
+/// let one = ReviewPrice { calls: 2, extra_calls: 1, ..ReviewPrice::default() };
+/// assert_eq!(one.plus(one).calls, 4);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReviewPrice {
-    /// All calls of models, the extra ones and repeated ones included.
+    /// The number of model calls, including further votes and repeated calls.
     pub calls: u32,
-    /// Of these, the calls for votes beyond the first of a criterion.
+    /// The number of these calls for votes beyond the first of a criterion.
     pub extra_calls: u32,
-    /// Tokens.
+    /// The tokens of all calls.
     pub usage: Usage,
-    /// Money, as far as prices are known.
+    /// The money, as far as prices are known.
     pub cost: Cost,
 }
 
 impl ReviewPrice {
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

@@ -13,7 +13,22 @@ use crate::{
     ReviewRubric,
 };
 
-/// Reviews outputs with a model, and without one where a criterion can be decided so.
+/// Reviews outputs against a rubric, by a model where a criterion cannot be decided without.
+///
+/// ```
+/// use formwork_review::{Agent, Criterion, LlmReviewService, ReviewRubric};
+/// use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), formwork_core::Error> {
+/// let short = Criterion::new("short", "The reply has at most 9 characters.").with_schema(json!({"maxLength": 9}));
+/// let rubric = ReviewRubric::new("replies").with_criterion(short);
+/// // A schema decides the only criterion, so no model is needed.
+/// let reviewer = LlmReviewService::new(Agent::new([])).with_concurrency(2);
+/// let review = reviewer.review(json!("Thank you."), &rubric).await?;
+/// assert_eq!((review.pass, review.price.calls), (false, 0));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone)]
 pub struct LlmReviewService {
     agent: Agent,
@@ -23,13 +38,13 @@ pub struct LlmReviewService {
 }
 
 impl LlmReviewService {
-    /// The temperature of further votes: at a lower one they would only repeat the first.
+    /// The temperature of further votes: a lower one would only repeat the first vote.
     pub const VOTING_TEMPERATURE: f64 = 0.7;
 
-    /// The most tokens of a judge's answer, unless the agent says otherwise: what it may say fits in.
+    /// The default maximum number of tokens of a judge's answer, for agents without a limit of their own.
     pub const MAX_TOKENS: u32 = answer::MAX_TOKENS;
 
-    /// Asks so. First votes are cast at 0.2.
+    /// Creates a service that calls the models of this agent, with a temperature of 0.2 for first votes.
     pub const fn new(agent: Agent) -> Self {
         Self { agent, temperature: 0.2, concurrency: 4, most: MOST }
     }
@@ -41,21 +56,21 @@ impl LlmReviewService {
         self
     }
 
-    /// Judging so many criteria at a time, at least 1; 4 by default.
+    /// Sets how many criteria are judged at the same time, at least 1 (default: 4).
     #[must_use]
     pub const fn with_concurrency(mut self, criteria: usize) -> Self {
         self.concurrency = criteria;
         self
     }
 
-    /// Showing at most so many characters of each text to the model, and saying where one is cut; 12 000 by default.
+    /// Sets the maximum number of characters of each text in a prompt (default: 12 000). A cut text is marked as cut.
     #[must_use]
     pub const fn with_most_characters(mut self, characters: usize) -> Self {
         self.most = characters;
         self
     }
 
-    /// How it asks.
+    /// Returns the agent.
     pub const fn agent(&self) -> &Agent {
         &self.agent
     }
@@ -70,12 +85,12 @@ impl LlmReviewService {
 
     /// Reviews an output.
     ///
-    /// Criteria that need no model are decided first. A review that cannot be carried out is one that failed, with the
-    /// reason in [`ReviewResult::error`]: no provider answers, the time is over, it was cancelled, or the model gives no
-    /// usable answer about a criterion. What was judged until then is in it.
+    /// Criteria that need no model are decided first. A review that cannot be carried out fails, with the reason in
+    /// [`ReviewResult::error`]: no provider is reachable, the time limit passed, the review was cancelled, or the model
+    /// gives no usable answer about a criterion. The result still holds the criteria that were judged before.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] for a rubric that cannot be used.
+    /// [`ErrorKind::Config`] for a rubric that cannot be used, for example one without criteria.
     pub async fn review(
         &self,
         material: impl Into<Material> + Send,
@@ -87,7 +102,7 @@ impl LlmReviewService {
         let mut results: Vec<Option<CriterionResult>> =
             rubric.criteria.iter().map(|criterion| decide(criterion, &material)).collect();
         let open = rubric.criteria.iter().enumerate().filter(|(nth, _)| results[*nth].is_none());
-        // Its own vector, not an iterator: the future stays `Send` for every lifetime.
+        // A vector instead of an iterator keeps the future `Send` for every lifetime.
         let judgings: Vec<_> =
             open.map(|(nth, criterion)| service.judge(nth, criterion, &material, rubric)).collect();
         let mut judged = stream::iter(judgings).buffer_unordered(self.concurrency.max(1));
@@ -99,7 +114,7 @@ impl LlmReviewService {
                     answered |= result.votes > 0 || result.reason == Some(Indeterminate::NoAnswer);
                     results[nth] = Some(result);
                 }
-                // What ends one judging would end the others: they are dropped.
+                // The same error would end the remaining judgements, so they are dropped.
                 Err(error) => {
                     failed = Some(error);
                     break;
@@ -153,7 +168,7 @@ impl LlmReviewService {
             Ok(vote) => votes.push(vote),
             Err(why) => uncast = Some(why),
         }
-        // A judge who gives no vote is as unsure as one can be.
+        // An unusable first vote counts as one with the confidence 0.
         if rubric.votes.are_due(votes.first().map_or(0, |vote: &Vote| vote.confidence)) {
             let before = price.calls;
             for nth in 1..=rubric.votes.extra {
@@ -162,7 +177,7 @@ impl LlmReviewService {
                 }
                 let cast = self.vote(criterion, material, nth, price).await;
                 price.extra_calls = price.calls - before;
-                // An unusable answer to a further vote is a vote that is not cast.
+                // An unusable answer to a further vote counts as an abstention.
                 if let Ok(vote) = cast? {
                     votes.push(vote);
                 }
@@ -174,7 +189,7 @@ impl LlmReviewService {
         })
     }
 
-    /// One vote, or why there is none.
+    /// Returns one vote, or the reason why there is none.
     async fn vote(
         &self,
         criterion: &Criterion,
@@ -210,17 +225,17 @@ impl LlmReviewService {
     }
 }
 
-/// The most characters of a reason why a criterion was not judged.
+/// The maximum number of characters of the reason why a criterion was not judged.
 const MAX_REASON: usize = 300;
 
-/// One criterion of a rubric, judged by a model, or why it could not be.
+/// A criterion with the model's votes, or with the reason why it could not be judged.
 struct Judged {
     nth: usize,
     result: Result<CriterionResult, Error>,
     spent: ReviewPrice,
 }
 
-/// Returns the error of a criterion that the model gave no usable answer about.
+/// Returns the error for a criterion without a usable answer of the model.
 fn unanswered(criterion: &Criterion, result: &CriterionResult) -> Option<GenerationError> {
     (result.reason == Some(Indeterminate::NoAnswer)).then(|| GenerationError {
         kind: ErrorKind::Rejected,
@@ -230,14 +245,29 @@ fn unanswered(criterion: &Criterion, result: &CriterionResult) -> Option<Generat
     })
 }
 
-/// Whoever reviews outputs: [`LlmReviewService`], or something of your own.
+/// Reviews outputs. [`LlmReviewService`] implements it; implement it for a reviewer of your own.
+///
+/// ```
+/// use formwork_core::Error;
+/// use formwork_review::{Material, Review, ReviewResult, ReviewRubric};
+///
+/// #[derive(Debug)]
+/// struct Closed;
+///
+/// #[async_trait::async_trait]
+/// impl Review for Closed {
+///     async fn review(&self, _: Material, _: &ReviewRubric) -> Result<ReviewResult, Error> {
+///         Ok(ReviewResult::not_carried_out(&Error::new(formwork_core::ErrorKind::Unavailable, "closed")))
+///     }
+/// }
+/// # let _: Box<dyn Review> = Box::new(Closed);
+/// ```
 #[async_trait]
 pub trait Review: Send + Sync {
     /// Reviews an output.
     ///
     /// # Errors
-    /// Where there is no result at all; [`generate_with_review`](crate::generate_with_review) takes that for a review
-    /// that failed.
+    /// Any error counts as a failed review for [`generate_with_review`](crate::generate_with_review).
     async fn review(&self, material: Material, rubric: &ReviewRubric) -> Result<ReviewResult, Error>;
 }
 
@@ -253,7 +283,7 @@ pub(crate) fn spend(price: &mut ReviewPrice, attempts: &[Attempt], usage: Usage,
     *price = price.plus(ReviewPrice { calls, extra_calls: 0, usage, cost });
 }
 
-/// Why an answer that was asked for twice is none.
+/// Returns the reason why two answers in a row were unusable.
 fn unusable(error: &Error) -> (Indeterminate, String) {
     let best = error.best().filter(|best| {
         !best.violations.is_empty()

@@ -27,78 +27,110 @@ use crate::document::{Document, DocumentError, Finding, Format};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReviewRubric {
-    /// The rubric's name.
+    /// The rubric's name, 1 to 100 characters.
     #[schemars(length(min = 1, max = 100))]
     pub name: String,
-    /// The purpose, for people.
+    /// The rubric's purpose, for people; models do not see it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// The criteria, each judged alone.
+    /// The criteria, 1 to 100, each judged on its own.
     #[schemars(length(min = 1, max = 100))]
     pub criteria: Vec<Criterion>,
-    /// When a model is asked more than once; never by default.
+    /// The settings for further votes of the model (default: none).
     #[serde(default, skip_serializing_if = "Votes::is_off")]
     pub votes: Votes,
 }
 
-/// One thing that must hold of an output.
+/// One condition that an output has to meet.
 ///
-/// At most one of `rule`, `schema`, `pattern` and `human`; without any of them a model judges.
+/// A criterion has at most one of `rule`, `schema`, `pattern` and `human`; without any of them a model judges it.
+///
+/// ```
+/// use formwork_core::JsonPath;
+/// use formwork_review::{Criterion, Pattern};
+/// use serde_json::json;
+///
+/// let polite = Criterion::new("polite", "The reply is polite.").with_fix("Say please.");
+/// let short = Criterion::new("short", "At most 60 characters.").with_schema(json!({"maxLength": 60}));
+/// let pattern = Pattern { path: JsonPath::root(), matches: "(?i)sorry".into(), not: true };
+/// let proud = Criterion::new("proud", "It does not apologise.").with_pattern(pattern);
+/// let on_brand = Criterion::new("brand", "It suits our brand.").needing("style guide").for_people();
+/// assert!(polite.rule.is_none() && short.schema.is_some() && proud.pattern.is_some() && on_brand.human);
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Criterion {
-    /// The criterion's name in results; stands once in a rubric.
+    /// The criterion's name in results, unique in its rubric: 1 to 64 letters, digits, `_`, `.` and `-`.
     #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"))]
     pub id: String,
-    /// The criterion, as a statement that is true or false.
+    /// The criterion, as a statement that is true or false of the output, 1 to 2000 characters.
     #[schemars(length(min = 1, max = 2000))]
     pub description: String,
-    /// The suggestion of what to change if it does not hold, where the model has no better idea.
+    /// The suggested change for a failed criterion, for when the model suggests none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
-    /// The names of data that it cannot be judged without. Where one is not given, it is indeterminate.
+    /// The names of [data](crate::Material::data) that the judgement needs. The criterion is indeterminate if any of it
+    /// is missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
-    /// A person has to judge it: it is indeterminate for us.
+    /// Whether a person has to judge the criterion, which makes it indeterminate (default: `false`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub human: bool,
-    /// Decides it without a model.
+    /// The rule that decides the criterion, without a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Rule>,
-    /// It holds if the output satisfies this JSON Schema.
+    /// The JSON Schema that decides the criterion: it holds if the output is valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// It holds if a text in the output looks like this.
+    /// The pattern that decides the criterion: it holds if the text matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
 }
 
-/// How a text in the output has to look.
+/// A regular expression for a text of the output.
+///
+/// ```
+/// use formwork_review::Pattern;
+///
+/// let pattern: Pattern = serde_json::from_str(r#"{"path": "$.title", "matches": "^Fix"}"#)?;
+/// assert_eq!((pattern.path.to_string().as_str(), pattern.not), ("$.title", false));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pattern {
-    /// The text: RFC 9535, a single place. The whole output by default; what is no text counts as its JSON.
+    /// The location of the text, a JSONPath (RFC 9535) of a single location (default: the whole output). The expression
+    /// is matched against the JSON of a value that is no string.
     #[serde(default)]
     pub path: JsonPath,
-    /// A regular expression of the regex crate, found anywhere in the text.
+    /// The regular expression, in the syntax of the `regex` crate; it may match anywhere in the text.
     pub matches: String,
-    /// It holds if the expression is *not* found.
+    /// Whether the criterion holds if the expression does *not* match (default: `false`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not: bool,
 }
 
-/// Further votes where the model's first one is close.
+/// The settings for further votes, for verdicts of a model with a confidence near the threshold.
 ///
-/// Each costs a call; [`ReviewPrice::extra_calls`](crate::ReviewPrice) says how many there were.
+/// Each vote costs a call; [`ReviewPrice::extra_calls`](crate::ReviewPrice) counts them.
+///
+/// ```
+/// use formwork_review::{Criterion, ReviewRubric, Votes};
+///
+/// let rubric = ReviewRubric::new("tone")
+///     .with_criterion(Criterion::new("polite", "The reply is polite."))
+///     .with_votes(Votes { extra: 2, near: 15 });
+/// assert!(rubric.asks_a_model());
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Votes {
-    /// How many more votes at most; an even number, so that there is a majority. Where what is left can change nothing, it is
-    /// not asked for. Votes below the threshold abstain.
+    /// The maximum number of further votes, an even number up to 20, so that there is a majority (default: 0). Voting
+    /// stops as soon as the remaining votes cannot change the verdict. Votes below the threshold are abstentions.
     #[schemars(range(max = 20))]
     pub extra: u32,
-    /// A confidence that is at most so far from the threshold of 50 is close; with 50 every one is, and so is a first vote
-    /// that contradicts itself.
+    /// The maximum distance of the first vote's confidence from the threshold of 50, 0 to 50. With 50, every first vote
+    /// causes further votes, including one that contradicts itself.
     #[schemars(range(max = 50))]
     pub near: u8,
 }
@@ -108,34 +140,34 @@ impl Votes {
         self.extra == 0
     }
 
-    /// Whether a vote of this confidence is to be checked by others.
+    /// Returns whether a vote of this confidence requires further votes.
     pub(crate) fn are_due(&self, confidence: u8) -> bool {
         self.extra > 0 && confidence.abs_diff(crate::THRESHOLD) <= self.near
     }
 }
 
 impl ReviewRubric {
-    /// A rubric without criteria yet.
+    /// Creates a rubric without criteria.
     pub fn new(name: impl Into<String>) -> Self {
         let (name, description) = (name.into(), String::new());
         Self { name, description, criteria: Vec::new(), votes: Votes::default() }
     }
 
-    /// Adds a criterion (default: none; one is needed).
+    /// Adds a criterion (default: none; at least one is required).
     #[must_use]
     pub fn with_criterion(mut self, criterion: Criterion) -> Self {
         self.criteria.push(criterion);
         self
     }
 
-    /// Sets further votes where the first one is close (default: none).
+    /// Sets the further votes for first votes near the threshold (default: none).
     #[must_use]
     pub const fn with_votes(mut self, votes: Votes) -> Self {
         self.votes = votes;
         self
     }
 
-    /// Whether a model has to judge a criterion, as far as can be told without the output.
+    /// Returns whether a model has to judge a criterion, if all data is given.
     pub fn asks_a_model(&self) -> bool {
         self.criteria.iter().any(|criterion| {
             let Criterion { human, rule, schema, pattern, .. } = criterion;
@@ -143,11 +175,11 @@ impl ReviewRubric {
         })
     }
 
-    /// Reads the text of a file.
+    /// Reads a rubric from the text of a file; `file` is its name in messages.
     ///
     /// # Errors
-    /// [`DocumentError`] with everything that is wrong and where: names that are not known or missing, an id that stands
-    /// twice, two ways of deciding one criterion, a schema or an expression that cannot be used.
+    /// [`DocumentError`] with every mistake and its location: an unknown or missing key, a duplicate id, two ways of
+    /// deciding one criterion, an invalid schema or regular expression.
     pub fn parse(file: &str, text: &str, format: Format) -> Result<Self, DocumentError> {
         let document = Document::parse(file, text, format)?;
         let rubric: Self = document.read()?;
@@ -155,10 +187,10 @@ impl ReviewRubric {
         Ok(rubric)
     }
 
-    /// Checks what its type cannot say: every problem, at its place in the document that has the rubric at `at`.
+    /// Checks the rules that the type cannot express, for a rubric that is located at `at` in the document.
     ///
     /// # Errors
-    /// [`DocumentError`], if there is one.
+    /// [`DocumentError`] with every mistake and its location.
     pub fn checked(&self, document: &Document, at: &JsonPath) -> Result<(), DocumentError> {
         let findings: Vec<Finding> = self
             .problems()
@@ -171,7 +203,7 @@ impl ReviewRubric {
         if findings.is_empty() { Ok(()) } else { Err(DocumentError::new(findings)) }
     }
 
-    /// The same for a rubric that was made in code.
+    /// Checks a rubric that was built in code.
     pub(crate) fn usable(&self) -> Result<(), Error> {
         match self.problems().into_iter().next() {
             None => Ok(()),
@@ -195,8 +227,11 @@ impl ReviewRubric {
         for (n, criterion) in self.criteria.iter().enumerate() {
             let at = criteria.index(n);
             if let Some(first) = self.criteria.iter().take(n).position(|other| other.id == criterion.id) {
-                let message =
-                    format!("the id `{}` stands twice: criterion {} has it already", criterion.id, first + 1);
+                let message = format!(
+                    "the id `{}` is used twice: criterion {} already has it",
+                    criterion.id,
+                    first + 1
+                );
                 problems.push((at.key("id"), message));
             }
             problems.extend(criterion.problems().into_iter().map(|(key, message)| (at.key(key), message)));
@@ -206,7 +241,7 @@ impl ReviewRubric {
 }
 
 impl Criterion {
-    /// A criterion that a model judges.
+    /// Creates a criterion that a model judges.
     pub fn new(id: impl Into<String>, description: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -220,42 +255,42 @@ impl Criterion {
         }
     }
 
-    /// Sets the suggestion of what to change if it does not hold (default: the model's).
+    /// Sets the suggested change for a failed criterion (default: the model's suggestion).
     #[must_use]
     pub fn with_fix(mut self, fix: impl Into<String>) -> Self {
         self.fix = Some(fix.into());
         self
     }
 
-    /// It cannot be judged without the data of this name.
+    /// Adds the name of [data](crate::Material::data) that the judgement needs.
     #[must_use]
     pub fn needing(mut self, data: impl Into<String>) -> Self {
         self.needs.push(data.into());
         self
     }
 
-    /// A person has to judge it.
+    /// Marks the criterion as one that a person has to judge.
     #[must_use]
     pub const fn for_people(mut self) -> Self {
         self.human = true;
         self
     }
 
-    /// Decides it by a rule (default: a model does).
+    /// Sets the rule that decides the criterion (default: a model judges).
     #[must_use]
     pub fn with_rule(mut self, rule: Rule) -> Self {
         self.rule = Some(rule);
         self
     }
 
-    /// Decides it by a JSON Schema (default: a model does).
+    /// Sets the JSON Schema that decides the criterion (default: a model judges).
     #[must_use]
     pub fn with_schema(mut self, schema: Value) -> Self {
         self.schema = Some(schema);
         self
     }
 
-    /// Decides it by a pattern (default: a model does).
+    /// Sets the pattern that decides the criterion (default: a model judges).
     #[must_use]
     pub fn with_pattern(mut self, pattern: Pattern) -> Self {
         self.pattern = Some(pattern);
@@ -278,7 +313,7 @@ impl Criterion {
             problems.push(("schema", error.to_string()));
         }
         if let Some(error) = self.pattern.as_ref().and_then(|pattern| Regex::new(&pattern.matches).err()) {
-            // The crate draws the place on lines of its own; the last one says what it is.
+            // The `regex` crate draws the location on lines of its own; only the last line states the mistake.
             let message = error.to_string();
             let why = message.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
             problems.push(("pattern", format!("the expression cannot be used: {why}")));

@@ -1,8 +1,12 @@
-//! Counts one or more votes of a model on a criterion. Pure.
+//! Counts the votes of a model on a criterion. Pure.
 
 use crate::{Indeterminate, Verdict};
 
-/// The confidence from which on a verdict counts; 50 does, 49 does not.
+/// The minimum confidence of a verdict that counts: 50 counts, 49 is indeterminate.
+///
+/// ```
+/// assert_eq!(formwork_review::THRESHOLD, 50);
+/// ```
 pub const THRESHOLD: u8 = 50;
 
 /// A model's vote on a criterion.
@@ -14,17 +18,17 @@ pub(crate) struct Vote {
     pub(crate) fix: String,
 }
 
-/// The result of all votes together.
+/// The result of counting all votes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Count<'v> {
     pub(crate) verdict: Verdict,
     pub(crate) confidence: u8,
     pub(crate) reason: Option<Indeterminate>,
-    /// The vote whose words stand for all.
+    /// The vote that provides the reasoning and the fix.
     pub(crate) speaker: Option<&'v Vote>,
 }
 
-/// The majority of those who are sure decides, with their mean confidence. Who is not sure abstains.
+/// Counts the votes: the majority decides, with its mean confidence. Votes below the threshold are abstentions.
 pub(crate) fn count(votes: &[Vote]) -> Count<'_> {
     let (passing, failing) = sides(votes);
     if passing == failing {
@@ -48,13 +52,13 @@ pub(crate) fn count(votes: &[Vote]) -> Count<'_> {
     }
 }
 
-/// Whether `left` more votes could not change the verdict any more.
+/// Returns whether `left` more votes cannot change the verdict.
 pub(crate) fn is_settled(votes: &[Vote], left: u32) -> bool {
     let (passing, failing) = sides(votes);
     passing.abs_diff(failing) > left as usize
 }
 
-/// How many of those who are sure say that the criterion is met, and how many that it is not.
+/// Returns the numbers of votes for `pass` and for `fail`, without abstentions.
 fn sides(votes: &[Vote]) -> (usize, usize) {
     let sure = || votes.iter().filter(|vote| is_sure(vote));
     let passing = sure().filter(|vote| vote.pass).count();

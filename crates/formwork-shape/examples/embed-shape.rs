@@ -1,4 +1,4 @@
-//! This crate alone: a shape into JSON Schema and back, everything that is wrong with a value, and a mistake in a shape.
+//! Uses this crate alone: converts a shape to JSON Schema and back, validates a value, and shows a mistake in a shape.
 //!
 //! `cargo run -p formwork-shape --example embed-shape`
 

@@ -2,9 +2,9 @@ use std::fmt::Write as _;
 
 use formwork_json::{Span, line_column};
 
-/// A text that is no shape: where, what was expected there, and what to write.
+/// A mistake in the text of a shape: its location, the expectation, and the correction.
 ///
-/// `Display` is one line, [`pointed`](Self::pointed) shows the place.
+/// `Display` formats one line; [`pointed`](Self::pointed) adds the line of the text and a caret.
 ///
 /// ```
 /// let error = formwork_shape::Shape::parse("{\n  \"name\": strng\n}").unwrap_err();
@@ -20,19 +20,19 @@ use formwork_json::{Span, line_column};
 #[error("line {line}, column {column}: {message}")]
 #[non_exhaustive]
 pub struct ShapeError {
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// The bytes of the text that are at fault; none at its end.
+    /// The wrong bytes of the text; empty at its end.
     pub span: Span,
-    /// The reason, what was expected, and the nearest right name.
+    /// The reason, the expectation, and the nearest valid name.
     pub message: String,
-    /// The part of the line that is shown, and the character in it from which on it is marked, and how many.
+    /// The excerpt of the line, the character in it at which the mark starts, and the length of the mark.
     excerpt: (String, usize, usize),
 }
 
-/// How many characters of a line are shown on each side of the place.
+/// The maximum number of characters of the excerpt on each side of the mistake.
 const MARGIN: usize = 60;
 
 impl ShapeError {
@@ -41,7 +41,8 @@ impl ShapeError {
         Self { line, column, span, message: message.into(), excerpt: excerpt(text, span, column) }
     }
 
-    /// The message with its place in this file, the line of the shape, and a caret below. Ends in a newline.
+    /// Returns the message with the file's name, the line of the shape, and a caret below the mistake. Ends in a
+    /// newline.
     pub fn pointed(&self, file: &str) -> String {
         let Self { line, column, message, excerpt: (shown, from, marked), .. } = self;
         let number = line.to_string();
@@ -54,7 +55,7 @@ impl ShapeError {
     }
 }
 
-/// The part of the line around a place; what a terminal would act on is left out.
+/// Returns the part of the line around a mistake, without control characters.
 fn excerpt(text: &str, span: Span, column: usize) -> (String, usize, usize) {
     let lines =
         text.get(..span.start).map_or(0, |before| before.rfind('\n').map_or(0, |newline| newline + 1));

@@ -1,4 +1,4 @@
-//! JSON Schema as a shape, with what got lost on the way.
+//! Converts JSON Schema to shapes, and reports the losses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,15 +12,24 @@ use serde_json::{Map, Value, json};
 use crate::to_schema::MARKDOWN;
 use crate::{Field, Kind, MAX_DEPTH, Node};
 
-/// One thing that a JSON Schema says and a shape cannot say.
+/// A keyword of a JSON Schema that has no equivalent in shapes, from [`Shape::from_schema`](crate::Shape::from_schema).
+///
+/// ```
+/// use formwork_shape::Shape;
+///
+/// let (_, unsaid) = Shape::from_schema(&serde_json::json!({"type": "integer", "minimum": 1}))?;
+/// assert_eq!((unsaid[0].pointer.as_str(), unsaid[0].keyword.as_str()), ("", "minimum"));
+/// assert_eq!(unsaid[0].to_string(), "#: a shape cannot say `minimum`: it is left out");
+/// # Ok::<(), formwork_schema::SchemaError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Unsaid {
-    /// RFC 6901 JSON Pointer into the schema.
+    /// The location in the schema, an RFC 6901 JSON Pointer.
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
-    /// The shape's words in its place.
+    /// The effect of leaving the keyword out.
     pub instead: String,
 }
 
@@ -31,19 +40,19 @@ impl fmt::Display for Unsaid {
     }
 }
 
-/// The most places that a schema may come to once its references are written out.
+/// The maximum number of places in a schema with its references resolved.
 const MAX_NODES: usize = 20_000;
 
-/// How many schemas may lead to one another before they are given up.
+/// The maximum depth of schemas that refer to each other.
 const MAX_LEVEL: usize = 200;
 
-/// Whether a keyword says nothing about values.
+/// Returns whether a keyword does not constrain values.
 fn is_note(name: &str) -> bool {
     keyword(name)
         .is_some_and(|known| matches!(known.role, Role::Identity | Role::Definitions | Role::Annotation))
 }
 
-/// The shape that says what a schema says, as far as shapes go.
+/// Returns the shape of a schema, and the keywords that it cannot express.
 pub(crate) fn shape(document: &Value) -> Result<(Node, Vec<Unsaid>), SchemaError> {
     formwork_schema::compile(document)?;
     let (normal, origins) = normalise_with_origins(document);
@@ -66,12 +75,12 @@ pub(crate) fn shape(document: &Value) -> Result<(Node, Vec<Unsaid>), SchemaError
 
 struct Walk<'s> {
     normal: &'s Value,
-    /// Where each definition came from.
+    /// The pointer of each definition in the original schema.
     origins: &'s BTreeMap<String, String>,
-    /// The definitions that are being written out.
+    /// The definitions that are being resolved.
     within: Vec<&'s str>,
     nodes: usize,
-    /// How deep the walk is: in the schema, whatever the shape's own depth.
+    /// The depth of the walk in the schema, which differs from the depth in the shape.
     level: usize,
     unsaid: Vec<Unsaid>,
 }
@@ -80,13 +89,13 @@ impl<'s> Walk<'s> {
     fn unsaid(&mut self, pointer: &str, keyword: &str, instead: &str) {
         let pointer = self.original(pointer);
         let unsaid = Unsaid { pointer, keyword: keyword.to_owned(), instead: instead.to_owned() };
-        // What is referred to twice is lost once.
+        // A definition with several references is reported once.
         if !self.unsaid.contains(&unsaid) {
             self.unsaid.push(unsaid);
         }
     }
 
-    /// The pointer into the document as it was given.
+    /// Returns the pointer in the original schema.
     fn original(&self, pointer: &str) -> String {
         let definition =
             pointer.strip_prefix("/$defs/").map(|rest| rest.split_once('/').unwrap_or((rest, "")));
@@ -137,7 +146,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// Returns the kind that a schema means with the keywords that end up in `said`.
+    /// Returns the kind for a schema, whose keywords are collected in `said`.
     fn kind(
         &mut self,
         keywords: &'s Map<String, Value>,
@@ -222,7 +231,8 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// Alternatives: `null` beside one other, literals, or one alone; more than that has no shape.
+    /// Returns the node for alternatives: `null` and another type, literals, or a single alternative. Other unions have
+    /// no shape.
     fn variants(&mut self, keyword: &str, variants: &'s [Value], at: &str, depth: usize) -> Node {
         let is_null =
             |variant: &Value| literals_of(variant) == Some(vec![Value::Null]) || variant["type"] == "null";
@@ -282,8 +292,8 @@ impl<'s> Walk<'s> {
     }
 }
 
-/// The types that a schema allows beside `null`, and whether it allows `null`. Where it names none, what its other
-/// keywords are about counts.
+/// Returns the types that a schema allows besides `null`, and whether it allows `null`. Without `type`, the other
+/// keywords imply the type.
 fn types(keywords: &Map<String, Value>) -> (Vec<&str>, bool) {
     let named: Vec<&str> = match keywords.get("type") {
         Some(Value::String(name)) => vec![name],
@@ -296,7 +306,7 @@ fn types(keywords: &Map<String, Value>) -> (Vec<&str>, bool) {
     (named.into_iter().filter(|name| *name != "null").collect(), nullable)
 }
 
-/// The values of a schema that lists them: `Some(None)` if one of them is an array or an object, or none is left.
+/// Returns the values of an enumeration: `Some(None)` if one is an array or an object, or none is left.
 fn literals(keywords: &Map<String, Value>) -> Option<Option<Vec<Value>>> {
     let listed: Vec<Value> = match (keywords.get("const"), keywords.get("enum")) {
         (Some(only), _) => vec![only.clone()],
@@ -315,7 +325,7 @@ fn literals(keywords: &Map<String, Value>) -> Option<Option<Vec<Value>>> {
     Some((!values.is_empty() && values.iter().all(scalar)).then_some(values))
 }
 
-/// The values of a schema that lists scalars and says nothing else.
+/// Returns the values of a schema that only enumerates scalars.
 fn literals_of(schema: &Value) -> Option<Vec<Value>> {
     let keywords = schema.as_object()?;
     let known = |keyword: &str| matches!(keyword, "const" | "enum" | "type") || is_note(keyword);

@@ -1,4 +1,4 @@
-//! A text into tokens, each with the comments around it.
+//! Splits a text into tokens, each with the comments around it.
 
 use formwork_json::Span;
 use serde_json::{Number, Value};
@@ -23,14 +23,14 @@ pub(crate) enum Kind<'t> {
 pub(crate) struct Token<'t> {
     pub(crate) kind: Kind<'t>,
     pub(crate) span: Span,
-    /// The comments between it and the token before it, without those behind that one on its line.
+    /// The comments between this token and the previous one, except for those on the previous token's line.
     pub(crate) before: Vec<&'t str>,
-    /// The comments behind it on its line.
+    /// The comments after it on its line.
     pub(crate) after: Vec<&'t str>,
 }
 
 impl Kind<'_> {
-    /// It, for a message.
+    /// Returns the token as a message names it.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Sign(sign) => format!("`{sign}`"),
@@ -42,7 +42,7 @@ impl Kind<'_> {
     }
 }
 
-/// A word that a message quotes.
+/// Returns a word, cut for a message.
 pub(crate) fn cut(text: &str) -> String {
     const MOST: usize = 40;
     match text.char_indices().nth(MOST) {
@@ -78,7 +78,7 @@ impl<'t> Lexer<'t> {
         ShapeError::new(self.text, span, message)
     }
 
-    /// White space and comments from here on; those that begin on this line alone, or all.
+    /// Skips white space and returns the comments: those on this line only, or all.
     fn comments(&mut self, on_this_line: bool) -> Result<Vec<&'t str>, ShapeError> {
         let mut found = Vec::new();
         loop {
@@ -144,7 +144,7 @@ impl<'t> Lexer<'t> {
 
     fn quoted(&mut self, rest: &'t str) -> Result<Kind<'t>, ShapeError> {
         let body = rest.get(1..).unwrap_or_default();
-        // Most texts are plain, and need no reader of escapes.
+        // Strings without escapes need no JSON parser.
         let special = |byte: u8| byte == b'"' || byte == b'\\' || byte < 0x20;
         let plain = body.bytes().position(special).unwrap_or(body.len());
         if body.as_bytes().get(plain) == Some(&b'"') {

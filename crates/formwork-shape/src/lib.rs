@@ -1,4 +1,4 @@
-//! Shapes: JSON as people write it down.
+//! Shapes: a notation for the form of JSON, close to JSON itself.
 //!
 //! ```text
 //! {
@@ -15,15 +15,17 @@
 //! }
 //! ```
 //!
-//! - [`Shape`] is a parsed one: a [`Schema`](formwork_core::Schema) that validates, becomes JSON Schema, and comes from it.
-//! - [`ShapeRunner`] asks models for values of a shape, up to three times, with everything that was wrong each time.
-//! - [`ShapeError`] points at the place of a mistake; [`Unsaid`] is what a shape cannot say of a JSON Schema.
+//! - [`Shape`] is a parsed shape: a [`Schema`](formwork_core::Schema) that validates values and converts to and from JSON
+//!   Schema.
+//! - [`ShapeRunner`] gets values of a shape from models, in up to three attempts, each with the errors of the last one.
+//! - [`ShapeError`] locates a mistake in a shape's text; [`Unsaid`] is a keyword of JSON Schema that shapes cannot
+//!   express.
 //!
 //! `examples/embed-shape.rs` uses this crate alone.
 //!
 //! # Grammar
 //!
-//! In EBNF; words and texts are tokens, and white space and comments may stand between any two.
+//! In EBNF. Words and texts are tokens, and white space and comments are allowed between any two tokens.
 //!
 //! ```text
 //! shape   = place ;
@@ -42,12 +44,12 @@
 //! comment = "//" to the end of the line | "/*" to "*/" ;
 //! ```
 //!
-//! A comment behind a field, on its line, and comments on lines above it are what is said about the field: the
-//! `description` of the JSON Schema. Comments before the first bracket are about the whole, comments before an array's item
-//! are about the item.
+//! A comment after a field on its line, and comments on the lines above it, describe the field: they become the
+//! `description` in JSON Schema. Comments before the first bracket describe the whole value, comments before an array's
+//! item describe the item.
 //!
-//! Objects are open, as in JSON Schema: fields that the shape does not name are accepted. What is asked of a model is closed.
-//! A text has at most [`MAX_BYTES`] bytes, and brackets are nested at most [`MAX_DEPTH`] deep.
+//! Objects are open, as in JSON Schema: fields that are not in the shape are accepted. The schema for a model is
+//! closed. A text has at most [`MAX_BYTES`] bytes, and brackets are nested at most [`MAX_DEPTH`] deep.
 //!
 //! | shape | JSON Schema |
 //! |---|---|
@@ -78,8 +80,19 @@ pub use node::{Field, Kind, Node};
 pub use runner::{ShapeRunner, ShapeRunnerBuilder};
 pub use shape::Shape;
 
-/// The most bytes of a shape's text.
+/// The maximum size of a shape's text in bytes.
+///
+/// ```
+/// let text = " ".repeat(formwork_shape::MAX_BYTES + 1);
+/// assert!(formwork_shape::Shape::parse(&text).is_err());
+/// ```
 pub const MAX_BYTES: usize = 256 * 1024;
 
-/// How deep the brackets of a shape may be nested.
+/// The maximum depth of nested brackets in a shape.
+///
+/// ```
+/// let nested = |depth| format!("{}any{}", "[".repeat(depth), "]".repeat(depth));
+/// assert!(formwork_shape::Shape::parse(&nested(formwork_shape::MAX_DEPTH)).is_ok());
+/// assert!(formwork_shape::Shape::parse(&nested(formwork_shape::MAX_DEPTH + 1)).is_err());
+/// ```
 pub const MAX_DEPTH: usize = 64;

@@ -1,4 +1,4 @@
-//! Shapes that say something else than was most likely meant.
+//! Finds valid shapes that are probably mistakes.
 
 use std::fmt;
 
@@ -7,13 +7,21 @@ use formwork_core::JsonPath;
 use crate::names::TYPES;
 use crate::{Kind, Node, Shape};
 
-/// A place of a shape that is valid and most likely a mistake.
+/// A part of a shape that is valid and probably a mistake, from [`Shape::lint`].
+///
+/// ```
+/// let shape = formwork_shape::Shape::parse(r#"{"age": "integer"}"#)?;
+/// let finding = &shape.lint()[0];
+/// assert_eq!(finding.path.to_string(), "$.age");
+/// assert!(finding.message.starts_with("the value is the text \"integer\" itself"));
+/// # Ok::<(), formwork_shape::ShapeError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LintFinding {
-    /// The place in values of the shape; an array's item is `[0]`.
+    /// The path in values of the shape; an array's item is `[0]`.
     pub path: JsonPath,
-    /// The meaning of the place as it stands, and how to write the other one.
+    /// The meaning of the shape as it is, and the notation for the probable intention.
     pub message: String,
 }
 
@@ -23,12 +31,12 @@ impl fmt::Display for LintFinding {
     }
 }
 
-/// Names of types in other languages, which are only texts here.
+/// Type names of other languages, which are plain texts in a shape.
 const OTHER_TYPES: [&str; 6] = ["int", "float", "double", "bool", "str", "object"];
 
 impl Shape {
-    /// Returns the places that are valid and most likely mistakes: the name of a type in quotes, and a map that is written as
-    /// if the name of its field were a type.
+    /// Returns the parts that are valid and probably mistakes: a type name in quotes, and a map whose field name is a
+    /// type name.
     ///
     /// ```
     /// let shape = formwork_shape::Shape::parse(r#"{"name": "string", "prices": {string: number}}"#)?;

@@ -1,13 +1,13 @@
-//! Names of types, and the nearest right one to a wrong one.
+//! The names of types, and suggestions for wrong ones.
 
 use formwork_core::{misspelled, nearest};
 
 use crate::Kind;
 
-/// Every type that has a name.
+/// The types with names.
 pub(crate) const TYPES: [&str; 6] = ["string", "markdown", "number", "integer", "boolean", "any"];
 
-/// The type of this name.
+/// Returns the type of this name.
 pub(crate) fn named(word: &str) -> Option<Kind> {
     Some(match word {
         "string" => Kind::String,
@@ -20,7 +20,7 @@ pub(crate) fn named(word: &str) -> Option<Kind> {
     })
 }
 
-/// Returns what to write instead of a word that is no type.
+/// Returns the correction for a word that is not a type.
 pub(crate) fn advice(word: &str) -> String {
     let lower = word.to_lowercase();
     let other = match lower.as_str() {
@@ -52,7 +52,7 @@ pub(crate) fn advice(word: &str) -> String {
     format!("did you mean `{other}`?")
 }
 
-/// The type that a bare alternative was most likely meant to be: one letter is wrong.
+/// Returns the type that differs from a bare alternative in a single letter.
 pub(crate) fn near_type(word: &str) -> Option<&'static str> {
     misspelled(&word.to_lowercase(), TYPES.into_iter().filter(|name| name.len() > 3), 1)
 }

@@ -1,25 +1,45 @@
 use serde_json::Value;
 
-/// One place of a shape: what may stand there, and what is said about it.
+/// The type of one place in a JSON value, with its description.
+///
+/// ```
+/// use formwork_shape::{Field, Kind, Node, Shape};
+///
+/// let note = Node::new(Kind::Markdown).or_null().with_description("For the reader.");
+/// let title = Node::new(Kind::String);
+/// let fields = vec![Field::new("title", title), Field::new("note", note).optional()];
+/// let shape = Shape::new(Node::new(Kind::Object(fields)));
+/// let text = "{\n  \"title\": string,\n  \"note\"?: markdown | null  // For the reader.\n}";
+/// assert_eq!(Shape::parse(text)?, shape);
+/// # Ok::<(), formwork_shape::ShapeError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Node {
-    /// The kind of value that may stand there.
+    /// The kind of value.
     pub kind: Kind,
-    /// `null` may stand there too. Never set for [`Kind::Any`] and [`Kind::OneOf`], which say it themselves.
+    /// Whether `null` is allowed too. Always `false` for [`Kind::Any`] and [`Kind::OneOf`], which cover `null`
+    /// themselves.
     pub nullable: bool,
-    /// The comment beside it, on one line; the `description` of a JSON Schema.
+    /// The comment, on one line; the `description` in JSON Schema.
     pub description: Option<String>,
 }
 
-/// The kind of value that may stand in one place.
+/// The kind of a value.
+///
+/// ```
+/// use formwork_shape::{Kind, Shape};
+///
+/// assert_eq!(Shape::parse("1 | 2")?.root().kind, Kind::OneOf(vec![1.into(), 2.into()]));
+/// # Ok::<(), formwork_shape::ShapeError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
-    /// `any`: any JSON.
+    /// `any`: any JSON value.
     Any,
     /// `string`.
     String,
-    /// `markdown`: a string of Markdown.
+    /// `markdown`: a string that holds Markdown.
     Markdown,
     /// `number`.
     Number,
@@ -27,33 +47,40 @@ pub enum Kind {
     Integer,
     /// `boolean`.
     Boolean,
-    /// `"low" | "high"`: one of these strings, numbers, booleans and `null`; at least one, none twice.
+    /// `"low" | "high"`: one of these strings, numbers, booleans or `null`; at least one, without duplicates.
     OneOf(Vec<Value>),
-    /// `[string]`: any number of these.
+    /// `[string]`: an array of any length.
     Array(Box<Node>),
-    /// `{"name": string}`: these fields, and whatever else the answer has.
+    /// `{"name": string}`: an object with these fields, and possibly others.
     Object(Vec<Field>),
 }
 
 /// A field of an object.
+///
+/// ```
+/// use formwork_shape::{Field, Kind, Node};
+///
+/// let field = Field::new("tags", Node::new(Kind::String)).optional();
+/// assert!(field.optional && field.name == "tags");
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Field {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// `"name"?`: it may be left out.
+    /// Whether the field may be left out, written `"name"?`.
     pub optional: bool,
-    /// Its value.
+    /// The type of the value.
     pub node: Node,
 }
 
 impl Node {
-    /// A place for this, without `null` and without a comment.
+    /// Creates a node without `null` and without a description.
     pub const fn new(kind: Kind) -> Self {
         Self { kind, nullable: false, description: None }
     }
 
-    /// Allows `null` as well (default: not).
+    /// Allows `null` as well (default: not allowed).
     #[must_use]
     pub fn or_null(mut self) -> Self {
         match &mut self.kind {
@@ -65,7 +92,7 @@ impl Node {
         self
     }
 
-    /// Sets the comment (default: none); its white space becomes single spaces, and an empty one is none.
+    /// Sets the description (default: none). White space becomes single spaces; an empty text removes the description.
     #[must_use]
     pub fn with_description(mut self, text: &str) -> Self {
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -75,12 +102,12 @@ impl Node {
 }
 
 impl Field {
-    /// A field that has to be there.
+    /// Creates a required field.
     pub fn new(name: impl Into<String>, node: Node) -> Self {
         Self { name: name.into(), optional: false, node }
     }
 
-    /// As one that may be left out.
+    /// Makes the field optional.
     #[must_use]
     pub const fn optional(mut self) -> Self {
         self.optional = true;

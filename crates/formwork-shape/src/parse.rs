@@ -1,4 +1,4 @@
-//! Tokens into a shape.
+//! Parses tokens into a shape.
 
 use formwork_json::{Span, line_column};
 use serde_json::Value;
@@ -36,15 +36,15 @@ struct Parser<'t> {
     lexer: Lexer<'t>,
     ahead: Token<'t>,
     depth: usize,
-    /// The comments of the innermost open field; of the whole shape outside of all fields.
+    /// The comments of the innermost open field, or of the whole shape outside all fields.
     notes: Vec<&'t str>,
 }
 
-/// One alternative of a place.
+/// One alternative.
 enum Term<'t> {
     Type(Node),
     Literal(Value),
-    /// A word that is no type: a literal among others, a mistake alone.
+    /// A word that is not a type: a literal among other literals, otherwise a mistake.
     Word(&'t str),
 }
 
@@ -57,7 +57,7 @@ impl<'t> Parser<'t> {
         ShapeError::new(self.text, span, message)
     }
 
-    /// Takes the next token; its comments go to the innermost open field.
+    /// Takes the next token; its comments belong to the innermost open field.
     fn take(&mut self) -> Result<Token<'t>, ShapeError> {
         let mut token = std::mem::replace(&mut self.ahead, self.lexer.next()?);
         self.notes.append(&mut token.before);
@@ -69,7 +69,7 @@ impl<'t> Parser<'t> {
         self.ahead.kind == lex::Kind::Sign(sign)
     }
 
-    /// All alternatives of one place.
+    /// Parses all alternatives of one place.
     fn value(&mut self) -> Result<Node, ShapeError> {
         let mut terms = vec![self.term()?];
         while self.is_at('|') {
@@ -89,7 +89,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Literals; or one type, and `null` beside it.
+    /// Returns the node for literals, or for one type and `null`.
     fn alternatives(&self, terms: Vec<(Term<'t>, Span)>) -> Result<Node, ShapeError> {
         let (mut node, mut values): (Option<Node>, Vec<(Value, Span)>) = (None, Vec::new());
         for (term, span) in terms {
@@ -266,7 +266,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The first field whose name was there before, with the one that had it.
+/// Returns the positions of the first duplicate field: the earlier and the later one.
 fn twins(fields: &[Field]) -> Option<(usize, usize)> {
     let mut names: Vec<(&str, usize)> =
         fields.iter().enumerate().map(|(index, field)| (field.name.as_str(), index)).collect();
@@ -278,7 +278,7 @@ fn twins(fields: &[Field]) -> Option<(usize, usize)> {
     pairs.min_by_key(|(_, second)| *second)
 }
 
-/// A place with its comments.
+/// Returns a node with its comments as the description.
 fn described<'t>(mut node: Node, notes: impl IntoIterator<Item = &'t str>) -> Node {
     let mut text = String::new();
     for word in notes.into_iter().flat_map(str::split_whitespace) {

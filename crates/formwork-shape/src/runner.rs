@@ -1,4 +1,4 @@
-//! Asking models for values of a shape.
+//! Gets values of a shape from models.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,11 +13,10 @@ use serde_json::Value;
 
 use crate::Shape;
 
-/// Gets values of one shape out of models: built once, used for any number of inputs.
+/// Gets values of one shape from models; one runner serves any number of inputs.
 ///
-/// Each attempt is one fresh prompt: the input, the shape as people read it, how to answer, and everything that was wrong
-/// with the last answer. There are three attempts, and answers are read through fences and prose
-/// ([`Level::Clean`](formwork_core::Level)).
+/// Each of the three attempts is one fresh prompt: the input, the shape, the instructions, and all errors of the last
+/// answer. The JSON is found inside Markdown fences and prose ([`Level::Clean`](formwork_core::Level)).
 ///
 /// ```
 /// use formwork_shape::{Shape, ShapeRunner};
@@ -39,6 +38,22 @@ pub struct ShapeRunner<T = Value> {
 }
 
 /// Builds a [`ShapeRunner`].
+///
+/// ```
+/// use formwork_shape::{Shape, ShapeRunner};
+/// use formwork_testkit::Scripted;
+/// use std::sync::Arc;
+///
+/// let model = Arc::new(Scripted::new([r#"{"name": "Maria"}"#]));
+/// let runner = ShapeRunner::builder(Shape::parse("{name: string}")?)
+///     .with_target(Arc::clone(&model))
+///     .with_task("Find the name.")
+///     .with_max_tokens(100)
+///     .build()?;
+/// assert_eq!(runner.run_blocking(&"Maria moved.".into())?.value["name"], "Maria");
+/// assert_eq!(model.calls()[0].max_tokens, Some(100));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub struct ShapeRunnerBuilder<T = Value> {
     shape: Shape,
@@ -47,14 +62,15 @@ pub struct ShapeRunnerBuilder<T = Value> {
 }
 
 impl ShapeRunner<Value> {
-    /// A runner whose answers stay JSON.
+    /// Returns a builder of a runner whose values are JSON.
     pub fn builder(shape: Shape) -> ShapeRunnerBuilder<Value> {
         Self::typed(shape)
     }
 }
 
 impl<T: DeserializeOwned + Send + 'static> ShapeRunner<T> {
-    /// A runner whose answers are a Rust type as well; one that does not deserialise is asked for again.
+    /// Returns a builder of a runner whose values are a Rust type. A value that cannot be deserialized is requested
+    /// again.
     pub fn typed(shape: Shape) -> ShapeRunnerBuilder<T> {
         let contract = shape
             .contract()
@@ -64,24 +80,24 @@ impl<T: DeserializeOwned + Send + 'static> ShapeRunner<T> {
         ShapeRunnerBuilder { shape, task: None, extractor }
     }
 
-    /// Asks for one value.
+    /// Gets one value.
     ///
     /// # Errors
-    /// [`Error`] with every attempt, if none of the three brought an answer of the shape.
+    /// [`Error`] with every attempt, if none of the three answers has the shape.
     pub async fn run(&self, input: &Value) -> Result<Outcome<T>, Error> {
         self.extraction(input).run().await
     }
 
-    /// Asks for one value and blocks the thread meanwhile.
+    /// Gets one value and blocks the thread.
     ///
     /// # Errors
-    /// As [`run`](Self::run), and [`ErrorKind::Config`] inside of an async runtime.
+    /// The errors of [`run`](Self::run), and [`ErrorKind::Config`] inside an async runtime.
     pub fn run_blocking(&self, input: &Value) -> Result<Outcome<T>, Error> {
         self.extraction(input).run_blocking()
     }
 
-    /// One run that is not started yet: to give it a way to cancel it, or an observer of its own. A text is shown as it is,
-    /// everything else as JSON.
+    /// Returns a run that has not started, to set its cancellation token or observer. A string is inserted verbatim
+    /// into the prompt, any other input as JSON.
     pub fn extraction(&self, input: &Value) -> Extraction<T> {
         let source = match input {
             Value::String(text) => text.clone(),
@@ -93,48 +109,48 @@ impl<T: DeserializeOwned + Send + 'static> ShapeRunner<T> {
 }
 
 impl<T: DeserializeOwned + Send + 'static> ShapeRunnerBuilder<T> {
-    /// Adds a provider (default: none; one is needed). The first one is asked first; the next ones where that one cannot be
-    /// reached.
+    /// Adds a provider (default: none; at least one is required). The runner calls the first one, and the next one if
+    /// that one is unavailable.
     pub fn with_target(self, backend: impl Into<Backend>) -> Self {
         let backend: Backend = backend.into();
-        // The prompt shows the shape itself: no dialect has to show it once more.
+        // The prompt contains the shape, so no output mode has to describe it again.
         let silent = |lower| Arc::new(Silent::new(lower)) as Arc<dyn Lower>;
         let modes: Vec<_> = backend.modes().into_iter().map(silent).collect();
         self.settings(|extractor| extractor.with_target(backend.with_modes(modes)))
     }
 
-    /// Sets what is to be done with the input (default: nothing is said). It stands before the input.
+    /// Sets the task, which precedes the input in the prompt (default: none).
     pub fn with_task(mut self, task: impl Into<String>) -> Self {
         self.task = Some(task.into());
         self
     }
 
-    /// Limits the time of each run, waits included (default: no limit).
+    /// Sets the time limit of each run, including backoff (default: no limit).
     pub fn with_deadline(self, deadline: Duration) -> Self {
         self.settings(|extractor| extractor.with_deadline(deadline))
     }
 
-    /// Limits the tokens of each answer (default: the target's own limit).
+    /// Sets the maximum number of tokens of each answer (default: the target's own limit).
     pub fn with_max_tokens(self, max_tokens: u32) -> Self {
         self.settings(|extractor| extractor.with_max_tokens(max_tokens))
     }
 
-    /// Adds an observer that is told about every run (default: none).
+    /// Adds an observer that is notified of every run (default: none).
     pub fn with_observer(self, observer: impl Observer + 'static) -> Self {
         self.settings(|extractor| extractor.with_observer(observer))
     }
 
-    /// Changes any other setting of the extractor below (default: no change): a seed, a clock, a budget, a check. Targets
-    /// belong into [`with_target`](Self::with_target), and the policy is the document's as long as nobody changes it here.
+    /// Changes other settings of the extractor (default: no change), for example its seed, clock, budget or checks. Add
+    /// targets by [`with_target`](Self::with_target) instead. A changed policy no longer follows the specification.
     pub fn settings(mut self, change: impl FnOnce(ExtractorBuilder<T>) -> ExtractorBuilder<T>) -> Self {
         self.extractor = self.extractor.map(change);
         self
     }
 
-    /// Compiles it all.
+    /// Compiles the shape and the settings.
     ///
     /// # Errors
-    /// As [`ExtractorBuilder::build`].
+    /// The errors of [`ExtractorBuilder::build`].
     pub fn build(self) -> Result<ShapeRunner<T>, Error> {
         let extractor = self.extractor?.build()?;
         Ok(ShapeRunner { extractor, prompt: Arc::new(Prompt::new(&self.shape, self.task)) })
@@ -163,7 +179,7 @@ impl<T> fmt::Debug for ShapeRunnerBuilder<T> {
     }
 }
 
-/// The words around an input.
+/// The prompt before and after an input.
 #[derive(Debug)]
 struct Prompt {
     before: String,

@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::{Field, Kind, Node, ShapeError, Unsaid, from_schema, parse, to_schema, write};
 
-/// The form that JSON is to have, as people write it down: a [`Schema`] that reads like its own values.
+/// The form of JSON values, in a notation close to the values themselves. A shape is a [`Schema`].
 ///
-/// The [grammar](crate#grammar) is in the crate's documentation. `Display` writes it with one field a line, which is what
-/// models are shown; parsing that gives the same shape again.
+/// The [grammar](crate#grammar) is in the crate's documentation. `Display` writes one field per line, which is also the
+/// text in prompts; parsing that text returns an equal shape.
 ///
 /// ```
 /// use formwork_core::Schema;
@@ -34,7 +34,7 @@ use crate::{Field, Kind, Node, ShapeError, Unsaid, from_schema, parse, to_schema
 pub struct Shape {
     name: String,
     pub(crate) root: Node,
-    /// The JSON Schema, once somebody asks for it.
+    /// The JSON Schema, computed on first use.
     document: OnceLock<Value>,
 }
 
@@ -45,32 +45,33 @@ impl PartialEq for Shape {
 }
 
 impl Shape {
-    /// The shape that a text describes.
+    /// Parses the text of a shape.
     ///
     /// # Errors
-    /// [`ShapeError`], with line and column, if it describes none.
+    /// [`ShapeError`] with line and column, if the text is not a shape.
     pub fn parse(text: &str) -> Result<Self, ShapeError> {
         parse::parse(text).map(Self::new)
     }
 
-    /// The shape of this place. What the kinds promise ([`Kind::OneOf`] has scalars, each once) is the caller's.
+    /// Creates a shape of this node. The caller guarantees the invariants of the kinds: [`Kind::OneOf`] holds scalars
+    /// without duplicates.
     pub fn new(root: Node) -> Self {
         Self { name: "shape".to_owned(), root, document: OnceLock::new() }
     }
 
-    /// Sets its name of letters, digits, `_` and `-` (default: `shape`).
+    /// Sets the name of the schema, made of letters, digits, `_` and `-` (default: `shape`).
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// The shape that says what a JSON Schema says, and what it cannot say of that: bounds, patterns, closed objects, unions
-    /// of types. References are written out. A schema that names no type is taken to mean the one that its keywords are about;
-    /// apart from that the shape is never stricter: what satisfies the schema fits it.
+    /// Converts a JSON Schema, and returns the keywords that shapes cannot express: bounds, patterns, closed objects,
+    /// unions of types. References are resolved. The keywords of a schema without `type` imply its type; otherwise the
+    /// shape is never stricter than the schema.
     ///
     /// # Errors
-    /// [`SchemaError`] if the document is no JSON Schema, or comes to more than 20,000 places.
+    /// [`SchemaError`] if the document is not a JSON Schema, or has more than 20 000 places.
     ///
     /// ```
     /// use formwork_shape::Shape;
@@ -86,20 +87,20 @@ impl Shape {
         Ok((Self::new(root), unsaid))
     }
 
-    /// Returns the node at its root.
+    /// Returns the root node.
     pub const fn root(&self) -> &Node {
         &self.root
     }
 
-    /// Returns the contract that an answer of this shape satisfies.
+    /// Returns the contract of values of this shape.
     ///
     /// # Errors
-    /// [`SchemaError`] for a shape that was put together by hand and breaks the promises of its kinds.
+    /// [`SchemaError`] for a hand-built shape that breaks the invariants of its kinds.
     pub fn contract(&self) -> Result<Contract, SchemaError> {
         formwork_schema::contract_for(Arc::new(self.clone()))
     }
 
-    /// Everything that is wrong with a value; nothing if it has this shape.
+    /// Returns all violations of a value; none if it has this shape.
     pub fn validate(&self, value: &Value) -> Vec<Violation> {
         let mut report = Report::default();
         match formwork_schema::compile(self.document()) {
@@ -112,12 +113,12 @@ impl Shape {
         report.violations().to_vec()
     }
 
-    /// Whether a field anywhere may be left out.
+    /// Returns whether any field is optional.
     pub(crate) fn has_optional_fields(&self) -> bool {
         any_field(&self.root, &|field| field.optional)
     }
 
-    /// Whether a field anywhere holds Markdown.
+    /// Returns whether any field holds Markdown.
     pub(crate) fn has_markdown(&self) -> bool {
         self.root.kind == Kind::Markdown || any_field(&self.root, &|field| is_markdown(&field.node))
     }

@@ -1,4 +1,4 @@
-//! A shape as JSON Schema.
+//! Converts a shape to JSON Schema.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::{Kind, Node};
 /// The media type of Markdown (RFC 7763).
 pub(crate) const MARKDOWN: &str = "text/markdown";
 
-/// The JSON Schema, draft 2020-12, that says the same as a place of a shape.
+/// Returns the equivalent JSON Schema, draft 2020-12.
 pub(crate) fn schema(node: &Node) -> Value {
     let mut out = Map::new();
     let mut put = |keyword: &str, value: Value| out.insert(keyword.to_owned(), value);

@@ -1,4 +1,4 @@
-//! A shape as text.
+//! Writes a shape as text.
 
 use std::fmt::{self, Write};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{Field, Kind, Node};
 
-/// Writes a shape as [`Shape`](crate::Shape)'s `Display` shows it: one field a line, comments behind their fields.
+/// Writes a shape as `Display` of [`Shape`](crate::Shape): one field per line, each comment after its field.
 pub(crate) fn write(root: &Node, out: &mut impl Write) -> fmt::Result {
     if let Some(about) = &root.description {
         writeln!(out, "// {about}")?;
@@ -14,7 +14,7 @@ pub(crate) fn write(root: &Node, out: &mut impl Write) -> fmt::Result {
     place(root, 0, None, out)
 }
 
-/// One place. `about` is the comment of its field, which stands behind the first bracket where the place has lines.
+/// Writes a node. `about` is the comment of its field, which follows the first bracket of a node of several lines.
 fn place(node: &Node, depth: usize, about: Option<&str>, out: &mut impl Write) -> fmt::Result {
     match &node.kind {
         Kind::OneOf(values) => {
@@ -71,7 +71,7 @@ fn array(item: &Node, depth: usize, about: Option<&str>, out: &mut impl Write) -
     out.write_char(']')
 }
 
-/// Whether a place takes several lines.
+/// Returns whether a node takes several lines.
 fn has_lines(node: &Node) -> bool {
     match &node.kind {
         Kind::Array(item) => item.description.is_some() || has_lines(item),

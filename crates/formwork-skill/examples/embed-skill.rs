@@ -1,4 +1,4 @@
-//! Runs a skill of two files' worth of text, with a model that stands in this file: no network, no key.
+//! Runs a skill with a model that is implemented in this file: no network, no API key.
 //!
 //! `cargo run -p formwork-skill --example embed-skill`
 
@@ -9,7 +9,7 @@ use formwork_core::{Answer, Call, Capabilities, Completion, Fault, Provider};
 use formwork_skill::{NamedBackends, Skill, SkillError, SkillRunnerService};
 use serde_json::json;
 
-/// Where a model thinks, this one knows one answer.
+/// A provider with one fixed answer.
 #[derive(Debug, Default)]
 struct Model(Capabilities);
 

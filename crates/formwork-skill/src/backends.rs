@@ -4,17 +4,35 @@ use std::fmt;
 use formwork_extract::Backend;
 use formwork_review::document::nearest;
 
-/// Where skills get their models from.
+/// Provides the models of skills. [`NamedBackends`] implements it; implement it for a source of your own.
+///
+/// ```
+/// use formwork_extract::Backend;
+/// use formwork_skill::Backends;
+/// use formwork_testkit::Scripted;
+/// use std::sync::Arc;
+///
+/// struct Fixed;
+///
+/// impl Backends for Fixed {
+///     fn backends(&self, provider: Option<&str>) -> Result<Vec<Backend>, String> {
+///         match provider {
+///             None => Ok(vec![Arc::new(Scripted::new(["{}"])).into()]),
+///             Some(name) => Err(format!("there is no provider `{name}`: leave it out")),
+///         }
+///     }
+/// }
+/// assert_eq!(Fixed.backends(None).unwrap().len(), 1);
+/// ```
 pub trait Backends: Send + Sync {
-    /// Returns the backends of the provider of this name, in the order in which they are asked; without a name those that
-    /// are asked anyway.
+    /// Returns the backends of a provider, in the order of calls; without a name, the default backends.
     ///
     /// # Errors
-    /// One line that says what there is, if there is no such provider.
+    /// A message in one line that lists the providers, if there is none of this name.
     fn backends(&self, provider: Option<&str>) -> Result<Vec<Backend>, String>;
 }
 
-/// Models by name.
+/// Backends by the name of the provider.
 ///
 /// ```
 /// use formwork_skill::{Backends, NamedBackends};
@@ -32,12 +50,12 @@ pub struct NamedBackends {
 }
 
 impl NamedBackends {
-    /// These, for skills that name no provider.
+    /// Creates the default backends, for skills that name no provider.
     pub fn new(default: impl IntoIterator<Item = Backend>) -> Self {
         Self { default: default.into_iter().collect(), named: BTreeMap::new() }
     }
 
-    /// Adds backends for skills that name this provider (default: none).
+    /// Adds the backends of a provider, for skills that name it (default: none).
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, backends: impl IntoIterator<Item = Backend>) -> Self {
         self.named.insert(name.into(), backends.into_iter().collect());

@@ -1,8 +1,8 @@
-//! The beginning of a new skill.
+//! The text of a new skill.
 
 use crate::TemplateType;
 
-/// The text of a descriptor to start from; it is a skill that can be run.
+/// Returns the text of a new skill's file, which is a valid skill.
 ///
 /// ```
 /// use formwork_skill::{Skill, TemplateType, draft};

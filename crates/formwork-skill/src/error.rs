@@ -2,128 +2,138 @@ use formwork_core::{Error, Violation};
 use formwork_review::GenerationResult;
 use formwork_review::document::DocumentError;
 
-/// Why a skill could not be run, or brought nothing.
+/// The reason why a skill could not be run, or had no output.
 ///
-/// `{}` is one line; `{:#}` of a [`Document`](Self::Document) shows the places.
+/// `{}` formats the error in one line. `{:#}` of a [`Document`](Self::Document) adds the lines of the file.
+///
+/// ```
+/// use formwork_core::ErrorKind;
+/// use formwork_skill::{Skill, SkillError};
+///
+/// let error = Skill::parse("a.yaml", "name: a\n").unwrap_err();
+/// assert!(matches!(&error, SkillError::Document(document) if document.findings().len() == 1));
+/// assert_eq!(error.to_string(), "a.yaml:1:1: required field `description` is missing");
+/// assert_eq!(SkillError::failed("a", "no text").kind(), None::<ErrorKind>);
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkillError {
-    /// The file cannot be used.
+    /// The skill's file has mistakes.
     #[error(transparent)]
     Document(#[from] DocumentError),
-    /// A file cannot be read.
+    /// The file cannot be read.
     #[error("{path}: {reason}")]
     File {
-        /// Which.
+        /// The path of the file.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// There is no such skill.
+    /// There is no skill of this name.
     #[error("there is no skill `{name}`{}", advice(.meant.as_deref(), .there))]
     Unknown {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// The name that was most likely meant.
+        /// The most similar name of a skill, if there is one.
         meant: Option<String>,
-        /// All that there are.
+        /// The names of all skills.
         there: Vec<String>,
     },
-    /// The inputs do not fit.
+    /// The inputs are invalid.
     #[error("skill `{skill}`: {}", .problems.join("; "))]
     Inputs {
-        /// Of which skill.
+        /// The name of the skill.
         skill: String,
-        /// The problems, in words.
+        /// The problems, as messages.
         problems: Vec<String>,
-        /// The same as data, for those that a schema found.
+        /// The violations of the problems that a schema found.
         violations: Vec<Violation>,
     },
-    /// The template cannot be filled in.
+    /// The template cannot be rendered.
     #[error("skill `{skill}`, {which}: {message}")]
     Template {
-        /// Of which skill.
+        /// The name of the skill.
         skill: String,
         /// `prompt` or `system`.
         which: &'static str,
-        /// Why.
+        /// The reason.
         message: String,
     },
-    /// Nobody registered the handler.
+    /// The handler is not registered.
     #[error("skill `{skill}`: no handler `{handler}` is registered{}", advice(.meant.as_deref(), .there))]
     Handler {
-        /// Which skill asks for it.
+        /// The name of the skill.
         skill: String,
-        /// Its name.
+        /// The name of the handler.
         handler: String,
-        /// The name that was most likely meant.
+        /// The most similar name of a handler, if there is one.
         meant: Option<String>,
-        /// All that there are.
+        /// The names of all handlers.
         there: Vec<String>,
     },
     /// The handler failed.
     #[error("skill `{skill}`: the handler failed: {message}")]
     Failed {
-        /// Which skill.
+        /// The name of the skill.
         skill: String,
-        /// In the handler's words.
+        /// The handler's message.
         message: String,
     },
-    /// The handler does not end.
+    /// The handler did not return within the time limit.
     #[error("skill `{skill}`: the handler is not done after {seconds} seconds")]
     Late {
-        /// Which skill.
+        /// The name of the skill.
         skill: String,
-        /// The limit.
+        /// The time limit in seconds.
         seconds: f64,
     },
-    /// A skill came to run itself.
+    /// A skill ran itself, directly or through other skills.
     #[error("a skill must not run itself: {}", .chain.join(" -> "))]
     Recursion {
-        /// The skills that ran each other, the same name first and last.
+        /// The names of the skills that ran each other, the same name first and last.
         chain: Vec<String>,
     },
-    /// Skills ran skills too deeply.
+    /// Skills ran skills beyond the maximum depth.
     #[error("skills run each other more than {limit} deep: {}", .chain.join(" -> "))]
     Deep {
-        /// The limit.
+        /// The maximum depth.
         limit: usize,
-        /// The skills that ran each other.
+        /// The names of the skills that ran each other.
         chain: Vec<String>,
     },
-    /// The provider that the skill names is not there.
+    /// The provider that the skill names does not exist.
     #[error("{place}: {message}")]
     Provider {
-        /// Where the skill names it.
+        /// The location in the skill's file.
         place: String,
         /// The reason.
         message: String,
     },
-    /// Nothing was generated.
+    /// No data was generated.
     #[error("skill `{skill}`: {}", .result.error.as_ref().map_or("nothing was generated", |error| &error.message))]
     Generation {
-        /// Which skill.
+        /// The name of the skill.
         skill: String,
         /// The result, with every attempt.
         result: Box<GenerationResult>,
     },
-    /// Nothing could be reviewed.
+    /// The review was impossible.
     #[error("skill `{skill}`: {error}")]
     Review {
-        /// Which skill.
+        /// The name of the skill.
         skill: String,
-        /// Why.
+        /// The reason.
         error: Error,
     },
 }
 
 impl SkillError {
-    /// A handler's own failure.
+    /// Creates the error of a skill's handler, with a message.
     pub fn failed(skill: impl Into<String>, message: impl std::fmt::Display) -> Self {
         Self::Failed { skill: skill.into(), message: message.to_string() }
     }
 
-    /// The kind of the error of a run of a model, if it is one.
+    /// Returns the class of a failed generation or review, for errors that have one.
     pub fn kind(&self) -> Option<formwork_core::ErrorKind> {
         match self {
             Self::Generation { result, .. } => result.error.as_ref().map(|error| error.kind),
@@ -133,7 +143,7 @@ impl SkillError {
     }
 }
 
-/// Which name was meant, or which there are.
+/// Returns the most similar name, or all names.
 fn advice(meant: Option<&str>, there: &[String]) -> String {
     match (meant, there) {
         (Some(meant), _) => format!(": did you mean `{meant}`?"),

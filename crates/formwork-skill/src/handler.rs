@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use crate::{Skill, SkillError, SkillOutcome, SkillRunnerService};
 
-/// Does the work of skills without a `template_type`.
+/// Does the work of a skill without a `template_type`.
 ///
-/// An async closure is no handler, because it cannot borrow its context; an object of your own is, which is also where a
-/// handler keeps what it needs.
+/// Implement it for a type that holds what the handler needs. An async closure cannot be a handler, because it cannot
+/// borrow its context.
 ///
 /// ```
 /// use formwork_skill::{SkillContext, SkillError, SkillHandler};
@@ -27,57 +27,74 @@ use crate::{Skill, SkillError, SkillOutcome, SkillRunnerService};
 /// ```
 #[async_trait]
 pub trait SkillHandler: Send + Sync {
-    /// Gives the skill's output.
+    /// Returns the skill's output.
     ///
     /// # Errors
-    /// The handler's own error; [`SkillContext::failed`] makes one of a text.
+    /// The handler's own error; [`SkillContext::failed`] creates one from a message.
     async fn handle(&self, cx: &SkillContext<'_>) -> Result<Value, SkillError>;
 }
 
-/// The context that a handler works with: everything is resolved and checked.
+/// The context of a handler: the skill, its validated inputs, and the services.
+///
+/// ```
+/// use formwork_skill::{SkillContext, SkillError, SkillHandler};
+/// use serde_json::{Value, json};
+///
+/// struct Twice;
+///
+/// #[async_trait::async_trait]
+/// impl SkillHandler for Twice {
+///     async fn handle(&self, cx: &SkillContext<'_>) -> Result<Value, SkillError> {
+///         let other = cx.inputs()["skill"].as_str().ok_or_else(|| cx.failed("`skill` is not a string"))?;
+///         let first = cx.execute(other, json!({})).await?;
+///         let second = cx.execute(other, json!({})).await?;
+///         Ok(json!([first.output, second.output]))
+///     }
+/// }
+/// ```
 pub struct SkillContext<'a> {
     pub(crate) runner: &'a SkillRunnerService,
     pub(crate) skill: &'a Skill,
     pub(crate) inputs: &'a Map<String, Value>,
     pub(crate) generation: LlmGenerationService,
     pub(crate) review: LlmReviewService,
-    /// The skills that ran each other, this one last.
+    /// The names of the skills that run each other, this one last.
     pub(crate) chain: &'a [String],
 }
 
 impl SkillContext<'_> {
-    /// The skill.
+    /// Returns the skill.
     pub const fn skill(&self) -> &Skill {
         self.skill
     }
 
-    /// Its inputs, with their defaults.
+    /// Returns the inputs, including defaults.
     pub const fn inputs(&self) -> &Map<String, Value> {
         self.inputs
     }
 
-    /// The system prompt and the prompt, filled in.
+    /// Returns the rendered system prompt and prompt.
     ///
     /// # Errors
-    /// [`SkillError::Template`], if one cannot be.
+    /// [`SkillError::Template`] if a template cannot be rendered.
     pub fn prompt(&self) -> Result<(Option<String>, String), SkillError> {
         self.skill.render(self.inputs)
     }
 
-    /// Generates JSON as the skill's provider and policy say.
+    /// Returns the generation service, with the skill's provider and policy.
     pub const fn generation(&self) -> &LlmGenerationService {
         &self.generation
     }
 
-    /// Reviews as the skill's provider and policy say.
+    /// Returns the review service, with the skill's provider and policy.
     pub const fn review(&self) -> &LlmReviewService {
         &self.review
     }
 
-    /// Runs another skill, within the time that is left.
+    /// Runs another skill, within the remaining time.
     ///
     /// # Errors
-    /// As [`SkillRunnerService::execute`], and [`SkillError::Recursion`] for a skill that this one was run by.
+    /// The errors of [`SkillRunnerService::execute`], and [`SkillError::Recursion`] for a skill that is already running.
     pub fn execute(
         &self,
         skill: &str,
@@ -87,7 +104,7 @@ impl SkillContext<'_> {
         async move { self.runner.nested(&skill, inputs, self.chain, self.generation.agent()).await }
     }
 
-    /// A failure in the handler's own words.
+    /// Returns an error of the handler with a message.
     pub fn failed(&self, message: impl std::fmt::Display) -> SkillError {
         SkillError::failed(self.skill.name(), message)
     }

@@ -8,17 +8,17 @@ use serde_json::{Map, Value, json};
 
 use crate::{InputSpec, InputType};
 
-/// The most characters of a string, unless its input says otherwise.
+/// The default maximum number of characters of a string.
 const MOST: u32 = 100_000;
 
-/// The inputs of a skill, ready to check.
+/// The validator of a skill's inputs.
 #[derive(Debug, Clone)]
 pub(crate) struct Inputs {
     specs: BTreeMap<String, InputSpec>,
     compiled: Arc<Compiled>,
 }
 
-/// A problem with inputs: where, in words, and as a violation where a schema found it.
+/// A problem of the inputs: the path, the message, and the violation if a schema found it.
 pub(crate) type Problem = (JsonPath, String, Option<Violation>);
 
 impl Inputs {
@@ -27,7 +27,7 @@ impl Inputs {
         Ok(Self { specs, compiled })
     }
 
-    /// The inputs with their defaults, or all that is wrong with them.
+    /// Returns the inputs with their defaults, or all problems.
     pub(crate) fn complete(&self, given: Value) -> Result<Map<String, Value>, Vec<Problem>> {
         let Value::Object(mut inputs) = given else {
             return Err(vec![(JsonPath::root(), "the inputs are a JSON object".to_owned(), None)]);
@@ -56,7 +56,7 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// A text of the command line as the value of an input.
+    /// Parses an argument of the command line as the value of an input.
     pub(crate) fn parse(&self, name: &str, text: &str) -> Result<Value, String> {
         let Some(spec) = self.specs.get(name) else { return Err(self.unknown(name)) };
         if spec.kind == InputType::String {
@@ -98,7 +98,7 @@ impl Inputs {
     }
 }
 
-/// The JSON Schema of all inputs together.
+/// Returns the JSON Schema of all inputs.
 pub(crate) fn schema(specs: &BTreeMap<String, InputSpec>) -> Value {
     let properties: Map<String, Value> =
         specs.iter().map(|(name, spec)| (name.clone(), of_one(spec))).collect();

@@ -1,9 +1,9 @@
-//! Skills: what a model is asked for, as files.
+//! Skills: tasks for language models, defined in files.
 //!
-//! A [`Skill`] is a YAML file with typed inputs, a prompt, the schema of the output, and how it is asked for. Its
-//! `template_type` says who does the work: `LLM_JSON_GENERATION` generates JSON, `LLM_REVIEW` reviews an input against a
-//! rubric, and without one a handler of yours is called. [`SkillRunnerService::execute`] resolves the skill, checks the
-//! inputs, builds the context, and only then hands over.
+//! A [`Skill`] is a YAML file with typed inputs, a prompt, the schema of the output, and a policy. Its `template_type`
+//! determines who does the work: `LLM_JSON_GENERATION` generates JSON, `LLM_REVIEW` reviews an input against a rubric,
+//! and a skill without it calls a handler of yours. [`SkillRunnerService::execute`] resolves the skill, validates the
+//! inputs and builds the context before it starts the work.
 //!
 //! ```
 //! use formwork_skill::{NamedBackends, Skill, SkillRunnerService};
@@ -29,7 +29,7 @@
 //! let runner = SkillRunnerService::new(NamedBackends::new([Arc::new(model).into()])).with_skill(skill);
 //! let outcome = runner.execute("headline", json!({"text": "Maria, 34, moved to Lisbon."})).await?;
 //! assert_eq!(outcome.output["headline"], "Maria moves to Lisbon");
-//! // Inputs are checked before any model is asked.
+//! // The inputs are validated before any call of a model.
 //! let error = runner.execute("headline", json!({"txt": "x"})).await.unwrap_err();
 //! assert!(error.to_string().contains("there is no input `txt`: did you mean `text`?"));
 //! # Ok(()) }
@@ -38,17 +38,18 @@
 //! ```
 //!
 //! # Descriptors
-//! [`SkillDescriptor`] says what a file may have; `schemas/skill.json` is its JSON Schema, for editors. Everything that is
-//! wrong with a file is told at once, with line, column and what was expected: a variable of the template that is no
-//! input included. Templates are Jinja's, rendered by minijinja: a name that is not defined is an error, and one that does
-//! not end runs out of fuel. Other files are named by their path below the descriptor's folder.
+//! [`SkillDescriptor`] lists the fields of a file; `schemas/skill.json` is its JSON Schema, for editors. All mistakes
+//! in a file are reported at once, with line, column and expectation, including template variables that are not inputs.
+//! Templates are Jinja templates, rendered by minijinja: an undefined name is an error, and so is a template that runs
+//! for too long. References to other files are paths relative to the descriptor's folder, and inside it.
 //!
 //! # Handlers
-//! A [`SkillHandler`] gets a [`SkillContext`] with the checked inputs, both services, and the way to run other skills. A
-//! skill that comes to run itself is an error. All that one call does shares [60 seconds](formwork_review::Agent::TIME_LIMIT).
+//! A [`SkillHandler`] gets a [`SkillContext`] with the validated inputs, both services, and a method to run other
+//! skills. A skill that runs itself is an error. All work of one call shares a time limit of [60
+//! seconds](formwork_review::Agent::TIME_LIMIT).
 //!
 //! # Embedding
-//! `examples/embed-skill.rs` uses this crate alone; docs/ARCHITECTURE.md says how many crates come with it.
+//! `examples/embed-skill.rs` uses this crate alone; docs/ARCHITECTURE.md lists the crates that it depends on.
 
 mod backends;
 mod descriptor;

@@ -1,4 +1,4 @@
-//! The five targets of the agent layer's document, measured.
+//! Measures the five targets of the agent layer's document.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{SkillError, SkillOutcome, TemplateType};
 
-/// The most seconds that the document gives to one run of a skill.
+/// The maximum duration of one run in seconds, according to the document.
 const MOST_SECONDS: f64 = 60.0;
 
-/// Runs of skills, counted. What fails, is late or is not answered is a miss: no target is met by leaving runs out.
+/// Counts runs of skills. Failed, late and unanswered runs count as misses, so that leaving runs out meets no target.
 ///
 /// ```
 /// use formwork_skill::Tally;
@@ -26,57 +26,72 @@ const MOST_SECONDS: f64 = 60.0;
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     generations: usize,
-    /// Generations with a completion of a model, valid or not.
+    /// Generations with an answer of a model, valid or not.
     answered: usize,
     compliant: usize,
     retried: usize,
     validations: Vec<u64>,
     millis: Vec<u64>,
-    /// Of each criterion and input; `None` is a judge that did not answer.
+    /// The verdicts of each criterion and input; `None` is a judge without an answer.
     verdicts: BTreeMap<(String, String), Vec<Option<Verdict>>>,
     failed: usize,
     unavailable: usize,
     unreviewed: usize,
 }
 
-/// The measurements of skills.
+/// The measurements of skills, from [`Tally::report`].
+///
+/// ```
+/// use formwork_skill::{SkillError, SkillReport, Tally};
+/// use std::time::Duration;
+///
+/// let mut tally = Tally::default();
+/// tally.add("case 1", Duration::from_secs(2), &Err(SkillError::failed("count", "no text")));
+/// let report: SkillReport = tally.report();
+/// assert_eq!((report.runs, report.failed, report.targets.len()), (1, 1, 5));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SkillReport {
-    /// The document's five, in its order.
+    /// The document's five targets, in its order.
     pub targets: Vec<Target>,
-    /// All runs.
+    /// The number of runs.
     pub runs: usize,
-    /// Runs without an output. They miss the targets that they are about.
+    /// The number of runs without an output. They are misses of the targets that concern them.
     pub failed: usize,
-    /// Of the runs that failed and of the reviews that could not be carried out, those that no provider answered (in time).
-    /// `formwork skill run` ends with exit code 3 there.
+    /// The number of failed runs and reviews whose cause is that no provider answered in time. `formwork skill run` has
+    /// exit code 3 for them.
     pub unavailable: usize,
-    /// Runs whose review could not be carried out. They count as failed where the time of a run is measured.
+    /// The number of runs whose review could not be carried out. They count as failed for the duration of a run.
     pub unreviewed: usize,
 }
 
 /// One of the document's targets.
+///
+/// ```
+/// let report = formwork_skill::Tally::default().report();
+/// assert_eq!((report.targets[4].unit.as_str(), report.targets[4].n), ("s", 0));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
     /// The metric's name in the document.
     pub metric: String,
-    /// The document's demand, in its words.
+    /// The document's requirement, in its words.
     pub target: String,
-    /// The meaning of the metric here.
+    /// How the metric is measured.
     pub measurement: String,
-    /// The measured value, in `unit`; null where nothing was measured.
+    /// The measured value, in `unit`; `null` if nothing was measured.
     pub measured: Option<f64>,
-    /// `%`, `ms` or `s`.
+    /// The unit: `%`, `ms` or `s`.
     pub unit: String,
-    /// Over how many.
+    /// The number of measurements.
     pub n: usize,
-    /// Whether the target is met; null where nothing was measured.
+    /// Whether the target is met; `null` if nothing was measured.
     pub met: Option<bool>,
 }
 
 impl Tally {
-    /// Counts a run that took so long. `case` tells inputs apart: verdicts are compared within one. A run that the user
-    /// cancelled is not counted.
+    /// Counts a run that took this long. Verdicts are compared within one `case`, which identifies the inputs. A run
+    /// that the user cancelled is not counted.
     pub fn add(&mut self, case: &str, took: Duration, result: &Result<SkillOutcome, SkillError>) {
         let generation = match result {
             Ok(outcome) => outcome.generation.as_ref(),
@@ -110,7 +125,7 @@ impl Tally {
         if outcome.validation_micros > 0 {
             self.validations.push(outcome.validation_micros);
         }
-        // A review of what was generated anew is one of another input: only reviews of what was given are the same.
+        // A review of a new output has another input each time, so only reviews of given outputs are comparable.
         let reviewed = review.filter(|_| outcome.generation.is_none());
         for result in reviewed.iter().flat_map(|review| &review.criteria_results) {
             let Some(verdict) = judged(result) else { continue };
@@ -199,8 +214,8 @@ impl Tally {
         }
     }
 
-    /// How many verdicts are the most frequent one of their criterion and input, of how many; those that were seen once
-    /// say nothing.
+    /// Returns the number of verdicts that are the most frequent one of their criterion and input, and the number of
+    /// all verdicts. Cases with a single verdict do not count.
     fn consistency(&self) -> (usize, usize) {
         let repeated = self.verdicts.values().filter(|verdicts| verdicts.len() > 1);
         repeated.fold((0, 0), |(same, all), verdicts| {
@@ -213,8 +228,8 @@ impl Tally {
     }
 }
 
-/// Returns whether no provider answered a run whose model was all that it depends on: none could be reached, or the time was
-/// over before a completion. A generation whose review could not be carried out is not one: its output is there.
+/// Returns whether a run failed because no provider was reachable or the time limit passed before an answer. A
+/// generation without a review does not count, because it has an output.
 fn is_unavailable(result: &Result<SkillOutcome, SkillError>) -> bool {
     let (kind, answered) = match result {
         Ok(SkillOutcome { template_type: Some(TemplateType::LlmReview), review: Some(review), .. }) => {
@@ -231,7 +246,7 @@ fn is_unavailable(result: &Result<SkillOutcome, SkillError>) -> bool {
     kind == ErrorKind::Unavailable || kind == ErrorKind::Deadline && !answered
 }
 
-/// Returns what a model said of a criterion: `None` if no model was needed, `Some(None)` if it did not answer.
+/// Returns a model's verdict on a criterion: `None` if no model was needed, `Some(None)` if the model gave no answer.
 fn judged(result: &CriterionResult) -> Option<Option<Verdict>> {
     match result.reason {
         Some(Indeterminate::MissingData | Indeterminate::HumanJudgement) => None,
@@ -241,7 +256,7 @@ fn judged(result: &CriterionResult) -> Option<Option<Verdict>> {
     }
 }
 
-/// The value that so many (0 to 1) are not above: nearest rank.
+/// Returns the percentile for a share of 0 to 1, by the nearest-rank method.
 fn percentile(values: &[u64], share: f64) -> Option<u64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();

@@ -18,10 +18,10 @@ use serde_json::{Map, Value};
 
 use crate::{Backends, PolicySpec, Skill, SkillContext, SkillError, SkillHandler, TemplateType};
 
-/// How deep skills may run skills.
+/// The maximum depth of skills that run skills.
 const DEEPEST: usize = 8;
 
-/// Runs skills by name.
+/// Runs skills by name, and holds the skills, the handlers and the models.
 ///
 /// ```
 /// use formwork_skill::{NamedBackends, Skill, SkillContext, SkillError, SkillHandler, SkillRunnerService};
@@ -59,23 +59,42 @@ pub struct SkillRunnerService {
 }
 
 /// The outcome of a skill.
+///
+/// ```
+/// use formwork_skill::{NamedBackends, Skill, SkillRunnerService, draft};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), formwork_skill::SkillError> {
+/// let yaml = "
+/// name: brief
+/// description: Reviews the length of a text.
+/// template_type: LLM_REVIEW
+/// inputs: {text: {type: string}}
+/// rubric: {name: brief, criteria: [{id: short, description: At most 9 characters., schema: {maxLength: 9}}]}
+/// ";
+/// let runner = SkillRunnerService::new(NamedBackends::default()).with_skill(Skill::parse("brief.yaml", yaml)?);
+/// let outcome = runner.execute("brief", serde_json::json!({"text": "Hello, Maria!"})).await?;
+/// assert!(!outcome.passes(false) && outcome.generation.is_none());
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SkillOutcome {
-    /// The skill.
+    /// The name of the skill.
     pub skill: String,
-    /// The template that did the work; null is the handler.
+    /// The template that did the work; `null` for a handler.
     pub template_type: Option<TemplateType>,
-    /// The output: generated data, a review, or what the handler gave.
+    /// The output: the generated data, the review, or the handler's value.
     pub output: Value,
-    /// How it was generated, if it was.
+    /// The generation with its attempts, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<GenerationResult>,
-    /// The review of the output, or the one that is the output. One that could not be carried out says so in its `error`.
+    /// The review of the output, or the review that is the output. Its `error` is the reason if it could not be carried
+    /// out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewResult>,
-    /// How long the output's schema took to examine it, in microseconds; 0 where there is no schema.
+    /// The duration of the output's validation in microseconds; 0 without a schema.
     pub validation_micros: u64,
-    /// How long all of it took, in milliseconds.
+    /// The duration of the whole run in milliseconds.
     pub total_millis: u64,
 }
 
@@ -89,7 +108,7 @@ impl SkillOutcome {
 type Boxed<'a> = Pin<Box<dyn Future<Output = Result<SkillOutcome, SkillError>> + Send + 'a>>;
 
 impl SkillRunnerService {
-    /// No skills yet; models come from here.
+    /// Creates a runner without skills, with this source of models.
     pub fn new(backends: impl Backends + 'static) -> Self {
         Self {
             skills: BTreeMap::new(),
@@ -100,43 +119,44 @@ impl SkillRunnerService {
         }
     }
 
-    /// Adds a skill, in place of another one of its name (default: none).
+    /// Adds a skill, or replaces the skill of this name (default: none).
     #[must_use]
     pub fn with_skill(mut self, skill: Skill) -> Self {
         self.skills.insert(skill.name().to_owned(), skill);
         self
     }
 
-    /// Adds a handler, in place of another one of its name (default: none).
+    /// Adds a handler, or replaces the handler of this name (default: none).
     #[must_use]
     pub fn with_handler(mut self, name: impl Into<String>, handler: impl SkillHandler + 'static) -> Self {
         self.handlers.insert(name.into(), Arc::new(handler));
         self
     }
 
-    /// Sets a change to how every skill asks (default: none): a clock, a seed, an observer, a way to cancel.
+    /// Sets a function that changes the agent of every skill (default: none), for example its clock, seed, observer or
+    /// cancellation token.
     #[must_use]
     pub fn with_agent(mut self, change: impl Fn(Agent) -> Agent + Send + Sync + 'static) -> Self {
         self.change = Arc::new(change);
         self
     }
 
-    /// Sets how skills ask where their files say nothing of it (default: the rules of the agent layer).
+    /// Sets the settings of skills whose files leave them out (default: the rules of the agent layer).
     #[must_use]
     pub fn with_defaults(mut self, defaults: PolicySpec) -> Self {
         self.defaults = defaults;
         self
     }
 
-    /// Its skills, by name.
+    /// Returns the skills, by name.
     pub fn skills(&self) -> impl Iterator<Item = &Skill> {
         self.skills.values()
     }
 
-    /// A skill by its name.
+    /// Returns the skill of a name.
     ///
     /// # Errors
-    /// [`SkillError::Unknown`] with the one that was most likely meant.
+    /// [`SkillError::Unknown`] with the most similar name, if there is no skill of this name.
     pub fn skill(&self, name: &str) -> Result<&Skill, SkillError> {
         self.skills.get(name).ok_or_else(|| SkillError::Unknown {
             name: name.to_owned(),
@@ -145,16 +165,16 @@ impl SkillRunnerService {
         })
     }
 
-    /// Runs a skill: resolves it, checks the inputs, makes the context, and hands over by its `template_type`.
+    /// Runs a skill: resolves it, validates the inputs, builds the context, and starts the template or the handler.
     ///
     /// # Errors
-    /// [`SkillError`]: before any model is asked for a skill, an input, a template, a handler or a provider that is not
-    /// right; after, if nothing acceptable came.
+    /// [`SkillError`]. An unknown skill, invalid inputs, and a wrong template, handler or provider are errors before
+    /// any call of a model; the others mean that the skill had no acceptable output.
     pub async fn execute(&self, skill: &str, inputs: Value) -> Result<SkillOutcome, SkillError> {
         self.run(skill, inputs, &[], None).await
     }
 
-    /// The same from within a handler.
+    /// Runs a skill from within a handler.
     pub(crate) async fn nested(
         &self,
         skill: &str,
@@ -165,7 +185,7 @@ impl SkillRunnerService {
         self.run(skill, inputs, chain, Some(outer)).await
     }
 
-    /// Boxed, because handlers run skills whose handlers run skills.
+    /// Returns a boxed future, because skills can run skills recursively.
     fn run<'a>(
         &'a self,
         name: &'a str,
@@ -198,7 +218,7 @@ impl SkillRunnerService {
         })
     }
 
-    /// How this skill asks, with its time running.
+    /// Returns the agent of a skill, with its time limit started.
     fn agent(&self, skill: &Skill, outer: Option<&Agent>) -> Result<Agent, SkillError> {
         let descriptor = skill.descriptor();
         let backends: Vec<Backend> = self
@@ -217,7 +237,7 @@ impl SkillRunnerService {
         })
     }
 
-    /// How a skill asks: as its file says, else as the defaults do.
+    /// Returns the settings of a skill: those of its file, then the defaults.
     fn policy(&self, skill: &Skill) -> PolicySpec {
         skill.descriptor().policy.clone().or(&self.defaults)
     }
@@ -240,7 +260,7 @@ impl SkillRunnerService {
         let limit = policy.time_limit();
         let (generation, review) = services(skill, &policy, agent);
         let cx = SkillContext { runner: self, skill, inputs, generation, review, chain };
-        // Calls of models have their own deadline; this one is for all else that a handler waits for.
+        // Calls of models have their own deadline; this one limits everything else in a handler.
         let handled = tokio::time::timeout(limit, handler.handle(&cx)).await;
         let output = handled.map_err(|_| SkillError::Late {
             skill: skill.name().to_owned(),
@@ -264,7 +284,7 @@ fn services(skill: &Skill, policy: &PolicySpec, agent: Agent) -> (LlmGenerationS
         let review = LlmReviewService::new(agent.clone());
         policy.temperature.map_or(review.clone(), |temperature| review.with_temperature(temperature))
     } else {
-        // The file's limit is on what is generated: a judge has to have its say whole.
+        // The skill's token limit is for generated data; a judge's answer must not be cut off by it.
         LlmReviewService::new(agent.clone().with_max_tokens(LlmReviewService::MAX_TOKENS))
     };
     (LlmGenerationService::new(agent), review)
@@ -277,7 +297,7 @@ async fn generate(
     agent: Agent,
 ) -> Result<SkillOutcome, SkillError> {
     let (system, prompt) = skill.render(inputs)?;
-    // A skill of this type has an output, or it is none.
+    // A skill of this type has a schema, which was checked when the file was read.
     let schema = skill.output_schema().cloned().unwrap_or(Value::Bool(true));
     let input = GenerationInput { system, data: inputs.clone(), ..GenerationInput::new(prompt) };
     let (generation, review) = services(skill, policy, agent);
@@ -329,7 +349,7 @@ fn outcome(skill: &Skill, output: Value) -> SkillOutcome {
     }
 }
 
-/// How long the schema takes to examine an output, in microseconds.
+/// Returns the duration of the output's validation in microseconds.
 fn validate(skill: &Skill, output: &Value) -> u64 {
     let Some(compiled) = skill.output() else { return 0 };
     let began = Instant::now();

@@ -14,9 +14,25 @@ use crate::inputs::{self, Inputs};
 use crate::template::Template;
 use crate::{SkillDescriptor, SkillError, TemplateType};
 
-/// A skill that was read and is ready to run: its template parses, its schema compiles, its files are there.
+/// A skill that is ready to run: its template is parsed, its schema compiled, and its files are read.
 ///
-/// Clones share it.
+/// Clones share the contents.
+///
+/// ```
+/// use formwork_skill::Skill;
+/// use serde_json::json;
+///
+/// let skill = Skill::parse("greet.yaml", "
+/// name: greet
+/// description: Greets somebody.
+/// inputs: {name: {type: string, default: you}}
+/// prompt: Greet {{ name }}.
+/// ")?;
+/// let inputs = skill.complete(json!({}))?;
+/// assert_eq!(skill.render(&inputs)?, (None, "Greet you.".to_owned()));
+/// assert_eq!(skill.parse_input("name", "Maria"), Ok(json!("Maria")));
+/// # Ok::<(), formwork_skill::SkillError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Skill(Arc<Inner>);
 
@@ -33,30 +49,31 @@ struct Inner {
 }
 
 impl Skill {
-    /// Reads a skill out of a YAML (or TOML) file.
+    /// Reads a skill from a YAML or TOML file.
     ///
     /// # Errors
-    /// [`SkillError::Document`] with everything that is wrong with it, [`SkillError::File`] if it cannot be read.
+    /// [`SkillError::Document`] with all mistakes, or [`SkillError::File`] if the file cannot be read.
     pub fn load(path: &Path) -> Result<Self, SkillError> {
         let text = read(path)?;
         let folder = path.parent().unwrap_or(Path::new("."));
         Self::new(&path.display().to_string(), &text, Format::of(path), Some(folder))
     }
 
-    /// Reads a skill out of a text of YAML that names no other files; `file` is what messages call it.
+    /// Parses a skill from YAML text that refers to no other files; `file` is its name in messages.
     ///
     /// # Errors
-    /// As [`load`](Self::load).
+    /// The errors of [`load`](Self::load).
     pub fn parse(file: &str, text: &str) -> Result<Self, SkillError> {
         Self::new(file, text, Format::Yaml, None)
     }
 
-    /// Reads every skill of a folder: its `.yaml`, `.yml` and `.toml` files that have a `name` and a `description`, by name.
+    /// Reads all skills of a folder: its `.yaml`, `.yml` and `.toml` files with a `name` and a `description`, in order
+    /// of names.
     ///
-    /// Rubrics lie in such files as well: what has `criteria` at its top is left out.
+    /// Files with `criteria` at the top level are rubrics, and are skipped.
     ///
     /// # Errors
-    /// As [`load`](Self::load), for the first file that has one; two skills of one name.
+    /// The errors of [`load`](Self::load) for the first file with mistakes, and two skills with the same name.
     pub fn load_all(folder: &Path) -> Result<Vec<Self>, SkillError> {
         let mut skills: Vec<Self> = Vec::new();
         for path in files(folder)? {
@@ -93,12 +110,12 @@ impl Skill {
         }
     }
 
-    /// Returns its name.
+    /// Returns the skill's name.
     pub fn name(&self) -> &str {
         &self.0.descriptor.name
     }
 
-    /// The file that it was read from.
+    /// Returns the file that the skill was read from.
     pub fn file(&self) -> &str {
         self.0.document.file()
     }
@@ -108,12 +125,12 @@ impl Skill {
         &self.0.descriptor
     }
 
-    /// The JSON Schema of its inputs.
+    /// Returns the JSON Schema of the inputs.
     pub fn input_schema(&self) -> Value {
         inputs::schema(&self.0.descriptor.inputs)
     }
 
-    /// The JSON Schema of its output, if it says one.
+    /// Returns the JSON Schema of the output, if it has one.
     pub fn output_schema(&self) -> Option<&Value> {
         self.0.output.as_ref().map(|(schema, _)| schema)
     }
@@ -122,28 +139,28 @@ impl Skill {
         self.0.output.as_ref().map(|(_, compiled)| compiled.as_ref())
     }
 
-    /// Returns the rubric that its output is reviewed against, if there is one.
+    /// Returns the rubric of the output's review, if there is one.
     pub fn rubric(&self) -> Option<&ReviewRubric> {
         self.0.rubric.as_ref()
     }
 
-    /// The input that a review is of.
+    /// Returns the name of the input that is reviewed.
     pub fn subject(&self) -> Option<&str> {
         self.0.subject.as_deref()
     }
 
-    /// A text of the command line as the value of an input: as it is for a string, JSON for all else.
+    /// Parses an argument of the command line as the value of an input: verbatim for a string, as JSON for other types.
     ///
     /// # Errors
-    /// One line, if there is no such input or the text is no such JSON.
+    /// A message in one line, if there is no such input or the text is not valid JSON.
     pub fn parse_input(&self, name: &str, text: &str) -> Result<Value, String> {
         self.0.inputs.parse(name, text)
     }
 
-    /// The inputs with their defaults.
+    /// Validates inputs, and adds their defaults.
     ///
     /// # Errors
-    /// [`SkillError::Inputs`] with all that does not fit.
+    /// [`SkillError::Inputs`] with all problems.
     pub fn complete(&self, given: Value) -> Result<Map<String, Value>, SkillError> {
         self.0.inputs.complete(given).map_err(|problems| SkillError::Inputs {
             skill: self.name().to_owned(),
@@ -152,10 +169,10 @@ impl Skill {
         })
     }
 
-    /// The system prompt and the prompt with these inputs.
+    /// Renders the system prompt and the prompt.
     ///
     /// # Errors
-    /// [`SkillError::Template`], if one cannot be filled in.
+    /// [`SkillError::Template`] if a template cannot be rendered.
     pub fn render(&self, inputs: &Map<String, Value>) -> Result<(Option<String>, String), SkillError> {
         let fill = |which: &'static str, template: &Option<Template>| {
             let text = template.as_ref().map(|template| template.render(inputs)).transpose();
@@ -164,7 +181,7 @@ impl Skill {
         Ok((fill("system", &self.0.system)?, fill("prompt", &self.0.prompt)?.unwrap_or_default()))
     }
 
-    /// Something that is wrong with what the file says at a key, in one line with the place.
+    /// Returns an error for a key of the skill's file, in one line with the location.
     pub fn at(&self, key: &str, message: impl Into<String>) -> SkillError {
         self.0.document.error(JsonPath::root().key(key), message).into()
     }
@@ -175,7 +192,7 @@ impl Skill {
     }
 }
 
-/// Everything of a skill but its document.
+/// The parts of a skill besides its document.
 struct Parts {
     descriptor: SkillDescriptor,
     inputs: Inputs,
@@ -193,7 +210,7 @@ impl Parts {
     }
 }
 
-/// Checks what a descriptor's type cannot say; problems are gathered.
+/// Checks the rules that a descriptor's type cannot express, and collects the problems.
 struct Reading<'a> {
     document: &'a Document,
     folder: Option<&'a Path>,
@@ -398,7 +415,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Checks the members that have to be there together, or must not.
+    /// Checks which keys require or exclude each other.
     fn together(&mut self, descriptor: &SkillDescriptor) {
         let root = JsonPath::root();
         let has_rubric = descriptor.rubric.is_some() || descriptor.rubric_file.is_some();
@@ -427,7 +444,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The text of a file below the descriptor's folder.
+    /// Reads a file below the descriptor's folder.
     fn beside(&mut self, at: &JsonPath, name: &str) -> Option<String> {
         let Some(folder) = self.folder else {
             self.wrong(at, "there is no folder that this could be in: the skill was not read from a file");

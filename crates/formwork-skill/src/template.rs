@@ -2,19 +2,17 @@ use minijinja::value::Serde;
 use minijinja::{Environment, Error, UndefinedBehavior};
 use serde_json::{Map, Value};
 
-/// The most steps of a template: what a person writes takes a few hundred.
+/// The maximum number of steps of a template; hand-written ones take a few hundred.
 const FUEL: u64 = 50_000;
 
-/// The most bytes of what comes out.
+/// The maximum size of a rendered text in bytes.
 const MOST: usize = 400_000;
 
-/// A prompt with places for inputs.
-///
-/// A template. Data that is filled in is not read as a template again.
+/// A Jinja template of a prompt. Values of inputs are inserted verbatim and never parsed as a template.
 #[derive(Debug, Clone)]
 pub(crate) struct Template {
     environment: Environment<'static>,
-    /// The names that it uses and does not define.
+    /// The names that the template uses and does not define.
     pub(crate) variables: Vec<String>,
 }
 
@@ -45,7 +43,7 @@ impl Template {
     }
 }
 
-/// Returns what is wrong, and in which line of the template.
+/// Returns the message of an error, and its line in the template.
 fn words(error: &Error) -> String {
     let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
     let line = error.line().map(|line| format!(" in its line {line}")).unwrap_or_default();

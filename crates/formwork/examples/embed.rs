@@ -1,6 +1,6 @@
-//! The whole family under one name: a Rust type, checks of one's own, and a model.
+//! Uses the whole family under one name: a Rust type, checks of your own, and a model.
 //!
-//! `cargo run -p formwork --example embed` asks a scripted model; with `--features local` it asks one in this process.
+//! `cargo run -p formwork --example embed` uses a scripted model; with `--features local` it runs one in this process.
 
 use formwork::Extractor;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// process keeps its weights there as well.
 pub fn folder() -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    // The specification of XDG ignores relative paths; they would depend on the current folder.
+    // The XDG specification ignores relative paths, which would depend on the current folder.
     let absolute = |name: &str| set(name).filter(|folder| folder.is_absolute());
     let home = |below: &str| absolute("HOME").map(|home| home.join(below));
     set("FORMWORK_CACHE").or_else(|| {

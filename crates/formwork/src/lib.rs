@@ -1,9 +1,9 @@
 //! Typed, schema-valid, cross-checked JSON out of any language model.
 //!
-//! A model's answer is poured into a mould: a JSON Schema, a Rust type, and the checks of your own. An answer that does
-//! not fit is met with the cheapest next step that can make it right: a repair of its text, a question about the wrong
-//! values alone, and only then a whole new answer. What comes out has its history with it: every call, what it cost,
-//! what was wrong, and where each part of the value comes from.
+//! A model's answer is validated against a JSON Schema, a Rust type, and your own checks. An invalid answer gets the
+//! cheapest correction that can make it valid: a repair of its text, a request for the wrong values only, and only then
+//! a whole new answer. The result has its history: every call, its cost, its violations, and the origin of each part of
+//! the value.
 //!
 //! ```
 //! use formwork::{Extractor, Rule};
@@ -16,7 +16,7 @@
 //!     age: u8,
 //! }
 //!
-//! // Stands in for a model: gets the age wrong at first, then is asked for the age alone.
+//! // A scripted model: its first answer has a wrong age, so the second request is for the age only.
 //! let model = formwork_testkit::Scripted::new([r#"{"name": "Maria Lindqvist", "age": 340}"#, r#"{"age": 34}"#]);
 //!
 //! let extractor = Extractor::<Person>::builder()
@@ -31,21 +31,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Everything stands in a crate of its own, and here under one name:
+//! Each part has a crate of its own, and is re-exported here:
 //!
 //! - [`extract`]: extractors and drivers, async, blocking and streaming.
-//! - [`chat`]: a client whose every answer keeps to a contract. [`shape`]: JSON as people write it down.
+//! - [`chat`]: a client whose answers satisfy a contract. [`shape`]: a notation for the form of JSON.
 //! - `review`, `skill`, `oracle`, each with the feature of that name: rubrics, skills as files, scores of wallets.
 //! - `golden`, with the feature of that name: schema files of your own types, checked by your own CI.
-//! - [`core`]: contracts, violations, policies, providers, and the machine that decides.
-//! - [`dialect`]: schemas in the dialects of providers.
-//! - [`schema`]: JSON Schema; every violation in words, and a lint for the schema itself.
-//! - [`json`]: finds and reads JSON in model text.
-//! - [`layers`]: time-outs, a limit of calls at once, traces.
-//! - [`anthropic`], [`gemini`], [`ollama`], [`openai`], [`prompt`], [`http`], [`wire`]: models behind servers. `local`, with the feature of that name:
-//!   a model in this process; no default feature brings it along.
+//! - [`core`]: contracts, violations, policies, providers, and the state machine of a run.
+//! - [`dialect`]: lowers schemas to the dialects of providers.
+//! - [`schema`]: JSON Schema validation with readable messages, and a linter for schemas.
+//! - [`json`]: finds and parses JSON in the text of models.
+//! - [`layers`]: time-outs, limits of concurrency, traces.
+//! - [`anthropic`], [`gemini`], [`ollama`], [`openai`], [`prompt`], [`http`], [`wire`]: models behind servers.
+//! - `local`, with the feature of that name: a model in this process; no default feature includes it.
 //!
-//! Which model is asked is a matter of a file, [`config`], and of [`providers`], which knows what its words stand for:
+//! A [configuration file](config) names the models, and [`providers`] creates them:
 //!
 //! ```no_run
 //! # #[derive(schemars::JsonSchema, serde::Deserialize)]
@@ -98,12 +98,12 @@ pub use formwork_skill as skill;
 #[cfg(feature = "http")]
 pub use formwork_wire as wire;
 
+pub use cache::folder as cache_folder;
 pub use formwork_core::{Error, ErrorKind, Input, Message, Outcome, Policy, Provider, Rule, Violation};
 pub use formwork_extract::{Backend, CancellationToken, Extractor};
-pub use cache::folder as cache_folder;
 pub use setup::Setup;
 
-/// README.md's snippet compiles as it stands.
+/// README.md's examples compile as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use crate::config::{Config, Defaults};
 use crate::providers::Providers;
 
-/// The providers of a configuration, ready to be asked.
+/// The providers and defaults of a configuration.
 ///
 /// ```
 /// # async fn doc() -> Result<(), formwork::Error> {
@@ -28,19 +28,19 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Finds the configuration, as [`Config::find`] does, and opens what it names. Without one it is the model in this
-    /// process, if this build has one.
+    /// Finds the configuration as [`Config::find`] does, and creates its providers. Without a configuration the only
+    /// provider is the model in this process, if this build includes it.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`], if the configuration cannot be used, or there is none and no model in this build.
+    /// [`ErrorKind::Config`] if the configuration is invalid, or there is none and this build includes no model.
     pub async fn find(file: Option<&Path>) -> Result<Self, Error> {
         Self::find_with(file, &Providers::builtin()).await
     }
 
-    /// Does the same as [`find`](Self::find), where the configuration may also name kinds and dialects of your own.
+    /// Finds the configuration as [`find`](Self::find) does, with kinds and dialects of your own.
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// The errors of [`find`](Self::find).
     pub async fn find_with(file: Option<&Path>, providers: &Providers) -> Result<Self, Error> {
         if let Some(config) = Config::find_with(file, providers.dialects())? {
             return Self::open(&config, providers).await;
@@ -53,25 +53,25 @@ impl Setup {
         Self::open(&Config::in_process()?, providers).await
     }
 
-    /// Opens what a configuration names, and asks servers what they can do where their kind says so.
+    /// Creates the providers of a configuration, and probes their servers if the kind supports it.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`], if a provider cannot be made.
+    /// [`ErrorKind::Config`] if a provider cannot be created.
     pub async fn open(config: &Config, providers: &Providers) -> Result<Self, Error> {
         Ok(Self { backends: providers.probed(config).await?, defaults: config.defaults() })
     }
 
-    /// The providers, in the order in which they are asked.
+    /// Returns the providers, in the order of calls.
     pub fn backends(&self) -> &[Backend] {
         &self.backends
     }
 
-    /// An extractor for a type, with the configuration's providers and defaults.
+    /// Returns a builder of an extractor for a type, with the configuration's providers and defaults.
     pub fn extractor<T: JsonSchema + DeserializeOwned + Send + 'static>(&self) -> ExtractorBuilder<T> {
         self.apply(Extractor::builder())
     }
 
-    /// Any extractor with the configuration's providers and defaults.
+    /// Adds the configuration's providers and defaults to any extractor's builder.
     pub fn apply<T: DeserializeOwned + Send + 'static>(
         &self,
         builder: ExtractorBuilder<T>,

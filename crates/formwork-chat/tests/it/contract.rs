@@ -2,7 +2,7 @@ use formwork_chat::{AnswerContract, CONTRACT_1_0, CONTRACT_1_1, StructuredAnswer
 use formwork_core::{Schema, Typed};
 use serde_json::{Value, json};
 
-/// A schema without the words that say nothing about values.
+/// Returns a schema without annotations.
 fn bare(mut schema: Value) -> Value {
     fn strip(node: &mut Value, is_schema: bool) {
         match node {
@@ -42,7 +42,7 @@ fn the_contract_is_the_documents_and_says_what_the_type_says() {
         let names: Vec<_> = part["properties"].as_object().unwrap().keys().collect();
         assert_eq!(contract[name].as_object().unwrap().keys().collect::<Vec<_>>(), names, "{name}");
     }
-    // Byte for byte what section 3 of the document has between its fences.
+    // Byte for byte the code block of section 3 of the document.
     assert_eq!((CONTRACT_1_0.len(), CONTRACT_1_0.lines().count()), (351, 18));
     assert!(CONTRACT_1_0.starts_with(
         "{\n  \"task\": {\n    \"type\": \"qa | extraction | classification | summarization | other\",\n"

@@ -1,4 +1,4 @@
-//! Whatever happens is data.
+//! Every failure is data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ fn the_servers_own_wait_wins() {
     assert_eq!(clock.waits(), [Duration::from_secs(30)]);
 }
 
-/// The words of the example may answer a question that earlier ones explain.
+/// The example's words may answer a question that refers to earlier messages.
 #[tokio::test]
 async fn a_later_question_may_be_about_the_examples_subject() {
     let mut same = good();
@@ -60,7 +60,7 @@ async fn a_later_question_may_be_about_the_examples_subject() {
     }
 }
 
-/// A very small model copies the contract as it stands.
+/// A very small model copies the contract verbatim.
 #[test]
 fn the_contracts_own_words_are_no_answer() {
     let with = |text: &str, intent: &str| {
@@ -83,13 +83,13 @@ fn the_contracts_own_words_are_no_answer() {
         let asked = model.calls()[1].messages.last().unwrap().text();
         assert!(asked.contains("$.answer.text") && asked.contains("an answer to the question"), "{asked}");
     }
-    // The contract's word in any second place shows where the first one comes from.
+    // The contract's word in any second place shows that the first one is copied.
     let mut twice = with("string", "learn");
     twice["debug"]["model"] = "string".into();
     let scripted = model([Reply::text(twice.to_string()), Reply::text(good().to_string())]);
     client(&scripted).build().unwrap().ask_blocking("What is JSON?");
     assert_eq!(scripted.calls().len(), 2);
-    // The same words may be the answer to another question.
+    // The same words may answer another question.
     for (question, text, intent) in [
         ("Tell me what xml is.", example, "learn"),
         ("What type has \"a\" in JSON? One word.", "string", "learn the type of a value"),
@@ -98,7 +98,7 @@ fn the_contracts_own_words_are_no_answer() {
         let scripted = model([Reply::text(with(text, intent).to_string())]);
         assert!(client(&scripted).build().unwrap().ask_blocking(question).answer().is_some(), "{question}");
     }
-    // A text that only has the word in it is one.
+    // A text that merely contains the word is an answer.
     let mut good = good();
     good["answer"]["text"] = "A string is a text.".into();
     let scripted = model([Reply::text(good.to_string())]);
@@ -125,7 +125,7 @@ fn limits_of_time_and_money_and_a_cancel() {
     let (overloaded, clock) = (model([FaultKind::Overloaded]), Arc::new(VirtualClock::default()));
     let limited = client(&overloaded).with_timeout(Duration::from_secs(1)).with_clock(clock);
     let code = limited.build().unwrap().ask_blocking("x").failure().unwrap().code;
-    // No wait fits into a second, so the last failure is why it ends.
+    // No delay fits into a second, so the last failure is the reason.
     assert_eq!(code, ChatCode::Unavailable);
     let server = Server::start([ServerReply::silent()]).unwrap();
     let silent =
@@ -154,7 +154,7 @@ fn policies_are_configurable() {
     let temperatures: Vec<_> = model.calls().iter().map(|call| call.sampling.temperature.unwrap()).collect();
     assert_eq!(temperatures, [0.8, 0.4, 0.4]);
     assert_eq!(model.calls()[0].sampling.seed, Some(7));
-    // Only the last answer is kept.
+    // Only the last answer is in the prompt.
     assert_eq!(model.calls()[2].messages.len(), 4);
 }
 

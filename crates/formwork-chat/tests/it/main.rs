@@ -1,5 +1,5 @@
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
-//! The chat client: its contract, its scenes, its tools, and what becomes of failures.
+//! The chat client: its contract, its scenes, its tools, and its failures.
 
 mod contract;
 mod conversation;

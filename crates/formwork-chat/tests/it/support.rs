@@ -10,7 +10,7 @@ use formwork_testkit::{Reply as Said, Scripted};
 use formwork_wire::Http;
 use serde_json::{Value, json};
 
-/// An answer that keeps to the contract.
+/// An answer that satisfies the contract.
 pub(crate) fn good() -> Value {
     json!({
         "task": {"type": "qa", "user_intent": "learn what JSON is"},
@@ -20,7 +20,7 @@ pub(crate) fn good() -> Value {
     })
 }
 
-/// A model in JSON mode that gives these answers.
+/// A model in JSON mode with these answers.
 pub(crate) fn model(answers: impl IntoIterator<Item = impl Into<Said>>) -> Arc<Scripted> {
     let capabilities = Capabilities::new(Enforcement::Schema)
         .with_dialect("openai")
@@ -35,7 +35,7 @@ pub(crate) fn client(model: &Arc<Scripted>) -> ChatBuilder<StructuredAnswerLite>
     JsonModeChatClient::builder().with_target(Arc::clone(model))
 }
 
-/// A server that speaks like OpenAI and gives these answers.
+/// An OpenAI-compatible server with these answers.
 pub(crate) fn server(answers: &[&str]) -> Server {
     let replies = answers.iter().map(|text| {
         let message = json!({"role": "assistant", "content": text});
@@ -56,7 +56,7 @@ pub(crate) fn client_of(server: &Server) -> ChatBuilder<StructuredAnswerLite> {
     JsonModeChatClient::builder().with_target(Arc::new(Http::new(resolved.wire, Arc::new(transport))))
 }
 
-/// The bodies that a server got.
+/// Returns the bodies of the server's requests.
 pub(crate) fn bodies(server: &Server) -> Vec<Value> {
     server.received().iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
 }

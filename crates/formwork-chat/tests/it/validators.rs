@@ -1,4 +1,4 @@
-//! The validator that is written by hand and the compiled schema come to the same.
+//! The hand-written validator and the compiled schema have the same verdicts.
 
 use formwork_chat::{AnswerContract, StructuredAnswer, StructuredAnswerLite};
 use formwork_core::{Context, Report, Schema as _, Typed, Validator, Violation};
@@ -29,7 +29,7 @@ fn both<A: AnswerContract>(value: &Value) -> [Vec<Violation>; 2] {
     [found(A::validator().unwrap().as_ref(), value), found(compiled.as_ref(), value)]
 }
 
-/// A document that satisfies the contract, or once did.
+/// A document that satisfies the contract, or is a mutation of one.
 fn documents<A: AnswerContract>() -> impl Strategy<Value = Value> {
     let schema = Typed::<A>::new().document().clone();
     let edits = prop::collection::vec((any::<prop::sample::Index>(), 0..4u8, anything()), 0..5);

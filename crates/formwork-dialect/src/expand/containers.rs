@@ -13,7 +13,7 @@ use crate::pattern::Matcher;
 use crate::place::{PlaceId, Places};
 
 impl<'a> Expander<'a> {
-    /// The arrays that satisfy all of these.
+    /// Returns the arrays that satisfy all of these schemas.
     pub(super) fn array(&mut self, flat: &Flat<'a>) -> Option<ArrayForm> {
         let members = &flat.members;
         let mut max = smallest(members, "maxItems");
@@ -29,7 +29,7 @@ impl<'a> Expander<'a> {
         }
         let rest: Vec<_> = rests.into_iter().flatten().collect();
         let is_closed = |at: &At<'a>| at.node.get("unevaluatedItems") == Some(&Value::Bool(false));
-        // Subschemas that are not enforced may evaluate items as well.
+        // Subschemas that are not enforced may also evaluate items.
         let closed = rest.is_empty() && flat.loose.is_empty() && members.iter().any(is_closed);
         let items = if closed || max.is_some_and(|max| max <= longest as u64) {
             None
@@ -52,7 +52,7 @@ impl<'a> Expander<'a> {
         })
     }
 
-    /// The objects that satisfy all of these.
+    /// Returns the objects that satisfy all of these schemas.
     pub(super) fn object(&mut self, flat: &Flat<'a>) -> Option<ObjectForm> {
         let members = &flat.members;
         let patterns = self.patterns(members);
@@ -97,13 +97,13 @@ impl<'a> Expander<'a> {
         Some(object)
     }
 
-    /// An object with any members.
+    /// Returns an object with any members.
     pub(super) fn open_object(&mut self, any: Use, origin: PlaceId) -> Shape {
         let extras = vec![Extra { pattern: None, is_rest: true, value: any }];
         Shape::Object(ObjectForm { extras, origin, ..ObjectForm::default() })
     }
 
-    /// The names that all `propertyNames` list; `None` if none lists names.
+    /// Returns the names that all `propertyNames` enumerate; `None` if none enumerates names.
     fn names_listed(&mut self, members: &[At<'a>]) -> Option<HashSet<&'a str>> {
         let mut common: Option<HashSet<&'a str>> = None;
         for at in members {
@@ -122,7 +122,7 @@ impl<'a> Expander<'a> {
         common
     }
 
-    /// Adds the members whose names are not listed.
+    /// Adds the members with names that are not enumerated.
     fn extras(
         &mut self,
         flat: &Flat<'a>,
@@ -136,7 +136,7 @@ impl<'a> Expander<'a> {
             let places = &mut self.forms.places;
             let governing = |at: &At<'a>, places: &mut Places| {
                 at.named("patternProperties", text, places).or_else(|| {
-                    // A name may match another pattern of the same schema, which nobody here finds out.
+                    // A name may match another pattern of the same schema, which is not checked here.
                     let alone = at.node.get("patternProperties").is_none();
                     at.child("additionalProperties", places).filter(|_| alone)
                 })
@@ -157,7 +157,7 @@ impl<'a> Expander<'a> {
         let says = |keyword: &str| members.iter().any(|at| at.node.get(keyword).is_some());
         let closes =
             |keyword: &str| members.iter().any(|at| at.node.get(keyword) == Some(&Value::Bool(false)));
-        // What a schema beside this one says of additional members is evaluated already.
+        // The additional members of a neighbouring schema count as evaluated.
         let is_evaluated = says("additionalProperties") || loose.is_open || flat.is_unknown;
         let closed = closes("additionalProperties") || closes("unevaluatedProperties") && !is_evaluated;
         if !closed {
@@ -176,7 +176,7 @@ impl<'a> Expander<'a> {
             object.is_unsaid = names && silent && !flat.is_unknown && !loose.is_open;
             unread.push(self.value(rest));
         }
-        // Where the names of several kinds of members cannot be told apart, each may have each name.
+        // If the patterns cannot be told apart, each name may belong to each pattern.
         let value = match unread.as_slice() {
             [] => return,
             [one] => one.clone(),
@@ -215,22 +215,22 @@ impl<'a> Expander<'a> {
     }
 }
 
-/// How many items `contains` asks for.
+/// Returns the number of items that `contains` requires.
 fn contained(members: &[At<'_>]) -> u64 {
     let asks = members.iter().filter(|at| at.node.get("contains").is_some());
     asks.map(|at| at.node.get("minContains").and_then(super::count).unwrap_or(1)).max().unwrap_or(0)
 }
 
-/// The words of schemas about names by pattern.
+/// The constraints of schemas on names by pattern.
 struct Patterns<'a> {
-    /// The keys of `patternProperties`, as written and, where they can be read, translated.
+    /// The keys of `patternProperties`, with their translation if there is one.
     keys: Vec<(&'a str, Option<Matcher>)>,
     /// The pattern of `propertyNames`.
     name: Option<(Pattern, Matcher)>,
 }
 
 impl<'a> Patterns<'a> {
-    /// The subschemas of one schema that hold for the property of this name.
+    /// Returns the subschemas of one schema that apply to the property of this name.
     fn governing(&self, at: At<'a>, name: &str, places: &mut Places) -> Vec<At<'a>> {
         let mut found: Vec<_> = at.named("properties", name, places).into_iter().collect();
         let mut is_doubtful = false;
@@ -254,11 +254,11 @@ impl<'a> Patterns<'a> {
     }
 }
 
-/// The members that subschemas name which are not enforced: `then`, `not`, the branches of a union that was left out.
+/// The members that unenforced subschemas name: `then`, `not`, the branches of a dropped union.
 #[derive(Default)]
 struct Loose<'a> {
     names: Vec<&'a str>,
-    /// Whether one of them speaks about members that it does not name.
+    /// Whether one of them constrains members that it does not name.
     is_open: bool,
     seen: HashSet<usize>,
 }

@@ -1,4 +1,4 @@
-//! Schemas that hold together at one place: references and `allOf` followed, alternatives apart.
+//! Flattens schemas that apply to the same place: follows references and `allOf`, and separates alternatives.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::form::Notes;
 use crate::place::{PlaceId, Places};
 
-/// One schema of the document, with its place.
+/// A schema of the document, with its location.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At<'a> {
     pub(crate) node: &'a Value,
@@ -16,7 +16,7 @@ pub(crate) struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// The identity of the schema: its address in the document.
+    /// Returns the identity of the schema: its address in memory.
     pub(crate) fn key(&self) -> usize {
         std::ptr::from_ref(self.node) as usize
     }
@@ -31,19 +31,19 @@ impl<'a> At<'a> {
         Some(At { node, place })
     }
 
-    /// The schema under a name in `properties` or another map of schemas.
+    /// Returns the schema of a name in `properties` or another map of schemas.
     pub(crate) fn named(&self, keyword: &'static str, name: &str, places: &mut Places) -> Option<Self> {
         let node = self.node.get(keyword)?.get(name)?;
         Some(At { node, place: places.named(self.place, keyword, name) })
     }
 
-    /// All schemas of a map of schemas.
+    /// Returns all schemas of a map of schemas.
     pub(crate) fn each_named(&self, keyword: &'static str, places: &mut Places) -> Vec<Self> {
         let schemas = self.node.get(keyword).and_then(Value::as_object).into_iter().flatten();
         schemas.map(|(name, node)| At { node, place: places.named(self.place, keyword, name) }).collect()
     }
 
-    /// The schemas of a list.
+    /// Returns the schemas of a list.
     pub(crate) fn listed(&self, keyword: &'static str, places: &mut Places) -> Vec<Self> {
         let nodes = self.node.get(keyword).and_then(Value::as_array).into_iter().flatten();
         let at = |(index, node)| At { node, place: places.listed(self.place, keyword, index) };
@@ -55,32 +55,32 @@ impl<'a> At<'a> {
         keywords.map(|(keyword, value)| (keyword.as_str(), value))
     }
 
-    /// Whether the schema says nothing beside its annotations and keywords of this kind.
+    /// Returns whether the schema only has annotations and keywords with this name.
     pub(crate) fn says_only(&self, keyword: &str) -> bool {
         self.keywords().all(|(name, _)| name == keyword || is_annotation(name))
     }
 }
 
-/// Whether a keyword constrains no value: an annotation, or one that nobody knows.
+/// Returns whether a keyword constrains nothing: an annotation, or an unknown one.
 pub(crate) fn is_annotation(name: &str) -> bool {
     name != "$ref" && !keyword(name).is_some_and(Keyword::constrains)
 }
 
-/// Schemas that hold together.
+/// Schemas that apply to the same value.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Flat<'a> {
     pub(crate) members: Vec<At<'a>>,
     pub(crate) unions: Vec<Union<'a>>,
-    /// Subschemas that no form enforces; the members that they name may be there all the same.
+    /// Subschemas that no form enforces, whose named members are still allowed.
     pub(crate) loose: Vec<At<'a>>,
-    /// Whether a reference leads out of the document, to what nobody here knows.
+    /// Whether a reference leads to another, unknown document.
     pub(crate) is_unknown: bool,
     pub(crate) notes: Notes,
-    /// The schemas that were added already.
+    /// The schemas that were already added.
     seen: Vec<usize>,
 }
 
-/// Alternatives, each of several schemas that hold together: `anyOf`, `oneOf`, or `then` and `else`.
+/// Alternatives, each of several schemas that apply together: `anyOf`, `oneOf`, or `then` and `else`.
 #[derive(Debug, Clone)]
 pub(crate) struct Union<'a> {
     pub(crate) keyword: &'static str,
@@ -100,7 +100,7 @@ impl<'a> Definitions<'a> {
         Self { all: root.get("$defs").and_then(Value::as_object), places: HashMap::new() }
     }
 
-    /// The definition that a schema refers to, by its name.
+    /// Returns the definition that a schema refers to, with its name.
     pub(crate) fn target(&mut self, node: &'a Value, places: &mut Places) -> Option<(&'a str, At<'a>)> {
         let name = definition_name(node)?;
         let (name, node) = self.all?.get_key_value(name)?;
@@ -108,7 +108,7 @@ impl<'a> Definitions<'a> {
         Some((name.as_str(), At { node, place }))
     }
 
-    /// Adds a schema to those that hold; `false` if nothing can satisfy it.
+    /// Adds a schema to those that apply; `false` if nothing can satisfy it.
     pub(crate) fn flatten(&mut self, at: At<'a>, flat: &mut Flat<'a>, places: &mut Places) -> bool {
         match at.node {
             Value::Bool(allowed) => return *allowed,
@@ -120,7 +120,7 @@ impl<'a> Definitions<'a> {
         }
         flat.seen.push(at.key());
         flat.notes.or(Notes::of(at.node));
-        // The schema itself stands where its own keywords begin, so that names keep the order of the document.
+        // The schema is placed where its own keywords start, so that names keep the order of the document.
         let mut placed = false;
         for (keyword, _) in at.keywords() {
             let possible = match keyword {
@@ -178,8 +178,8 @@ impl<'a> Definitions<'a> {
     }
 }
 
-/// `if` with both `then` and `else` allows what satisfies `if` and `then`, or `else`. With one of them alone the other
-/// case allows anything, and nothing is left to enforce.
+/// Adds `if`, `then` and `else` as a union of two branches: `if` with `then`, and `else`. With only one of the two, the
+/// other branch allows anything, and nothing can be enforced.
 fn condition<'a>(at: At<'a>, flat: &mut Flat<'a>, places: &mut Places) {
     let parts = ["if", "then", "else"].map(|keyword| at.child(keyword, places));
     match parts {

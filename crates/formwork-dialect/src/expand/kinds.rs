@@ -1,4 +1,4 @@
-//! Kinds of values, and listed values.
+//! Sets of JSON types, and enumerated values.
 
 use formwork_core::keywords as table;
 use formwork_json::{compare, is_same};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::flat::At;
 use super::scalars::number_of;
 
-/// Kinds of JSON values. `number` stands for all numbers; `integer` for integral ones alone.
+/// A set of JSON types. `number` is all numbers, `integer` only integral ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kinds {
     pub(super) null: bool,
@@ -39,7 +39,7 @@ impl Kinds {
         object: false,
     };
 
-    /// The kinds that the `type` of a schema allows.
+    /// Returns the types that the `type` of a schema allows.
     pub(super) fn of(node: &Value) -> Self {
         match node.get("type") {
             Some(Value::String(name)) => Self::named([name.as_str()]),
@@ -59,7 +59,7 @@ impl Kinds {
                 "string" => kinds.string = true,
                 "array" => kinds.array = true,
                 "object" => kinds.object = true,
-                // Nothing is known of other types, so nothing is excluded.
+                // An unknown type excludes nothing.
                 _ => return Self::ALL,
             }
         }
@@ -78,7 +78,7 @@ impl Kinds {
         }
     }
 
-    /// The kinds that `other` lacks. Numbers are one kind here.
+    /// Returns the types that `other` lacks. Numbers are one type here.
     pub(super) const fn minus(self, other: Self) -> Self {
         let number = self.number && !(other.number || other.integer);
         Self {
@@ -96,7 +96,7 @@ impl Kinds {
         !(self.null || self.boolean || self.integer || self.string || self.array || self.object)
     }
 
-    /// The kinds that the keywords of schemas without `type` speak about.
+    /// Returns the types that the keywords of schemas without `type` constrain.
     pub(super) fn meant_by(members: &[At<'_>]) -> Self {
         let mut kinds = Self::NONE;
         for (keyword, _) in members.iter().flat_map(At::keywords) {
@@ -125,7 +125,7 @@ impl Kinds {
     }
 }
 
-/// The values that all of the schemas that list values list; `None` if none does.
+/// Returns the values that all enumerations contain; `None` without an enumeration.
 pub(super) fn literals(members: &[At<'_>], kinds: Kinds) -> Option<Vec<Value>> {
     let mut common: Option<Vec<&Value>> = None;
     for at in members {
@@ -147,7 +147,7 @@ pub(super) fn literals(members: &[At<'_>], kinds: Kinds) -> Option<Vec<Value>> {
     let mut values = common?;
     values.retain(|value| kinds.admit(value) && members.iter().all(|at| admits(at.node, value)));
     let mut seen: Vec<Value> = Vec::with_capacity(values.len());
-    // Comparing all of a long list with each other is not worth the few that stand twice.
+    // Comparing all pairs of a long list is too slow for its few duplicates.
     let is_long = values.len() > 1024;
     for value in values {
         if is_long || !seen.iter().any(|known| is_same(known, value)) {
@@ -157,7 +157,7 @@ pub(super) fn literals(members: &[At<'_>], kinds: Kinds) -> Option<Vec<Value>> {
     Some(seen)
 }
 
-/// Whether a value passes what a schema says about plain values.
+/// Returns whether a value satisfies the constraints of a schema on scalars.
 fn admits(node: &Value, value: &Value) -> bool {
     let negated = node.get("not").is_some_and(|not| {
         let only =
@@ -186,7 +186,7 @@ fn admits(node: &Value, value: &Value) -> bool {
     fits && !negated
 }
 
-/// The kinds that are left after `not` of a type, of `true` and of `{}`.
+/// Returns the types that remain after a `not` of a type, of `true` and of `{}`.
 pub(super) fn without_negated(mut kinds: Kinds, members: &[At<'_>]) -> Kinds {
     for not in members.iter().filter_map(|at| at.node.get("not")) {
         match not {
@@ -197,7 +197,7 @@ pub(super) fn without_negated(mut kinds: Kinds, members: &[At<'_>]) -> Kinds {
                 kinds = Kinds {
                     null: kinds.null && !gone.null,
                     boolean: kinds.boolean && !gone.boolean,
-                    // A number that is not integral is still a number, which no form says.
+                    // Forms cannot express numbers that are not integral.
                     number: kinds.number && !gone.number,
                     integer: kinds.integer && !gone.number,
                     string: kinds.string && !gone.string,
@@ -211,7 +211,7 @@ pub(super) fn without_negated(mut kinds: Kinds, members: &[At<'_>]) -> Kinds {
     kinds
 }
 
-/// Whether [`without_negated`] says all that a `not` says.
+/// Returns whether [`without_negated`] expresses a `not` completely.
 pub(super) fn is_said_negation(not: &Value) -> bool {
     match not {
         Value::Bool(_) => true,
@@ -225,7 +225,7 @@ pub(super) fn is_said_negation(not: &Value) -> bool {
     }
 }
 
-/// Whether a `propertyNames` says only what forms say: a pattern or a list; that names are strings needs no saying.
+/// Returns whether forms express a `propertyNames` completely: a pattern or an enumeration. Names are always strings.
 pub(super) fn is_said_of_names(names: &Value) -> bool {
     match names {
         Value::Bool(allowed) => *allowed,

@@ -1,7 +1,7 @@
-//! From a JSON Schema to the forms that dialects are written from.
+//! Expands a JSON Schema to the forms from which dialects are written.
 //!
-//! A form allows at least what its schema allows. What it allows beyond that is in the report: `Unenforced` for a keyword
-//! that no form says, `Loosened` for one that is said in part.
+//! A form allows at least the values of its schema. The report has the differences: `Unenforced` for a keyword that no
+//! form expresses, `Loosened` for one that is expressed partly.
 
 mod containers;
 mod flat;
@@ -23,27 +23,27 @@ use kinds::Kinds;
 
 pub(crate) use scalars::{MAX_SAFE, count};
 
-/// The most alternatives that come from choosing in several unions at once.
+/// The maximum number of alternatives from combining several unions.
 const MAX_PRODUCT: usize = 64;
 
-/// The members of objects that are expanded for each schema in the document, over all combinations of alternatives. Beyond
-/// that, unions beside other keywords are left to the validator.
+/// The number of object members that may be expanded for each schema of the document, over all combinations of
+/// alternatives. Beyond it, unions beside other keywords are left to validation.
 const WORK_PER_SCHEMA: usize = 8;
 
-/// The work that a small schema may take in any case.
+/// The minimum of that number for the whole document.
 const LEAST_WORK: usize = 2_000;
 
-/// A schema in forms, with what they do not enforce.
+/// A schema as forms, with its losses.
 #[derive(Debug)]
 pub(crate) struct Expanded {
     pub(crate) forms: Forms,
     pub(crate) losses: Losses,
 }
 
-/// Losses that sort: pointer, keyword, kind.
+/// The losses, sorted by pointer, keyword and kind.
 pub(crate) type Losses = BTreeSet<(String, String, LossKind)>;
 
-/// The losses as they are handed out.
+/// Converts the losses for the report.
 pub(crate) fn reported(losses: Losses) -> Vec<Loss> {
     losses.into_iter().map(|(pointer, keyword, kind)| Loss::new(pointer, keyword, kind)).collect()
 }
@@ -63,7 +63,7 @@ pub(crate) fn expand(schema: &Value, dialect: &str) -> Result<Expanded, Refused>
         expander.forms.set(id, form);
     }
     let Expander { mut forms, mut losses, .. } = expander;
-    // Annotations of a root that is only a reference stand with the definition, which is the root from here on.
+    // The annotations of a root that is only a reference move to the definition, which becomes the root.
     forms.root = match root {
         Use { form, notes } if notes.is_empty() => form,
         Use { form, notes } => {
@@ -84,14 +84,15 @@ struct Expander<'a> {
     losses: Losses,
     /// The forms of single schemas, by identity.
     single: HashMap<usize, FormId>,
-    /// The forms of schemas that hold together.
+    /// The forms of schemas that apply together.
     several: HashMap<Vec<usize>, FormId>,
-    /// Forms that are reserved and not expanded yet.
+    /// The reserved forms that are not expanded yet.
     queue: VecDeque<(FormId, Vec<At<'a>>)>,
     any: Option<FormId>,
-    /// The members that may still be expanded in combinations of alternatives.
+    /// The number of members that may still be expanded in combinations of alternatives.
     work: usize,
-    /// The most forms of schemas that hold together: recursive ones can hold together in exponentially many ways.
+    /// The maximum number of forms for schemas that apply together: recursion can combine them in exponentially many
+    /// ways.
     most_several: usize,
 }
 
@@ -111,17 +112,17 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// The form of all values.
+    /// Returns the form of all values.
     fn any(&mut self) -> FormId {
         *self.any.get_or_insert_with(|| self.forms.add_shape(Shape::Any))
     }
 
-    /// The values that satisfy all of these schemas, at the place where they stand. Without any schema that is any value.
+    /// Returns the values that satisfy all of these schemas, at their place of use. Without schemas that is any value.
     fn value(&mut self, mut schemas: Vec<At<'a>>) -> Use {
         let mut notes = Notes::NONE;
         if let [only] = schemas.as_mut_slice() {
             let mut name = None;
-            // As many definitions as there can be without a circle.
+            // The limit of a chain of definitions without a cycle.
             for _ in 0..64 {
                 if !only.says_only("$ref") {
                     break;
@@ -198,7 +199,7 @@ impl<'a> Expander<'a> {
         form
     }
 
-    /// Leaves out unions whose combinations would be too many.
+    /// Drops unions with too many combinations.
     fn bound_unions(&mut self, flat: &mut Flat<'a>) {
         let members: usize = flat.members.iter().map(|at| size(at.node, "properties")).sum();
         let mut product = 1_usize;
@@ -216,7 +217,7 @@ impl<'a> Expander<'a> {
         self.work = self.work.saturating_sub(product.saturating_mul(members + 1));
     }
 
-    /// Takes each branch of each union in turn.
+    /// Combines the branches of all unions.
     fn choose(&mut self, mut flat: Flat<'a>, notes: Notes, out: &mut Vec<Alternative>) {
         if flat.unions.is_empty() {
             let from = out.len();
@@ -253,7 +254,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// The kinds of values that satisfy schemas without unions.
+    /// Returns the alternatives that satisfy schemas without unions.
     fn alternatives(&mut self, flat: &Flat<'a>) -> Vec<Alternative> {
         let members = &flat.members;
         self.note_unsaid(members);
@@ -300,7 +301,8 @@ impl<'a> Expander<'a> {
         out
     }
 
-    /// The listed values that pass the other keywords beside them, as far as can be told here; the rest is a loss.
+    /// Returns the enumerated values that satisfy the other keywords, as far as this is decidable here; the rest is a
+    /// loss.
     fn fitting(&mut self, mut values: Vec<Value>, members: &[At<'a>]) -> Vec<Value> {
         for at in members {
             for (keyword, value) in at.keywords() {
@@ -330,7 +332,8 @@ impl<'a> Expander<'a> {
         values
     }
 
-    /// Values of kinds that a schema without `type` says nothing about: `{"minLength": 1}` allows every number.
+    /// Returns the types of values that a schema without `type` does not constrain: `{"minLength": 1}` allows every
+    /// number.
     fn unsaid(&mut self, kinds: Kinds, origin: PlaceId) -> Vec<Alternative> {
         let any = Use::of(self.any());
         let shapes = [
@@ -348,7 +351,7 @@ impl<'a> Expander<'a> {
         there.map(|(_, shape)| Alternative { is_unsaid: true, ..Alternative::of(shape) }).collect()
     }
 
-    /// Notes the keywords that no form says.
+    /// Reports the keywords that no form expresses.
     fn note_unsaid(&mut self, members: &[At<'a>]) {
         for at in members {
             for (keyword, value) in at.keywords() {
@@ -382,7 +385,7 @@ impl<'a> Expander<'a> {
     }
 }
 
-/// The number of objects in a document, which are at least as many as its schemas.
+/// Returns the number of objects in a document, an upper bound of its schemas.
 fn objects(value: &Value) -> usize {
     match value {
         Value::Object(members) => 1 + members.values().map(objects).sum::<usize>(),
@@ -391,7 +394,7 @@ fn objects(value: &Value) -> usize {
     }
 }
 
-/// How many schemas stand under a keyword.
+/// Returns the number of schemas under a keyword.
 fn size(node: &Value, keyword: &str) -> usize {
     node.get(keyword).and_then(Value::as_object).map_or(0, serde_json::Map::len)
 }

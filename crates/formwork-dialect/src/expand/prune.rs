@@ -1,4 +1,4 @@
-//! Removes what no document can have, and puts together what several alternatives say alike.
+//! Removes impossible alternatives, and merges equal ones.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use formwork_core::LossKind;
 use super::{Losses, union};
 use crate::form::{Alternative, ArrayForm, Form, FormId, Forms, Literals, ObjectForm, Shape};
 
-/// Alternatives of a form that stands among the alternatives of another are copied there if there are at most so many.
+/// The maximum number of alternatives that are copied from a form among the alternatives of another.
 const MAX_INLINED: usize = 4;
 
-/// Removes alternatives that no finite document satisfies, and simplifies those that are left.
+/// Removes alternatives that no finite document satisfies, and simplifies the others.
 pub(super) fn prune(forms: &mut Forms, losses: &mut Losses) {
     let possible = possible(forms);
     for id in forms.ids() {
@@ -35,7 +35,7 @@ pub(super) fn prune(forms: &mut Forms, losses: &mut Losses) {
     }
 }
 
-/// For each form, whether some finite document satisfies it: the least fixed point.
+/// Returns for each form whether some finite document satisfies it: the least fixed point.
 fn possible(forms: &Forms) -> Vec<bool> {
     let mut users: HashMap<FormId, Vec<FormId>> = HashMap::new();
     for id in forms.ids() {
@@ -84,7 +84,7 @@ fn prune_object(object: &mut ObjectForm, possible: &[bool], forms: &Forms, losse
     object.extras.retain(|extra| possible[extra.value.form.index()]);
     let count = object.properties.len();
     object.properties.retain(|property| possible[property.value.form.index()]);
-    // A name that is not allowed is one of the others from here on.
+    // A name that was removed is one of the other names from here on.
     if object.properties.len() < count && !object.extras.is_empty() && !object.is_unsaid {
         losses.insert((forms.places.pointer(object.origin), "properties".to_owned(), LossKind::Loosened));
     }
@@ -104,8 +104,8 @@ fn prune_array(array: &mut ArrayForm, possible: &[bool]) {
     }
 }
 
-/// Forms that stand among their own alternatives, directly or through others, add nothing there: what is left are the
-/// alternatives of all forms in the circle.
+/// Forms among their own alternatives, directly or indirectly, add nothing there: the alternatives of all forms in the
+/// cycle remain.
 fn break_circles(forms: &mut Forms) {
     for id in forms.ids() {
         let mut reached = Vec::new();
@@ -130,7 +130,7 @@ fn break_circles(forms: &mut Forms) {
     }
 }
 
-/// The forms that stand among the alternatives of a form, directly or through others.
+/// Collects the forms among the alternatives of a form, directly or indirectly.
 fn collect_same(forms: &Forms, id: FormId, out: &mut Vec<FormId>) {
     let mut queue = vec![id];
     while let Some(id) = queue.pop() {
@@ -145,14 +145,14 @@ fn collect_same(forms: &Forms, id: FormId, out: &mut Vec<FormId>) {
     }
 }
 
-/// Copies the alternatives of small forms to where those forms stand among others.
+/// Copies the alternatives of small forms to their places of use among others.
 fn inline_small(forms: &mut Forms, id: FormId) {
     let is_only = forms[id].alternatives.len() == 1;
     let mut out = Vec::with_capacity(forms[id].alternatives.len());
     for alternative in forms[id].alternatives.clone() {
         match alternative.shape {
             Shape::Same(inner) if is_only || is_small(&forms[inner]) => {
-                // A form that is only another one is that one.
+                // A form that only refers to another one is replaced by it.
                 let Form { alternatives, notes, .. } = &forms[inner];
                 for one in alternatives {
                     let mut own = alternative.notes.clone();
@@ -177,7 +177,7 @@ fn inline_small(forms: &mut Forms, id: FormId) {
     forms.get_mut(id).alternatives = out;
 }
 
-/// Whether a form is a few plain values or kinds of values.
+/// Returns whether a form only has a few scalars or types.
 fn is_small(form: &Form) -> bool {
     form.alternatives.len() <= MAX_INLINED
         && form.alternatives.iter().all(|alternative| {

@@ -11,32 +11,32 @@ use super::flat::At;
 use crate::form::{Bound, NumberForm, Pattern, StringForm};
 use crate::pattern;
 
-/// The largest integer that every JSON reader keeps exactly (RFC 8259 section 6, RFC 7493).
+/// The largest integer that every JSON parser represents exactly (RFC 8259 section 6, RFC 7493).
 pub(crate) const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
 
-/// A count in a schema, which may be written as `3.0`.
+/// Returns a count of a schema, which can be written as `3.0`.
 pub(crate) fn count(value: &Value) -> Option<u64> {
     let float = || value.as_f64().filter(|float| float.fract() == 0.0 && (0.0..=MAX_SAFE).contains(float));
     value.as_u64().or_else(|| float().map(|float| float as u64))
 }
 
-/// The number of a keyword.
+/// Returns the number of a keyword.
 pub(super) fn number_of<'a>(node: &'a Value, keyword: &str) -> Option<&'a Number> {
     node.get(keyword).and_then(Value::as_number)
 }
 
-/// The largest of a lower bound in several schemas.
+/// Returns the largest lower bound of several schemas.
 pub(super) fn largest(members: &[At<'_>], keyword: &str) -> u64 {
     members.iter().filter_map(|at| count(at.node.get(keyword)?)).max().unwrap_or(0)
 }
 
-/// The smallest of an upper bound in several schemas.
+/// Returns the smallest upper bound of several schemas.
 pub(super) fn smallest(members: &[At<'_>], keyword: &str) -> Option<u64> {
     members.iter().filter_map(|at| count(at.node.get(keyword)?)).min()
 }
 
 impl<'a> Expander<'a> {
-    /// The strings that satisfy all of these.
+    /// Returns the strings that satisfy all of these schemas.
     pub(super) fn string(&mut self, members: &[At<'a>]) -> Option<StringForm> {
         let mut form = StringForm {
             min: largest(members, "minLength"),
@@ -68,7 +68,7 @@ impl<'a> Expander<'a> {
         form.max.is_none_or(|max| form.min <= max).then_some(form)
     }
 
-    /// The numbers that satisfy all of these.
+    /// Returns the numbers that satisfy all of these schemas.
     pub(super) fn number(&mut self, members: &[At<'a>], integer: bool) -> Option<NumberForm> {
         const BOUNDS: [(&str, bool, Ordering); 4] = [
             ("minimum", false, Ordering::Greater),
@@ -112,7 +112,7 @@ impl<'a> Expander<'a> {
     }
 }
 
-/// The bound of integers that means the same: rounded into the range, and inclusive.
+/// Returns the equivalent inclusive bound of integers.
 fn whole(bound: Bound, inwards: Ordering) -> Bound {
     let step: i128 = if inwards == Ordering::Greater { 1 } else { -1 };
     let at = match bound.at.as_i128() {
@@ -133,7 +133,7 @@ fn whole(bound: Bound, inwards: Ordering) -> Bound {
     }
 }
 
-/// Whether there may be a number within these bounds; `false` is proved.
+/// Returns `false` if no number within these bounds exists.
 fn is_possible(form: &NumberForm) -> bool {
     let (Some(min), Some(max)) = (&form.min, &form.max) else { return true };
     match compare(&min.at, &max.at) {
@@ -149,7 +149,7 @@ fn is_possible(form: &NumberForm) -> bool {
     }
 }
 
-/// The least common multiple of two steps, where both are integers.
+/// Returns the least common multiple of two integer steps.
 fn common_multiple(one: &Number, other: &Number) -> Option<Number> {
     let (one, other) = (one.as_u64()?, other.as_u64()?);
     let (mut a, mut b) = (one, other);

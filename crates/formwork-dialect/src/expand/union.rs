@@ -1,4 +1,4 @@
-//! Alternatives: whether they exclude each other, and how equal ones are put together.
+//! Decides whether alternatives exclude each other, and merges equal ones.
 
 use formwork_json::is_same;
 use serde_json::Value;
@@ -8,10 +8,10 @@ use super::kinds::{self, Kinds};
 use crate::form::{Alternative, Literals, Shape};
 use crate::place::Places;
 
-/// The most branches of which each pair is compared.
+/// The maximum number of branches that are compared in pairs.
 const MAX_COMPARED: usize = 64;
 
-/// Whether no value satisfies two of these schemas, as far as types, listed values and tags tell.
+/// Returns whether types, enumerated values or tags prove that no value satisfies two of these schemas.
 pub(super) fn are_disjoint<'a>(
     definitions: &mut Definitions<'a>,
     places: &mut Places,
@@ -24,19 +24,19 @@ pub(super) fn are_disjoint<'a>(
     looks.iter().enumerate().all(|(index, one)| looks[index + 1..].iter().all(|other| one.excludes(other)))
 }
 
-/// The marks that tell a branch from others.
+/// The features that distinguish a branch.
 struct Look<'a> {
     kinds: Kinds,
     literals: Option<Vec<Value>>,
-    /// The values that required properties may have.
+    /// The possible values of required properties.
     tags: Vec<(&'a str, Vec<Value>)>,
     required: Vec<&'a str>,
-    /// The names that it allows, if it allows no others.
+    /// The allowed names, if no others are allowed.
     closed: Option<Vec<&'a str>>,
 }
 
 impl<'a> Look<'a> {
-    /// `None` for a branch that nothing satisfies.
+    /// Returns the features of a branch; `None` if nothing satisfies it.
     fn at(definitions: &mut Definitions<'a>, places: &mut Places, branch: At<'a>) -> Option<Self> {
         let mut flat = Flat::default();
         if !definitions.flatten(branch, &mut flat, places) {
@@ -95,7 +95,7 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Puts listed values together, leaves out what stands twice, and keeps nothing beside any value.
+/// Merges enumerated values, removes duplicates, and keeps nothing beside an alternative for any value.
 pub(super) fn merge(alternatives: &mut Vec<Alternative>) {
     if let Some(any) = alternatives.iter().position(|one| one.shape == Shape::Any) {
         let any = alternatives.swap_remove(any);
@@ -108,7 +108,7 @@ pub(super) fn merge(alternatives: &mut Vec<Alternative>) {
     for mut alternative in alternatives.drain(..) {
         let described = alternative.notes.description().map(str::to_owned);
         if let Shape::Literals(more) = &mut alternative.shape {
-            // The description of a branch that lists one value is the description of that value.
+            // The description of a branch with a single value becomes the description of that value.
             if let ([only], Some(_)) = (more.values.as_mut_slice(), &described)
                 && only.description.is_none()
             {
@@ -134,7 +134,7 @@ pub(super) fn merge(alternatives: &mut Vec<Alternative>) {
     *alternatives = out;
 }
 
-/// Whether a listed value is among others.
+/// Returns whether a value is among enumerated ones.
 fn contains(literals: &Literals, value: &Value) -> bool {
     literals.values.iter().any(|known| is_same(&known.value, value))
 }

@@ -1,4 +1,4 @@
-//! The linter: a dialect's verdict on a schema that was not lowered.
+//! The linter: the reactions of a dialect's server to a schema that was not lowered.
 
 mod place;
 mod table;
@@ -15,28 +15,38 @@ use crate::Dialects;
 use crate::limits::Size;
 use crate::profile::Profile;
 
-/// Something in a schema that a dialect does not take as it stands.
+/// A part of a schema that a dialect does not support as it is.
+///
+/// ```
+/// let findings = formwork_dialect::lint("openai", &serde_json::json!({"type": "object", "minProperties": 1}));
+/// let finding = findings.iter().find(|finding| finding.keyword == "minProperties").unwrap();
+/// assert_eq!((finding.pointer.as_str(), finding.words.as_str()), ("", "not supported"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LintFinding {
-    /// RFC 6901 JSON Pointer of the schema that the keyword stands in, or is missing in.
+    /// The schema with the keyword, or without a required one, as an RFC 6901 JSON Pointer.
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
     /// The provider's reaction.
     pub verdict: Verdict,
-    /// Why, in words.
+    /// The reason, for people.
     pub words: String,
 }
 
-/// A provider's reaction to a keyword that it does not know, or knows otherwise.
+/// The reaction of a server to a keyword that it does not support.
+///
+/// ```
+/// assert_eq!(formwork_dialect::Verdict::Forbids.to_string(), "forbids valid answers");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It answers with an error.
+    /// The server responds with an error.
     Rejected,
-    /// It goes on as if the keyword were not there, so that invalid answers can come.
+    /// The server ignores the keyword, so that invalid answers are possible.
     Ignored,
-    /// It reads it so that some valid answers, or all of them, cannot be given.
+    /// The server misreads the keyword, so that some or all valid answers are impossible.
     Forbids,
 }
 
@@ -57,12 +67,12 @@ impl fmt::Display for LintFinding {
     }
 }
 
-/// Returns what a dialect of this crate would reject, ignore or misread in a schema as it stands, in the order of the document;
-/// [`Dialect::lint`](crate::Dialect::lint) is the same for any dialect.
+/// Returns the parts of a schema that the server of a dialect would reject, ignore or misread, in the order of the
+/// document. [`Dialect::lint`](crate::Dialect::lint) does the same for any dialect.
 ///
-/// For `openai`, `anthropic`, `gemini`, `gemini-openapi`, `llama-cpp`, `ollama` and `llguidance`; the dialects that enforce no schema
-/// find nothing, and so does an unknown name. The lint reports nothing about schemas that the dialect itself wrote, and nothing about a keyword whose
-/// treatment is not known for sure.
+/// It covers `openai`, `anthropic`, `gemini`, `gemini-openapi`, `llama-cpp`, `ollama` and `llguidance`; for other names
+/// the result is empty. The lint has no findings for a schema that the dialect itself wrote, nor for a keyword whose
+/// treatment is uncertain.
 ///
 /// ```
 /// use formwork_dialect::{Verdict, lint};
@@ -77,7 +87,7 @@ pub fn lint(dialect: &str, schema: &Value) -> Vec<LintFinding> {
     Dialects::builtin().get(dialect).map(|dialect| dialect.lint(schema)).unwrap_or_default()
 }
 
-/// Returns what the server of a dialect would reject, ignore or misread, by the data of the dialect.
+/// Returns the findings by the data of a dialect.
 pub(crate) fn findings(profile: &Profile, schema: &Value) -> Vec<LintFinding> {
     let mut findings = Vec::new();
     visit(&Place { schema, is_root: true, profile }, String::new(), &mut findings);

@@ -3,7 +3,7 @@ use serde_json::{Map, Value};
 
 use crate::profile::Profile;
 
-/// A schema inside a document, and the dialect that it is read in.
+/// A subschema of a document, with its dialect of JSON Schema.
 pub(super) struct Place<'a> {
     pub(super) schema: &'a Value,
     pub(super) is_root: bool,
@@ -36,7 +36,7 @@ impl<'a> Place<'a> {
             .collect()
     }
 
-    /// Whether its `type` is this, or has this in it.
+    /// Returns whether its `type` is or contains this type.
     pub(super) fn is(&self, kind: &str) -> bool {
         match self.get("type") {
             Some(Value::String(name)) => name == kind,
@@ -49,10 +49,10 @@ impl<'a> Place<'a> {
         self.is("object") || !self.has("type") && self.has("properties")
     }
 
-    /// The schemas directly inside, with the steps that lead there.
+    /// Returns the subschemas directly inside, with their steps.
     pub(super) fn inside(&self) -> Vec<(String, Place<'a>)> {
         let is_read = |part: &Part<'_>| {
-            // These are `false` in most schemas, which every dialect takes.
+            // These are `false` in most schemas, which every dialect accepts.
             let says_rest =
                 ["additional", "unevaluated"].iter().any(|rest| part.keyword.name.starts_with(rest));
             part.keyword.at != At::Content && !(says_rest && part.schema.is_boolean())

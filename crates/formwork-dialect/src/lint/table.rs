@@ -1,4 +1,5 @@
-//! Keyword by dialect, as data. Probed on the engines, read in their code, or said by the provider (2026-11).
+//! The reactions by keyword and dialect, as data: probed on the engines, read in their source code, or documented by
+//! the provider (2026-11).
 
 use serde_json::Value;
 
@@ -8,13 +9,13 @@ use crate::expand::{MAX_SAFE, count};
 use crate::plain::is_plain;
 use crate::profile::{self, Engine};
 
-/// One thing that a schema can have, and what becomes of it.
+/// A feature of a schema, with the reaction of each engine.
 pub(super) struct Row {
-    /// The name of the finding.
+    /// The keyword in findings.
     pub(super) keyword: &'static str,
-    /// Whether a schema has it; called with the keyword.
+    /// Returns whether a schema has the feature; called with the keyword.
     pub(super) when: fn(&Place<'_>, &str) -> bool,
-    /// In the order of [`Engine`].
+    /// The reactions in the order of [`Engine`].
     verdicts: [Option<Verdict>; 3],
     pub(super) words: &'static str,
 }

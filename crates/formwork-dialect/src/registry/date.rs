@@ -4,7 +4,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A day, written `YYYY-MM-DD`. Later days are greater.
+/// A day in the format `YYYY-MM-DD`. Later days are greater.
 ///
 /// ```
 /// use formwork_dialect::registry::Date;
@@ -24,18 +24,17 @@ pub struct Date {
     day: u8,
 }
 
-/// From the first of March of the year 0 to 1970-01-01, in days. With years that begin in March, the day that leap years
-/// add is the last one.
+/// The number of days from 0000-03-01 to 1970-01-01. Years that start in March have the leap day at their end.
 const EPOCH: i64 = 719_468;
 
 impl Date {
-    /// This day, if there is one; years go from 0 to 9999.
+    /// Creates a day; `None` if it does not exist or its year is above 9999.
     pub fn new(year: u16, month: u8, day: u8) -> Option<Self> {
         let there_is = year <= 9999 && (1..=12).contains(&month) && (1..=days_of(year, month)).contains(&day);
         there_is.then_some(Self { year, month, day })
     }
 
-    /// Days since 1970-01-01, negative before it.
+    /// Returns the days since 1970-01-01, negative before it.
     pub fn days_since_epoch(self) -> i64 {
         let (month, year) = match i64::from(self.month) {
             month @ ..=2 => (month + 9, i64::from(self.year) - 1),
@@ -46,9 +45,9 @@ impl Date {
         365 * year + leap_days + before_month + i64::from(self.day) - 1 - EPOCH
     }
 
-    /// The day so many days after 1970-01-01, if its year is one from 0 to 9999.
+    /// Returns the day that many days after 1970-01-01; `None` if its year is not from 0 to 9999.
     ///
-    /// There is no clock in this crate: who compares with today says which day it is.
+    /// This crate reads no clock, so callers compute the present day by it.
     ///
     /// ```
     /// # use formwork_dialect::registry::Date;
@@ -56,7 +55,7 @@ impl Date {
     /// ```
     pub fn from_days_since_epoch(days: i64) -> Option<Self> {
         let days = days.checked_add(EPOCH)?;
-        // The calendar repeats itself every 400 years.
+        // The calendar repeats every 400 years.
         let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
         let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
         let day = day - (365 * year + year / 4 - year / 100);
@@ -80,7 +79,7 @@ fn days_of(year: u16, month: u8) -> u8 {
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Padded as a whole where somebody asks for a width.
+        // `pad` supports a width in format strings.
         f.pad(&format!("{:04}-{:02}-{:02}", self.year, self.month, self.day))
     }
 }

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Date, Patterns};
 
-/// A row of a [`Registry`](super::Registry): what is known of some models.
+/// A row of a [`Registry`](super::Registry): facts about some models.
 ///
-/// A row promises nothing that it leaves out. Only `match`, `family`, `provider`, `native`, `source` and `checked` have to
-/// be there.
+/// A row promises nothing that it leaves out. `match`, `family`, `provider`, `native`, `source` and `checked` are
+/// required.
 ///
 /// ```toml
 /// [[model]]
@@ -28,88 +28,88 @@ use super::{Date, Patterns};
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Entry {
-    /// The names that the row is about: a pattern, or a list of them.
+    /// The names of the models: a pattern, or a list of patterns.
     #[serde(rename = "match")]
     pub patterns: Patterns,
-    /// The name that people have for these models.
+    /// The common name of these models.
     pub family: String,
-    /// Whose interface they are reached by: `openai`, `ollama`.
+    /// The provider whose API they have: `openai`, `ollama`.
     pub provider: String,
-    /// How they are kept to a schema by their own means.
+    /// The native enforcement of the models.
     pub native: NativeMode,
-    /// In which dialect that mode takes schemas, if one is written for it here; see [`Dialects`](crate::Dialects). Only
-    /// where `native` is `schema`.
+    /// The dialect of that enforcement, if there is one; see [`Dialects`](crate::Dialects). Only if `native` is
+    /// `schema`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<String>,
-    /// Whether requests for a schema have a flag `strict`, and it is to be `true`.
+    /// Whether requests with a schema need `strict: true`.
     #[serde(default)]
     pub strict: bool,
-    /// Whether they have, beside `native`, a mode in which the answer is some JSON object.
+    /// Whether the models have, besides `native`, a mode that enforces some JSON object.
     #[serde(default)]
     pub json_object: bool,
-    /// Whether they take a temperature.
+    /// Whether the models accept a temperature.
     #[serde(default)]
     pub temperature: Temperature,
-    /// Whether they take top-p, where they take a temperature.
+    /// Whether the models accept top-p, if they accept a temperature.
     #[serde(default)]
     pub top_p: bool,
-    /// Whether they take a seed.
+    /// Whether the models accept a seed.
     #[serde(default)]
     pub seed: bool,
-    /// Whether they take system messages after the first user message.
+    /// Whether the models accept system messages after the first user message.
     #[serde(default)]
     pub late_system: bool,
-    /// Whether they think before they answer.
+    /// Whether the models reason before they answer.
     #[serde(default)]
     pub reasoning: Reasoning,
-    /// Whether an answer may be begun for them, with a last message of the assistant's.
+    /// Whether a last message of the assistant can start the answer (prefill).
     #[serde(default)]
     pub prefill: bool,
-    /// Whether they may be made to call one tool.
+    /// Whether the models can be forced to call a tool.
     #[serde(default)]
     pub forced_tool: bool,
-    /// The most tokens that prompt and answer may have together.
+    /// The maximum number of tokens of prompt and answer together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u32>,
-    /// The most tokens that an answer may have, thoughts included.
+    /// The maximum number of tokens of an answer, including reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u32>,
-    /// Whether they are so small that they do not end texts and lists by themselves (fewer than 500 million parameters):
-    /// answers have 512 tokens and schemas are [bounded](formwork_core::Tighten::Bounded) unless the configuration says
-    /// otherwise.
+    /// Whether the models are so small that they do not end texts and lists by themselves (fewer than 500 million
+    /// parameters). Answers then have 512 tokens and schemas are [bounded](formwork_core::Tighten::Bounded), unless the
+    /// configuration sets other values.
     #[serde(default)]
     pub tiny: bool,
-    /// The most that a schema may come to.
+    /// The maximum size of a schema.
     #[serde(default, skip_serializing_if = "Limits::is_empty")]
     pub limits: Limits,
-    /// The price of tokens, where it is certain and depends on nothing else.
+    /// The price of tokens, if it is certain and depends on nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// The use that they are recommended for.
+    /// The recommended use.
     #[serde(default, rename = "use", skip_serializing_if = "Option::is_none")]
     pub recommended_use: Option<String>,
-    /// The day that is announced for their end. From the next one on they count as gone.
+    /// The announced day of retirement. The models count as retired after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retires: Option<Date>,
-    /// Whether they are gone.
+    /// Whether the models are retired.
     #[serde(default)]
     pub retired: bool,
-    /// The source of the row.
+    /// The source of the facts.
     pub source: String,
-    /// The day on which it was looked at last.
+    /// The day of the last check.
     pub checked: Date,
-    /// Notes for their users.
+    /// Notes for users.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub notes: String,
 }
 
 impl Entry {
-    /// Returns the row's promises of these models, as far as a provider can be asked for them.
+    /// Returns the capabilities of these models, as far as a provider can use them.
     ///
-    /// - The dialects go from the strictest to the plainest: the row's own, then `json-object` if there is such a mode,
-    ///   then `prompt`. No dialect is written for tools as yet, so `native = "tool"` adds none.
-    /// - `when_effort_none` counts as a temperature where models think only on demand, as nobody demands it here.
-    /// - `prefill`, `forced_tool`, `strict`, `limits` and `price` are no capabilities: see the row.
+    /// - The dialects go from the strictest to the weakest: the row's own, then `json-object` if there is such a mode,
+    ///   then `prompt`. There is no dialect for tools, so `native = "tool"` adds none.
+    /// - `when_effort_none` counts as a temperature if models reason on demand only, because no request demands it.
+    /// - `prefill`, `forced_tool`, `strict`, `limits` and `price` are not capabilities; see the fields.
     ///
     /// ```
     /// use formwork_dialect::registry::Registry;
@@ -144,28 +144,36 @@ impl Entry {
         [own, object, prompt].into_iter().flatten()
     }
 
-    /// Whether they are gone on this day: they are marked so, or their last day is over.
+    /// Returns whether the models are retired on this day: they are marked so, or their last day has passed.
     pub fn is_retired(&self, on: Date) -> bool {
         self.retired || self.retires.is_some_and(|last| last < on)
     }
 }
 
-/// How a model is kept to a schema by its own means.
+/// The native enforcement of a model.
+///
+/// ```
+/// use formwork_core::Enforcement;
+/// use formwork_dialect::registry::NativeMode;
+///
+/// assert_eq!(NativeMode::Object.as_str(), "object");
+/// assert_eq!(NativeMode::Schema.enforcement(), Enforcement::Schema);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NativeMode {
-    /// The schema bounds each next token.
+    /// The schema constrains each token.
     Schema,
-    /// The schema is that of a tool's arguments.
+    /// The schema constrains the arguments of a tool.
     Tool,
-    /// It is bounded to some JSON object.
+    /// The model is constrained to some JSON object.
     Object,
-    /// By none.
+    /// There is no native enforcement.
     None,
 }
 
 impl NativeMode {
-    /// How far that goes.
+    /// Returns the level of enforcement.
     pub const fn enforcement(self) -> Enforcement {
         match self {
             Self::Schema => Enforcement::Schema,
@@ -175,7 +183,7 @@ impl NativeMode {
         }
     }
 
-    /// The word for it in the file.
+    /// Returns the name in the file.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Schema => "schema",
@@ -186,21 +194,25 @@ impl NativeMode {
     }
 }
 
-/// Whether a model takes a temperature.
+/// The support of a model for temperature.
+///
+/// ```
+/// assert_eq!(formwork_dialect::registry::Temperature::WhenEffortNone.as_str(), "when_effort_none");
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Temperature {
-    /// It does.
+    /// The model accepts a temperature.
     Yes,
-    /// It refuses or ignores it, or it is not known to take it.
+    /// The model rejects or ignores it, or its support is unknown.
     #[default]
     No,
-    /// It does while it does not think.
+    /// The model accepts it while it does not reason.
     WhenEffortNone,
 }
 
 impl Temperature {
-    /// The word for it in the file.
+    /// Returns the name in the file.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Yes => "yes",
@@ -210,23 +222,27 @@ impl Temperature {
     }
 }
 
-/// Whether a model thinks before it answers.
+/// The reasoning of a model before its answer.
+///
+/// ```
+/// assert_eq!(formwork_dialect::registry::Reasoning::ByDefault.as_str(), "by_default");
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reasoning {
-    /// It does not, or it is not known to.
+    /// The model does not reason, or its support is unknown.
     #[default]
     None,
-    /// When it is asked to.
+    /// The model reasons if the request enables it.
     Optional,
-    /// Unless it is told not to.
+    /// The model reasons unless the request disables it.
     ByDefault,
-    /// Always, whatever it is told.
+    /// The model always reasons.
     Always,
 }
 
 impl Reasoning {
-    /// The word for it in the file.
+    /// Returns the name in the file.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -237,37 +253,45 @@ impl Reasoning {
     }
 }
 
-/// The most that a schema may come to before it is refused, as far as it is known. Where a request has several schemas, all
-/// of them together.
+/// The known maximum size of a schema, above which it is rejected. For a request with several schemas it applies to their
+/// sum.
+///
+/// ```
+/// use formwork_dialect::registry::Limits;
+///
+/// let mut limits = Limits::default();
+/// limits.properties = Some(5000);
+/// assert!(!limits.is_empty() && Limits::default().is_empty());
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Limits {
-    /// How many properties.
+    /// The number of properties.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub properties: Option<u32>,
-    /// How many levels of objects in objects.
+    /// The number of nested objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
-    /// How many values in all `enum`s.
+    /// The number of values in all `enum`s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enum_values: Option<u32>,
-    /// How many characters in names and values of `enum` and `const`.
+    /// The number of characters in names, `enum` and `const`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub characters: Option<u32>,
-    /// How many properties that may be absent.
+    /// The number of optional properties.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optional: Option<u32>,
-    /// How many places with more than one type.
+    /// The number of schemas with several types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unions: Option<u32>,
-    /// How many strict tools in a request.
+    /// The number of strict tools in a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strict_tools: Option<u32>,
 }
 
 impl Limits {
-    /// Whether none is known.
+    /// Returns whether no limit is known.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -3,7 +3,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a text is no registry, and where.
+/// The reason why a text is not a registry, with its location.
 ///
 /// ```
 /// use formwork_dialect::registry::Registry;
@@ -18,13 +18,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct RegistryError {
-    /// The line, from 1 on.
+    /// The line, from 1.
     pub line: usize,
-    /// The column in characters, from 1 on.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// The way to the key, `model[2].native`, where rows count from 0; empty if the text is no TOML.
+    /// The path of the key, for example `model[2].native`, where rows count from 0; empty if the text is not TOML.
     pub key: String,
-    /// In words.
+    /// The message, for people.
     pub message: String,
 }
 

@@ -1,6 +1,6 @@
-//! Models as data: what is known of them by their names, and from where.
+//! Models as data: facts about models by their names, with sources.
 //!
-//! The rows of `registry/models.toml` are part of the program; a file of the same form says more, or better.
+//! The rows of `registry/models.toml` are part of the program. A file in the same format can add or replace rows.
 //!
 //! ```
 //! use formwork_dialect::registry::{NativeMode, Registry};
@@ -10,7 +10,7 @@
 //! let models = Registry::embedded().overlaid_with(Registry::from_toml(mine)?);
 //! assert_eq!(models.capabilities("our-7b").dialects, ["llguidance", "prompt"]);
 //! assert_eq!(models.lookup("openai/gpt-4o").unwrap().native, NativeMode::Schema);
-//! // Of what nobody knows, nothing is promised.
+//! // Without a row, a model is only prompted.
 //! assert_eq!(models.capabilities("theirs").dialects, ["prompt"]);
 //! # Ok::<(), formwork_dialect::registry::RegistryError>(())
 //! ```
@@ -36,16 +36,16 @@ pub use error::RegistryError;
 pub use pattern::Pattern;
 pub use patterns::Patterns;
 
-/// It lies in the crate's own folder, so that the packaged crate has it too.
+/// The file is in the crate's own folder, so that the packaged crate contains it.
 const TEXT: &str = include_str!("../../registry/models.toml");
 
-/// The file is part of the program, and a test parses it: it cannot be wrong here.
+/// A test parses the file, so it is always valid here.
 static EMBEDDED: LazyLock<Registry> = LazyLock::new(|| Registry::from_toml(TEXT).unwrap_or_default());
 
-/// The facts about models, in the order in which they are asked.
+/// The facts about models, in order of precedence.
 ///
-/// The first row that matches a name is the one that counts, whatever stands behind it: what is special stands before
-/// what is general. That is what lets a few rows of a user's go before all others, which the longest match would not.
+/// The first row that matches a name counts, so specific rows precede general ones. A few rows of a user's file can
+/// therefore take precedence over all others, unlike with the longest match.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Registry {
@@ -54,31 +54,31 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Returns the facts that this version of the crate has.
+    /// Returns the registry of this version of the crate.
     pub fn embedded() -> &'static Self {
         &EMBEDDED
     }
 
-    /// The rows of a TOML file: a `[[model]]` for each, with the fields of [`Entry`].
+    /// Parses the rows of a TOML file: a `[[model]]` for each, with the fields of [`Entry`].
     ///
     /// # Errors
     ///
-    /// [`RegistryError`] with the place: the text is no TOML, a key is not known (and which one was meant), a value is not
-    /// what the key takes, or there is no such dialect. That rows shadow each other is none.
+    /// [`RegistryError`] with the location: the text is not TOML, a key is unknown (with the most similar one), a value
+    /// has the wrong type, or a dialect is unknown. Rows that shadow each other are not an error.
     pub fn from_toml(text: &str) -> Result<Self, RegistryError> {
         Self::from_toml_with(text, &Dialects::builtin())
     }
 
-    /// Returns the rows of a TOML file, whose `dialect` may be any of these dialects.
+    /// Parses the rows of a TOML file, whose `dialect` can be any of these dialects.
     ///
     /// # Errors
     ///
-    /// As [`from_toml`](Self::from_toml).
+    /// The errors of [`from_toml`](Self::from_toml).
     pub fn from_toml_with(text: &str, dialects: &Dialects) -> Result<Self, RegistryError> {
         Ok(Self { entries: parse::parse(text, dialects)? })
     }
 
-    /// The other one's rows, then these.
+    /// Returns a registry with the rows of `first`, then these.
     #[must_use]
     pub fn overlaid_with(&self, first: Self) -> Self {
         let mut entries = first.entries;
@@ -86,21 +86,21 @@ impl Registry {
         Self { entries }
     }
 
-    /// All rows, in order.
+    /// Returns all rows, in order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The first row for a model. Vendors and hosts may stand before the name, as in `openrouter/openai/gpt-4o`.
+    /// Returns the first row for a model. The name can start with hosts and vendors, as in `openrouter/openai/gpt-4o`.
     ///
-    /// Where one name means different things on different hosts, put the host in front: `groq/openai/gpt-oss-20b`,
-    /// `ollama/llama3.1`. What a row says of a family it says of its vendor's own interface; another host may do less.
+    /// If a name has other features on another host, put the host in front: `groq/openai/gpt-oss-20b`,
+    /// `ollama/llama3.1`. A row describes its vendor's own API; another host may support less.
     pub fn lookup(&self, model: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.patterns.matches(model))
     }
 
-    /// Returns whether a row says that a model is tiny. Any row that matches counts, whatever row a host in front has: the
-    /// host does not change how a model writes.
+    /// Returns whether a row marks a model as tiny. Any matching row counts, whatever row the host in front has,
+    /// because the host does not change how a model writes.
     ///
     /// ```
     /// use formwork_dialect::registry::Registry;
@@ -113,16 +113,16 @@ impl Registry {
         self.entries.iter().any(|entry| entry.tiny && entry.patterns.matches(model))
     }
 
-    /// Returns the promises of a model: by its row, or else those of [any](Self::unknown).
+    /// Returns the capabilities of a model: those of its row, otherwise those of an [unknown](Self::unknown) one.
     pub fn capabilities(&self, model: &str) -> Capabilities {
         self.lookup(model).map_or_else(Self::unknown, Entry::capabilities)
     }
 
-    /// Returns the promises of a model that no row is about: it can be asked in a prompt. Its answers are judged like any.
+    /// Returns the capabilities of a model without a row: it can be prompted, and its answers are validated like any
+    /// other.
     ///
-    /// A parameter that is left out is refused by nobody, so there is neither temperature nor seed. A protocol that has a
-    /// native mode may be tried with it first: put its dialect in front of `prompt`, and a schema that is refused costs
-    /// one call.
+    /// There is neither temperature nor seed, because every server accepts a request without them. For a protocol with
+    /// native enforcement, insert its dialect before `prompt` to try it first: a rejected schema costs one call.
     ///
     /// ```
     /// use formwork_core::Enforcement;
@@ -176,7 +176,7 @@ mod tests {
         assert!(!schema.is_valid(&misspelt) && serde_json::from_value::<Registry>(misspelt).is_err());
     }
 
-    /// The six rows of the agent layer's document, with the use that it recommends.
+    /// The six rows of the agent layer's document, with its recommended uses.
     #[test]
     fn the_agent_layers_matrix() {
         for (model, family, recommended, retired) in [

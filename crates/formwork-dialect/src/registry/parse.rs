@@ -1,4 +1,4 @@
-//! From the text of a registry to its rows, with the place of whatever is wrong.
+//! Parses the text of a registry to its rows, with the location of each mistake.
 
 use std::ops::Range;
 
@@ -50,7 +50,7 @@ const LIMITS: &[&str] =
 /// The keys of a row's `price`, as in [`Price`](formwork_core::Price).
 const PRICE: &[&str] = &["input", "output"];
 
-/// The rows of a file.
+/// Parses the rows of a file.
 pub(super) fn parse(text: &str, dialects: &Dialects) -> Result<Vec<Entry>, RegistryError> {
     let error = |at: usize, key: String, message: String| {
         let (line, column) = line_column(text, at);
@@ -86,7 +86,7 @@ pub(super) fn parse(text: &str, dialects: &Dialects) -> Result<Vec<Entry>, Regis
     Ok(entries)
 }
 
-/// A place in the text, the way to a key, and what is wrong with it.
+/// The byte of a mistake, the path of its key, and the message.
 type Wrong = (usize, String, String);
 
 fn unknown_key(table: &DeTable<'_>, known: &[&str]) -> Option<Wrong> {
@@ -106,7 +106,7 @@ fn unknown_key_of_row(row: &Spanned<DeValue<'_>>) -> Option<Wrong> {
     found.into_iter().flatten().min_by_key(|(at, ..)| *at)
 }
 
-/// The way to the innermost key whose value lies at this place; empty if there is none.
+/// Returns the path of the innermost key whose value is at this byte; empty if there is none.
 fn key_at(value: &DeValue<'_>, at: usize) -> String {
     let Some(table) = value.as_table() else { return String::new() };
     let Some((key, inner)) = table.iter().find(|(_, inner)| inner.span().contains(&at)) else {
@@ -116,7 +116,7 @@ fn key_at(value: &DeValue<'_>, at: usize) -> String {
     if deeper.is_empty() { key.get_ref().to_string() } else { format!("{}.{deeper}", key.get_ref()) }
 }
 
-/// Returns the contradiction that no single key is to blame for: the key to change, and why.
+/// Returns a contradiction between several keys: the key to change, and the reason.
 fn contradiction(entry: &Entry, dialects: &Dialects) -> Option<(&'static str, String)> {
     if let Some(dialect) = &entry.dialect {
         if let Err(message) = dialects.get(dialect) {
@@ -135,7 +135,7 @@ fn contradiction(entry: &Entry, dialects: &Dialects) -> Option<(&'static str, St
     Some((key, "it is empty".to_owned()))
 }
 
-/// The parser's words may have several lines.
+/// Returns the parser's message, which may have several lines, on one line.
 fn one_line(message: &str) -> String {
     message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(": ")
 }
@@ -190,7 +190,7 @@ mod tests {
             wrong_row("[model.price]\ninput = 1\ncached = 2"),
             "10:1: model[0].price.cached: there is no such key; there are input, output"
         );
-        // The first one in the text, not the first one of the alphabet.
+        // The first mistake in the text is reported, not the first in the alphabet.
         assert!(wrong_row("zzz = 1\naaa = 2").starts_with("8:1: model[0].zzz: "));
     }
 
@@ -242,7 +242,7 @@ mod tests {
         );
         assert!(wrong("model = 3").starts_with("1:9: model: rows begin with"), "{}", wrong("model = 3"));
         assert!(wrong("model = [3]").starts_with("1:10: model[0]: "), "{}", wrong("model = [3]"));
-        // Columns are characters.
+        // Columns count characters.
         assert!(wrong_row("notes = \"äöü\" x").starts_with("8:15: "), "{}", wrong_row("notes = \"äöü\" x"));
     }
 }

@@ -4,11 +4,11 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which names of models are meant: letters as they stand, large or small alike, and `*` for any text, none included.
+/// A pattern of model names, case-insensitive, where `*` matches any text, including none.
 ///
-/// Vendors and hosts stand before a name, each with a `/` after it: `openrouter/openai/gpt-4o`. A pattern may match the
-/// whole name, or what is left without some of them; so `gpt-4o` matches that name, and `groq/*` matches all that Groq
-/// runs.
+/// A name can start with vendors and hosts, each followed by a `/`: `openrouter/openai/gpt-4o`. A pattern matches the
+/// whole name, or the name without some of these prefixes: `gpt-4o` matches that name, and `groq/*` matches every model
+/// on Groq.
 ///
 /// ```
 /// use formwork_dialect::registry::Pattern;
@@ -24,16 +24,16 @@ use serde::{Deserialize, Serialize};
 #[schemars(with = "String", extend("minLength" = 1))]
 pub struct Pattern(String);
 
-/// Stands in a name for text that is not known. No name of a model has it.
+/// The placeholder for unknown text in a name. No name of a model contains it.
 const ANYTHING: char = '\0';
 
 impl Pattern {
-    /// As it was written.
+    /// Returns the text of the pattern.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it means the model of this name.
+    /// Returns whether it matches the name of a model.
     pub fn matches(&self, model: &str) -> bool {
         let mut rest = Some(model);
         while let Some(name) = rest {
@@ -45,15 +45,15 @@ impl Pattern {
         false
     }
 
-    /// Whether it means every model that the other one means: behind it, the other one is never looked at.
+    /// Returns whether it matches every name that the other one matches, so that the other one is unreachable after it.
     pub fn covers(&self, other: &Self) -> bool {
-        // What is left open in the other one can be matched by a `*` alone, and a `*` matches whatever it comes to be.
+        // Only a `*` can match the open text of the other pattern, and it matches every text.
         self.matches(&other.0.replace('*', ANYTHING.encode_utf8(&mut [0; 4])))
     }
 }
 
-/// Whether the pattern matches the whole name. Never looks at a `*` but the last one that it met again: as each takes as
-/// little as possible, no earlier one could do better.
+/// Returns whether the pattern matches the whole name. Only the last `*` is backtracked: each `*` matches as little as
+/// possible, so an earlier one cannot do better.
 fn glob(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut open: Option<(usize, usize)> = None;
@@ -171,7 +171,7 @@ mod tests {
         }
     }
 
-    /// The same question, asked in the way that is easiest to see through.
+    /// A reference implementation that is obviously correct.
     fn slowly(pattern: &str, name: &str) -> bool {
         match (pattern.chars().next(), name.chars().next()) {
             (None, None) => true,

@@ -6,12 +6,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Pattern;
 
-/// One pattern or several, written as a string or as a list of strings. There is always one.
+/// One pattern or several, written as a string or as a list of strings; never empty.
+///
+/// ```
+/// use formwork_dialect::registry::Patterns;
+///
+/// let patterns: Patterns = serde_json::from_str(r#"["gpt-4o", "gpt-4.1*"]"#)?;
+/// assert!(patterns.matches("gpt-4.1-mini") && patterns.iter().count() == 2);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, JsonSchema)]
 #[schemars(with = "OneOrMany")]
 pub struct Patterns(Vec<Pattern>);
 
-/// For the schema only: serde's own words for what fits neither would be of no help.
+/// Describes the schema only: serde's own error for an untagged enum would not name the mistake.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only described")]
@@ -21,12 +29,12 @@ enum OneOrMany {
 }
 
 impl Patterns {
-    /// All of them, as they stand.
+    /// Returns all patterns, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Pattern> {
         self.0.iter()
     }
 
-    /// Whether one of them means the model of this name.
+    /// Returns whether one of the patterns matches the name of a model.
     pub fn matches(&self, model: &str) -> bool {
         self.iter().any(|pattern| pattern.matches(model))
     }

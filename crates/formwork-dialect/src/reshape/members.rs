@@ -1,4 +1,4 @@
-//! Objects: optional members, members of other names, and the order of all.
+//! Objects: optional members, members with other names, and the order of all members.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,7 +10,7 @@ use crate::order::Order;
 use crate::place::PlaceId;
 use crate::profile::{Maps, Optional};
 
-/// The number of members of other names.
+/// The number of members with other names.
 #[derive(Debug, Clone, Copy)]
 struct Counts {
     min: u64,
@@ -70,7 +70,7 @@ impl Reshaper<'_> {
             let first = reshaped.properties.iter().position(is_optional).filter(|_| is_required);
             let place = first.unwrap_or(reshaped.properties.len());
             reshaped.properties.insert(place, Property { name: name.clone(), value, required: is_required });
-            // Before members get their order back.
+            // This precedes the step that restores the order of members.
             let place = lifts.iter().position(|lift| matches!(lift, Lift::Reorder(_))).unwrap_or(lifts.len());
             lifts.insert(place, Lift::Spread(name));
         } else {
@@ -84,7 +84,7 @@ impl Reshaper<'_> {
         Extra { value: self.value(&extra.value, &Order::default()), ..extra.clone() }
     }
 
-    /// Keeps bounds on the number of members where the dialect has them.
+    /// Keeps bounds of the number of members if the dialect supports them.
     fn counts(&mut self, object: &ObjectForm, as_pairs: bool, reshaped: &mut ObjectForm) {
         let fixed = object.properties.iter().filter(|property| property.required).count() as u64;
         let optional = object.properties.len() as u64 - fixed;
@@ -97,7 +97,7 @@ impl Reshaper<'_> {
             (reshaped.min, reshaped.max) = (object.min, object.max);
             return;
         }
-        // The pairs of a map have bounds of their own, which say all if every named member is there.
+        // The pairs of a map have bounds of their own, which suffice if every named member is present.
         let is_met = as_pairs && optional == 0;
         let has_others = !object.extras.is_empty();
         let losses = [
@@ -111,8 +111,8 @@ impl Reshaper<'_> {
         }
     }
 
-    /// Members of other names, as the keywords of the dialect say them: llguidance refuses patterns that overlap, and a
-    /// pattern holds for named members as well.
+    /// Returns the members with other names in the keywords of the dialect: llguidance rejects overlapping patterns,
+    /// and a pattern also applies to named members.
     fn distinct(&mut self, mut extras: Vec<Extra>, has_named: bool, origin: PlaceId) -> Vec<Extra> {
         if self.profile.maps != Maps::Native {
             return extras;
@@ -138,7 +138,7 @@ impl Reshaper<'_> {
         vec![Extra { pattern: None, is_rest: true, value }]
     }
 
-    /// An object without named members.
+    /// Returns an object without named members.
     fn map(
         &mut self,
         extras: Vec<Extra>,
@@ -156,7 +156,7 @@ impl Reshaper<'_> {
         Alternative::of(Shape::Object(object)).with_lifts(vec![Lift::Unwrap(name)])
     }
 
-    /// Members whose names are not listed, as an array of `{"key", "value"}`.
+    /// Returns members with other names as an array of `{"key", "value"}`.
     fn pairs(&mut self, extras: Vec<Extra>, counts: Counts, origin: PlaceId) -> Alternative {
         if extras.iter().any(|extra| extra.pattern.is_none()) && extras.len() > 1 {
             self.lose(origin, "additionalProperties", LossKind::Loosened);
@@ -175,7 +175,7 @@ impl Reshaper<'_> {
         Alternative::of(Shape::Array(array)).with_lifts(vec![Lift::PairsToMap])
     }
 
-    /// The members in the order in which they are generated.
+    /// Returns the members in the order of generation.
     fn ordered(&mut self, object: &ObjectForm, order: &Order, lifts: &mut Vec<Lift>) -> Vec<Property> {
         let names: Vec<&str> = object.properties.iter().map(|property| property.name.as_str()).collect();
         let mut properties = object.properties.clone();
@@ -194,7 +194,7 @@ impl Reshaper<'_> {
     }
 }
 
-/// Whether no name matches two of these patterns, as far as their beginnings tell.
+/// Returns whether the prefixes of these patterns prove that no name matches two of them.
 fn are_apart(patterns: &[&str]) -> bool {
     let prefixes: Vec<_> = patterns.iter().map(|pattern| crate::pattern::prefix(pattern)).collect();
     let apart = |one: &Option<String>, other: &Option<String>| match (one, other) {
@@ -207,7 +207,7 @@ fn are_apart(patterns: &[&str]) -> bool {
         .all(|(index, one)| prefixes[index + 1..].iter().all(|other| apart(one, other)))
 }
 
-/// A name for the members that have no place of their own.
+/// Returns a name for the member that holds the members with other names.
 fn free_name<'a>(properties: impl Iterator<Item = &'a Property>) -> String {
     let taken: BTreeSet<&str> = properties.map(|property| property.name.as_str()).collect();
     let mut name = "others".to_owned();
@@ -217,7 +217,7 @@ fn free_name<'a>(properties: impl Iterator<Item = &'a Property>) -> String {
     name
 }
 
-/// Puts a letter before each name where the alphabet would bring a member before what it depends on.
+/// Adds a letter to each name if the alphabetical order would generate a member before its dependencies.
 fn rename_where_sorting_hurts(properties: &mut [Property], order: &Order, lifts: &mut Vec<Lift>) {
     let by_alphabet: BTreeSet<&str> = properties.iter().map(|property| property.name.as_str()).collect();
     let by_alphabet: Vec<&str> = by_alphabet.into_iter().collect();
@@ -243,7 +243,7 @@ fn rename_where_sorting_hurts(properties: &mut [Property], order: &Order, lifts:
     lifts.insert(place, Lift::Rename(names));
 }
 
-/// A number in letters: `a`, `b`; `aab` for 1 in three letters.
+/// Returns a number in letters: `a`, `b`; `aab` for 1 in three letters.
 fn letters(mut index: usize, width: usize) -> String {
     let mut out = vec!['a'; width];
     for place in out.iter_mut().rev() {

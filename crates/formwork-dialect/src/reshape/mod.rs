@@ -1,4 +1,4 @@
-//! From forms to forms that a dialect can say: what it cannot, in another shape, with the way back.
+//! Converts forms to forms that a dialect can express, with the operations that lift the answers.
 
 mod members;
 mod prepare;
@@ -23,9 +23,9 @@ use crate::place::PlaceId;
 use crate::profile::{self, Any, Maps, Profile, References};
 use prepare::{spell_any, spread_texts};
 
-/// Rewrites forms for a dialect. The members of objects come out in the order in which they are generated.
+/// Rewrites forms for a dialect. The members of objects get the order of generation.
 ///
-/// Forms that would be nested deeper than the dialect takes come out as JSON in a string.
+/// Forms that are nested too deeply for the dialect become JSON in a string.
 pub(crate) fn reshape(
     source: &mut Forms,
     profile: &Profile,
@@ -51,7 +51,7 @@ pub(crate) fn reshape(
             deep.extend(too_often(&out));
         }
         let sources: HashSet<FormId> = deep.into_iter().filter_map(|id| sources[id.index()]).collect();
-        // Each round makes text of at least one form more, so this ends.
+        // Each round converts at least one more form to text, so the loop ends.
         let count = texts.len();
         texts.extend(sources);
         spread_texts(source, &mut texts);
@@ -62,13 +62,13 @@ pub(crate) fn reshape(
     }
 }
 
-/// Names that are given to members of our own, and that no member of the schema has.
+/// Names for additional members, which no member of the schema has.
 struct Names {
-    /// Stands for a member that is left out.
+    /// The marker of an absent member.
     absent: String,
-    /// Holds the members of a map.
+    /// The member with the entries of a map.
     entries: String,
-    /// Holds the items after the prefix of a tuple.
+    /// The member with the items after the prefix of a tuple.
     rest: String,
 }
 
@@ -93,7 +93,7 @@ impl Names {
     }
 }
 
-/// An object with these members and no others.
+/// Returns an object with these members and no others.
 fn closed(properties: Vec<Property>, origin: PlaceId) -> ObjectForm {
     ObjectForm { properties, origin, ..ObjectForm::default() }
 }
@@ -109,10 +109,10 @@ struct Reshaper<'p> {
     is_bounded: bool,
     names: &'p Names,
     siblings: &'p HashMap<FormId, Siblings>,
-    /// The forms that are written as JSON in a string.
+    /// The forms that become JSON in a string.
     texts: &'p HashSet<FormId>,
     out: Forms,
-    /// For each form that comes out, the one that it was made from.
+    /// The source of each resulting form.
     sources: Vec<Option<FormId>>,
     losses: Losses,
     known: HashMap<FormId, FormId>,
@@ -158,7 +158,7 @@ impl<'p> Reshaper<'p> {
         self.current = Some(self.source.root);
         self.out.root = root;
         if let Some(name) = self.profile.wrap {
-            // A root that is only another form is that form.
+            // A root that only refers to another form is replaced by that form.
             while let [Alternative { shape: Shape::Same(inner), lifts, .. }] =
                 self.out[self.out.root].alternatives.as_slice()
                 && lifts.is_empty()
@@ -189,7 +189,7 @@ impl<'p> Reshaper<'p> {
         id
     }
 
-    /// The form that a form becomes.
+    /// Returns the result for a form.
     fn form(&mut self, source: FormId, order: &Order) -> FormId {
         if let Some(known) = self.known.get(&source).filter(|_| order.is_empty()) {
             return *known;
@@ -250,7 +250,7 @@ impl<'p> Reshaper<'p> {
         }
     }
 
-    /// Objects and arrays among listed values become objects and arrays of listed values.
+    /// Converts enumerated objects and arrays to objects and arrays of enumerated values.
     fn literals(&mut self, literals: &Literals, out: &mut Vec<Alternative>) {
         let is_deep = |literal: &&Literal| literal.value.is_object() || literal.value.is_array();
         let (deep, plain): (Vec<&Literal>, Vec<&Literal>) = literals.values.iter().partition(is_deep);
@@ -286,7 +286,7 @@ impl<'p> Reshaper<'p> {
         }
     }
 
-    /// The form of one value.
+    /// Returns the form of one value.
     fn constant(&mut self, value: &Value, origin: PlaceId) -> FormId {
         let literal = Literal { value: value.clone(), description: None };
         let mut alternatives = Vec::new();
@@ -294,7 +294,7 @@ impl<'p> Reshaper<'p> {
         self.add_form(Form { alternatives, ..Form::default() })
     }
 
-    /// JSON in a string, in place of a form.
+    /// Returns JSON in a string, in place of a form.
     fn json_text(&mut self, source: FormId) -> Alternative {
         let mut origin = None;
         self.source.each_alternative(source, &mut |alternative| match &alternative.shape {
@@ -303,7 +303,7 @@ impl<'p> Reshaper<'p> {
             _ => {}
         });
         let origin = origin.unwrap_or_default();
-        // Any value at all is any JSON.
+        // A form of any value needs no further description than JSON.
         if !texts::is_any(&self.source[source]) {
             self.lose(origin, "type", LossKind::Loosened);
         }
@@ -312,8 +312,8 @@ impl<'p> Reshaper<'p> {
         Alternative::of(Shape::String(string)).with_lifts(vec![Lift::ParseJson])
     }
 
-    /// A form with a value beside it that stands for a member that is left out: `null`, or a [marker](Self::marker) where
-    /// `null` is a value of the member.
+    /// Returns a form with an additional value for an absent member: `null`, or a [marker](Self::marker) if `null` is a
+    /// value of the member.
     fn optional(&mut self, name: &str, value: Optional, lifts: &mut Vec<Lift>) -> FormId {
         let Optional { form, notes, marker } = value;
         let known = lifts.iter_mut().find_map(|lift| match (lift, &marker) {
@@ -350,9 +350,9 @@ impl<'p> Reshaper<'p> {
         id
     }
 
-    /// The value that stands for a member of this form that is left out; `None` for `null`.
+    /// Returns the value for an absent member of this form; `None` for `null`.
     fn marker(&self, source: FormId, null_is_a_value: bool) -> Option<Value> {
-        // JSON in a string has its own `null`.
+        // JSON in a string has a `null` of its own.
         if !null_is_a_value || self.texts.contains(&source) {
             return None;
         }
@@ -369,27 +369,27 @@ impl<'p> Reshaper<'p> {
     }
 }
 
-/// A member that may be left out, in a dialect that requires every member.
+/// An optional member, in a dialect that requires every member.
 struct Optional {
     form: FormId,
     /// The annotations of the form.
     notes: Notes,
-    /// The value that stands for its absence; `None` for `null`.
+    /// The value for its absence; `None` for `null`.
     marker: Option<Value>,
 }
 
-/// The other alternatives beside an object, as far as an answer could be taken for one of them.
+/// The alternatives beside an object that an answer could be confused with.
 #[derive(Debug, Default)]
 struct Siblings {
-    /// Whether an array stands beside it: then a map cannot be an array as well.
+    /// Whether one of them is an array, so that a map cannot become an array as well.
     has_array: bool,
-    /// Names of members for which some alternative allows `null`.
+    /// The names of members for which some alternative allows `null`.
     nullable: HashSet<String>,
 }
 
 impl Siblings {
-    /// The siblings of the objects of each form that is an alternative of others, or has several. Objects of other forms have
-    /// none.
+    /// Returns the siblings of the objects of each form with several alternatives, or among the alternatives of others.
+    /// Objects of other forms have none.
     fn all(forms: &Forms, profile: &Profile) -> HashMap<FormId, Self> {
         let mut all: HashMap<FormId, Self> = HashMap::new();
         let is_needed = profile.maps != Maps::Native || profile.optional == profile::Optional::Nullable;

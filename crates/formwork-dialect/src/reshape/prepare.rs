@@ -1,4 +1,4 @@
-//! Passes over all forms before they are rewritten.
+//! Passes over all forms before they are reshaped.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,8 +6,8 @@ use crate::form::{
     Alternative, ArrayForm, Extra, Form, FormId, Forms, Notes, NumberForm, ObjectForm, Shape, StringForm, Use,
 };
 
-/// Adds the forms in which a text of JSON would stand where another alternative has a plain string: nobody could tell them
-/// apart.
+/// Adds the forms in which JSON in a string would have a plain string as another alternative, because answers could not
+/// be told apart.
 pub(super) fn spread_texts(forms: &Forms, texts: &mut HashSet<FormId>) {
     let is_string = |alternative: &Alternative| match &alternative.shape {
         Shape::String(_) | Shape::Any => true,
@@ -21,7 +21,7 @@ pub(super) fn spread_texts(forms: &Forms, texts: &mut HashSet<FormId>) {
         let mut spread = Vec::new();
         for id in forms.ids().filter(|id| !texts.contains(id)) {
             let (mut has_text, mut has_string) = (false, false);
-            // Values that stand at the same place in several alternatives.
+            // Values at the same place of several alternatives.
             let mut groups: HashMap<&str, Vec<FormId>> = HashMap::new();
             for alternative in &forms[id].alternatives {
                 match &alternative.shape {
@@ -59,7 +59,7 @@ pub(super) fn spread_texts(forms: &Forms, texts: &mut HashSet<FormId>) {
     }
 }
 
-/// Whether a form is one of these, or one of these stands among its alternatives.
+/// Returns whether a form, or a form among its alternatives, is one of these.
 fn leads_to(forms: &Forms, id: FormId, these: &HashSet<FormId>) -> bool {
     let mut seen = vec![id];
     let mut next = 0;
@@ -78,8 +78,8 @@ fn leads_to(forms: &Forms, id: FormId, these: &HashSet<FormId>) -> bool {
     false
 }
 
-/// Writes "any value" as the kinds of values that there are, for dialects that have no word for it. With bounds, objects
-/// and arrays hold plain values only.
+/// Replaces "any value" by a union of all types, for dialects without a notation for it. With bounds, objects and
+/// arrays hold scalars only.
 pub(super) fn spell_any(forms: &mut Forms, is_bounded: bool) {
     let is_any = |form: &Form| matches!(form.alternatives.as_slice(), [only] if only.shape == Shape::Any);
     let all: Vec<FormId> = forms.ids().filter(|id| is_any(&forms[*id])).collect();

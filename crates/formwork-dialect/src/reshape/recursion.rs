@@ -1,14 +1,13 @@
-//! Definitions that contain themselves, for dialects that take none.
+//! Unrolls recursive definitions, for dialects without recursion.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::form::{Form, FormId, Forms, Shape};
 
-/// How often a definition stands inside of itself as it is; the next one is JSON in a string.
+/// The number of copies of a definition inside each other; the next level is JSON in a string.
 const LEVELS: usize = 2;
 
-/// Writes definitions that contain themselves out to [`LEVELS`]. Returns the forms behind them, which are to be written as
-/// JSON in a string.
+/// Unrolls recursive definitions to [`LEVELS`]. Returns the forms of the next level, which become JSON in a string.
 pub(super) fn unroll(forms: &mut Forms) -> HashSet<FormId> {
     let back = back_edges(forms);
     let mut copies =
@@ -31,17 +30,17 @@ pub(super) fn unroll(forms: &mut Forms) -> HashSet<FormId> {
 
 struct Copies<'f> {
     forms: &'f mut Forms,
-    /// Edges that lead back to a form around them.
+    /// The edges to a form that contains the edge.
     back: HashSet<(FormId, FormId)>,
     /// The copy of a form at each level.
     known: HashMap<(FormId, usize), FormId>,
     unwritten: Vec<(FormId, usize)>,
-    /// For each form that is JSON in a string somewhere, the form that says so.
+    /// The form of JSON in a string for each form that becomes one somewhere.
     texts: HashMap<FormId, FormId>,
 }
 
 impl Copies<'_> {
-    /// The copy of a form at a level.
+    /// Returns the copy of a form at a level.
     fn at(&mut self, id: FormId, level: usize) -> FormId {
         if let Some(known) = self.known.get(&(id, level)) {
             return *known;
@@ -52,12 +51,12 @@ impl Copies<'_> {
         copy
     }
 
-    /// The form that an edge leads to from a form at a level.
+    /// Returns the target of an edge from a form at a level.
     fn edge(&mut self, from: FormId, to: FormId, level: usize) -> FormId {
         match level + usize::from(self.back.contains(&(from, to))) {
             level if level < LEVELS => self.at(to, level),
             _ => {
-                // The original stays as it is, so that the words about the text have all of it.
+                // The original stays unchanged, so that the description of the string is complete.
                 let forms = &mut *self.forms;
                 *self.texts.entry(to).or_insert_with(|| forms.add(Form::of(Shape::Same(to))))
             }
@@ -65,7 +64,7 @@ impl Copies<'_> {
     }
 }
 
-/// Returns the edges that lead back to a form around them, on the way from the root. Without them there are no circles.
+/// Returns the edges to a form that contains them, on the way from the root. Without them there are no cycles.
 fn back_edges(forms: &Forms) -> HashSet<(FormId, FormId)> {
     let inner = |id: FormId| {
         let mut inner = Vec::new();

@@ -1,4 +1,4 @@
-//! Forms that a dialect has no schema for, and that therefore come as JSON in a string.
+//! Converts forms that a dialect cannot express to JSON in a string.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,8 +9,7 @@ use crate::depth::circles;
 use crate::form::{Alternative, Form, FormId, Forms, Literal, Literals, Shape};
 use crate::profile::{Any, Enums, Profile, References};
 
-/// Returns the forms that become JSON in a string, each by itself: an alternative that has other alternatives beside it is
-/// moved into a form of its own first.
+/// Returns the forms that become JSON in a string. An alternative among others is moved to a form of its own first.
 pub(super) fn unsayable(forms: &mut Forms, profile: &Profile) -> HashSet<FormId> {
     let mut texts = HashSet::new();
     for id in forms.ids() {
@@ -51,7 +50,7 @@ fn is_unsayable(shape: &Shape, profile: &Profile) -> bool {
     }
 }
 
-/// An object without members becomes the one value that it allows.
+/// Replaces an object without members by the only value that it allows.
 fn list_empty_object(shape: &mut Shape) {
     let Shape::Object(object) = shape else { return };
     if object.properties.is_empty() && (object.extras.is_empty() || object.max == Some(0)) {
@@ -60,12 +59,12 @@ fn list_empty_object(shape: &mut Shape) {
     }
 }
 
-/// Puts JSON in a string where a form would stand inside of itself.
+/// Replaces recursive uses of a form by JSON in a string.
 fn open_circles(forms: &mut Forms, texts: &mut HashSet<FormId>) {
     let mut known = HashMap::new();
     for (from, to) in circles(forms) {
         let text = *known.entry(to).or_insert_with(|| {
-            // An outline of the text refers to itself by this name.
+            // The outline of the string refers to itself by this name.
             let name = forms[to].name.clone();
             forms.add(Form { name, ..Form::of(Shape::Same(to)) })
         });
@@ -80,12 +79,12 @@ fn open_circles(forms: &mut Forms, texts: &mut HashSet<FormId>) {
     }
 }
 
-/// Whether a form allows any value.
+/// Returns whether a form allows any value.
 pub(super) fn is_any(form: &Form) -> bool {
     matches!(form.alternatives.as_slice(), [only] if only.shape == Shape::Any)
 }
 
-/// Returns the strings that hold the values of a form that lists all of its values; `None` for any other form.
+/// Returns the strings for the values of a form that enumerates all its values; `None` for other forms.
 pub(super) fn listed(form: &Form) -> Option<Alternative> {
     let mut values = Vec::new();
     let mut origin = None;

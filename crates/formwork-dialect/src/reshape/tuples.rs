@@ -1,4 +1,4 @@
-//! Arrays, and arrays whose items have places of their own.
+//! Arrays, and arrays whose items have schemas by position.
 
 use formwork_core::{Lift, LossKind, Segment};
 use serde_json::Value;
@@ -8,10 +8,10 @@ use crate::form::{Alternative, ArrayForm, Form, Notes, ObjectForm, Property, Sha
 use crate::order::Order;
 use crate::profile::{Optional, Tuples};
 
-/// The longest tuple whose items keep their places; a longer one is a list.
+/// The maximum length of a tuple whose items keep their positions; a longer one becomes a list.
 const MAX_TUPLE: usize = 64;
 
-/// An array that may end early is written as one tuple for each length if there are at most so many.
+/// The maximum number of lengths of an array that are written as one tuple each.
 const MAX_LENGTHS: u64 = 4;
 
 impl Reshaper<'_> {
@@ -19,7 +19,7 @@ impl Reshaper<'_> {
         let prefix = array.prefix.iter().enumerate();
         let prefix =
             prefix.map(|(index, item)| self.value(item, &order.below(&Segment::Index(index)))).collect();
-        // No dependency names an item of an open list.
+        // Dependencies never name an item of a list.
         let items = array.items.as_ref().map(|items| self.value(items, &Order::default()));
         let markers =
             array.prefix.iter().map(|item| self.marker(item.form, self.source.allows_null(item.form)));
@@ -27,8 +27,8 @@ impl Reshaper<'_> {
         self.tuple(ArrayForm { prefix, items, ..array.clone() }, &markers, out);
     }
 
-    /// Writes an array of reshaped items as the dialect has tuples; `markers` are the values that stand for items of the
-    /// prefix that are left out.
+    /// Writes an array of reshaped items in the dialect's notation of tuples. `markers` are the values of absent items
+    /// of the prefix.
     pub(super) fn tuple(&mut self, array: ArrayForm, markers: &[Option<Value>], out: &mut Vec<Alternative>) {
         let length = array.prefix.len() as u64;
         if array.prefix.is_empty() || self.profile.tuples == Tuples::Native {
@@ -49,7 +49,7 @@ impl Reshaper<'_> {
         }
     }
 
-    /// A tuple as an object `{"_0", "_1"}`, with a member for the items after its prefix.
+    /// Returns a tuple as an object `{"_0", "_1"}`, with a member for the items after its prefix.
     fn tuple_object(&mut self, array: ArrayForm, markers: &[Option<Value>]) -> Alternative {
         let ArrayForm { prefix, items, min, max, origin, .. } = array;
         let length = prefix.len() as u64;
@@ -86,7 +86,7 @@ impl Reshaper<'_> {
         Alternative::of(Shape::Object(ObjectForm { ..closed(properties, origin) })).with_lifts(lifts)
     }
 
-    /// A long tuple as a list of what may stand anywhere in it.
+    /// Returns a long tuple as a list with the union of its items.
     fn list(&mut self, array: ArrayForm) -> Alternative {
         self.lose(array.origin, "prefixItems", LossKind::Loosened);
         let mut forms: Vec<_> = array.prefix.iter().chain(&array.items).map(|item| item.form).collect();

@@ -1,7 +1,7 @@
-//! Bounds on what a schema leaves unbounded, so that the longest document fits into the tokens of the answer.
+//! Bounds values that a schema leaves unbounded, so that the longest document fits into the token budget.
 //!
-//! They are a remedy: for models that the registry marks as tiny, and for a target that has run away with this schema. An
-//! answer that is full at such a bound is not complete.
+//! The bounds are for models that the registry marks as tiny, and for a target that ran away with this schema. An
+//! answer that is full at such a bound counts as incomplete.
 
 use formwork_core::LossKind;
 use serde_json::Number;
@@ -12,31 +12,39 @@ use crate::form::{
 };
 use crate::pattern;
 
-/// Characters of prose that make one token, in models with a small vocabulary.
+/// The number of characters per token of prose, for models with a small vocabulary.
 const CHARACTERS_PER_TOKEN: f64 = 3.0;
 
-/// The longest name of a member that is not listed, in characters.
+/// The maximum number of characters of a name that is not enumerated.
 const MAX_NAME: u64 = 32;
 
-/// The room for a document: the bounds that [`Tighten::Bounded`](formwork_core::Tighten) picks from.
+/// The token budget of a document, which determines the bounds of [`Tighten::Bounded`](formwork_core::Tighten).
+///
+/// ```
+/// use formwork_dialect::profile::{LLGUIDANCE, Profile, TokenBudget};
+///
+/// const ACME: Profile = Profile { name: "acme", token_budget: TokenBudget::SERVED, ..LLGUIDANCE };
+/// # let _ = ACME;
+/// ```
 #[derive(Debug, Clone)]
 pub struct TokenBudget {
-    /// The tokens that an answer may have where nobody says.
+    /// The tokens of an answer without `max_tokens`.
     tokens: u32,
-    /// From roomy to narrow: items of an array, characters of a string. Narrow lists hurt less than cut-off sentences.
+    /// From wide to narrow: the items of an array and the characters of a string. Short lists do less harm than
+    /// truncated sentences.
     ladder: &'static [(u64, u64)],
-    /// The most characters of a string.
+    /// The maximum number of characters of a string.
     text: u64,
 }
 
 impl TokenBudget {
-    /// For models that go on where they may.
+    /// The budget of models that continue as long as the schema allows.
     pub const SMALL_MODEL: Self = Self {
         tokens: 512,
         ladder: &[(8, 200), (6, 160), (4, 120), (3, 80), (2, 64), (2, 40), (1, 40), (1, 24), (1, 16)],
         text: 2000,
     };
-    /// For servers of models of any size: as long as what the tokens hold, at most what a grammar counts.
+    /// The budget of servers for models of any size: as long as the tokens allow, at most the counts of a grammar.
     pub const SERVED: Self = Self {
         tokens: 1024,
         ladder: &[
@@ -57,7 +65,8 @@ impl TokenBudget {
         ],
         text: 1000,
     };
-    /// For models that stop by themselves. Their strings have no lengths, so these are the usual ones.
+    /// The budget of models that stop by themselves. Their dialects do not enforce lengths of strings, so the values
+    /// are typical ones.
     pub const HOSTED: Self = Self {
         tokens: 8192,
         ladder: &[(1000, 40), (500, 40), (250, 40), (100, 40), (50, 40), (25, 40), (16, 40), (8, 40)],
@@ -65,7 +74,7 @@ impl TokenBudget {
     };
 }
 
-/// Bounds strings, arrays, maps and integers that the schema leaves longer than fits into `max_tokens`.
+/// Bounds strings, arrays, maps and integers that do not fit into `max_tokens`.
 pub(crate) fn bound(
     forms: &mut Forms,
     token_budget: &TokenBudget,
@@ -75,7 +84,7 @@ pub(crate) fn bound(
     let caps = Caps::fitting(forms, token_budget, max_tokens);
     for id in forms.ids() {
         let mut alternatives = std::mem::take(&mut forms.get_mut(id).alternatives);
-        // A kind of value that the schema says nothing about is no help to a model that is to be kept short.
+        // Types that the schema only allows implicitly would not keep a model short.
         if alternatives.iter().any(|alternative| !alternative.is_unsaid) {
             alternatives.retain(|alternative| {
                 if alternative.is_unsaid {
@@ -106,16 +115,16 @@ fn origin(shape: &Shape) -> crate::place::PlaceId {
     }
 }
 
-/// Bounds for strings and arrays that the schema leaves longer.
+/// The bounds of strings and arrays without tighter ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Caps {
     items: u64,
-    /// Characters.
+    /// The maximum number of characters.
     text: u64,
 }
 
 impl Caps {
-    /// The roomiest bounds with which the longest document fits; the narrowest if none does.
+    /// Returns the widest bounds with which the longest document fits; the narrowest ones if none does.
     fn fitting(forms: &Forms, token_budget: &TokenBudget, max_tokens: Option<u32>) -> Self {
         let tokens = f64::from(max_tokens.unwrap_or(token_budget.tokens));
         let fits = |caps: Self| {
@@ -126,7 +135,7 @@ impl Caps {
         let narrowest = steps.clone().next_back();
         let mut caps =
             steps.into_iter().find(|caps| fits(*caps)).or(narrowest).unwrap_or(Self { items: 1, text: 16 });
-        // The rest goes to the strings.
+        // The rest of the budget goes to the strings.
         while caps.text < token_budget.text && fits(Self { text: caps.text + caps.text / 4, ..caps }) {
             caps.text += caps.text / 4;
         }
@@ -134,7 +143,7 @@ impl Caps {
         caps
     }
 
-    /// Bounds a value; the keyword that became tighter, if one did.
+    /// Bounds a value; returns the keyword that became tighter, if any.
     fn apply(self, shape: &mut Shape) -> Option<(&'static str, crate::place::PlaceId)> {
         match shape {
             Shape::String(string) => {
@@ -142,7 +151,7 @@ impl Caps {
                 let is_tighter = max != string.max;
                 string.is_bounded |= is_tighter;
                 string.max = max;
-                // A name or a text of JSON has no length in the original.
+                // A name, or JSON in a string, has no length in the original.
                 (is_tighter && string.role == Role::Text).then_some(("maxLength", string.origin))
             }
             Shape::Array(array) => {
@@ -158,7 +167,7 @@ impl Caps {
                     object.extras.clear();
                     return Some(("additionalProperties", object.origin));
                 }
-                // A pattern beside others might overlap with them.
+                // A pattern beside others may overlap with them.
                 if let [extra] = object.extras.as_mut_slice()
                     && object.properties.is_empty()
                 {
@@ -193,7 +202,7 @@ impl Caps {
         }
     }
 
-    /// The most characters of a string; the schema's own bound if its pattern or format is one.
+    /// Returns the maximum number of characters of a string; the schema's own if its pattern or format limits it.
     fn string(self, form: &StringForm) -> Option<u64> {
         let bounded = form.patterns.iter().filter_map(|one| pattern::max_length(&one.translated)).min();
         if form.format.as_deref().is_some_and(is_short) || bounded.is_some_and(|bound| bound <= self.text) {
@@ -204,19 +213,19 @@ impl Caps {
             (Role::Name, _) => MAX_NAME,
             (_, None) => self.text,
             (_, Some("uri")) => self.text.max(64),
-            // Longer ones break the rules that these formats have about their parts (64 characters before an `@`).
+            // Longer ones violate the rules of these formats about their parts (64 characters before an `@`).
             (_, Some(_)) => 64,
         };
         Some(form.max.unwrap_or(u64::MAX).min(cap.max(form.min).max(needed)))
     }
 
-    /// The most items of an array.
+    /// Returns the maximum number of items of an array.
     fn array(self, form: &ArrayForm) -> u64 {
         let cap = (form.prefix.len() as u64).max(self.items).max(form.min);
         form.max.unwrap_or(u64::MAX).min(cap)
     }
 
-    /// The most members of an object whose names are not listed.
+    /// Returns the maximum number of members of an object whose names are not enumerated.
     fn extras(self, form: &ObjectForm) -> u64 {
         if form.extras.is_empty() {
             return 0;
@@ -227,25 +236,25 @@ impl Caps {
     }
 }
 
-/// A pattern for names that are neither empty nor long.
+/// Returns a pattern for names that are neither empty nor long.
 fn short_name() -> Pattern {
     let translated = format!(r"^[\x00-\x{{10FFFF}}]{{1,{MAX_NAME}}}$");
     Pattern { source: format!("^.{{1,{MAX_NAME}}}$"), translated }
 }
 
-/// Formats whose strings are short by themselves.
+/// Returns whether a format limits the length of its strings.
 fn is_short(format: &str) -> bool {
     matches!(format, "date" | "uuid" | "ipv4" | "ipv6")
 }
 
-/// Estimates the tokens of the longest document. A form inside of itself counts once.
+/// Estimates the tokens of the longest document. Recursion counts once.
 struct Estimate<'f> {
     forms: &'f Forms,
     caps: Caps,
     known: Vec<Option<f64>>,
 }
 
-/// Deeper documents are not estimated: they are too long in any case.
+/// The depth from which documents are not estimated, because they are too long in any case.
 const MAX_DEPTH: usize = 200;
 
 impl Estimate<'_> {
@@ -303,7 +312,7 @@ impl Estimate<'_> {
     }
 }
 
-/// Tokens of a number: vocabularies for small models have one for each digit.
+/// Returns the number of tokens of a number: small models' vocabularies have one per digit.
 fn digits(number: &NumberForm) -> f64 {
     let wide = |bound: &Option<Bound>| {
         let at = bound.as_ref().and_then(|bound| bound.at.as_f64());

@@ -1,4 +1,4 @@
-//! Tightening: the acts that make a schema exclude answers which the original allows. Each is listed in the losses.
+//! Tightening: the changes by which a schema excludes answers that the original allows. Each is a loss in the report.
 
 mod caps;
 
@@ -10,7 +10,7 @@ use crate::form::{Forms, Shape};
 pub use caps::TokenBudget;
 pub(crate) use caps::bound;
 
-/// Closes the objects that name their members and leave open whether there are others.
+/// Closes the objects with `properties` that do not decide about additional ones.
 pub(crate) fn close(forms: &mut Forms, losses: &mut Losses) {
     for id in forms.ids() {
         let mut alternatives = std::mem::take(&mut forms.get_mut(id).alternatives);

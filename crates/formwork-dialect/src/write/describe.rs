@@ -1,5 +1,4 @@
-//! Annotations and words beside a schema, for models that are shown nothing else: descriptions, and what the dialect does
-//! not enforce.
+//! Adds annotations, and unenforced constraints as text, to a schema, for models that get no other description.
 
 use std::fmt::Write as _;
 
@@ -10,13 +9,13 @@ use super::scalars::written_pattern;
 use crate::form::{Alternative, ArrayForm, Literals, Notes, NumberForm, Role, Shape, StringForm};
 use crate::profile::{Lengths, Profile};
 
-/// The most characters of the values that are written in words because they are too many to be enforced.
+/// The maximum number of characters of a list of values that is too long to be enforced and is described instead.
 const MAX_LISTED: usize = 4000;
 
-/// The most characters of a default value or of the examples.
+/// The maximum number of characters of a default value or of the examples.
 const MAX_EXAMPLES: usize = 400;
 
-/// Puts the annotations of a place, and what is not enforced of these alternatives, into its schema.
+/// Adds the annotations of a place, and the unenforced constraints of these alternatives, to its schema.
 pub(super) fn annotate(
     schema: &mut Value,
     notes: &Notes,
@@ -31,7 +30,7 @@ pub(super) fn annotate(
             keywords.insert("title".to_owned(), json!(title));
         }
         parts.extend(annotations.description.clone());
-        // No strict mode takes these keywords.
+        // No strict mode accepts these keywords.
         if let Some(default) = &annotations.default {
             parts.push(format!("(Default: {}.)", short(&spaced(default))));
         }

@@ -13,11 +13,11 @@ use crate::form::{Alternative, ArrayForm, FormId, Forms, Notes, ObjectForm, Prop
 use crate::place::PlaceId;
 use crate::profile::{Lengths, Optional, Profile, References, Tuples};
 
-/// Forms that are nested deeper than this are written as definitions, so that readers with a limit on nesting take the
-/// schema.
+/// The maximum nesting of forms that are written inline; deeper ones become definitions, because some parsers limit the
+/// nesting.
 const MAX_NESTING: usize = 24;
 
-/// A written schema, with the way back and what it does not say.
+/// A written schema, with the operations that lift answers, and the losses.
 pub(crate) struct Written {
     pub(crate) schema: Value,
     pub(crate) lift: Vec<LiftOp>,
@@ -69,8 +69,7 @@ pub(crate) fn write(forms: &Forms, profile: &Profile, most_values: usize) -> Wri
     Written { schema, lift, bounds, losses }
 }
 
-/// The forms that are written as definitions: those that several places share and that are worth it, and those that
-/// stand inside of themselves.
+/// Returns the forms that become definitions: shared ones that are large enough, and recursive ones.
 fn shared(forms: &Forms) -> HashSet<FormId> {
     let mut uses = vec![0_usize; forms.len()];
     let mut is_open = vec![false; forms.len()];
@@ -106,7 +105,7 @@ fn shared(forms: &Forms) -> HashSet<FormId> {
     shared
 }
 
-/// Whether a form is longer than a reference to it.
+/// Returns whether a form is longer than a reference to it.
 fn is_large(forms: &Forms, id: FormId) -> bool {
     let form = &forms[id];
     form.alternatives.len() > 1
@@ -124,12 +123,12 @@ struct Writer<'f> {
     profile: &'f Profile,
     most_values: usize,
     shared: HashSet<FormId>,
-    /// How much the `maxItems` to come may be together.
+    /// The maximum sum of the `maxItems` to come.
     items_left: u64,
     /// The names of definitions; empty for the root.
     names: HashMap<FormId, String>,
     taken: HashSet<String>,
-    /// Definitions that were referred to, in this order.
+    /// The definitions that were referred to, in this order.
     unwritten: Vec<FormId>,
     lift: Vec<LiftOp>,
     bounds: Vec<AddedBound>,
@@ -137,12 +136,12 @@ struct Writer<'f> {
 }
 
 impl Writer<'_> {
-    /// Writes a form that stands at a JSON Pointer of the lowered schema, `depth` levels below its definition.
+    /// Writes a form at a JSON Pointer of the lowered schema, `depth` levels below its definition.
     fn value(&mut self, value: &Use, at: String, depth: usize) -> Value {
         self.value_within(value, &Notes::NONE, at, depth)
     }
 
-    /// Writes a form beside whose other alternatives these annotations stand already.
+    /// Writes a form whose annotations may repeat those beside it, which are left out.
     fn value_within(&mut self, value: &Use, said: &Notes, at: String, depth: usize) -> Value {
         let is_nested = depth < MAX_NESTING || self.profile.references == References::Inlined;
         if !self.shared.contains(&value.form) && is_nested {
@@ -152,7 +151,7 @@ impl Writer<'_> {
         if self.profile.shown || value.notes.is_empty() {
             return reference;
         }
-        // Nothing may stand beside a reference in OpenAI's strict mode.
+        // OpenAI's strict mode allows no keyword beside a reference.
         let mut wrapped = json!({"anyOf": [reference]});
         describe::annotate(&mut wrapped, &value.notes, &[], self.profile, self.most_values);
         wrapped
@@ -220,7 +219,7 @@ impl Writer<'_> {
             Shape::Array(array) => self.array(array, at, depth),
             Shape::Object(object) => self.object(object, at, depth),
         };
-        // A model that is shown an outline reads the words there.
+        // A model with an outline in its prompt reads the descriptions there.
         if !self.profile.shown {
             let said = std::slice::from_ref(alternative);
             describe::annotate(&mut schema, notes, said, self.profile, self.most_values);
@@ -242,11 +241,11 @@ impl Writer<'_> {
                 let items = self.value(items, format!("{at}/items"), depth + 1);
                 out.insert("items".to_owned(), items);
             }
-            // llama.cpp takes no `false`; its tuples are closed anyway.
+            // llama.cpp does not accept `false`; its tuples are closed anyway.
             None if self.profile.tuples == Tuples::Native => {
                 out.insert("items".to_owned(), json!(false));
             }
-            // The type of items is never looked at, because there are none.
+            // The type of the items is irrelevant, because there are none.
             None if form.prefix.is_empty() => {
                 out.insert("items".to_owned(), json!({"type": "null"}));
             }
@@ -264,7 +263,7 @@ impl Writer<'_> {
             max = None;
         }
         if max.is_some_and(|max| max > self.items_left) {
-            // A bound of ours is no keyword of the schema.
+            // A bound from tightening is not a keyword of the schema.
             if !form.is_bounded {
                 self.lose(form.origin, "maxItems", LossKind::Unenforced);
             }
@@ -283,7 +282,7 @@ impl Writer<'_> {
         Value::Object(out)
     }
 
-    /// The largest count that a dialect takes for the characters of a string or the items of a list.
+    /// Returns the largest count that a dialect accepts for the characters of a string or the items of a list.
     const fn limit(&self) -> u64 {
         match self.profile.lengths {
             Lengths::NotEmpty => 1,
@@ -317,7 +316,7 @@ impl Writer<'_> {
         if !properties.is_empty() || form.extras.is_empty() {
             out.insert("properties".to_owned(), Value::Object(properties));
         }
-        // A provider that wants every member required wants the list as well.
+        // Providers that require every member also require the list.
         if !required.is_empty() || self.profile.optional == Optional::Nullable {
             out.insert("required".to_owned(), json!(required));
         }

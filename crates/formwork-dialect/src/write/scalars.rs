@@ -39,7 +39,7 @@ impl Writer<'_> {
         if written.len() == 1 { written.swap_remove(0) } else { json!({"anyOf": written}) }
     }
 
-    /// Writes a string that stands at a JSON Pointer of the lowered schema.
+    /// Writes a string at a JSON Pointer of the lowered schema.
     pub(super) fn string(&mut self, form: &StringForm, at: &str) -> Value {
         let mut out = Map::from_iter([("type".to_owned(), json!("string"))]);
         match self.profile.patterns {
@@ -74,7 +74,7 @@ impl Writer<'_> {
         Value::Object(out)
     }
 
-    /// A pattern, a format or lengths: llama.cpp enforces the first of them alone.
+    /// Writes a pattern, a format or lengths: llama.cpp enforces only the first of them.
     fn either(&mut self, form: &StringForm, at: &str, out: &mut Map<String, Value>) {
         let bound = form.max.filter(|_| form.is_bounded);
         let mut patterns = form.patterns.iter();
@@ -96,7 +96,7 @@ impl Writer<'_> {
             if pattern::min_length(&pattern) < form.min {
                 self.lose(form.origin, "minLength", LossKind::Unenforced);
             }
-            // Bytes are never fewer than characters.
+            // The number of bytes is never below the number of characters.
             if bound.is_none()
                 && form.max.is_some_and(|max| pattern::max_length(&pattern).is_none_or(|most| most > max))
             {
@@ -156,8 +156,8 @@ impl Writer<'_> {
         let Some(format) = &form.format else { return };
         if self.profile.formats.contains(&format.as_str()) {
             out.insert("format".to_owned(), json!(format));
-            // No grammar knows which years have a 29th of February, and the parts of the others have a length that only
-            // the length of the whole keeps.
+            // A grammar does not know leap years, and parts of other formats have lengths that only the length of the
+            // whole limits.
             let is_loose = match format.as_str() {
                 "date" | "date-time" | "time" => true,
                 "email" | "hostname" => !self.profile.lengths.of_strings() || form.max.is_none(),
@@ -215,12 +215,13 @@ pub(super) fn written_pattern(form: &StringForm, profile: &Profile) -> Option<us
     }
 }
 
-/// Whether a bound is one that every engine reads as it stands.
+/// Returns whether every engine reads a bound exactly.
 fn is_safe(bound: &Bound) -> bool {
     bound.at.as_f64().is_some_and(|at| at.abs() <= MAX_SAFE)
 }
 
-/// Formats that llama.cpp enforces more tightly than RFC 3339 has them: a fraction of a second has three digits there.
+/// Returns patterns for formats that llama.cpp enforces more strictly than RFC 3339: its fractions of a second have
+/// three digits.
 fn format_pattern(format: &str) -> Option<&'static str> {
     match format {
         "time" => Some(

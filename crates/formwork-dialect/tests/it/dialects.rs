@@ -1,4 +1,4 @@
-//! What holds for every dialect that enforces a schema.
+//! Laws of every dialect with enforcement.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ fn lowered(dialect: &Native, schema: &Value) -> Lowered {
     dialect.lower(&LowerRequest::new(schema)).unwrap_or_else(|refused| panic!("{schema}: {refused}"))
 }
 
-/// Whether something is enforced more loosely than it stands.
+/// Returns whether a loss is looser enforcement.
 fn is_looser(lowered: &Lowered) -> bool {
     lowered.losses.iter().any(|loss| loss.kind != LossKind::Tightened)
 }
 
-/// Whether an answer can be one that cannot be mapped back, which is reported.
+/// Returns whether an answer may be impossible to lift, which is reported.
 fn can_fail(lowered: &Lowered) -> bool {
     lowered.lift.iter().any(|op| {
         matches!(op.lift, Lift::ParseJson | Lift::PairsToMap | Lift::Spread(_) | Lift::Tuple { .. })
@@ -42,7 +42,7 @@ fn every_probe_keeps_every_valid_answer_and_says_what_it_lets_through() {
                     wrong.push(format!("{dialect:?} {name}: {document} cannot be given by {sent}"));
                     continue;
                 };
-                // Other engines read bounds that llguidance does not.
+                // Other engines enforce bounds that llguidance ignores.
                 let is_taken = if dialect.name() == "llguidance" {
                     allows(sent, &answer)
                 } else {
@@ -112,7 +112,7 @@ fn what_may_be_answered_can_be_judged() {
             for _ in 0..3 {
                 let mut draw = |below: usize| (0..below).new_tree(&mut runner).unwrap().current();
                 let document = sample(lowered.schema.as_ref().unwrap(), &mut draw).unwrap();
-                // The validator divides them as floats.
+                // The validator divides floats.
                 if name == "multipleOf" && document["a"].is_f64() {
                     continue;
                 }
@@ -159,7 +159,7 @@ fn openai_is_sent_closed_required_and_typed() {
     let document =
         json!({"name": "Ada", "born": null, "scores": {"a": 1}, "meta": [1, {"k": true}], "at": [1, 2.5]});
     assert_eq!(lift(answer.clone(), &lowered), (document.clone(), vec![]));
-    // `born` may be null, so another value says that it is left out.
+    // `born` may be `null`, so absence needs another value.
     let mut without = document;
     without.as_object_mut().unwrap().shift_remove("born");
     let answer = lower_value(&without, &lowered).unwrap();
@@ -194,7 +194,7 @@ fn members_beside_named_ones_come_as_pairs() {
     assert_eq!(lift(answer, &openai), (document.clone(), vec![]));
     let double = json!({"id": 1, "others": null, "others_": [{"key": "id", "value": "2"}]});
     assert_eq!(lift(double, &openai).1[0].rule, "uniqueKeys");
-    // llama.cpp has such members itself; only patterns of names need the array.
+    // llama.cpp supports such members; only patterns of names need the array.
     let llama = lowered(&Native::LLAMA_CPP, &schema);
     assert_eq!(lower_value(&document, &llama), Some(document));
     let schema = json!({"type": "object", "patternProperties": {"^x-": {"type": "integer"}}, "additionalProperties": false});
@@ -204,7 +204,7 @@ fn members_beside_named_ones_come_as_pairs() {
 
 #[test]
 fn openai_s_limits_are_kept_by_leaving_lists_out_and_by_text() {
-    // 30 lists of 100 values: the longest lists go.
+    // 30 lists of 100 values: the longest lists are dropped.
     let list = |n: usize| json!({"enum": (0..100).map(|v| format!("v{n}_{v}")).collect::<Vec<_>>()});
     let mut properties: serde_json::Map<String, Value> =
         (0..30).map(|n| (format!("p{n}"), list(n))).collect();
@@ -219,7 +219,7 @@ fn openai_s_limits_are_kept_by_leaving_lists_out_and_by_text() {
     let described = &many.schema.unwrap()["properties"]["p0"]["anyOf"][0]["description"];
     assert!(described.as_str().unwrap().starts_with("(One of \"v0_0\", \"v0_1\","), "{described}");
 
-    // 15 levels: the eleventh is text.
+    // Of 15 levels, the eleventh is JSON in a string.
     let deep = (0..15).fold(json!({"type": "integer"}), |inner, _| {
         json!({"type": "object", "properties": {"x": inner}, "required": ["x"], "additionalProperties": false})
     });
@@ -260,7 +260,7 @@ fn anthropic_gets_what_it_takes_and_words_for_the_rest() {
     let sent = lowered.schema.clone().unwrap();
     let properties = &sent["properties"];
     let names: Vec<_> = properties.as_object().unwrap().keys().map(String::as_str).collect();
-    // Members that are required come first, as the provider writes them.
+    // Required members come first, as the provider generates them.
     assert_eq!(names, ["age", "meta", "nick", "share", "code", "odd", "tags", "some", "scores", "at"]);
     assert_eq!((&sent["required"], &sent["additionalProperties"]), (&json!(["age", "meta"]), &json!(false)));
     for (name, expected) in [
@@ -382,7 +382,7 @@ fn ollama_keeps_a_declared_order_through_the_alphabet() {
         let names: Vec<String> = sent["properties"].as_object().unwrap().keys().cloned().collect();
         (names, lowered)
     };
-    // The alphabet agrees: nothing changes.
+    // The alphabetical order is valid, so nothing changes.
     assert_eq!(names(depends("$.score", "$.total")).0, ["score", "total", "zip"]);
     let (sent, lowered) = names(depends("$.zip", "$.score"));
     assert_eq!(sent, ["a_total", "b_zip", "c_score"]);
@@ -405,7 +405,7 @@ fn json_object_shows_the_schema_and_the_word() {
         text(&object),
         r#"{"$comment": "The answer is one JSON object.", "type": "object", "properties": {"a": {"type": "integer"}}}"#
     );
-    // A reference stays one that leads somewhere.
+    // References stay valid.
     let list = lower(
         &json!({"type": "array", "items": {"$ref": "#/definitions/x"}, "definitions": {"x": {"type": "integer"}}}),
     );

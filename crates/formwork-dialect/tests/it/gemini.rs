@@ -107,14 +107,14 @@ fn a_schema_inside_of_itself_is_json_in_a_string() {
 
 #[test]
 fn strings_that_hold_json_and_plain_ones_are_told_apart() {
-    // Where a number in a string could be a string, every string holds JSON.
+    // If a number in a string could be a string of the schema, every string holds JSON.
     let schema = json!({"type": "array", "items": {"anyOf": [{"type": "string"}, {"enum": [1, 2]}]}});
     let lowered = lowered(&Native::GEMINI_OPENAPI, &schema);
     let document = json!(["1", 1, "x"]);
     let answer = lower_value(&document, &lowered).unwrap();
     assert_eq!(answer, json!(["\"1\"", "1", "\"x\""]));
     assert_eq!(lift(answer, &lowered), (document, vec![]));
-    // 1 and 1.0 are one value, of which one text is listed.
+    // 1 and 1.0 are equal, so only one text is enumerated.
     let one = self::lowered(&Native::GEMINI_OPENAPI, &json!({"const": 1.0}));
     assert_eq!(lower_value(&json!(1), &one), Some(json!("1.0")));
     assert_eq!(lower_value(&json!(2), &one), None);
@@ -138,7 +138,7 @@ fn the_sum_of_maximal_lengths_is_kept() {
         let left = lowered.losses.iter().filter(|loss| loss.keyword == "maxItems");
         assert_eq!(left.filter(|loss| loss.kind == LossKind::Unenforced).count(), 11);
     }
-    // Bounds of ours are within the sum as well, and reported where they are written.
+    // Bounds from tightening count in the sum, and are reported.
     let endless = json!({"type": "array", "items": {"type": "array", "items": {"type": "string"}}});
     let request = LowerRequest::new(&endless).with_tighten(Tighten::Bounded).with_max_tokens(Some(100_000));
     let bounded = Native::GEMINI.lower(&request).unwrap();
@@ -151,7 +151,7 @@ fn the_sum_of_maximal_lengths_is_kept() {
 
 #[test]
 fn definitions_are_written_out_unless_that_is_too_long() {
-    // Each level stands twice in the next one.
+    // Each level is used twice in the next one.
     let mut schema =
         json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "required": ["x"]});
     for level in 0..4 {
@@ -167,7 +167,7 @@ fn definitions_are_written_out_unless_that_is_too_long() {
     let value = (0..4).fold(json!(1), |inner, _| json!({"a": inner, "b": inner}));
     let document = json!({"x": value});
     assert_eq!(lift(lower_value(&document, &small).unwrap(), &small), (document, vec![]));
-    // With forty levels, everything written out would be larger than any disk.
+    // Forty levels without references would not fit on any disk.
     let mut deep = json!({"type": "array", "items": {"$ref": "#/$defs/d0"}});
     for level in 0..40 {
         let inner = if level == 39 {

@@ -1,4 +1,4 @@
-//! The laws of lowering, on generated schemas with every keyword, for every dialect that enforces a schema.
+//! The laws of lowering, on generated schemas with every keyword, for every dialect with enforcement.
 
 use formwork_core::{Lift, LossKind, Lower as _, LowerRequest, Lowered, Tighten, lift};
 use formwork_dialect::{Native, lint, lower_value};
@@ -31,7 +31,7 @@ fn lowered(dialect: &Native, schema: &Value, tighten: Tighten) -> Option<Lowered
     None
 }
 
-/// Whether a schema is over the limits of a dialect: then the model is asked in another one.
+/// Returns whether a schema exceeds the limits of a dialect, so that the model gets another mode.
 fn is_too_large(dialect: &Native, schema: &Value, tighten: Tighten) -> bool {
     let refused = dialect.lower(&LowerRequest::new(schema).with_tighten(tighten)).err();
     let counts = ["optional properties", "unions"];
@@ -43,7 +43,7 @@ fn any_kind_of_schema() -> impl Strategy<Value = Value> {
     prop_oneof![1 => schema(), 3 => any_schema()]
 }
 
-/// A few documents that satisfy a schema; fewer where that is hard.
+/// Returns a few documents that satisfy a schema; fewer if that is hard.
 fn documents(schema: &Value, seed: &[u8; 32], count: usize) -> Vec<Value> {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, seed);
     let config = Config { max_local_rejects: 300, ..Config::default() };
@@ -52,20 +52,20 @@ fn documents(schema: &Value, seed: &[u8; 32], count: usize) -> Vec<Value> {
     (0..count).map_while(|_| Some(strategy.new_tree(&mut runner).ok()?.current())).collect()
 }
 
-/// Whether the engine found no text for patterns that hold together, and no document is there either, or gave up before it
-/// knew. Only the engine finds that out.
+/// Returns whether the engine found no text for combined patterns, and there is no document either, or whether it gave
+/// up. Only the engine can decide that.
 fn patterns_exclude_each_other(error: &str, schema: &Value) -> bool {
     let has_several = schema.to_string().matches("\"pattern\"").count() > 1;
     let gave_up = error.contains("Unable to determine if regex is empty");
     has_several && (gave_up || error.contains("nsatisfiable") && documents(schema, &[7; 32], 3).is_empty())
 }
 
-/// Whether something is enforced more loosely than it stands.
+/// Returns whether a loss is looser enforcement.
 fn is_looser(lowered: &Lowered) -> bool {
     lowered.losses.iter().any(|loss| loss.kind != LossKind::Tightened)
 }
 
-/// Whether `part` is `whole` without some members of objects.
+/// Returns whether `part` is `whole` without some members of objects.
 fn is_part(part: &Value, whole: &Value) -> bool {
     match (part, whole) {
         (Value::Array(a), Value::Array(b)) => {
@@ -81,8 +81,8 @@ fn is_part(part: &Value, whole: &Value) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Nothing valid is unsayable: without tightening every document comes back as it is, and closing takes nothing but
-    /// members that closed objects do not name.
+    /// No valid document is lost: without tightening every document round-trips, and closing only removes members that
+    /// closed objects do not name.
     #[test]
     fn every_valid_document_can_be_given(schema in any_kind_of_schema(), seed in any::<[u8; 32]>()) {
         for document in documents(&schema, &seed, 2) {
@@ -123,8 +123,8 @@ proptest! {
         }
     }
 
-    /// Nothing wrong goes unsaid: an answer of the lowered schema lifts to a valid document, or the report names a keyword
-    /// that is enforced loosely, or the answer cannot be mapped back and that is a violation.
+    /// No invalid answer goes unreported: an answer of the lowered schema lifts to a valid document, or the report
+    /// names a loosely enforced keyword, or the answer cannot be lifted, which is a violation.
     #[test]
     fn every_answer_is_valid_or_a_loss_says_why(schema in any_kind_of_schema(), seed in any::<[u8; 32]>()) {
         let original = formwork_schema::compile(&schema).unwrap();
@@ -141,8 +141,8 @@ proptest! {
         }
     }
 
-    /// The linter of each dialect has nothing to say about its own lowering, llguidance takes its own, the report points
-    /// into the schema, and the same request gives the same answer.
+    /// The linter of each dialect has no findings about its own lowering, llguidance accepts its own, the report points
+    /// into the schema, and equal requests have equal results.
     #[test]
     fn lowered_schemas_are_in_the_dialect(schema in any_kind_of_schema(), which in 0_usize..3) {
         for dialect in ALL {
@@ -162,7 +162,7 @@ proptest! {
         }
     }
 
-    /// Bounds are never below what the schema itself says, and an answer that is full at one is not complete.
+    /// Bounds are never below those of the schema, and an answer that is full at one counts as incomplete.
     #[test]
     fn bounds_leave_room_for_the_shortest_document(schema in any_kind_of_schema(), seed in any::<[u8; 32]>(), max_tokens in 32_u32..2000) {
         for dialect in ALL {
@@ -179,7 +179,7 @@ proptest! {
             }
             let mut rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
             let draw = |below: usize| rng.next_u32() as usize % below;
-            // The executable model reads what the other dialects are sent as well, as JSON Schema.
+            // llguidance also reads the schemas of the other dialects, as JSON Schema.
             let answer = match sample(sent, draw) {
                 Ok(answer) => answer,
                 Err(error) if patterns_exclude_each_other(&error, &schema) => continue,

@@ -1,4 +1,4 @@
-//! What the linter says, against what the engines did.
+//! The linter's findings against the reactions of the engines.
 
 use formwork_dialect::{Verdict, lint};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::model::matcher;
 use crate::probes::{Probe, probes};
 
-/// What was measured and is no property of the schema: how integers are written.
+/// Measured, but not a property of the schema: the notation of integers.
 const NOT_IN_THE_SCHEMA: [&str; 1] = ["integer as 1.0"];
 
 #[test]
@@ -34,7 +34,7 @@ fn what_llguidance_refuses_is_found_and_nothing_else() {
     let mut wrong = Vec::new();
     for Probe { name, schema, .. } in probes() {
         let rejected = lint("llguidance", &schema).iter().any(|finding| finding.verdict == Verdict::Rejected);
-        // Whether variants overlap is not looked into.
+        // The lint does not check whether variants overlap.
         if name == "oneOf overlapping" {
             continue;
         }

@@ -1,5 +1,5 @@
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
-//! The dialects against what really reads them: llguidance itself.
+//! The dialects against llguidance itself.
 
 mod dialects;
 mod gemini;

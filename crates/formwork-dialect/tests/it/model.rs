@@ -1,4 +1,4 @@
-//! llguidance over single bytes: what a lowered schema allows, by running it.
+//! Runs llguidance over single bytes to decide what a lowered schema allows.
 
 use std::sync::LazyLock;
 
@@ -26,7 +26,7 @@ pub(crate) fn matcher(schema: &Value) -> Result<Matcher, String> {
     }
 }
 
-/// Whether a schema allows this document.
+/// Returns whether a schema allows this document.
 pub(crate) fn allows(schema: &Value, document: &Value) -> Result<bool, String> {
     let mut matcher = matcher(schema)?;
     // llguidance wants this one control character escaped, which JSON leaves open.
@@ -36,14 +36,14 @@ pub(crate) fn allows(schema: &Value, document: &Value) -> Result<bool, String> {
     Ok(taken == tokens.len() && matcher.is_accepting().map_err(|error| error.to_string())?)
 }
 
-/// A document that a schema allows, made by choosing at random among the bytes that may come next.
+/// Returns a random document that a schema allows, byte by byte.
 ///
-/// `draw` gives a number below its argument.
+/// `draw` returns a number below its argument.
 pub(crate) fn sample(schema: &Value, mut draw: impl FnMut(usize) -> usize) -> Result<Value, String> {
     loop {
         let text = sample_text(schema, &mut draw)?;
         match serde_json::from_slice(&text) {
-            // A grammar allows exponents that no number of ours has; such an answer is not read.
+            // A grammar allows exponents that no number type has; such an answer does not parse.
             Err(error) if error.to_string().starts_with("number out of range") => {}
             read => return read.map_err(|error| format!("{error} in {}", String::from_utf8_lossy(&text))),
         }

@@ -1,4 +1,4 @@
-//! Our probe schemas, with documents that are valid and invalid under each, and the shapes that schemars makes.
+//! The probe schemas with valid and invalid documents, and the schemas that schemars generates.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(crate) struct Probe {
     pub(crate) valid: Vec<Value>,
     #[serde(default)]
     pub(crate) invalid: Vec<Value>,
-    /// What the engines themselves made of it, by engine.
+    /// The results of the engines, by engine.
     pub(crate) measured: BTreeMap<String, String>,
 }
 

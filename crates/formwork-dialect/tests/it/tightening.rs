@@ -1,4 +1,4 @@
-//! What is bounded, by how much, and what is refused.
+//! Bounds and their sizes, and rejected schemas.
 
 use formwork_core::Dependency;
 use formwork_core::{
@@ -102,7 +102,7 @@ fn losses_in_definitions_point_to_where_they_stand() {
     assert_eq!((losses[0].pointer.as_str(), losses[0].keyword.as_str()), ("/definitions/a b", "uniqueItems"));
 }
 
-/// A tree, a list, and a definition that is itself through another one, as deep as anybody likes.
+/// A tree, a list, and an indirectly recursive definition, of any depth.
 #[test]
 fn recursion_is_said_by_every_dialect_that_has_it() {
     let node = json!({"$ref": "#/$defs/node"});
@@ -175,7 +175,7 @@ fn what_nothing_satisfies_is_refused() {
 
 #[test]
 fn a_thousand_doublings_are_shared_not_copied() {
-    // Each definition uses the next one twice: written out, 2^30 objects.
+    // Each definition uses the next one twice: 2^30 objects without references.
     let mut defs = serde_json::Map::new();
     for level in 0..30 {
         let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
@@ -191,7 +191,7 @@ fn a_thousand_doublings_are_shared_not_copied() {
     assert!(matcher(&sent).is_ok());
 }
 
-/// FINDINGS A6: each of these has a document, and was said to have none.
+/// FINDINGS A6: each of these has a valid document, and was rejected as unsatisfiable.
 #[test]
 fn what_something_satisfies_is_never_refused() {
     for (schema, document) in [
@@ -234,7 +234,7 @@ fn a_huge_schema_is_lowered() {
     assert_eq!(lowered(&schema).schema.unwrap()["properties"].as_object().unwrap().len(), 20_000);
 }
 
-/// FINDINGS A8: a chain of small types with an optional member each comes to as much as the types themselves.
+/// FINDINGS A8: a chain of small types with an optional member each is not larger than the types themselves.
 #[test]
 fn sharing_survives_optional_members_unions_and_descriptions() {
     let schema = |count: usize| {
@@ -261,7 +261,7 @@ fn sharing_survives_optional_members_unions_and_descriptions() {
         };
         let (sent, original) = size(3);
         assert!(sent <= 3 * original + 1000, "{dialect:?}: {sent} from {original}");
-        // OpenAI takes ten levels, below that everything stays structure; Anthropic takes 24 optional members.
+        // OpenAI accepts ten levels; Anthropic accepts 24 optional members.
         if !["openai", "anthropic"].contains(&dialect.name()) {
             let (sent, original) = size(60);
             assert!(sent <= 3 * original, "{dialect:?}: {sent} from {original}");
@@ -286,7 +286,7 @@ fn a_computed_value_is_generated_last_and_put_back() {
     );
 }
 
-/// Keys are hashes, addresses, sentences; there may be hundreds of them.
+/// Keys can be hashes, addresses or sentences, and there may be hundreds of them.
 #[test]
 fn maps_take_any_keys_and_any_number_of_them() {
     let schema = json!({"type": "object", "additionalProperties": {"type": "integer"}});
@@ -338,7 +338,7 @@ fn a_bounded_value_of_any_kind_ends() {
     }
 }
 
-/// Descriptions, titles, defaults and examples reach the model wherever they stand: B12.
+/// Descriptions, titles, defaults and examples reach the model from every place: B12.
 #[test]
 fn annotations_reach_the_model() {
     let schema = json!({

@@ -6,31 +6,31 @@ use llguidance::earley::regexvec::MatchingLexemes;
 use super::lexemes::Lexemes;
 use super::rules::{END, NEVER, Rules, Symbol};
 
-/// An Earley chart of a document that is being written, which knows at every byte the shortest way to the end of it.
+/// An Earley chart of a document in progress, with the shortest way to its end at every byte.
 ///
-/// llguidance's own parser tells what may come next, but not how far it is to the end. This one reads the same grammar
-/// and carries, for each symbol that may come next in a row, the cost of the cheapest way from behind that symbol to the
-/// end of the document. A row never changes once it is complete, so these costs are sums of two numbers.
+/// llguidance's own parser knows what may come next, but not how far the end is. This chart parses by the same grammar.
+/// For each symbol that may come next in a row it has the cost of the cheapest way from behind that symbol to the end
+/// of the document. A complete row never changes, so these costs are sums of two numbers.
 pub(crate) struct Chart {
     rules: Rules,
     lexemes: Lexemes,
     rows: Vec<Row>,
-    /// The state within the lexeme that is being read.
+    /// The state within the current lexeme.
     state: StateID,
-    /// The bytes of it.
+    /// The number of bytes of the current lexeme.
     begun: usize,
-    /// Kept between rows, so that each does not allocate: the costs by symbol.
+    /// The costs by symbol, kept to avoid an allocation per row.
     costs: Vec<Way>,
 }
 
-/// A rule that has been read up to this element, from the row of this number on.
+/// A rule that is parsed up to this element, started in the row with this number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Item {
     at: usize,
     origin: usize,
 }
 
-/// The symbols that may stand between two lexemes.
+/// The state between two lexemes.
 struct Row {
     items: Vec<Item>,
     /// The symbols that may come next, sorted.
@@ -42,15 +42,15 @@ struct Row {
 /// The cheapest way to the end of the document from behind a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Way {
-    /// Its bytes.
+    /// The cost in bytes.
     cost: usize,
-    /// The item of the row that it leads through.
+    /// The item of the row on this way.
     item: usize,
 }
 
 const NO_WAY: Way = Way { cost: NEVER, item: usize::MAX };
 
-/// Where a chart was, to go back there.
+/// A state of the chart to return to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
     rows: usize,
@@ -58,7 +58,7 @@ pub(crate) struct Mark {
     begun: usize,
 }
 
-/// A byte that the grammar does not allow.
+/// The grammar does not allow the byte.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unexpected;
 
@@ -66,7 +66,7 @@ impl Chart {
     /// Returns the chart before the first byte.
     ///
     /// # Errors
-    /// Returns what llguidance says about lexemes that are too complex.
+    /// A message of llguidance about lexemes that are too complex.
     pub(crate) fn new(grammar: &CGrammar) -> Result<Self, String> {
         let mut lexemes = Lexemes::new(grammar.lexer_spec())?;
         let rules = Rules::new(grammar, &mut lexemes);
@@ -77,26 +77,26 @@ impl Chart {
         Ok(chart)
     }
 
-    /// Returns where it is.
+    /// Returns the present state.
     pub(crate) fn mark(&self) -> Mark {
         Mark { rows: self.rows.len(), state: self.state, begun: self.begun }
     }
 
-    /// Forgets all that was read since it was there.
+    /// Returns to an earlier state.
     pub(crate) fn back_to(&mut self, mark: Mark) {
         self.rows.truncate(mark.rows);
         (self.state, self.begun) = (mark.state, mark.begun);
     }
 
-    /// Reads more of the document.
+    /// Parses more of the document.
     ///
     /// # Errors
-    /// Returns [`Unexpected`] at a byte that the grammar does not allow; the chart is of no use then, except to go back.
+    /// [`Unexpected`] at a byte that the grammar does not allow. The chart can then only go back to an earlier state.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<(), Unexpected> {
         bytes.iter().try_for_each(|byte| self.step(*byte))
     }
 
-    /// Returns the bytes of the shortest way to the end; `None` if there is none.
+    /// Returns the length of the shortest way to the end in bytes; `None` if there is none.
     pub(crate) fn distance(&mut self) -> Option<usize> {
         self.nearest().map(|(cost, _)| cost)
     }
@@ -120,14 +120,14 @@ impl Chart {
         }
     }
 
-    /// Returns the cost of the shortest way to the end, and the symbol of the lexeme that it begins with, if any.
+    /// Returns the cost of the shortest way to the end, and the symbol of its first lexeme, if there is one.
     fn nearest(&mut self) -> Option<(usize, Option<(Symbol, Way)>)> {
         let row = self.rows.last()?;
         if self.begun == 0 && row.accepts {
             return Some((0, None));
         }
         let (rules, lexemes) = (&self.rules, &mut self.lexemes);
-        // The least that each could cost: what was read of it is no longer than its shortest text, or is.
+        // A lower bound of each cost: the length of the lexeme's shortest text without the bytes so far.
         let mut next: Vec<(usize, Symbol, Way)> = row
             .next
             .iter()
@@ -155,7 +155,7 @@ impl Chart {
     fn step(&mut self, byte: u8) -> Result<(), Unexpected> {
         let mut state = self.lexemes.step(self.state, byte);
         if state.is_dead() {
-            // The byte belongs to the next lexeme; the one before may have ended.
+            // The byte starts the next lexeme, so the current one may have ended.
             if self.begun == 0 {
                 return Err(Unexpected);
             }
@@ -176,7 +176,7 @@ impl Chart {
         Ok(())
     }
 
-    /// Goes on to the next row behind these lexemes.
+    /// Starts the next row after these lexemes.
     fn scan(&mut self, ended: &MatchingLexemes) -> Result<(), Unexpected> {
         let items = self.rows.last().map(|row| row.items.as_slice()).unwrap_or_default();
         let scanned: Vec<Item> = items
@@ -194,7 +194,7 @@ impl Chart {
         Ok(())
     }
 
-    /// Completes a row and goes there.
+    /// Completes a row and makes it the current one.
     fn add(&mut self, mut items: Vec<Item>) {
         let current = self.rows.len();
         let mut known: HashSet<Item> = items.iter().copied().collect();
@@ -211,7 +211,7 @@ impl Chart {
             if symbol == END {
                 let head = self.rules.head(at);
                 accepts |= head == Rules::START && origin == 0;
-                // What ends where it began was passed over when it was predicted.
+                // Items that end in the row of their start were already advanced when they were predicted.
                 let before = self.rows.get(origin).map(|row| row.items.as_slice()).unwrap_or_default();
                 before
                     .iter()
@@ -231,7 +231,7 @@ impl Chart {
         self.rows.push(Row { items, next, accepts });
     }
 
-    /// Finds the cheapest way to the end from behind each symbol that may come next.
+    /// Returns the cheapest way to the end from behind each symbol that may come next.
     fn ways(&mut self, items: &[Item], current: usize) -> Vec<(Symbol, Way)> {
         let mut next = Vec::new();
         let mut changed = true;

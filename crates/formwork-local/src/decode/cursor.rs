@@ -1,4 +1,4 @@
-/// Whether the last byte of a JSON document stands in a string: as much of a lexer as the restraint needs.
+/// Tracks whether the last byte of a JSON document is inside a string: the part of a lexer that the restraint needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cursor {
     in_string: bool,
@@ -6,7 +6,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Goes over more bytes.
+    /// Reads more bytes.
     pub(crate) fn advance(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|byte| self.step(*byte));
     }
@@ -16,7 +16,7 @@ impl Cursor {
         self.in_string
     }
 
-    /// Returns whether these bytes end the string that is being written.
+    /// Returns whether these bytes end the current string.
     pub(crate) fn ends_string(mut self, bytes: &[u8]) -> bool {
         bytes.iter().any(|byte| {
             self.step(*byte);

@@ -1,19 +1,18 @@
 use std::collections::HashMap;
 
-/// From this length on an entry is taken for a text or an object that says something, and not for a mark of a scale.
+/// The minimum length of an entry that counts as a text or an object with content, not as a mark of a scale.
 const LONG: usize = 16;
 
-/// How often a container may have the same long entry.
+/// The maximum number of equal long entries of a container.
 const SAME_LONG: u32 = 2;
 
-/// How often in a row a container may have the same short entry: rows of zeros are common, endless ones are not.
+/// The maximum number of equal short entries in a row: rows of zeros are common, endless ones are not.
 const SAME_SHORT: u32 = 16;
 
-/// How often in a row a container may have the same short text.
+/// The maximum number of equal short strings in a row.
 const SAME_TEXT: u32 = 4;
 
-/// The containers that are open in a document, and what they hold so far: what it takes to notice that a list goes on
-/// and on without saying anything new.
+/// The open containers of a document and their entries so far, to detect a list that repeats itself.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     text: Vec<u8>,
@@ -25,21 +24,21 @@ pub(crate) struct Entries {
 #[derive(Debug)]
 struct Container {
     is_array: bool,
-    /// Where in the text it begins.
+    /// The start of the container in the text.
     start: usize,
-    /// Where in the text the entry begins that is being written.
+    /// The start of the current entry in the text.
     entry: usize,
-    /// How often each long entry came.
+    /// The number of occurrences of each long entry.
     long: HashMap<Vec<u8>, u32>,
-    /// The last short entry, and how often in a row it came.
+    /// The last short entry, and its number of occurrences in a row.
     short: (Vec<u8>, u32),
     finished: usize,
-    /// Takes no more entries.
+    /// Whether the container must not get more entries.
     full: bool,
 }
 
 impl Entries {
-    /// Takes in more of the document.
+    /// Reads more of the document.
     pub(crate) fn advance(&mut self, bytes: &[u8]) {
         for byte in bytes {
             let event = step(&mut self.in_string, &mut self.escaped, *byte);
@@ -70,17 +69,17 @@ impl Entries {
         }
     }
 
-    /// The items before the one that is being written, if what is open is an array.
+    /// Returns the number of complete items if the innermost open container is an array.
     pub(crate) fn items(&self) -> Option<usize> {
         self.open.last().filter(|container| container.is_array).map(|container| container.finished)
     }
 
-    /// How many containers are open.
+    /// Returns the number of open containers.
     pub(crate) const fn depth(&self) -> usize {
         self.open.len()
     }
 
-    /// Says that what is open takes no more entries.
+    /// Marks the innermost open container as full.
     pub(crate) fn fill(&mut self) {
         if let Some(container) = self.open.last_mut() {
             container.full = true;
@@ -93,17 +92,17 @@ impl Entries {
         self.text.get(start..).unwrap_or_default()
     }
 
-    /// Returns whether these bytes would end the innermost open container, before anything else that is structure.
+    /// Returns whether these bytes close the innermost open container before any other structure.
     pub(crate) fn ends(&self, bytes: &[u8]) -> bool {
         let (mut in_string, mut escaped) = (self.in_string, self.escaped);
         let mut events = bytes.iter().map(|byte| step(&mut in_string, &mut escaped, *byte));
         events.find(|event| *event != Event::None) == Some(Event::Close)
     }
 
-    /// Whether these bytes would go on with a container that should end.
+    /// Returns whether these bytes continue a container that is full.
     pub(crate) fn goes_on(&self, bytes: &[u8]) -> bool {
         let (mut in_string, mut escaped) = (self.in_string, self.escaped);
-        // Containers that the bytes themselves open, and those of ours that they close.
+        // The containers that the bytes open, and the outer ones that they close.
         let (mut inner, mut closed) = (0usize, 0usize);
         for (at, byte) in bytes.iter().enumerate() {
             match step(&mut in_string, &mut escaped, *byte) {
@@ -112,7 +111,7 @@ impl Entries {
                 Event::Close => closed += 1,
                 Event::Comma if inner == 0 => {
                     let container = self.open.len().checked_sub(closed + 1).and_then(|at| self.open.get(at));
-                    // A comma within the bytes begins a new entry, and the rest of them is not looked at.
+                    // A comma starts a new entry, so the rest of the bytes is irrelevant.
                     return container.is_some_and(|container| {
                         let entry =
                             [self.text.get(container.entry..).unwrap_or_default(), &bytes[..at]].concat();
@@ -141,7 +140,7 @@ impl Entries {
 }
 
 impl Container {
-    /// Whether this entry came often enough that no other should follow it.
+    /// Returns whether the container should end after this entry.
     fn is_stale(&self, entry: &[u8]) -> bool {
         if entry.len() >= LONG {
             self.long.get(entry).is_some_and(|count| *count >= SAME_LONG)
@@ -160,7 +159,7 @@ enum Event {
     None,
 }
 
-/// One byte of JSON outside of strings may open or close a container or end an entry.
+/// Returns the effect of a byte: it can open or close a container, or end an entry.
 fn step(in_string: &mut bool, escaped: &mut bool, byte: u8) -> Event {
     if *in_string {
         match byte {
@@ -199,7 +198,7 @@ mod tests {
         let entries = after(&format!("[{entry}, {entry}, {entry}"));
         assert!(entries.goes_on(b", ") && !entries.goes_on(b"]"));
         assert!(!after(&format!("[{entry}, {entry}")).goes_on(b","));
-        // In the middle of its last byte's token, and on the way out of an inner container.
+        // In the middle of the token of its last byte, and when an inner container closes.
         let open = &entry[..entry.len() - 2];
         let entries = after(&format!("[{entry}, {entry}, {open}"));
         assert!(

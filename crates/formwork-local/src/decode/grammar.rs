@@ -10,7 +10,7 @@ use super::chart::Chart;
 use super::restraint::Table;
 use crate::error::{one_line, panic_text};
 
-/// The compiler of schemas into constraints on one model's tokens.
+/// Compiles schemas to constraints on the tokens of one model.
 pub(crate) struct Grammar {
     factory: ParserFactory,
     environment: TokEnv,
@@ -19,23 +19,23 @@ pub(crate) struct Grammar {
 
 impl Grammar {
     /// # Errors
-    /// The reason why llguidance refuses the vocabulary.
+    /// A message with the reason why llguidance rejects the vocabulary.
     pub(crate) fn new(environment: &TokEnv) -> Result<Self, String> {
         let capabilities = InferenceCapabilities { ff_tokens: true, ..InferenceCapabilities::default() };
         let slices = SlicedBiasComputer::general_slices();
         let mut factory = ParserFactory::new(environment, capabilities, &slices)
             .map_err(|error| one_line(&error.to_string()))?;
-        // It would write to stderr, which belongs to the program.
+        // llguidance would write to standard error, which belongs to the program.
         factory.quiet();
         let table = Table::new(environment.tok_trie());
         Ok(Self { factory, environment: environment.clone(), table })
     }
 
-    /// Returns what is needed to write a document of a schema, before its first byte: the matcher says what may come
-    /// next, the chart how far it is to the end.
+    /// Returns the state of a document of a schema before its first byte: the matcher knows what may come next, the
+    /// chart how far the end is.
     ///
     /// # Errors
-    /// Returns, on one line, what of the schema cannot be enforced.
+    /// A message in one line with the part of the schema that cannot be enforced.
     pub(crate) fn begin(&self, schema: &Value) -> Result<(Matcher, Chart), String> {
         let grammar = TopLevelGrammar::from_json_schema(spaced(schema));
         let parser = self.factory.create_parser(grammar).map_err(|error| one_line(&error.to_string()))?;
@@ -54,8 +54,8 @@ impl Grammar {
     }
 }
 
-/// Returns the schema with the one way of writing that models know best: a space after each comma and colon, no other
-/// white space. Without it a small model loses its way in white space and copies values wrongly.
+/// Returns the schema with fixed white space: one space after each comma and colon, as in most training data. With free
+/// white space, small models lose track and copy values wrongly.
 fn spaced(schema: &Value) -> Value {
     let guidance = json!({"whitespace_flexible": false, "item_separator": ", ", "key_separator": ": "});
     match schema.clone() {

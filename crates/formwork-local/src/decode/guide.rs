@@ -12,14 +12,14 @@ use super::restraint::{Restrained, Wanted, without};
 use crate::Restraint;
 use crate::error::one_line;
 
-/// The tokens that are kept back for each rule that has not narrowed yet: what it leaves may be longer than the shortest
-/// value that there was before.
+/// The number of tokens in reserve for each rule that has not narrowed the schema yet, because the narrowed value may
+/// be longer than the shortest value before.
 const RESERVE: usize = 8;
 
-/// Keeps an answer to a schema, and sees to it that it can always be completed in the tokens that are left.
+/// Constrains an answer to a schema, and guarantees that the remaining tokens can complete it.
 ///
-/// The invariant: from every state that is taken there is a way to the end of the document that fits into the tokens
-/// that are left. [`Chart`] knows the shortest one in bytes after every token.
+/// The invariant: in every state, the shortest way to the end of the document fits into the remaining tokens. [`Chart`]
+/// has its length in bytes after every token.
 pub(crate) struct Guide<'g> {
     grammar: &'g Grammar,
     matcher: Matcher,
@@ -27,34 +27,34 @@ pub(crate) struct Guide<'g> {
     cursor: Cursor,
     number: Number,
     restrained: Option<Restrained>,
-    /// The tighter schema that rules make on the way.
+    /// The rules that narrow the schema on the way.
     narrowing: Option<Narrowing>,
-    /// The tokens so far, where a rule may yet ask for them.
+    /// The tokens so far, if a rule can still need them.
     taken: Vec<TokenId>,
-    /// The tokens that nothing else may come before.
+    /// The tokens that are forced at the start.
     forced: Vec<TokenId>,
 }
 
-/// Why there is no [`Guide`].
+/// The reason why there is no [`Guide`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unguided {
     /// The schema cannot be enforced.
     Schema(String),
-    /// The shortest document needs so many tokens.
+    /// The shortest document needs this number of tokens.
     Short(usize),
 }
 
 /// The effect of a token.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// It was taken, with those that it forces.
+    /// The token was taken, with the tokens that it forces.
     Tokens(Vec<TokenId>),
-    /// After it the document could not be completed any more.
+    /// The document could not be completed after the token.
     NoRoom,
 }
 
 impl<'g> Guide<'g> {
-    /// Returns the guide of a document that keeps to these rules and may have `room` tokens, before its first token.
+    /// Returns the guide of a document under these rules, with `room` tokens, before its first token.
     pub(crate) fn new(
         grammar: &'g Grammar,
         schema: &Value,
@@ -86,12 +86,12 @@ impl<'g> Guide<'g> {
         if least > room { Err(Unguided::Short(least)) } else { Ok(guide) }
     }
 
-    /// Returns the tokens that nothing else may come before.
+    /// Returns the tokens that are forced next.
     pub(crate) fn forced(&mut self) -> Vec<TokenId> {
         std::mem::take(&mut self.forced)
     }
 
-    /// Returns whether the document is complete and nothing can follow.
+    /// Returns whether the document is complete.
     pub(crate) fn is_done(&self) -> bool {
         self.matcher.is_stopped() && !self.matcher.is_error()
     }
@@ -99,7 +99,7 @@ impl<'g> Guide<'g> {
     /// Returns the tokens that may come next.
     ///
     /// # Errors
-    /// Returns what llguidance says, for example of a state that has become too large.
+    /// A message of llguidance, for example about a state that has become too large.
     pub(crate) fn mask(&mut self) -> Result<SimpleVob, String> {
         let mut mask = self.matcher.compute_mask().map_err(|error| one_line(&error.to_string()))?;
         if !self.number.is_empty() {
@@ -110,8 +110,8 @@ impl<'g> Guide<'g> {
         Ok(mask)
     }
 
-    /// Returns what the restraint for tiny models leaves of a mask, if that takes this token out of it. `room` tokens are
-    /// left.
+    /// Returns the mask without the tokens that the restraint excludes, if it excludes this token. `room` is the number
+    /// of remaining tokens.
     pub(crate) fn restrain(&mut self, token: TokenId, mask: &SimpleVob, room: usize) -> Option<SimpleVob> {
         if let Some(wanted) = self.restrained.as_ref()?.wanted() {
             let share = self.share(wanted, room);
@@ -123,8 +123,8 @@ impl<'g> Guide<'g> {
         (!left.is_allowed(token)).then_some(left)
     }
 
-    /// Returns the tokens that what is being written may take from here on: as many as each of the members still to come
-    /// gets.
+    /// Returns the share of the remaining tokens for the current value: an equal part for it and for each member still
+    /// to come.
     fn share(&mut self, wanted: Wanted, room: usize) -> usize {
         let Some(way) = self.way() else { return 0 };
         let mut cursor = self.cursor;
@@ -133,16 +133,16 @@ impl<'g> Guide<'g> {
             cursor.advance(&[*byte]);
             counts
         });
-        // An array shares with itself as well: what of the item is still to come is no other field's.
+        // An array also shares with itself, because the rest of its current item is no other member's.
         let others = members.count() + usize::from(wanted == Wanted::Array);
-        // Some stay in reserve, for a character or a word that has to be finished first.
+        // A few tokens stay in reserve, to finish a character or a word first.
         room.saturating_sub(way.len() + 16) / (others + 1)
     }
 
-    /// Takes a token that the mask allows and those that it forces, if the rest fits into the `room` tokens.
+    /// Takes a token that the mask allows, and the tokens that it forces, if the rest fits into `room` tokens.
     ///
     /// # Errors
-    /// Returns what llguidance says.
+    /// A message of llguidance.
     pub(crate) fn take(&mut self, token: TokenId, room: usize) -> Result<Taken, String> {
         let before = self.chart.mark();
         self.matcher.consume_token(token).map_err(|error| one_line(&error.to_string()))?;
@@ -159,15 +159,15 @@ impl<'g> Guide<'g> {
         Ok(Taken::Tokens(tokens))
     }
 
-    /// Returns whether the shortest way to the end fits into so many tokens.
+    /// Returns whether the shortest way to the end fits into this number of tokens.
     fn fits(&mut self, room: usize) -> bool {
-        // No token is shorter than a byte, so that hardly any way has to be made into tokens.
+        // A token has at least one byte, so few ways have to be tokenized.
         let Some(bytes) = self.chart.distance() else { return false };
         bytes <= room || self.way().is_some_and(|way| way.len() <= room)
     }
 
-    /// Goes on with a tighter schema where what was written decides about what comes, if the rest of that fits into the
-    /// `room` tokens. Where it does not, the document stays one of the schema, and its judge will find the rule broken.
+    /// Narrows the schema if the written values determine a range, and the narrowed rest fits into `room` tokens.
+    /// Otherwise the document follows the original schema, and validation finds the violated rule.
     fn narrow(&mut self, room: usize) {
         let Some(narrowing) = &mut self.narrowing else { return };
         let Some(schema) = narrowing.due() else { return };
@@ -190,11 +190,11 @@ impl<'g> Guide<'g> {
         let way = self.chart.way()?;
         let trie = self.grammar.trie();
         let tokens = trie.greedy_tokenize(&way);
-        // A vocabulary may lack a byte, and then leaves it out.
+        // A vocabulary can lack a byte, which tokenizing then drops.
         (trie.decode_raw(&tokens) == way).then_some(tokens)
     }
 
-    /// Reads tokens into the chart, which takes what the matcher takes.
+    /// Reads tokens into the chart, which accepts everything that the matcher accepts.
     fn read(&mut self, tokens: &[TokenId]) -> Result<(), String> {
         let bytes = self.grammar.trie().decode_raw(tokens);
         self.chart.read(&bytes).map_err(|_| "the matcher and the chart of the schema differ".to_owned())
@@ -217,7 +217,7 @@ impl<'g> Guide<'g> {
         }
     }
 
-    /// Returns the tokens that are kept back for rules that have not narrowed yet.
+    /// Returns the number of tokens in reserve for rules that have not narrowed yet.
     fn reserve(&self) -> usize {
         self.narrowing.as_ref().map_or(0, Narrowing::waiting) * RESERVE
     }

@@ -6,30 +6,31 @@ use llguidance::earley::lexerspec::{LexemeIdx, LexerSpec};
 use llguidance::earley::regexvec::{LexemeSet, MatchingLexemes, RegexVec};
 use llguidance::{HashMap, HashSet};
 
-/// Fills strings that must not end yet: it is meaningless on sight, and a single token in long runs.
+/// The character that fills strings up to their minimum length: obviously meaningless, and long runs of it are single
+/// tokens.
 const FILLER: u8 = b'.';
 
-/// The most bytes that a string is filled with.
+/// The maximum number of filling bytes of a string.
 const MAX_FILL: usize = 1 << 16;
 
-/// How many states the search for a shorter end looks at once filling has found one.
+/// The maximum number of states in the search for a shorter end after filling found one.
 const SHORTER: usize = 256;
 
-/// How many states the search for any end looks at.
+/// The maximum number of states in the search for any end.
 const SEARCHED: usize = 1 << 16;
 
-/// The lexemes of a grammar (strings, numbers, words, punctuation) as one automaton over bytes, which knows from each
-/// of its states how a lexeme ends soonest.
+/// The lexemes of a grammar (strings, numbers, words, punctuation) as one automaton over bytes, with the shortest end
+/// of a lexeme from each state.
 pub(crate) struct Lexemes {
     dfa: RegexVec,
     count: usize,
-    /// The bytes that are left until the end of the lexeme, and the first of them.
+    /// The number of bytes until the end of the lexeme, and the first of them.
     ends: HashMap<StateID, (usize, u8)>,
 }
 
 impl Lexemes {
     /// # Errors
-    /// Returns what llguidance says about lexemes that are too complex.
+    /// A message of llguidance about lexemes that are too complex.
     pub(crate) fn new(spec: &LexerSpec) -> Result<Self, String> {
         let dfa = spec.to_regex_vec(&mut ParserLimits::default()).map_err(|error| error.to_string())?;
         Ok(Self { dfa, count: spec.lexemes.len(), ends: HashMap::default() })
@@ -47,7 +48,7 @@ impl Lexemes {
         self.dfa.initial_state(lexemes)
     }
 
-    /// Returns the state after one more byte; it is dead if no lexeme goes on with it.
+    /// Returns the state after a byte; it is dead if no lexeme continues with it.
     pub(crate) fn step(&mut self, state: StateID, byte: u8) -> StateID {
         self.dfa.transition(state, byte)
     }
@@ -57,17 +58,17 @@ impl Lexemes {
         &self.dfa.state_desc(state).greedy_accepting
     }
 
-    /// Returns the lexemes that end in this state whatever follows, because nothing can go on with them.
+    /// Returns the lexemes that end in this state because nothing can continue them.
     pub(crate) fn ended(&self, state: StateID) -> &MatchingLexemes {
         &self.dfa.state_desc(state).lazy_accepting
     }
 
-    /// Returns whether this lexeme may still come of the bytes that led to this state.
+    /// Returns whether the bytes that led to this state can become this lexeme.
     pub(crate) fn is_possible(&self, state: StateID, lexeme: LexemeIdx) -> bool {
         self.dfa.state_desc(state).possible.contains(lexeme)
     }
 
-    /// Returns how many bytes this lexeme needs to end from this state on; `None` if no end was found.
+    /// Returns the number of bytes to the end of this lexeme from this state; `None` if no end was found.
     pub(crate) fn distance(&mut self, state: StateID, lexeme: LexemeIdx) -> Option<usize> {
         let only = self.set([lexeme]);
         let state = self.dfa.limit_state_to(state, &only);
@@ -104,8 +105,8 @@ impl Lexemes {
         self.accepted(state).is_some() || self.ended(state).is_some()
     }
 
-    /// Searches in the order of length for the bytes that end the only lexeme of a state. In a string it also looks
-    /// how filling and a quote end it, because a missing length takes as many levels of the search as bytes.
+    /// Searches for the shortest bytes that end the only lexeme of a state. For strings it also tries filling and a
+    /// quotation mark, because the search needs one level per missing byte.
     fn search(&mut self, start: StateID) -> Option<Vec<u8>> {
         let mut forced = Vec::new();
         let mut state = start;
@@ -136,7 +137,7 @@ impl Lexemes {
             if filled.as_ref().is_some_and(|(_, length, _)| depth + 1 >= *length) {
                 break None;
             }
-            // Printable characters, and the rest of a character that was begun.
+            // Printable characters, and continuation bytes of UTF-8.
             let next = (b' '..=b'~').chain(0x80..=0xBF).find_map(|byte| {
                 let next = self.step(at, byte);
                 if next.is_dead() || next == state || came.contains_key(&next) {
@@ -170,8 +171,8 @@ impl Lexemes {
         Some(forced)
     }
 
-    /// Returns the bytes that fill a string up to its earliest quote; `None` where that leads nowhere. States from
-    /// which it led nowhere are remembered.
+    /// Returns the bytes that fill a string up to its earliest quotation mark; `None` if that is impossible. Impossible
+    /// states are remembered.
     fn fill(&mut self, start: StateID, hopeless: &mut HashSet<StateID>) -> Option<Vec<u8>> {
         let mut at = start;
         for length in 0..MAX_FILL {

@@ -1,4 +1,4 @@
-//! From what a model expects to an answer: constraint, choice, closing.
+//! Turns the model's predictions into an answer: constraint, choice and completion.
 
 mod chart;
 mod cursor;
@@ -24,51 +24,51 @@ pub(crate) use sampler::Sampler;
 use guide::Taken;
 use utf8::Utf8;
 
-/// Why an answer was broken off.
+/// The reason why an answer was stopped.
 #[derive(Debug)]
 pub(crate) enum Halt {
-    /// Nobody reads it any more.
+    /// The receiver dropped the answer.
     Dropped,
     /// The deadline has passed.
     Late,
-    /// It failed.
+    /// The model or the constraint failed.
     Fault(Fault),
 }
 
-/// The host that an answer goes through on its way.
+/// The environment of a decoder: the model and the receiver.
 pub(crate) trait Host {
-    /// Looks at more tokens and says how much each token is expected to come next.
+    /// Computes more tokens and returns the logits of the next token.
     fn next(&mut self, tokens: &[TokenId]) -> Result<Vec<f32>, Halt>;
 
-    /// Takes text of the answer, whole characters of it.
+    /// Receives text of the answer, in whole characters.
     fn emit(&mut self, text: String);
 }
 
-/// How an answer ended.
+/// The end of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) finish: Finish,
-    /// The tokens of the answer.
+    /// The number of tokens of the answer.
     pub(crate) tokens: usize,
-    /// The byte from which on the model did not write it.
+    /// The byte from which on the decoder completed the answer without the model.
     pub(crate) closed_at: Option<usize>,
-    /// Whether the restraint for tiny models changed what the model would have written.
+    /// Whether the restraint for tiny models excluded a token that the model would have chosen.
     pub(crate) restrained: bool,
 }
 
-/// One answer in the making.
+/// Decodes one answer.
 pub(crate) struct Decoder<'d> {
     pub(crate) trie: &'d TokTrie,
     /// The tokens that end an answer.
     pub(crate) ends: &'d [TokenId],
     pub(crate) guide: Option<Guide<'d>>,
     pub(crate) sampler: Sampler,
-    /// The most tokens that the answer may have.
+    /// The maximum number of tokens of the answer.
     pub(crate) room: usize,
 }
 
 impl Decoder<'_> {
-    /// Writes the answer to a dialogue whose last tokens are `pending`: those that the host has not looked at.
+    /// Decodes the answer to a dialogue; `pending` are the last tokens of the prompt, which are not computed yet.
     pub(crate) fn run(mut self, mut pending: Vec<TokenId>, host: &mut impl Host) -> Result<Ended, Halt> {
         let mut answer =
             Answer { trie: self.trie, text: Utf8::default(), tokens: 0, chosen: 0, restrained: false };
@@ -86,7 +86,7 @@ impl Decoder<'_> {
                 return Ok(self.close(answer, host));
             }
             let logits = match host.next(&pending) {
-                // What the model has said so far is worth more than the news that it took too long.
+                // A partial answer, completed without the model, is worth more than an error about the deadline.
                 Err(Halt::Late) if answer.chosen > 0 => return Ok(self.close(answer, host)),
                 logits => logits?,
             };
@@ -117,10 +117,10 @@ impl Decoder<'_> {
         self.sampler.pick(logits, Some(&mask)).ok_or_else(none)
     }
 
-    /// Ends the answer without the model.
+    /// Completes the answer without the model.
     fn close(&mut self, mut answer: Answer<'_>, host: &mut impl Host) -> Ended {
         let way = self.guide.as_mut().and_then(Guide::way);
-        // Bytes of a character that was begun are the model's; the character as a whole is not.
+        // The bytes of an incomplete character are the model's; the complete character is not.
         let at = answer.text.len();
         match way {
             Some(way) => {
@@ -136,7 +136,7 @@ impl Decoder<'_> {
 struct Answer<'a> {
     trie: &'a TokTrie,
     text: Utf8,
-    /// Its tokens, and how many of them the model chose.
+    /// The number of tokens, and how many of them the model chose.
     tokens: usize,
     chosen: usize,
     restrained: bool,
@@ -160,7 +160,7 @@ impl Answer<'_> {
     }
 }
 
-/// A failure of the constraint itself: the schema asks more of it than it can do.
+/// Returns the fault of a constraint that the schema overwhelms.
 fn failed(reason: String) -> Halt {
     Halt::Fault(Fault::new(FaultKind::SchemaRefused, format!("the constraint failed: {reason}")))
 }

@@ -5,8 +5,7 @@ use serde_json::Value;
 
 use super::utf8::Utf8;
 
-/// The schema that rules make once the values that they compute from are written: a tighter schema for the rest of the
-/// document.
+/// Narrows the schema by rules as soon as their inputs are written: the rest of the document gets the tighter schema.
 #[derive(Debug)]
 pub(crate) struct Narrowing {
     schema: Value,
@@ -15,7 +14,7 @@ pub(crate) struct Narrowing {
     reader: Incremental,
 }
 
-/// A rule, and those of its inputs that are not written yet.
+/// A rule, and its inputs that are not written yet.
 #[derive(Debug)]
 struct Waiting {
     rule: Rule,
@@ -23,7 +22,7 @@ struct Waiting {
 }
 
 impl Narrowing {
-    /// The narrowing of a document of this schema; `None` where no rule ever narrows.
+    /// Returns the narrowing for a document of this schema; `None` if no rule ever narrows.
     pub(crate) fn new(schema: &Value, rules: &[Rule]) -> Option<Self> {
         let waiting: Vec<Waiting> = rules
             .iter()
@@ -34,12 +33,12 @@ impl Narrowing {
         (!waiting.is_empty()).then(|| Self { schema: schema.clone(), waiting, text, reader })
     }
 
-    /// How many rules have not narrowed yet.
+    /// Returns the number of rules that have not narrowed yet.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Takes in bytes of the document.
+    /// Reads bytes of the document.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         if self.waiting.is_empty() {
             return;
@@ -51,8 +50,8 @@ impl Narrowing {
         });
     }
 
-    /// The schema with the ranges of all rules whose inputs have been written since the last time; `None` if there is
-    /// no such rule. Each rule narrows once.
+    /// Returns the schema with the ranges of all rules whose inputs were completed since the last call; `None` without
+    /// such rules. Each rule narrows once.
     pub(crate) fn due(&mut self) -> Option<&Value> {
         if self.waiting.iter().all(|waiting| !waiting.inputs.is_empty()) {
             return None;
@@ -75,10 +74,10 @@ impl Narrowing {
     }
 }
 
-/// The schema of the value at a path. References on the way are replaced by what they refer to, so that the rest of the
-/// document keeps what it shares with it; alternatives on the way have no one schema.
+/// Returns the schema of the value at a path. References on the path are replaced by their targets, so that other
+/// references to these stay unchanged. Alternatives on the path have no single schema.
 fn part_of<'s>(schema: &'s mut Value, path: &[Segment]) -> Option<&'s mut Value> {
-    /// How many references may lead to one part.
+    /// The maximum number of references to one part.
     const HOPS: usize = 16;
 
     let root = schema.clone();
@@ -97,7 +96,7 @@ fn part_of<'s>(schema: &'s mut Value, path: &[Segment]) -> Option<&'s mut Value>
         part = match steps.next() {
             None => return Some(part),
             Some(Segment::Key(name)) => part.get_mut("properties")?.get_mut(name)?,
-            // What all items share is not narrowed for one of them.
+            // The schema of all items cannot be narrowed for a single item.
             Some(Segment::Index(index)) => part.get_mut("prefixItems")?.get_mut(*index)?,
         };
         if !part.is_object() {

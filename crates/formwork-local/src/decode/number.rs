@@ -1,16 +1,16 @@
 use super::cursor::Cursor;
 
-/// The most digits of an integer, and of an exponent, that a double surely holds.
+/// The number of digits of an integer, and of an exponent, that always fit into a double.
 const SURELY: (usize, usize) = (300, 2);
 
-/// The number that is being written, if one is.
+/// The current number, if one is being written.
 #[derive(Debug, Default)]
 pub(crate) struct Number {
     text: Vec<u8>,
 }
 
 impl Number {
-    /// Takes in bytes of the document, with the state after them.
+    /// Reads bytes of the document, with the state after them.
     pub(crate) fn push(&mut self, bytes: &[u8], after: Cursor) {
         let tail = bytes.iter().rev().take_while(|byte| is_numeric(**byte)).count();
         if after.in_string() || tail < bytes.len() {
@@ -26,20 +26,20 @@ impl Number {
         self.text.is_empty()
     }
 
-    /// Returns whether these bytes make the number larger than any double, so that nobody could read the document.
+    /// Returns whether these bytes make the number larger than any double, which no parser could read.
     pub(crate) fn is_unreadable(&self, more: &[u8]) -> bool {
         let text = self.with(more);
         let digits = exponent(&text);
         if text.len() <= SURELY.0 && digits.len() <= SURELY.1 {
             return false;
         }
-        // What is missing of an exponent can be 0.
+        // The missing rest of an exponent can be 0.
         let whole = std::str::from_utf8(&text).map(|text| text.trim_end_matches(['e', 'E', '+', '-', '.']));
         whole.ok().and_then(|text| text.parse::<f64>().ok()).is_some_and(f64::is_infinite)
     }
 
-    /// Returns whether these bytes give an integer more than `integer` characters, another number more than `other`, or an
-    /// exponent more than `digits`, and the number more than `spared`.
+    /// Returns whether these bytes make an integer longer than `integer` characters, another number longer than
+    /// `other`, or an exponent longer than `digits`, and the number longer than `spared`.
     pub(crate) fn is_longer(
         &self,
         more: &[u8],
@@ -54,14 +54,14 @@ impl Number {
         text.len() > spared && (text.len() > most || exponent(&text).len() > digits)
     }
 
-    /// Returns the number as it stands after these bytes, as far as they belong to it.
+    /// Returns the number with these bytes, as far as they belong to it.
     fn with(&self, more: &[u8]) -> Vec<u8> {
         let more = more.iter().take_while(|byte| is_numeric(**byte));
         self.text.iter().chain(more).copied().collect()
     }
 }
 
-/// Returns whether a byte outside of strings may belong to a number.
+/// Returns whether a byte outside strings can belong to a number.
 pub(crate) const fn is_numeric(byte: u8) -> bool {
     byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e' | b'E')
 }

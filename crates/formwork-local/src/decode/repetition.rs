@@ -1,16 +1,16 @@
 use std::collections::HashMap;
 
-/// How many tokens in a row make a phrase.
+/// The number of tokens of a phrase.
 const PHRASE: usize = 4;
 
-/// How often a phrase may come in one string.
+/// The maximum number of occurrences of a phrase in one string.
 const MOST: u32 = 3;
 
-/// Stops a string that goes round in circles.
+/// Stops a string that repeats itself.
 ///
-/// Plain repetition penalties make small models misspell the names they copy (measured: "Lindqvist" loses letters), so
-/// nothing happens until the same four tokens came three times within one JSON string. Then their last token may not
-/// follow the first three again, and the model finds another way on, mostly the end of the string.
+/// Common repetition penalties make small models misspell the names that they copy (measured: "Lindqvist" loses letters).
+/// Therefore nothing happens until the same four tokens occurred three times within one JSON string. Then the fourth
+/// token is excluded after the first three, and the model continues otherwise, mostly by ending the string.
 #[derive(Debug, Default)]
 pub(crate) struct Repetition {
     recent: Vec<u32>,
@@ -18,7 +18,7 @@ pub(crate) struct Repetition {
 }
 
 impl Repetition {
-    /// Takes in a token; `inside` says whether it lies within one string from end to end.
+    /// Reads a token; `inside` is whether it lies entirely within one string.
     pub(crate) fn push(&mut self, token: u32, inside: bool) {
         if !inside {
             self.recent.clear();
@@ -35,14 +35,14 @@ impl Repetition {
         self.recent.push(token);
     }
 
-    /// The tokens that may not come next.
+    /// Returns the tokens that must not come next.
     pub(crate) fn banned(&self) -> Vec<u32> {
         let followers = self.start().and_then(|start| self.counts.get(&start));
         let often = followers.into_iter().flatten().filter(|(_, count)| *count >= MOST);
         often.map(|(token, _)| *token).collect()
     }
 
-    /// The tokens that would begin the next phrase.
+    /// Returns the last tokens, with which the next phrase would start.
     fn start(&self) -> Option<[u32; PHRASE - 1]> {
         self.recent.last_chunk().copied()
     }

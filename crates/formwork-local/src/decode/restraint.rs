@@ -7,22 +7,22 @@ use super::entries::Entries;
 use super::number::{Number, is_numeric};
 use super::repetition::Repetition;
 
-/// The most characters of a number, more than a double needs.
+/// The maximum number of characters of a number, more than a double needs.
 const LONGEST_NUMBER: usize = 24;
 
-/// The most characters of a number without fraction and exponent, so that it is one of 64 bits.
+/// The maximum number of characters of a number without fraction and exponent, so that it fits into 64 bits.
 const LONGEST_INTEGER: usize = 18;
 
-/// The most digits of an exponent: with three of them a number may be beyond every double.
+/// The maximum number of digits of an exponent: three digits can exceed every double.
 const LONGEST_EXPONENT: usize = 2;
 
-/// From so many items on an array has to share the tokens that are left with what comes after it.
+/// The number of items that an array may have before it shares the remaining tokens.
 const FREE_ITEMS: usize = 8;
 
-/// How often a string may be kept from going round in circles before it has to end.
+/// The maximum number of interventions against repetition in a string before it has to end.
 const MOST_DETOURS: u32 = 4;
 
-/// Tokens by what they can do to a document, so that not all of a vocabulary has to be looked at for each choice.
+/// The tokens by their effect on a document, so that a choice does not have to examine the whole vocabulary.
 #[derive(Debug)]
 pub(crate) struct Table {
     quotes: Vec<TokenId>,
@@ -51,51 +51,50 @@ impl Table {
     }
 }
 
-/// The part of the document that is asked for its share of the tokens that are left.
+/// The part of the document that needs a share of the remaining tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// A string that has become long.
+    /// A long string.
     String,
-    /// An array that has become long.
+    /// A long array.
     Array,
 }
 
-/// Keeps a document from running away where the schema would let it: strings, lists and numbers that never end. It is
-/// [`Restraint::TinyModel`](crate::Restraint::TinyModel) at work.
+/// Keeps strings, lists and numbers from growing without end where the schema allows it. It implements
+/// [`Restraint::TinyModel`](crate::Restraint::TinyModel).
 ///
-/// It only ever takes tokens out of those that the schema allows, none where that would leave nothing, and none that one
-/// of the schema's own constants goes on with: so the model ends what ran away in its own words, and goes on with the
-/// rest of the document.
+/// It only excludes tokens that the schema allows, never all of them, and never one that continues a constant of the
+/// schema. The model thus ends a runaway value in its own words, and continues with the rest of the document.
 #[derive(Debug)]
 pub(crate) struct Restrained {
     literals: Literals,
     repetition: Repetition,
     entries: Entries,
-    /// The tokens and the text of the string that is being written.
+    /// The number of tokens and the text of the current string.
     string: usize,
     string_text: Vec<u8>,
     detours: u32,
-    /// So many tokens a string may have before it has to share what is left.
+    /// The number of tokens that a string may have before it shares the remaining tokens.
     free: usize,
-    /// The most tokens that the string may have, if it had to share.
+    /// The maximum number of tokens of the current string, if it has to share.
     string_limit: Option<usize>,
-    /// The tokens of the document, and how many an array may leave it with, by the depth of the array.
+    /// The number of tokens of the document, and its maximum for an array, by the depth of the array.
     tokens: usize,
     array_limits: Vec<(usize, usize)>,
     depth: usize,
 }
 
-/// The values that a schema names itself, as JSON text. What is on the way to one of them is left alone.
+/// The constants of a schema as JSON text. Prefixes of them are never restrained.
 #[derive(Debug, Default)]
 struct Literals {
     strings: Vec<String>,
     containers: Vec<String>,
-    /// The characters of the longest number.
+    /// The number of characters of the longest number.
     longest_number: usize,
 }
 
 impl Literals {
-    /// Collects the constants, the names and the bounds of a schema.
+    /// Collects the constants, property names and bounds of a schema.
     fn of(schema: &Value) -> Self {
         let mut literals = Self::default();
         literals.visit(schema);
@@ -106,7 +105,7 @@ impl Literals {
         match part {
             Value::Object(members) => {
                 for (name, member) in members {
-                    // Whatever the place: a text too many does no harm.
+                    // The location does not matter: an additional constant does no harm.
                     self.strings.push(Value::from(name.as_str()).to_string());
                     match (name.as_str(), member) {
                         ("const", value) => self.add(value),
@@ -148,7 +147,7 @@ fn one_begins(literals: &[String], text: &[u8]) -> bool {
 }
 
 impl Restrained {
-    /// Returns the restraint of a document of this schema that may have `room` tokens, before its first token.
+    /// Returns the restraint of a document of this schema with `room` tokens, before its first token.
     pub(crate) fn new(schema: &Value, room: usize) -> Self {
         Self {
             literals: Literals::of(schema),
@@ -165,7 +164,7 @@ impl Restrained {
         }
     }
 
-    /// Takes in a token: where the document was before it, its bytes, and where it is after it.
+    /// Reads a token: the state before it, its bytes, and the state after it.
     pub(crate) fn push(&mut self, token: TokenId, bytes: &[u8], before: Cursor, after: Cursor) {
         let inside = before.in_string() && after.in_string() && !bytes.contains(&b'"');
         self.tokens += 1;
@@ -186,7 +185,7 @@ impl Restrained {
         self.array_limits.retain(|(depth, _)| *depth <= self.depth);
     }
 
-    /// Returns the part that has to share what is left from here on, and does not yet know with how much.
+    /// Returns the part that has to share the remaining tokens and has no limit yet.
     pub(crate) fn wanted(&self) -> Option<Wanted> {
         let shares = self.array_limits.last().is_some_and(|(depth, _)| *depth == self.depth);
         if self.string >= self.free && self.string_limit.is_none() {
@@ -198,7 +197,7 @@ impl Restrained {
         }
     }
 
-    /// Grants so many tokens more.
+    /// Sets the limit of a part to this number of further tokens.
     pub(crate) fn grant(&mut self, wanted: Wanted, tokens: usize) {
         match wanted {
             Wanted::String => self.string_limit = Some(self.string + tokens),
@@ -206,7 +205,7 @@ impl Restrained {
         }
     }
 
-    /// Takes out of the mask what would go on with something that should end.
+    /// Removes the tokens from the mask that continue a value that should end.
     pub(crate) fn apply(
         &mut self,
         trie: &TokTrie,
@@ -239,7 +238,7 @@ impl Restrained {
         {
             self.entries.fill();
         }
-        // A number that no bracket may follow would only become another number.
+        // Without a bracket that may follow, the number could only become another number.
         let may_end = number.is_empty()
             || table
                 .closers
@@ -251,7 +250,7 @@ impl Restrained {
     }
 }
 
-/// Returns where in these bytes the string begins that they leave open, if they begin one.
+/// Returns where the unfinished string starts in these bytes, if they start one.
 fn opened(bytes: &[u8], mut cursor: Cursor) -> Option<usize> {
     let mut start = None;
     for (at, byte) in bytes.iter().enumerate() {
@@ -264,7 +263,7 @@ fn opened(bytes: &[u8], mut cursor: Cursor) -> Option<usize> {
     start
 }
 
-/// Takes those of the tokens out that are meant, unless nothing would be left.
+/// Removes the matching tokens, unless nothing would remain.
 pub(crate) fn without(mask: &mut SimpleVob, tokens: &[TokenId], meant: impl Fn(TokenId) -> bool) {
     let out: Vec<_> =
         tokens.iter().copied().filter(|token| mask.is_allowed(*token) && meant(*token)).collect();
@@ -274,7 +273,7 @@ pub(crate) fn without(mask: &mut SimpleVob, tokens: &[TokenId], meant: impl Fn(T
     }
 }
 
-/// Leaves only those of the tokens that are meant, if there is one.
+/// Keeps only the matching tokens, if there are any.
 fn only(mask: &mut SimpleVob, tokens: &[TokenId], meant: impl Fn(TokenId) -> bool) {
     let left: Vec<_> =
         tokens.iter().copied().filter(|token| mask.is_allowed(*token) && meant(*token)).collect();

@@ -10,46 +10,46 @@ use super::lexemes::Lexemes;
 /// A symbol of the grammar: its index in [`Rules`].
 pub(crate) type Symbol = u32;
 
-/// Stands after the last element of each rule.
+/// The mark after the last element of each rule.
 pub(crate) const END: Symbol = u32::MAX;
 
-/// The cost of what has no finite text. It is far below the largest number, so that sums of two do not overflow.
+/// The cost of a symbol without a finite text: so small that the sum of two does not overflow.
 pub(crate) const NEVER: usize = usize::MAX / 4;
 
-/// The context-free grammar that llguidance makes of a schema, with the shortest text of each symbol.
+/// The context-free grammar that llguidance derives from a schema, with the shortest text of each symbol.
 ///
-/// The shortest texts are the least fixed point over the rules (Knuth's generalisation of Dijkstra's algorithm), so
-/// that those of recursive schemas are found as well, as long as the recursion can end.
+/// The shortest texts are the least fixed point over the rules (Knuth's generalisation of Dijkstra's algorithm), which
+/// covers recursive schemas, as long as the recursion can end.
 pub(crate) struct Rules {
     symbols: Vec<Entry>,
-    /// The right-hand sides one after another, each followed by [`END`].
+    /// The right-hand sides, each followed by [`END`].
     elements: Vec<Symbol>,
-    /// The symbol that each element belongs to a rule of.
+    /// The symbol whose rule contains each element.
     heads: Vec<Symbol>,
-    /// The bytes of the shortest text of each element and those after it in its rule.
+    /// The length of the shortest text of each element and its successors in the rule, in bytes.
     rest: Vec<usize>,
 }
 
 struct Entry {
     lexeme: Option<LexemeIdx>,
     is_nullable: bool,
-    /// Where the right-hand sides begin.
+    /// The positions of the right-hand sides.
     rules: Vec<usize>,
-    /// The bytes of the shortest text.
+    /// The length of the shortest text in bytes.
     least: usize,
     shortest: Shortest,
 }
 
 enum Shortest {
-    /// There is none, or it is empty.
+    /// The shortest text is empty, or there is none.
     Nothing,
     Text(Vec<u8>),
-    /// The place of the rule that begins here.
+    /// The position of the rule with the shortest text.
     Rule(usize),
 }
 
 impl Rules {
-    /// Reads the rules that can be reached from the start, which becomes symbol 0.
+    /// Reads the rules that are reachable from the start, which becomes symbol 0.
     pub(crate) fn new(grammar: &CGrammar, lexemes: &mut Lexemes) -> Self {
         let mut rules =
             Self { symbols: Vec::new(), elements: Vec::new(), heads: Vec::new(), rest: Vec::new() };
@@ -91,49 +91,49 @@ impl Rules {
     /// The symbol of a whole document.
     pub(crate) const START: Symbol = 0;
 
-    /// Returns how many symbols there are.
+    /// Returns the number of symbols.
     pub(crate) fn symbols(&self) -> usize {
         self.symbols.len()
     }
 
-    /// Returns the symbol at a place in a rule, or [`END`].
+    /// Returns the symbol at a position, or [`END`].
     pub(crate) fn element(&self, at: usize) -> Symbol {
         self.elements.get(at).copied().unwrap_or(END)
     }
 
-    /// Returns the symbol that the rule of this place is one of.
+    /// Returns the symbol whose rule contains this position.
     pub(crate) fn head(&self, at: usize) -> Symbol {
         self.heads.get(at).copied().unwrap_or(END)
     }
 
-    /// Returns the bytes of the shortest text of what stands at this place and after it in its rule.
+    /// Returns the length of the shortest text from this position to the end of its rule, in bytes.
     pub(crate) fn rest(&self, at: usize) -> usize {
         self.rest.get(at).copied().unwrap_or(NEVER)
     }
 
-    /// Returns where the rules of a symbol begin.
+    /// Returns the positions of the rules of a symbol.
     pub(crate) fn starts(&self, symbol: Symbol) -> &[usize] {
         self.symbols.get(symbol as usize).map(|symbol| symbol.rules.as_slice()).unwrap_or_default()
     }
 
-    /// Returns the lexeme that a symbol stands for, if it has no rules.
+    /// Returns the lexeme of a symbol without rules.
     pub(crate) fn lexeme(&self, symbol: Symbol) -> Option<LexemeIdx> {
         self.symbols.get(symbol as usize)?.lexeme
     }
 
-    /// Returns whether a symbol may stand for nothing.
+    /// Returns whether a symbol can match the empty text.
     pub(crate) fn is_nullable(&self, symbol: Symbol) -> bool {
         self.symbols.get(symbol as usize).is_some_and(|symbol| symbol.is_nullable)
     }
 
-    /// Returns the bytes of a symbol's shortest text.
+    /// Returns the length of a symbol's shortest text in bytes.
     pub(crate) fn least(&self, symbol: Symbol) -> usize {
         self.symbols.get(symbol as usize).map_or(NEVER, |symbol| symbol.least)
     }
 
-    /// Appends the shortest text of what stands at this place and after it in its rule.
+    /// Appends the shortest text from this position to the end of its rule.
     pub(crate) fn write_rest(&self, at: usize, text: &mut Vec<u8>) {
-        // The places to go on from, innermost last; a grammar may be nested deeper than the stack of a thread.
+        // An explicit stack, because a grammar may be nested deeper than a thread's stack allows.
         let mut places = vec![at];
         while let Some(at) = places.pop() {
             let Some(symbol) = self.symbols.get(self.element(at) as usize) else { continue };
@@ -146,10 +146,10 @@ impl Rules {
         }
     }
 
-    /// Finds the shortest texts, the shortest of all first: each is final when it is found.
+    /// Computes the shortest texts in order of length: each is final when it is found.
     fn find_shortest(&mut self, lexemes: &mut Lexemes) {
         let mut used: Vec<Vec<usize>> = self.symbols.iter().map(|_| Vec::new()).collect();
-        // What is known of each rule, by where it begins: its symbols that are not yet, and the cost of the others.
+        // For each rule, by its position: the number of its symbols without a known cost, and the cost of the others.
         let mut sums: HashMap<usize, (usize, usize)> = HashMap::default();
         for entry in &self.symbols {
             for start in &entry.rules {

@@ -1,31 +1,31 @@
 use formwork_core::Sampling;
 use toktrie::SimpleVob;
 
-/// The seed of a call that names none: the same call gives the same answer.
+/// The default seed, so that the same call gives the same answer.
 const DEFAULT_SEED: u64 = 0x666F_726D_776F_726B;
 
-/// The top-p of a call that names none, which is llama.cpp's: without it, one token in some hundreds is one of those
-/// that the model holds to be hardly possible, and a digit that was drawn so is a wrong number.
+/// The default top-p, as in llama.cpp. Without it, about one token in several hundred is very improbable, and such a
+/// digit is a wrong number.
 const DEFAULT_TOP_P: f64 = 0.95;
 
 /// Tokens that are less probable than the best one by this factor (as a power of e) are never drawn.
 const NEGLIGIBLE: f32 = 16.0;
 
-/// Chooses tokens: by temperature and top-p, with draws that follow from the seed alone.
+/// Chooses tokens by temperature and top-p; the seed determines all draws.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     temperature: f32,
     top_p: f32,
     state: u64,
-    /// Kept between tokens, so that each does not allocate.
+    /// The candidates, kept to avoid an allocation per token.
     candidates: Vec<(u32, f32)>,
 }
 
 impl Sampler {
-    /// Temperature 0 (always the most probable token) and [`DEFAULT_TOP_P`] where nothing else is asked.
+    /// Creates a sampler; the defaults are temperature 0 (always the most probable token) and [`DEFAULT_TOP_P`].
     ///
     /// # Errors
-    /// The value that is out of range, for people.
+    /// A message about a value out of range.
     pub(crate) fn new(sampling: &Sampling) -> Result<Self, String> {
         let temperature = sampling.temperature.unwrap_or(0.0);
         let top_p = sampling.top_p.unwrap_or(DEFAULT_TOP_P);
@@ -40,13 +40,13 @@ impl Sampler {
         Ok(Self { temperature, top_p, state, candidates: Vec::new() })
     }
 
-    /// One of the tokens that the mask allows; `None` if there is none.
+    /// Returns one of the tokens that the mask allows; `None` if it allows none.
     pub(crate) fn pick(&mut self, logits: &[f32], mask: Option<&SimpleVob>) -> Option<u32> {
         let (best, most) = best(logits, mask)?;
         if self.temperature == 0.0 || !most.is_finite() {
             return Some(best);
         }
-        // Only what can be drawn at all: a few tokens of many thousands, so that sorting and exponentials are cheap.
+        // Only a few of many thousand tokens can be drawn, which makes sorting and exponentials cheap.
         let least = most - NEGLIGIBLE * self.temperature;
         self.candidates.clear();
         let (candidates, temperature) = (&mut self.candidates, self.temperature);
@@ -67,20 +67,20 @@ impl Sampler {
                 return Some(*id);
             }
         }
-        // Rounding left a crumb.
+        // Rounding can leave a tiny remainder after the last candidate.
         Some(best)
     }
 
-    /// Keeps the most probable candidates that together reach top-p.
+    /// Keeps the most probable candidates whose sum reaches top-p.
     fn keep_nucleus(&mut self) {
-        /// Weights from here on are few, and mostly enough; the thousands below need not be sorted then.
+        /// Few candidates exceed this weight, and mostly they suffice, so that the thousands below are not sorted.
         const LIKELY: f32 = 1e-3;
         let enough = self.top_p * self.candidates.iter().map(|(_, weight)| weight).sum::<f32>();
         let likely = |(_, weight): &(u32, f32)| *weight >= LIKELY;
         if self.candidates.iter().filter(|one| likely(one)).map(|(_, weight)| weight).sum::<f32>() >= enough {
             self.candidates.retain(likely);
         }
-        // Equal weights in the order of ids, so that the choice does not depend on how sorting works.
+        // Ids order equal weights, so that the choice does not depend on the sorting algorithm.
         self.candidates.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         let mut reached = 0.0;
         let nucleus = self.candidates.iter().position(|(_, weight)| {
@@ -90,7 +90,7 @@ impl Sampler {
         self.candidates.truncate(nucleus.map_or(self.candidates.len(), |last| last + 1));
     }
 
-    /// The next number from 0 to 1 of SplitMix64 (Steele, Lea and Flood, 2014).
+    /// Returns the next number from 0 to 1 of SplitMix64 (Steele, Lea and Flood, 2014).
     fn draw(&mut self) -> f64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
@@ -100,7 +100,7 @@ impl Sampler {
     }
 }
 
-/// The allowed token with the highest logit, the first of equals. One without a comparable logit counts as the lowest.
+/// Returns the allowed token with the highest logit, the first of equals. NaN counts as the lowest logit.
 fn best(logits: &[f32], mask: Option<&SimpleVob>) -> Option<(u32, f32)> {
     let mut best: Option<(u32, f32)> = None;
     allowed(logits, mask, f32::NEG_INFINITY, |id, logit| {
@@ -113,15 +113,15 @@ fn best(logits: &[f32], mask: Option<&SimpleVob>) -> Option<(u32, f32)> {
     best
 }
 
-/// Calls `each` for the tokens that the mask allows, in order. It answers how high a logit must be to matter from here
-/// on; `least` is where that begins. Runs of tokens of which none matters are passed over together, which is most.
+/// Calls `each` for the allowed tokens in order. `each` returns the minimum logit of relevant tokens from there on;
+/// `least` is the first minimum. Runs of irrelevant tokens, which are most, are skipped at once.
 fn allowed(logits: &[f32], mask: Option<&SimpleVob>, mut least: f32, mut each: impl FnMut(u32, f32) -> f32) {
     const RUN: usize = 32;
     let words = mask.map_or(&[][..], SimpleVob::as_slice).iter().copied();
     let all = std::iter::repeat_n(u32::MAX, if mask.is_none() { logits.len().div_ceil(RUN) } else { 0 });
     let starts = (0u32..).step_by(RUN);
     for ((start, mut word), run) in starts.zip(words.chain(all)).zip(logits.chunks(RUN)) {
-        // Compiled to SIMD; numbers that do not compare fall out.
+        // Compiles to SIMD; NaN is ignored.
         let highest =
             run.iter().fold(f32::NEG_INFINITY, |most, logit| if *logit > most { *logit } else { most });
         if highest < least {

@@ -1,14 +1,14 @@
-/// Turns tokens' bytes into text, a whole character at a time.
+/// Converts the bytes of tokens to text, in whole characters.
 #[derive(Debug, Default)]
 pub(crate) struct Utf8 {
-    /// The beginning of a character whose end has not come yet.
+    /// The bytes of an incomplete character.
     pending: Vec<u8>,
-    /// Bytes of text that were given out.
+    /// The number of bytes of text so far.
     emitted: usize,
 }
 
 impl Utf8 {
-    /// The text that is complete with these bytes. What can never become a character is replaced (U+FFFD).
+    /// Returns the text that these bytes complete. Invalid bytes are replaced by U+FFFD.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
         self.pending.extend_from_slice(bytes);
         let mut text = String::new();
@@ -35,7 +35,7 @@ impl Utf8 {
         text
     }
 
-    /// The text at the end of the answer: a character that was never finished is replaced.
+    /// Returns the text at the end of the answer: an incomplete character becomes U+FFFD.
     pub(crate) fn finish(&mut self) -> String {
         if self.pending.is_empty() {
             return String::new();
@@ -45,7 +45,7 @@ impl Utf8 {
         char::REPLACEMENT_CHARACTER.to_string()
     }
 
-    /// Bytes of text so far.
+    /// Returns the number of bytes of text so far.
     pub(crate) const fn len(&self) -> usize {
         self.emitted
     }

@@ -9,17 +9,17 @@ use pulp::{Arch, Simd, WithSimd, as_arrays, as_arrays_mut};
 use super::ops::softmax;
 use super::{Cache, Config};
 
-/// Below so many products per head a second thread costs more than it saves.
+/// The minimum number of products per head for which a second thread pays off.
 const WORTH_SHARING: usize = 1 << 14;
 
-/// How many sums run side by side, since a processor begins another one while the one before it is under way.
+/// The number of parallel sums: a processor starts the next addition before the previous one is complete.
 const SUMS: usize = 4;
 
-/// Mixes, for each head of each new token, the values of all tokens up to it by how well their keys fit its query.
+/// Computes for each head of each new token the attention to all tokens up to it.
 ///
-/// `queries` has a row for each new token, the first of which is the token number `start`; so has the result. A row's
-/// result depends on nothing but that row and the tokens before it, on however many threads it is worked out: these are
-/// the ones that candle multiplies on, which wait in a loop for more, so that others beside them would find no core.
+/// `queries` and the result have a row for each new token; the first of them is at position `start`. The result of a row
+/// depends only on that row and the tokens before it, whatever the number of threads. The threads are those of candle's
+/// pool, which spin while they wait, so that threads of another pool would find no free core.
 pub(crate) fn attend(
     config: &Config,
     layer: usize,
@@ -55,7 +55,7 @@ pub(crate) fn attend(
     mixed
 }
 
-/// One head of [`attend`], compiled for the instructions that different processors have.
+/// One head of [`attend`], compiled for the instruction sets of different processors.
 struct Head<'c> {
     width: usize,
     queries: Vec<f32>,
@@ -86,7 +86,7 @@ impl WithSimd for Head<'_> {
     }
 }
 
-/// The sum of products.
+/// Returns the dot product.
 #[inline(always)]
 fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
     let ((a, a_tail), (b, b_tail)) = (S::as_simd_f32s(a), S::as_simd_f32s(b));
@@ -105,7 +105,7 @@ fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
     a_tail.iter().zip(b_tail).fold(simd.reduce_sum_f32s(sum), |sum, (a, b)| sum + a * b)
 }
 
-/// Adds each row of `values`, times its weight, to `out`.
+/// Adds each row of `values`, multiplied by its weight, to `out`.
 #[inline(always)]
 fn weigh<S: Simd>(simd: S, weights: &[f32], values: &[f32], out: &mut [f32]) {
     let width = out.len();
@@ -114,7 +114,7 @@ fn weigh<S: Simd>(simd: S, weights: &[f32], values: &[f32], out: &mut [f32]) {
     let (parts, rest) = as_arrays_mut::<SUMS, _>(out);
     let rest_start = parts.len() * SUMS;
     for (part, out) in parts.iter_mut().enumerate() {
-        // In registers from the first row to the last.
+        // The sums stay in registers from the first row to the last.
         let mut sums = *out;
         for (weight, row) in weights.iter().zip(values.chunks_exact(width)) {
             let row = &S::as_simd_f32s(row).0[part * SUMS..][..SUMS];

@@ -1,9 +1,9 @@
 use super::Config;
 
-/// The keys and values of the tokens that a model has seen, so that it needs to look at each token once.
+/// The keys and values of computed tokens, so that each token is computed once.
 ///
-/// For each layer and each head of keys and values the tokens lie one after another. All is allocated at once, and the
-/// operating system provides the memory only where it is written.
+/// The tokens of each layer and head are contiguous. All memory is allocated at once; the operating system provides it
+/// when it is written.
 #[derive(Debug)]
 pub(crate) struct Cache {
     layers: Vec<Layer>,
@@ -19,10 +19,10 @@ struct Layer {
 }
 
 impl Cache {
-    /// Room for so many tokens.
+    /// Creates a cache for this number of tokens.
     ///
     /// # Errors
-    /// How much memory that would take, where there is not that much.
+    /// A message with the required memory, if there is not enough.
     pub(crate) fn new(config: &Config, capacity: usize) -> Result<Self, String> {
         let size = config.kv_width().saturating_mul(capacity);
         if !can_allocate(size, 2 * config.layers) {
@@ -41,22 +41,22 @@ impl Cache {
         })
     }
 
-    /// How many tokens it has.
+    /// Returns the number of tokens.
     pub(crate) const fn len(&self) -> usize {
         self.length
     }
 
-    /// How many tokens there is room for.
+    /// Returns the maximum number of tokens.
     pub(crate) const fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Forgets all tokens but the first `length`.
+    /// Removes all tokens after the first `length`.
     pub(crate) fn truncate(&mut self, length: usize) {
         self.length = self.length.min(length);
     }
 
-    /// Takes the tokens in that every layer has written; whoever writes makes sure that there is room.
+    /// Adds the tokens that every layer has written; the caller ensures the capacity.
     pub(crate) fn advance(&mut self, tokens: usize) {
         self.length = (self.length + tokens).min(self.capacity);
     }
@@ -73,7 +73,7 @@ impl Cache {
         }
     }
 
-    /// The keys and the values of the first `count` tokens for one head, one token after another.
+    /// Returns the keys and the values of the first `count` tokens for one head.
     pub(crate) fn read(&self, layer: usize, head: usize, count: usize) -> (&[f32], &[f32]) {
         let start = head * self.capacity * self.head_dim;
         let range = start..start + count * self.head_dim;
@@ -81,8 +81,8 @@ impl Cache {
     }
 }
 
-/// Whether there is memory for so many vectors of this size at once. A vector of zeros that does not fit ends the whole
-/// process, so this is tried with reservations first.
+/// Returns whether there is memory for this number of vectors of this size at once. Reservations are tried first,
+/// because an allocation of zeros that fails aborts the process.
 fn can_allocate(size: usize, count: usize) -> bool {
     let mut reserved = Vec::new();
     (0..count).all(|_| {

@@ -1,16 +1,16 @@
 use super::Gguf;
 use crate::LocalError;
 
-/// The families of models that this crate runs.
+/// The supported families of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
-    /// Rotates neighbouring pairs (llama.cpp calls it NORM).
+    /// Rotates neighbouring pairs (NORM in llama.cpp).
     Llama,
     /// Rotates the two halves of a head (NEOX), and has biases on queries, keys and values.
     Qwen2,
 }
 
-/// The numbers that shape a model.
+/// The hyperparameters of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Config {
     pub(crate) family: Family,
@@ -20,18 +20,18 @@ pub(crate) struct Config {
     pub(crate) heads: usize,
     pub(crate) kv_heads: usize,
     pub(crate) head_dim: usize,
-    /// How many of a head's numbers are rotated.
+    /// The number of rotated values of a head.
     pub(crate) rope_dim: usize,
     pub(crate) rope_base: f32,
-    /// The number that RMS norms add to the mean square.
+    /// The epsilon of RMS norms.
     pub(crate) epsilon: f32,
-    /// The most tokens that the model was made for.
+    /// The maximum number of tokens of the model's training.
     pub(crate) context: usize,
     pub(crate) vocabulary: usize,
 }
 
 impl Config {
-    /// Reads it from a file's metadata.
+    /// Reads the hyperparameters from a file's metadata.
     pub(crate) fn read(gguf: &Gguf) -> Result<Self, LocalError> {
         let architecture = gguf.text("general.architecture").unwrap_or("unknown");
         let family = match architecture {
@@ -60,7 +60,7 @@ impl Config {
         if gguf.number(&key("expert_count")).is_some_and(|experts| experts > 0) {
             return Err(gguf.error("a mixture of experts is not supported"));
         }
-        // The bounds are far above any model that runs on a CPU; they keep products of them from overflowing.
+        // The bounds are far above any model that runs on a CPU; they prevent overflows of products.
         let hidden = number("embedding_length", 1 << 17)?;
         let heads = number("attention.head_count", 1 << 12)?;
         let kv_heads = match gguf.number(&key("attention.head_count_kv")) {
@@ -105,12 +105,12 @@ impl Config {
         })
     }
 
-    /// How long all queries of a token are together.
+    /// Returns the length of all queries of a token.
     pub(crate) const fn query_width(&self) -> usize {
         self.heads * self.head_dim
     }
 
-    /// How long all keys, or all values, of a token are together.
+    /// Returns the length of all keys, or all values, of a token.
     pub(crate) const fn kv_width(&self) -> usize {
         self.kv_heads * self.head_dim
     }

@@ -9,7 +9,7 @@ use candle_core::quantized::gguf_file::{Content, Value};
 use crate::LocalError;
 use crate::error::panic_text;
 
-/// An open GGUF file whose header has been read and checked against the file's length.
+/// An open GGUF file, whose header was checked against the file's length.
 #[derive(Debug)]
 pub(crate) struct Gguf {
     path: PathBuf,
@@ -38,8 +38,8 @@ impl Gguf {
         }
         file.rewind().map_err(|error| LocalError::file(path, error))?;
         let mut file = BufReader::new(file);
-        // The reader bounds what it allocates by the file's length, but a header that was made to do harm can still
-        // reach arithmetic in it that panics.
+        // The parser bounds its allocations by the file's length, but a malicious header can still make its arithmetic
+        // panic.
         let content = catch_unwind(AssertUnwindSafe(|| Content::read(&mut file)))
             .map_err(|panic| LocalError::model(path, format!("damaged header: {}", panic_text(&*panic))))?
             .map_err(|error| LocalError::model(path, format!("damaged or cut off: {error}")))?;
@@ -52,22 +52,22 @@ impl Gguf {
         &self.path
     }
 
-    /// The header as candle reads it.
+    /// Returns the header as candle parsed it.
     pub(crate) const fn content(&self) -> &Content {
         &self.content
     }
 
-    /// An error about this file.
+    /// Returns an error about this file.
     pub(crate) fn error(&self, reason: impl ToString) -> LocalError {
         LocalError::model(&self.path, reason)
     }
 
-    /// A text of the metadata.
+    /// Returns a string of the metadata.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.content.metadata.get(key)?.to_string().ok().map(String::as_str)
     }
 
-    /// A whole number of the metadata that is not negative, whatever type it is stored as.
+    /// Returns a non-negative integer of the metadata, of any integer type.
     pub(crate) fn number(&self, key: &str) -> Option<usize> {
         match self.content.metadata.get(key)? {
             Value::U8(number) => Some(usize::from(*number)),
@@ -82,7 +82,7 @@ impl Gguf {
         }
     }
 
-    /// A fraction of the metadata.
+    /// Returns a float of the metadata.
     pub(crate) fn fraction(&self, key: &str) -> Option<f32> {
         match self.content.metadata.get(key)? {
             Value::F32(number) => Some(*number),
@@ -91,35 +91,35 @@ impl Gguf {
         }
     }
 
-    /// A truth value of the metadata.
+    /// Returns a boolean of the metadata.
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {
         self.content.metadata.get(key)?.to_bool().ok()
     }
 
-    /// A list of the metadata.
+    /// Returns an array of the metadata.
     pub(crate) fn list(&self, key: &str) -> Option<&[Value]> {
         self.content.metadata.get(key)?.to_vec().ok().map(Vec::as_slice)
     }
 
-    /// Returns the number of the model's parameters: of all numbers in all tensors.
+    /// Returns the number of the model's parameters: the elements of all tensors.
     pub(crate) fn parameters(&self) -> u64 {
         let sizes = self.content.tensor_infos.values().map(|info| info.shape.elem_count() as u64);
         sizes.fold(0, u64::saturating_add)
     }
 
-    /// Whether there is such a tensor.
+    /// Returns whether the file has a tensor of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.content.tensor_infos.contains_key(name)
     }
 
-    /// The names of all tensors, sorted.
+    /// Returns the names of all tensors, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<_> = self.content.tensor_infos.keys().cloned().collect();
         names.sort();
         names
     }
 
-    /// The bytes of a tensor as they are stored, with its type and its shape, outermost dimension first.
+    /// Returns the stored bytes of a tensor, with its type and its shape, outermost dimension first.
     pub(crate) fn tensor(&mut self, name: &str) -> Result<(GgmlDType, Vec<usize>, Vec<u8>), LocalError> {
         let Some(info) = self.content.tensor_infos.get(name) else {
             return Err(self.error(format!("the tensor `{name}` is missing")));
@@ -135,7 +135,7 @@ impl Gguf {
         Ok((dtype, shape, bytes))
     }
 
-    /// Checks that every tensor lies within the file, so that nothing is allocated for one that cannot be there.
+    /// Checks that every tensor lies within the file, so that nothing is allocated for a truncated one.
     fn check_lengths(&self, length: u64) -> Result<(), LocalError> {
         for (name, info) in &self.content.tensor_infos {
             let stored = stored_length(info.ggml_dtype, info.shape.dims())
@@ -151,7 +151,7 @@ impl Gguf {
     }
 }
 
-/// The bytes that a tensor takes; `None` if its shape overflows or splits a block.
+/// Returns the stored length of a tensor in bytes; `None` if its shape overflows or splits a block.
 fn stored_length(dtype: GgmlDType, shape: &[usize]) -> Option<usize> {
     let elements = shape.iter().try_fold(1usize, |product, side| product.checked_mul(*side))?;
     let block = dtype.block_size();

@@ -3,23 +3,23 @@ use std::borrow::Cow;
 use candle_core::quantized::{GgmlDType, QStorage, QTensor};
 use candle_core::{CpuStorage, CustomOp1, Device, Error, Layout, Result, Tensor};
 
-/// A weight matrix that may be quantised, made for fast products with activations.
+/// A weight matrix, possibly quantised, for fast products with activations.
 ///
-/// candle multiplies Q8_0 by two ways: a plain one, and one on repacked weights that is 1.7 times as fast for one row
-/// and ten times for many, where the processor has VNNI and where columns come in multiples of 256 and rows in
-/// multiples of 16. Many models miss that by a little (SmolLM2 has 576 columns), so such a matrix is filled up with
+/// candle has two implementations for Q8_0: a plain one, and one on repacked weights that is 1.7 times as fast for one
+/// row and ten times as fast for many. The second one needs a processor with VNNI, columns in multiples of 256 and rows
+/// in multiples of 16. Many models miss that by a little (SmolLM2 has 576 columns), so such a matrix is padded with
 /// zeros, which change no product.
 #[derive(Debug)]
 pub(crate) struct Matrix {
     weight: QTensor,
     rows: usize,
     columns: usize,
-    /// The stored size, zeros included.
+    /// The stored size, including padding.
     stored: (usize, usize),
 }
 
 impl Matrix {
-    /// From bytes as a GGUF file stores them: row by row, each a whole number of blocks.
+    /// Creates a matrix of bytes in GGUF's layout: row by row, each a whole number of blocks.
     pub(crate) fn new(dtype: GgmlDType, bytes: &[u8], rows: usize, columns: usize) -> Result<Self> {
         let stored = match dtype {
             GgmlDType::Q8_0 if has_vnni() && columns >= 256 => {
@@ -36,9 +36,9 @@ impl Matrix {
         Ok(Self { weight: QTensor::new(storage, stored)?, rows, columns, stored })
     }
 
-    /// The product with each row of `input`: as many rows of as many numbers as the matrix has rows.
+    /// Returns the product with each row of `input`: each result has as many numbers as the matrix has rows.
     ///
-    /// Each row's result depends on nothing but that row and on whether there is one row or several.
+    /// The result of a row depends only on that row and on whether there is one row or several.
     pub(crate) fn apply(&self, input: &[f32]) -> Result<Vec<f32>> {
         let count = input.len() / self.columns;
         if count == 0 || count * self.columns != input.len() {
@@ -53,7 +53,7 @@ impl Matrix {
         }
     }
 
-    /// The rows with these numbers, dequantised: what a token embedding looks up.
+    /// Returns the dequantised rows with these numbers, as for a token embedding.
     pub(crate) fn rows(&self, numbers: &[u32]) -> Result<Vec<f32>> {
         if let Some(number) = numbers.iter().find(|number| **number as usize >= self.rows) {
             return Err(Error::msg(format!("there is no row {number} in {}", self.rows)));
@@ -63,7 +63,7 @@ impl Matrix {
     }
 }
 
-/// The bytes with zero blocks behind each row and zero rows at the end.
+/// Returns the bytes with zero blocks after each row and zero rows at the end.
 fn fill_up(dtype: GgmlDType, bytes: &[u8], from: (usize, usize), to: (usize, usize)) -> Vec<u8> {
     let length = |columns: usize| columns / dtype.block_size() * dtype.type_size();
     let mut filled = vec![0; to.0 * length(to.1)];
@@ -73,7 +73,7 @@ fn fill_up(dtype: GgmlDType, bytes: &[u8], from: (usize, usize), to: (usize, usi
     filled
 }
 
-/// Rows of `from` numbers as rows of `to` numbers, the rest zero.
+/// Pads rows of `from` numbers to `to` numbers with zeros.
 fn widen(input: &[f32], from: usize, to: usize) -> Vec<f32> {
     if from == to {
         return input.to_vec();
@@ -85,7 +85,7 @@ fn widen(input: &[f32], from: usize, to: usize) -> Vec<f32> {
     wide
 }
 
-/// The first `to` of every `from` numbers.
+/// Returns the first `to` of every `from` numbers.
 fn narrow(output: Vec<f32>, from: usize, to: usize) -> Vec<f32> {
     if from == to {
         return output;
@@ -93,7 +93,7 @@ fn narrow(output: Vec<f32>, from: usize, to: usize) -> Vec<f32> {
     output.chunks_exact(from).flat_map(|row| &row[..to]).copied().collect()
 }
 
-/// Whether candle has its fast way on this processor.
+/// Returns whether candle uses its fast implementation on this processor.
 fn has_vnni() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

@@ -27,7 +27,7 @@ pub(crate) struct Model {
     embedding: Matrix,
     layers: Vec<Layer>,
     norm: Vec<f32>,
-    /// `None` where the embedding serves for both (tied embeddings).
+    /// `None` if the embedding is also the output matrix (tied embeddings).
     output: Option<Matrix>,
 }
 
@@ -44,7 +44,7 @@ struct Layer {
     down: Matrix,
 }
 
-/// A matrix and what is added to its products.
+/// A matrix with an optional bias.
 #[derive(Debug)]
 struct Projection {
     weight: Matrix,
@@ -52,7 +52,7 @@ struct Projection {
 }
 
 impl Model {
-    /// Reads all weights.
+    /// Loads all weights.
     pub(crate) fn load(tensors: &mut Tensors) -> std::result::Result<Self, LocalError> {
         let config = Config::read(tensors.gguf())?;
         let embedding = tensors.matrix("token_embd.weight", config.vocabulary, config.hidden)?;
@@ -72,10 +72,10 @@ impl Model {
         &self.config
     }
 
-    /// Looks at more tokens and says how much each token of the vocabulary is expected to come next.
+    /// Computes more tokens and returns the logits of the next one.
     ///
     /// # Errors
-    /// More tokens than there is room for, or a token that is not in the vocabulary.
+    /// An error for more tokens than the cache has room for, and for a token that is not in the vocabulary.
     pub(crate) fn forward(&self, cache: &mut Cache, tokens: &[u32]) -> Result<Vec<f32>> {
         let hidden = self.hidden(cache, tokens)?;
         let last = &hidden[hidden.len() - self.config.hidden..];
@@ -83,10 +83,10 @@ impl Model {
         self.output.as_ref().unwrap_or(&self.embedding).apply(&last)
     }
 
-    /// Looks at more tokens without asking what comes next, which is a fifth of the work for a small model.
+    /// Computes more tokens without logits, which saves a fifth of the work for a small model.
     ///
     /// # Errors
-    /// As for [`Self::forward`].
+    /// The errors of [`Self::forward`].
     pub(crate) fn read(&self, cache: &mut Cache, tokens: &[u32]) -> Result<()> {
         self.hidden(cache, tokens).map(drop)
     }
@@ -141,7 +141,7 @@ impl Layer {
         })
     }
 
-    /// Adds what this layer has to say about each token to `x`.
+    /// Adds the output of this layer for each token to `x`.
     fn forward(
         &self,
         config: &Config,

@@ -1,8 +1,8 @@
-//! The parts of a transformer that are no matrix product, on plain slices.
+//! The operations of a transformer besides matrix products, on plain slices.
 
 use super::Family;
 
-/// Scales each row of `x` to a root mean square of one and then by `weight`.
+/// Scales each row of `x` to a root mean square of one, and then by `weight`.
 pub(crate) fn rms_norm(x: &[f32], weight: &[f32], epsilon: f32) -> Vec<f32> {
     let mut out = Vec::with_capacity(x.len());
     for row in x.chunks_exact(weight.len()) {
@@ -12,7 +12,7 @@ pub(crate) fn rms_norm(x: &[f32], weight: &[f32], epsilon: f32) -> Vec<f32> {
     out
 }
 
-/// Adds `more` to `x`, over and over if it is shorter.
+/// Adds `more` to `x`, repeatedly if it is shorter.
 pub(crate) fn add(x: &mut [f32], more: &[f32]) {
     for row in x.chunks_exact_mut(more.len()) {
         for (x, more) in row.iter_mut().zip(more) {
@@ -21,14 +21,14 @@ pub(crate) fn add(x: &mut [f32], more: &[f32]) {
     }
 }
 
-/// `silu(gate) * up`, into `gate`.
+/// Computes `silu(gate) * up` into `gate`.
 pub(crate) fn swiglu(gate: &mut [f32], up: &[f32]) {
     for (gate, up) in gate.iter_mut().zip(up) {
         *gate = *gate / (1.0 + (-*gate).exp()) * up;
     }
 }
 
-/// The sum of products. Sixteen running sums, because one would have to be added up in order, without SIMD.
+/// Returns the dot product. It has sixteen running sums, because a single one must be added in order, without SIMD.
 pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     const LANES: usize = 16;
     let mut sums = [0.0; LANES];
@@ -42,7 +42,7 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     sums.iter().sum::<f32>() + tail
 }
 
-/// Turns scores into shares that add up to one.
+/// Converts scores to weights with the sum one.
 #[inline(always)]
 pub(crate) fn softmax(scores: &mut [f32]) {
     let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -56,7 +56,7 @@ pub(crate) fn softmax(scores: &mut [f32]) {
     }
 }
 
-/// The angles by which one position rotates queries and keys: a cosine and a sine for each pair.
+/// The rotation of queries and keys at one position: a cosine and a sine for each pair.
 #[derive(Debug)]
 pub(crate) struct Rotation(Vec<(f32, f32)>);
 
@@ -66,7 +66,7 @@ impl Rotation {
         Self((0..rope_dim / 2).map(|pair| (angle(pair).cos(), angle(pair).sin())).collect())
     }
 
-    /// Rotates every head of a row; numbers of a head beyond the rotated ones stay.
+    /// Rotates every head of a row; values of a head beyond the rotated ones stay.
     pub(crate) fn apply(&self, row: &mut [f32], head_dim: usize, family: Family) {
         let half = self.0.len();
         for head in row.chunks_exact_mut(head_dim) {

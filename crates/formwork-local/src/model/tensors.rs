@@ -10,7 +10,7 @@ use super::{Gguf, Matrix};
 use crate::LocalError;
 use crate::weights::{Found, Scratch, Store, note, noted, sha256, verify};
 
-/// The tensors of a model: in its file, or re-quantised in memory.
+/// The tensors of a model, in its file or re-quantised in memory.
 #[derive(Debug)]
 pub(crate) enum Tensors {
     File(Gguf),
@@ -18,10 +18,10 @@ pub(crate) enum Tensors {
 }
 
 impl Tensors {
-    /// Opens a file; one with types that candle multiplies without SIMD is re-quantised to Q8_0 first.
+    /// Opens a file. A file with types that candle multiplies without SIMD is re-quantised to Q8_0 first.
     ///
-    /// The result is kept in the cache under the file's SHA-256, so that this happens once. Where the cache cannot be
-    /// written, the tensors in memory serve as well.
+    /// The cache keeps the result under the file's SHA-256, so that this happens once. If the cache cannot be written,
+    /// the tensors in memory are used.
     pub(crate) fn open(
         path: &Path,
         sha: Option<&str>,
@@ -40,7 +40,7 @@ impl Tensors {
         };
         let kept = store.converted(&sha);
         if kept.is_file() {
-            // Its hash was noted when it was written; versions before this one noted none.
+            // The hash was written with the file; files of older versions have none.
             if let Some(noted) = noted(&kept) {
                 match (verify(store, &kept, &noted), Gguf::open(&kept)) {
                     (Ok(Found::Whole), Ok(gguf)) => return Ok(Self::File(gguf)),
@@ -50,19 +50,19 @@ impl Tensors {
             drop(std::fs::remove_file(&kept));
         }
         let (gguf, tensors) = convert(gguf, store)?;
-        // A full or read-only disk costs the next start two seconds, not this one its success.
+        // A full or read-only disk costs the next start two seconds, and must not fail this one.
         let _ = keep(&gguf, &tensors, store, &kept);
         Ok(Self::Converted(gguf, tensors))
     }
 
-    /// The header.
+    /// Returns the header.
     pub(crate) const fn gguf(&self) -> &Gguf {
         match self {
             Self::File(gguf) | Self::Converted(gguf, _) => gguf,
         }
     }
 
-    /// A weight matrix of exactly this shape.
+    /// Returns a weight matrix of exactly this shape.
     pub(crate) fn matrix(
         &mut self,
         name: &str,
@@ -74,7 +74,7 @@ impl Tensors {
             .map_err(|error| self.gguf().error(format!("the tensor `{name}`: {error}")))
     }
 
-    /// A vector of exactly this length, as f32.
+    /// Returns a vector of exactly this length, as f32.
     pub(crate) fn vector(&mut self, name: &str, length: usize) -> std::result::Result<Vec<f32>, LocalError> {
         let (dtype, bytes) = self.read(name, &[length])?;
         dequantise(dtype, bytes, &[length])
@@ -82,7 +82,7 @@ impl Tensors {
             .map_err(|error| self.gguf().error(format!("the tensor `{name}`: {error}")))
     }
 
-    /// A tensor's bytes, if it has this shape.
+    /// Returns a tensor's bytes, if it has this shape.
     fn read(
         &mut self,
         name: &str,
@@ -105,12 +105,13 @@ impl Tensors {
     }
 }
 
-/// Whether candle multiplies this type without SIMD (0.11: measured 16 tokens a second where Q8_0 has 45).
+/// Returns whether candle multiplies this type without SIMD (0.11: measured 16 tokens a second, compared with 45 for
+/// Q8_0).
 const fn is_slow(dtype: GgmlDType) -> bool {
     matches!(dtype, GgmlDType::Q4_1 | GgmlDType::Q5_0 | GgmlDType::Q5_1)
 }
 
-/// All tensors of a file, the slow ones as Q8_0.
+/// Returns all tensors of a file, the slow ones as Q8_0.
 fn convert(
     mut gguf: Gguf,
     store: &Store,
@@ -146,7 +147,7 @@ fn keep(
     let failed = |error: &dyn std::fmt::Display| LocalError::file(&path, error);
     let mut out = BufWriter::new(File::create(&path).map_err(|error| failed(&error))?);
     let metadata = gguf.content().metadata.iter();
-    // candle aligns to 32 bytes whatever the source file says about itself.
+    // candle aligns to 32 bytes, whatever the source file declares.
     let metadata: Vec<_> = metadata
         .filter(|(key, _)| *key != "general.alignment")
         .map(|(key, value)| (key.as_str(), value))
@@ -156,7 +157,7 @@ fn keep(
     let file = out.into_inner().map_err(|error| failed(&error))?;
     (&file).flush().and_then(|()| file.sync_all()).map_err(|error| failed(&error))?;
     let sha256 = sha256(&path, |_| ())?;
-    // The hash first: a file is there only together with it.
+    // The hash is written first, so that a file never exists without it.
     note(store, place, &sha256)?;
     scratch.finish(&path, place)
 }

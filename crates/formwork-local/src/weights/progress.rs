@@ -1,13 +1,20 @@
 use std::fmt;
 
-/// Hears how far a long step is: a download, an unpacking, a conversion.
+/// Observes long steps: downloads, unpacking, conversions.
 ///
-/// Any closure with the signature of [`report`](Self::report) is one.
+/// Every closure with the signature of [`report`](Self::report) implements it.
+///
+/// ```
+/// use formwork_local::Progress;
+///
+/// let bar = |what: &str, done: u64, total: u64| println!("{what}: {done} of {total} bytes");
+/// bar.report("downloading", 10, 100);
+/// ```
 pub trait Progress: Send + Sync {
-    /// Takes note that `done` of `total` bytes of the step `what` are through; `total` is 0 where it is not known.
+    /// Receives the progress of the step `what`: `done` of `total` bytes; `total` is 0 if it is unknown.
     fn report(&self, what: &str, done: u64, total: u64);
 
-    /// Takes a message about something unusual that was mended, such as a damaged file that is fetched anew (default: it is
+    /// Receives a message about a repaired problem, for example a damaged file that is fetched again (default:
     /// ignored).
     fn notice(&self, _message: &str) {}
 }

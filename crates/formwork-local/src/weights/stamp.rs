@@ -1,8 +1,8 @@
-//! Verified files: which content a file of the cache was found to have, and whether it was touched since.
+//! Stamps of verified files: the hash of a file in the cache, with its state at the time of hashing.
 //!
-//! Hashing a model takes a tenth of a second or more, so it is done once: a stamp beside the file notes its hash with its
-//! size and the times of its last change. Who can write a wrong stamp into the cache can write wrong weights as well; what
-//! it is for is damage, and a stamp that says something else than the file system is none.
+//! Hashing a model takes a tenth of a second or more, so it is done once: a stamp beside the file has its hash, its
+//! size and the times of its last change. A stamp that differs from the file system is invalid. Stamps detect damage,
+//! not attacks: whoever can write a wrong stamp into the cache can write wrong weights as well.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -15,18 +15,18 @@ use crate::LocalError;
 /// The state of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// It is not there.
+    /// The file does not exist.
     Nothing,
-    /// It has the expected hash.
+    /// The file has the expected hash.
     Whole,
-    /// It has this hash instead.
+    /// The file has this hash instead.
     Damaged(String),
 }
 
-/// Compares a file with its expected hash: by its stamp, or by reading it, which makes a stamp.
+/// Compares a file with its expected hash, by its stamp or by hashing it and writing a stamp.
 ///
 /// # Errors
-/// [`LocalError::File`] if it cannot be read.
+/// [`LocalError::File`] if the file cannot be read.
 pub(crate) fn verify(store: &Store, file: &Path, sha256: &str) -> Result<Found, LocalError> {
     verify_at(store, file, sha256, SystemTime::now())
 }
@@ -47,19 +47,19 @@ fn verify_at(store: &Store, file: &Path, sha256: &str, now: SystemTime) -> Resul
         return Ok(Found::Damaged(found));
     }
     if is_settled(&metadata, now) {
-        // A cache that cannot be written costs the next start the time of a hash, not this one its success.
+        // A cache that cannot be written costs the next start the time of hashing, and must not fail this one.
         let _ = write(store, file, &stamp);
     }
     Ok(Found::Whole)
 }
 
-/// Returns the hash that the stamp of a file notes, whether it still holds or not.
+/// Returns the hash in the stamp of a file, whether the stamp is still valid or not.
 pub(crate) fn noted(file: &Path) -> Option<String> {
     let text = fs::read_to_string(beside(file)).ok()?;
     text.lines().next()?.strip_prefix("sha256 ").map(str::to_owned)
 }
 
-/// Notes the hash of a file that has just been written. Whether the stamp holds is found out by the file's times.
+/// Writes the hash of a new file. Its validity is determined by the file's times later.
 ///
 /// # Errors
 /// [`LocalError::File`] if the cache cannot be written.
@@ -83,7 +83,7 @@ fn write(store: &Store, file: &Path, stamp: &str) -> Result<(), LocalError> {
     scratch.finish(&unfinished, &beside(file))
 }
 
-/// Returns the file system's facts of a file, after its hash.
+/// Returns the text of a stamp: the hash and the file system's metadata.
 fn text(metadata: &Metadata, sha256: &str) -> String {
     let nanos = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
     let modified = metadata.modified().map(nanos).unwrap_or_default();
@@ -91,15 +91,15 @@ fn text(metadata: &Metadata, sha256: &str) -> String {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
-        // Changes with every write and every change of the times themselves, and cannot be set back.
+        // The change time changes with every write and every change of the other times, and cannot be set.
         let changed = (metadata.ctime(), metadata.ctime_nsec());
         text.push_str(&format!("changed {}.{:09}\ninode {}\n", changed.0, changed.1, metadata.ino()));
     }
     text
 }
 
-/// Whether the last change of a file is long enough ago that a further one has another time: clocks of file systems tick,
-/// some of them every two seconds.
+/// Returns whether the last change of a file is so long ago that another change would have another time: some file
+/// systems have a resolution of two seconds.
 fn is_settled(metadata: &Metadata, now: SystemTime) -> bool {
     const TICK: Duration = Duration::from_secs(2);
 

@@ -1,4 +1,4 @@
-//! Whatever the weights and the schema say, an answer is a whole document of the schema within its tokens.
+//! With any weights and any schema, an answer is a complete document of the schema within its token budget.
 
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ static MODELS: LazyLock<[Local; 4]> = LazyLock::new(|| {
     [a, b, c, d]
 });
 
-/// The fewest tokens that the engine takes a document of this schema to need, as its refusal says them.
+/// Returns the engine's minimum number of tokens of a document of this schema, from its error message.
 pub(crate) async fn shortest(local: &Local, schema: &Value) -> u32 {
     let fault = answer(local, &drawn(call(Some(schema.clone()), "x"), 0, 1)).await;
     let Err(fault) = fault else { return 1 };
@@ -30,7 +30,7 @@ fn object(properties: Value) -> Value {
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
-/// Schemas without bounds, most of them recursive: those in which a document can grow without end.
+/// Schemas without bounds, most of them recursive, whose documents can grow without end.
 fn boundless() -> Vec<Value> {
     let node = json!({"$ref": "#/$defs/node"});
     let with = |mut root: Value, defs: Value| {
@@ -79,12 +79,13 @@ fn boundless() -> Vec<Value> {
     ]
 }
 
-/// Without the format `date`: llguidance takes 29 February for a day of every year.
+/// Without the format `date`, because llguidance accepts 29 February in every year.
 fn without_dates(schema: Value) -> Value {
     serde_json::from_str(&schema.to_string().replace(r#""format":"date""#, r#""format":"uuid""#)).unwrap()
 }
 
-/// A document in `room` tokens is whole, valid and no longer; says whether it was closed.
+/// Checks that a document in `room` tokens is complete, valid and not longer; returns whether it was completed without
+/// the model.
 async fn check(local: &Local, schema: &Value, seed: u64, room: u32) -> bool {
     let answer = answer(local, &drawn(call(Some(schema.clone()), "x"), seed, room)).await.unwrap();
     let told = || format!("seed {seed}, room {room}, {schema}: {}", answer.text);
@@ -124,7 +125,7 @@ async fn without_a_restraint_a_value_grows_until_the_tokens_are_used_up() {
             let answer = answer(local, &drawn(call(Some(closed.clone()), "x"), seed, room)).await.unwrap();
             if answer.finish == Finish::Length {
                 full += 1;
-                // The last tokens may be short of one that would leave too little for the end.
+                // The last tokens may not suffice for the end.
                 assert!(answer.usage.output_tokens + 4 > u64::from(room), "{room}: {:?}", answer.usage);
                 assert!(!answer.restrained);
             }
@@ -145,12 +146,12 @@ async fn where_a_call_does_not_say_the_tokens_are_those_of_the_context_or_few_fo
         }
         longest
     };
-    // The context leaves less than the default of a model that is not tiny.
+    // The context leaves less than the default budget of a model that is not tiny.
     let free = long(&MODELS[0], 450).await;
     assert!((600..=CONTEXT as u64 - 20).contains(&free), "{free}");
     let tiny = long(&MODELS[1], 450).await;
     assert!((451..=512).contains(&tiny), "{tiny}");
-    // A document that cannot be shorter gets what it needs.
+    // A document that cannot be shorter gets the tokens that it needs.
     let tiny = long(&MODELS[1], 700).await;
     assert!((702..=CONTEXT as u64 - 20).contains(&tiny), "{tiny}");
 }

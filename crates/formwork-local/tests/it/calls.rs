@@ -1,4 +1,4 @@
-//! Calls and what is asked of answers.
+//! Calls and their parameters.
 
 use formwork_core::{
     Call, Completion, Context, Enforcement, Fault, Lowered, Message, Provider, Report, Sampling,
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::tiny::Tiny;
 
-/// A call that asks for a document of a schema.
+/// Returns a call for a document of a schema.
 pub(crate) fn call(schema: Option<Value>, text: &str) -> Call {
     let enforcement = if schema.is_some() { Enforcement::Schema } else { Enforcement::None };
     Call::new(vec![Message::user(text)], Lowered::new(enforcement, schema)).with_schema_name("document")
 }
 
-/// With a temperature of 1, a seed and a bound on tokens.
+/// Adds a temperature of 1, a seed and a token limit.
 pub(crate) fn drawn(mut call: Call, seed: u64, max_tokens: u32) -> Call {
     call.sampling = Sampling::default().with_temperature(1.0).with_seed(seed);
     call.max_tokens = Some(max_tokens);
@@ -35,7 +35,7 @@ pub(crate) fn person() -> Value {
     })
 }
 
-/// Whether a value satisfies a schema.
+/// Returns whether a value satisfies a schema.
 pub(crate) fn fits(schema: &Value, value: &Value) -> bool {
     let mut report = Report::default();
     formwork_schema::compile(schema).unwrap().validate(value, &Context::EMPTY, &mut report);

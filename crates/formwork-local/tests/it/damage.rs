@@ -1,4 +1,4 @@
-//! Files that are no models for this crate: one line that says so, and nothing that panics, hangs or fills the memory.
+//! Invalid model files: each has a one-line error, and none panics, hangs or exhausts the memory.
 
 use std::fs;
 use std::path::Path;
@@ -77,7 +77,7 @@ fn a_file_cut_or_changed_anywhere_is_refused_or_runs() {
         fs::write(&file, &whole[..whole.len() * tenth / 20]).unwrap();
         error(&file);
     }
-    // In the header every byte counts, and most of a file is header here.
+    // Every byte of the header counts, and most of this file is header.
     for at in (4..whole.len().min(6000)).step_by(29) {
         for flip in [0x01, 0x80, 0xFF] {
             let mut bytes = whole.clone();
@@ -99,7 +99,7 @@ fn a_context_that_no_memory_holds_is_an_error() {
         .with("llama.attention.key_length", Value::U32(8))
         .write(folder.path());
     let options = LocalOptions::new().with_model(path.to_str().unwrap()).with_cache(folder.path());
-    // 4 GB for a tiny model: either there is that much address space, or it is said.
+    // 4 GB for a tiny model: either the allocation succeeds, or there is an error.
     if let Err(error) = Local::open(options.with_context(u32::MAX)) {
         assert!(error.to_string().contains("ask for a shorter one"), "{error}");
     }

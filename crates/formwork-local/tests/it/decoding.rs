@@ -1,4 +1,4 @@
-//! Whatever the weights say, an answer keeps to its schema and is whole.
+//! With any weights, an answer satisfies its schema and is complete.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ async fn what_cannot_be_enforced_is_refused_by_name() {
 
 #[tokio::test]
 async fn a_string_gets_a_share_of_the_tokens_and_the_rest_is_the_models() {
-    // Random weights hardly ever end a string, so without a share the first one would take all.
+    // Random weights hardly ever end a string, so without a share the first one would take all tokens.
     let local = tiny("llama", Restraint::TinyModel);
     for seed in 0..10 {
         let answer = answer(&local, &drawn(call(Some(person()), "x"), seed, 400)).await.unwrap();
@@ -49,7 +49,7 @@ async fn a_string_gets_a_share_of_the_tokens_and_the_rest_is_the_models() {
 
 type Notices = std::sync::Mutex<Vec<String>>;
 
-/// Keeps what it is told.
+/// Records notices.
 struct Heard(Arc<Notices>);
 
 impl formwork_local::Progress for Heard {
@@ -77,7 +77,7 @@ async fn slow_types_are_converted_once_and_say_the_same() {
         std::fs::read_dir(folder.path().join("cache/q8_0")).unwrap().map(|entry| entry.unwrap().path());
     let kept: Vec<_> = kept.filter(|path| path.extension().is_some_and(|end| end == "gguf")).collect();
     assert_eq!(kept.len(), 1);
-    // A damaged one is made anew: a byte of a tensor, the header, the end.
+    // A damaged file is created again: a byte of a tensor, the header, the end.
     let whole = std::fs::read(&kept[0]).unwrap();
     let changed = |at: usize| {
         let mut bytes = whole.clone();
@@ -93,7 +93,7 @@ async fn slow_types_are_converted_once_and_say_the_same() {
         assert_eq!(answer(&local, &request).await.unwrap().text, texts[0]);
         let said = notices.lock().unwrap().join("\n");
         assert!(said.ends_with("is damaged: it is made anew"), "{said}");
-        // The order of its tensors is not kept, so the bytes may be others.
+        // The order of tensors is not stable, so the bytes may differ.
         assert_eq!(std::fs::read(&kept[0]).unwrap().len(), whole.len());
         let again = Arc::new(Notices::default());
         let heard = Heard(Arc::clone(&again));
@@ -106,7 +106,7 @@ async fn slow_types_are_converted_once_and_say_the_same() {
         .unwrap();
         assert!(again.lock().unwrap().is_empty());
     }
-    // A folder that cannot be made: it works without the cache.
+    // Without a cache folder, loading works without the cache.
     let local = Local::open(options().with_cache(path.join("cache"))).unwrap();
     texts.push(answer(&local, &request).await.unwrap().text);
     assert_eq!((&texts[0], &texts[0]), (&texts[1], &texts[2]));
@@ -138,7 +138,7 @@ async fn a_rule_is_kept_while_decoding() {
     let asked = |seed, room, rules: Vec<Rule>| {
         let mut request = drawn(call(Some(schema.clone()), "x"), seed, room);
         request.rules = rules;
-        // As where the original schema has the score first.
+        // The original schema has the score first.
         let order = Lift::Reorder(["score", "parts", "note"].map(str::to_owned).into());
         Arc::make_mut(&mut request.lowered).lift = vec![LiftOp { at: String::new(), lift: order }];
         request
@@ -161,7 +161,7 @@ async fn a_rule_is_kept_while_decoding() {
     }
     assert!(broken > 20, "a model of random weights broke the rule {broken} of 40 times without it");
 
-    // With hardly any room it is kept as well, or the answer says that it was closed.
+    // With a small budget the rule holds as well, or the answer says that it was completed.
     let least = shortest(&local, &schema).await + 8;
     let short = answer(&local, &asked(0, least - 1, vec![rule.clone()])).await.unwrap_err();
     assert!(short.message.contains(&format!("({least} tokens)")), "{}", short.message);
@@ -173,7 +173,7 @@ async fn a_rule_is_kept_while_decoding() {
             let mut report = Report::default();
             rule.validate(&value, &Context::EMPTY, &mut report);
             let closed = answer.closed_at.map(|at| answer.text[..at].contains("\"score\": "));
-            // A score that closing made up is asked for again: nothing of it is the model's.
+            // A score that was completed without the model is requested again.
             assert!(report.is_empty() || closed == Some(false), "seed {seed}, room {room}: {}", answer.text);
             whole += usize::from(closed.is_none());
         }

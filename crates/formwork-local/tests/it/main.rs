@@ -1,4 +1,4 @@
-//! The crate from outside: tiny models for what must hold with any weights, and the real default model.
+//! The crate from outside: tiny models for laws that hold with any weights, and the real default model.
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 

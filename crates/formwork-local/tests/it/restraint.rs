@@ -1,4 +1,4 @@
-//! What the restraint for tiny models ends, and what it leaves alone.
+//! The values that the restraint for tiny models ends, and those that it leaves alone.
 
 use std::sync::LazyLock;
 
@@ -33,7 +33,7 @@ async fn the_default_follows_from_the_size_of_the_model() {
     assert_eq!(Local::open(options().with_restraint(Restraint::None)).unwrap().restraint(), Restraint::None);
 }
 
-/// Finding A5: these answers could not be given with any model.
+/// Finding A5: these answers were impossible with any model.
 #[tokio::test]
 async fn long_numbers_and_equal_items_are_written_where_the_model_is_not_tiny() {
     let number = json!({"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 1});
@@ -71,14 +71,14 @@ async fn a_string_that_goes_round_in_circles_is_ended_for_a_tiny_model_alone() {
     assert!(restrained.iter().any(|(_, answer)| answer.restrained));
 }
 
-/// Documents of which the schema leaves no other: many equal items, texts that repeat themselves, long numbers.
+/// Documents that the schema determines: many equal items, repetitive texts, long numbers.
 fn demanded() -> impl Strategy<Value = Value> {
     let text =
         prop_oneof![("[a-z]{1,3}", 1usize..40).prop_map(|(part, times)| part.repeat(times)), "[ -~]{0,40}",];
     let leaf = prop_oneof![
         text.prop_map(Value::from),
         Just(json!(0)),
-        // Only these are exact in llguidance: it reads numbers as doubles.
+        // Only these are exact in llguidance, which parses numbers as doubles.
         (0u32..60).prop_map(|power| json!(1i64 << power)),
         any::<bool>().prop_map(Value::from),
     ];
@@ -116,7 +116,7 @@ proptest! {
     }
 }
 
-/// Each of these has a beginning that is another choice, and that the restraint would end there.
+/// Each of these starts like another alternative that the restraint would end there.
 #[tokio::test]
 async fn a_constant_is_written_to_its_end_although_another_one_is_its_beginning() {
     let la = "la ".repeat(40);

@@ -1,4 +1,4 @@
-//! The real default model. It is fetched when it is not there; where that fails, the error is the command that helps.
+//! The real default model. It is fetched if it is missing; if that fails, the error has the command that helps.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::calls::{answer, call, drawn, person};
 
-/// One for all tests: they take turns on its thread.
+/// One model for all tests, which take turns on its thread.
 static MODEL: LazyLock<Local> =
     LazyLock::new(|| Local::open(LocalOptions::new()).unwrap_or_else(|error| panic!("{error}")));
 

@@ -18,7 +18,7 @@ pub(crate) const CONTEXT: usize = 1024;
 /// The first of the three control tokens, after 256 bytes and 4 merged tokens.
 pub(crate) const END_OF_TEXT: u32 = 260;
 
-/// What a file is made of; tests change it to make damaged ones.
+/// The contents of a model file; tests change it to damage files.
 pub(crate) struct Tiny {
     pub(crate) metadata: BTreeMap<String, Value>,
     pub(crate) dtype: GgmlDType,
@@ -62,7 +62,7 @@ impl Tiny {
         self
     }
 
-    /// Writes the file and says where it is.
+    /// Writes the file and returns its path.
     pub(crate) fn write(&self, folder: &Path) -> PathBuf {
         let mut random = Random(7);
         let mut tensors = Vec::new();
@@ -104,7 +104,7 @@ impl Tiny {
     }
 }
 
-/// GPT-2's character for a byte.
+/// Returns GPT-2's character for a byte.
 fn alphabet(byte: u8) -> char {
     let printable = |byte: u8| matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
     match printable(byte) {

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use crate::ScoreEvent;
 
-/// The most bytes of a line. An event with three long answers has some ten thousand.
+/// The maximum size of a line in bytes. An event with three long answers has about ten thousand.
 pub const MAX_LINE: usize = 16 << 20;
 
-/// Reads a ledger, line by line: scores, and lines that are damaged. One of those does not end it; a read error does.
+/// Reads a ledger line by line: scores and damaged lines. A damaged line does not end the iteration; a read error does.
 ///
 /// ```
 /// use formwork_oracle::ledger::Entries;
@@ -27,12 +27,20 @@ pub struct Entries<R> {
     is_done: bool,
 }
 
-/// A line of a ledger that is no score.
+/// A line of a ledger that is not a score.
+///
+/// ```
+/// use formwork_oracle::ledger::Entries;
+///
+/// let damaged = Entries::new("{}\n".as_bytes()).next().unwrap()?.unwrap_err();
+/// assert!(damaged.to_string().starts_with("line 1 is skipped: missing field"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damaged {
     /// The line, from 1.
     pub line: u64,
-    /// The reason why it cannot be used.
+    /// The reason why it is not a score.
     pub message: String,
 }
 
@@ -46,7 +54,7 @@ impl Entries<BufReader<File>> {
     /// Opens a ledger.
     ///
     /// # Errors
-    /// As the file system says, with the file's name.
+    /// The error of the file system, with the file's name.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot read the ledger {}: {error}", path.display()))
@@ -56,12 +64,12 @@ impl Entries<BufReader<File>> {
 }
 
 impl<R: BufRead> Entries<R> {
-    /// Reads from anywhere.
+    /// Reads a ledger from any reader.
     pub const fn new(reader: R) -> Self {
         Self { reader, line: 0, bytes: Vec::new(), is_done: false }
     }
 
-    /// The next line that is not empty.
+    /// Returns the next line that is not blank.
     fn line(&mut self) -> io::Result<Option<Result<ScoreEvent, Damaged>>> {
         loop {
             self.bytes.clear();
@@ -80,7 +88,7 @@ impl<R: BufRead> Entries<R> {
                 continue;
             }
             return Ok(Some(serde_json::from_slice(&self.bytes).map_err(|error| {
-                // serde_json counts lines of what it is given, which is one.
+                // serde_json counts lines within its input, which is a single line here.
                 let error = error.to_string().replace(" at line 1 column ", " at column ");
                 let message = if is_whole { error } else { format!("it is not finished: {error}") };
                 Damaged { line: self.line, message }

@@ -1,10 +1,10 @@
-//! Scores on disk: a [`Ledger`] writes a line of JSON for each, [`Entries`] reads them again.
+//! Stores scores on disk: [`Ledger`] appends each score as a line of JSON, and [`Entries`] reads them.
 //!
 //! The file is JSON Lines in UTF-8: each line is one [`ScoreEvent`], ends with a line feed, and is written at once. A
-//! process that dies leaves at most its last line unfinished; the next one begins a line of its own, and reading reports
-//! the broken one by its number and goes on. Several processes may append to one file.
+//! process that dies leaves at most its last line incomplete. The next process starts a new line, and a reader reports
+//! the incomplete line by its number and continues. Several processes may append to one file.
 //!
-//! Lines hold the users' data (addresses, what models wrote): on Unix only the owner may read a file that is created.
+//! Lines contain personal data (addresses, texts of models): on Unix only the owner can read a new file.
 
 mod entries;
 
@@ -18,10 +18,25 @@ pub use entries::{Damaged, Entries, MAX_LINE};
 
 use crate::{ScoreEvent, ScoreObserver};
 
-/// Appends scores to a file. Clones append to the same one; it is an observer of an [`Oracle`](crate::Oracle).
+/// Appends scores to a file; clones append to the same file. A ledger is an observer of an [`Oracle`](crate::Oracle).
 ///
-/// As an observer it cannot fail a score: a line that cannot be written is said to `tracing` and counted, see
+/// As an observer it does not fail a score: a line that cannot be written is logged to `tracing` and counted by
 /// [`Ledger::lost`].
+///
+/// ```
+/// use formwork_oracle::ledger::{Entries, Ledger};
+/// use formwork_oracle::{Oracle, wallet::Wallet};
+/// use formwork_testkit::Scripted;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let path = std::env::temp_dir().join(format!("formwork-ledger-{}.jsonl", std::process::id()));
+/// let (model, ledger) = (std::sync::Arc::new(Scripted::new(["{}", "{}", "{}"])), Ledger::open(&path)?);
+/// let oracle = Oracle::builder().with_target(model).with_observer(ledger.clone()).build()?;
+/// oracle.score(&Wallet::from_json(br#"{"transactions": []}"#)?).await?;
+/// assert_eq!((Entries::open(ledger.path())?.count(), ledger.lost()), (1, 0));
+/// # std::fs::remove_file(path)?;
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Ledger(Arc<Inner>);
 
@@ -34,19 +49,19 @@ struct Inner {
 }
 
 impl Ledger {
-    /// Opens a file to append to, or creates it. A last line that was not finished is ended first.
+    /// Opens a file to append to, or creates it. An incomplete last line is ended first.
     ///
     /// # Errors
-    /// As the file system says, with the file's name.
+    /// The error of the file system, with the file's name.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         Self::open_with(path.into(), false)
     }
 
-    /// The same, and every line is on the disk itself before a score is done: what survives a loss of power, at the price
-    /// of milliseconds for each.
+    /// Opens a file and flushes every line to disk before its score is returned, which survives a loss of power and
+    /// takes milliseconds per score.
     ///
     /// # Errors
-    /// As the file system says, with the file's name.
+    /// The error of the file system, with the file's name.
     pub fn open_synced(path: impl Into<PathBuf>) -> io::Result<Self> {
         Self::open_with(path.into(), true)
     }
@@ -60,7 +75,7 @@ impl Ledger {
     /// Appends one score.
     ///
     /// # Errors
-    /// As the file system says, with the file's name.
+    /// The error of the file system, with the file's name.
     pub fn append(&self, event: &ScoreEvent) -> io::Result<()> {
         let mut line = serde_json::to_vec(event)?;
         line.push(b'\n');
@@ -68,18 +83,18 @@ impl Ledger {
         let written = file.write_all(&line);
         let written = if self.0.is_synced { written.and_then(|()| file.sync_data()) } else { written };
         if written.is_err() {
-            // Half of it may be there, as on a full disk: what comes next is a line of its own.
+            // Part of the line may be written, as on a full disk, so the next score starts a new line.
             let _ = end_last_line(&mut file);
         }
         written.map_err(|error| named(&self.0.path, &error))
     }
 
-    /// How many scores could not be written.
+    /// Returns the number of scores that could not be written.
     pub fn lost(&self) -> u64 {
         self.0.lost.load(Ordering::Relaxed)
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
@@ -107,7 +122,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// Writes a line feed if the file does not end with one.
 fn end_last_line(file: &mut File) -> io::Result<()> {
-    // What is no plain file, such as a pipe, has no end to look at.
+    // A pipe, for example, has no end to read.
     if !file.metadata()?.is_file() || file.seek(SeekFrom::End(0))? == 0 {
         return Ok(());
     }

@@ -1,30 +1,31 @@
-//! Counts of scores: [`Metrics`] for Prometheus to fetch, [`Tally`] for programs that have events to count.
+//! Counts scores: [`Metrics`] for Prometheus, [`Tally`] for programs that have the events.
 //!
 //! Names and units:
 //!
-//! | metric | labels | what |
+//! | metric | labels | meaning |
 //! |---|---|---|
-//! | `formwork_oracle_scores_total` | `source`: `ai`, `fallback`, `none` | scores, by where they come from |
-//! | `formwork_oracle_first_try_compliant_total` | | scores whose first answer was valid, without an edit |
-//! | `formwork_oracle_retried_total` | | scores whose model had to be asked again for its content |
-//! | `formwork_oracle_validation_failures_total` | | answers that were not accepted, the last before a fallback too |
-//! | `formwork_oracle_rejections_total` | `class`, `path` | violations of those answers: why they were not |
-//! | `formwork_oracle_faults_total` | `kind` | calls that brought no answer |
-//! | `formwork_oracle_cross_checks_total` | `result`: `passed`, `failed` | answers that came as far as the cross-check |
-//! | `formwork_oracle_attempts` | | histogram: attempts of a score |
-//! | `formwork_oracle_duration_seconds` | `source` | histogram: a score, waits between calls included |
-//! | `formwork_oracle_cost_usd_total` | | what all calls cost |
-//! | `formwork_oracle_{schema_compliance,retry,fallback,cross_check_pass}_ratio` | | the same as shares of 1, once there
-//! are any |
+//! | `formwork_oracle_scores_total` | `source`: `ai`, `fallback`, `none` | scores by source |
+//! | `formwork_oracle_first_try_compliant_total` | | scores whose first answer was valid without an edit |
+//! | `formwork_oracle_retried_total` | | scores with more than one answer because of its content |
+//! | `formwork_oracle_validation_failures_total` | | rejected answers, including the last one before a fallback |
+//! | `formwork_oracle_rejections_total` | `class`, `path` | violations of rejected answers |
+//! | `formwork_oracle_faults_total` | `kind` | failed calls |
+//! | `formwork_oracle_cross_checks_total` | `result`: `passed`, `failed` | answers that reached the cross-check |
+//! | `formwork_oracle_attempts` | | histogram: attempts per score |
+//! | `formwork_oracle_duration_seconds` | `source` | histogram: duration of a score, including backoff |
+//! | `formwork_oracle_cost_usd_total` | | cost of all calls |
+//! | `formwork_oracle_{schema_compliance,retry,fallback,cross_check_pass}_ratio` | | the same as ratios; absent without
+//! scores |
 //! | `gen_ai_client_operation_duration_seconds` | OpenTelemetry's | histogram: a call |
 //! | `gen_ai_client_token_usage` | OpenTelemetry's | histogram: tokens of a call, by `gen_ai_token_type` |
 //! | `http_server_request_duration_seconds` | OpenTelemetry's | histogram: a request to the service |
 //!
-//! The last three are `gen_ai.client.operation.duration`, `gen_ai.client.token.usage` and `http.server.request.duration`
-//! of OpenTelemetry's semantic conventions, with its buckets, written as its rules for Prometheus have it.
+//! The last three are `gen_ai.client.operation.duration`, `gen_ai.client.token.usage` and
+//! `http.server.request.duration` of OpenTelemetry's semantic conventions, with its buckets, named by its rules for
+//! Prometheus.
 //!
-//! The text format (version 0.0.4) is written by hand: it is five rules, where a client library brings a registry, macros
-//! and a global recorder.
+//! The text format (version 0.0.4) is written by hand: it has five rules, while a client library would add a registry,
+//! macros and a global recorder.
 
 mod histogram;
 mod registry;
@@ -42,7 +43,7 @@ use crate::{ScoreEvent, ScoreObserver};
 /// The media type of [`Metrics::render`].
 pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Counts scores. Clones count together; it is an observer of an [`Oracle`](crate::Oracle).
+/// Counts scores; clones share the counts. Metrics are an observer of an [`Oracle`](crate::Oracle).
 ///
 /// ```
 /// use formwork_oracle::metrics::Metrics;
@@ -55,17 +56,17 @@ pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub struct Metrics(Arc<Mutex<Registry>>);
 
 impl Metrics {
-    /// Nothing counted yet.
+    /// Creates metrics with all counts at zero.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Everything, in the text format of Prometheus.
+    /// Returns all metrics in the text format of Prometheus.
     pub fn render(&self) -> String {
         self.with(|registry| registry.render())
     }
 
-    /// The shares that the oracle's document asks for.
+    /// Returns the ratios of the specification's success metrics.
     pub fn rates(&self) -> Rates {
         self.with(|registry| registry.tally.rates())
     }
@@ -75,8 +76,8 @@ impl Metrics {
         self.with(|registry| registry.score(event));
     }
 
-    /// Counts a request to the service, with the status of its answer, such as `200`. The route is the one that was meant,
-    /// never the path as it was sent.
+    /// Counts a request to the service, with the status of its response, for example `200`. `route` is the matched
+    /// route, never the path of the request.
     pub fn request(&self, method: &str, route: &str, status: &str, took: Duration) {
         self.with(|registry| registry.request(method, route, status, took));
     }

@@ -7,13 +7,13 @@ use super::histogram::{ATTEMPTS, CALL_SECONDS, Histogram, REQUEST_SECONDS, SCORE
 use super::text::{Labels, Page};
 use crate::{ScoreEvent, ScoreSource};
 
-/// The most series of one family: names of models come from servers, and a page has to stay a page.
+/// The maximum number of series of a family: servers report names of models, and must not grow the page without limit.
 const MAX_SERIES: usize = 100;
 
-/// Stands for whatever came after [`MAX_SERIES`].
+/// The label value of everything beyond [`MAX_SERIES`].
 const OTHER: &str = "other";
 
-/// Everything that is counted.
+/// All counters and histograms.
 #[derive(Debug)]
 pub(super) struct Registry {
     pub(super) tally: Tally,
@@ -50,7 +50,7 @@ impl Registry {
             for (kind, tokens) in
                 [("input", attempt.usage.input_tokens), ("output", attempt.usage.output_tokens)]
             {
-                // What a call without an answer used up is not known.
+                // The tokens of a call without an answer are unknown.
                 if tokens > 0 {
                     self.tokens.add([&attempt.target, &event.model, kind], tokens as f64);
                 }
@@ -141,7 +141,7 @@ impl Registry {
             ("fallback", "Share of scores that the fallback gave.", rates.fallback),
             ("cross_check_pass", "Share of answers that passed the cross-check.", rates.cross_check_pass),
         ] {
-            // A share of nothing is no number: it is left out rather than lied about.
+            // A ratio without a denominator is undefined, so it is left out.
             if let Some(ratio) = ratio {
                 let name = format!("formwork_oracle_{what}_ratio");
                 page.family(&name, "gauge", help);
@@ -153,7 +153,7 @@ impl Registry {
 
 const OPERATION: &Labels<'_> = &[("gen_ai_operation_name", "chat")];
 
-/// OpenTelemetry's `error.type`: empty where there is none, which Prometheus takes for absent.
+/// Returns OpenTelemetry's `error.type`; empty without an error, which equals an absent label in Prometheus.
 fn error_type(attempt: &Attempt) -> &'static str {
     match attempt.verdict.failure() {
         Some(Failure::Fault(_)) => "fault",
@@ -161,8 +161,8 @@ fn error_type(attempt: &Attempt) -> &'static str {
     }
 }
 
-/// Histograms of one family, by the values of their labels, in the order of their first appearance. There are few: they
-/// are looked through without making a key.
+/// Histograms of one family by the values of their labels, in the order of their first appearance. There are few, so a
+/// linear search needs no allocated key.
 #[derive(Debug)]
 struct Series<const N: usize> {
     bounds: &'static [f64],

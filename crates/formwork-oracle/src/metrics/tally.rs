@@ -5,58 +5,72 @@ use serde::Serialize;
 
 use crate::{CrossChecks, ScoreEvent, ScoreSource};
 
-/// Counts of what events say, one by one.
+/// Counts events.
+///
+/// ```
+/// use formwork_oracle::metrics::Tally;
+///
+/// let tally = Tally { scores: 4, fallback: 1, ..Tally::default() };
+/// assert_eq!((tally.rates().fallback, tally.rates().cross_check_pass), (Some(0.25), None));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// All scores, those that failed included.
+    /// The number of scores, including failed ones.
     pub scores: u64,
-    /// The scores that a model gave.
+    /// The number of scores by a model.
     pub ai: u64,
-    /// The scores that the fallback gave.
+    /// The number of scores by the fallback.
     pub fallback: u64,
-    /// The scores whose first answer was valid as it stood, without any edit.
+    /// The number of scores whose first answer was valid, without any edit.
     pub compliant: u64,
-    /// The scores whose model had to be asked again for its content.
+    /// The number of scores whose answer was requested again because of its content.
     pub retried: u64,
-    /// Answers that were not accepted.
+    /// The number of rejected answers.
     pub validation_failures: u64,
-    /// Why they were not: by the class of the failure and the place in the answer.
+    /// The violations of rejected answers, by the class of the failure and the place in the answer.
     pub reasons: BTreeMap<(&'static str, &'static str), u64>,
-    /// Calls that brought no answer, by kind.
+    /// The number of failed calls, by kind.
     pub faults: BTreeMap<String, u64>,
-    /// Answers that came as far as the cross-check.
+    /// The answers that reached the cross-check.
     pub cross_checks: CrossChecks,
     /// The cost of the scores whose price is known, in millionths of a US dollar.
     pub micro_usd: u64,
-    /// How many scores have calls of an unknown price.
+    /// The number of scores with calls of an unknown price.
     pub unpriced: u64,
-    /// Tokens of all prompts.
+    /// The number of input tokens.
     pub input_tokens: u64,
-    /// Tokens of all answers.
+    /// The number of output tokens.
     pub output_tokens: u64,
 }
 
-/// The shares that the oracle's document asks for, 0 to 1; `None` of nothing.
+/// The ratios of the specification's success metrics, 0 to 1; `None` without a denominator.
+///
+/// ```
+/// use formwork_oracle::metrics::{Rates, Tally};
+///
+/// let rates: Rates = Tally { scores: 2, compliant: 1, ..Tally::default() }.rates();
+/// assert_eq!((rates.scores, rates.schema_compliance), (2, Some(0.5)));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Rates {
-    /// Of how many scores.
+    /// The number of scores.
     pub scores: u64,
-    /// Scores whose first answer was valid as it stood.
+    /// The ratio of scores whose first answer was valid, without any edit.
     pub schema_compliance: Option<f64>,
-    /// Scores whose model had to be asked again.
+    /// The ratio of scores whose answer was requested again because of its content.
     pub retry: Option<f64>,
-    /// Scores that the fallback gave.
+    /// The ratio of scores by the fallback.
     pub fallback: Option<f64>,
-    /// Answers that passed the cross-check, of those that came so far.
+    /// The ratio of answers that passed the cross-check, among those that reached it.
     pub cross_check_pass: Option<f64>,
-    /// Of how many answers that is.
+    /// The number of answers that reached the cross-check.
     pub cross_checks: u64,
-    /// Answers that were not accepted.
+    /// The number of rejected answers.
     pub validation_failures: u64,
 }
 
 impl Tally {
-    /// Counts one more.
+    /// Counts an event.
     pub fn add(&mut self, event: &ScoreEvent) {
         self.scores += 1;
         match event.source {
@@ -86,7 +100,7 @@ impl Tally {
         self.output_tokens = self.output_tokens.saturating_add(event.usage.output_tokens);
     }
 
-    /// As shares.
+    /// Returns the counts as ratios.
     pub fn rates(&self) -> Rates {
         let checked = self.cross_checks.passed + self.cross_checks.failed;
         Rates {
@@ -105,8 +119,8 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The places of an answer. A model chooses the names of keys and the number of items: what is none of these is `other`,
-/// so that no answer makes up a label.
+/// The places in an answer. A model chooses the names of keys and the number of items, so any other path counts as
+/// `other` and cannot create a label.
 const PLACES: &[&str] = &[
     "$",
     "$.score",

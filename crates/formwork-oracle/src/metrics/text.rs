@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::histogram::Histogram;
 
-/// A page of metrics that is being written.
+/// A page of metrics.
 #[derive(Debug, Default)]
 pub(super) struct Page(String);
 
@@ -12,7 +12,7 @@ pub(super) struct Page(String);
 pub(super) type Labels<'l> = [(&'l str, &'l str)];
 
 impl Page {
-    /// Begins a family: what follows is its samples.
+    /// Starts a family; its samples follow.
     pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {
         // Writing to memory cannot fail.
         _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");

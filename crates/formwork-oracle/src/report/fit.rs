@@ -5,26 +5,42 @@ use super::Point;
 use crate::ScoreSource;
 use crate::wallet::Band;
 
-/// Scores compared with what a person would give, the model's beside those of counting.
+/// The agreement of scores with those that a person would give, for the model and for the fallback.
+///
+/// ```
+/// use formwork_oracle::report::{Expected, Fit};
+///
+/// let model = Fit { n: 20, within: 4, mean_error: 180.0, correlation: Some(0.2) };
+/// let fallback = Fit { n: 20, within: 9, mean_error: 95.0, correlation: Some(0.6) };
+/// let expected = Expected { model: Some(model), fallback: Some(fallback) };
+/// assert!(expected.is_model_worse());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Expected {
-    /// The scores that a model gave; `None` if it gave none.
+    /// The scores by a model; `None` if there are none.
     pub model: Option<Fit>,
-    /// The scores that the fallback gives the same wallets by counting: those that the model scored, or all if it scored
-    /// none. `None` if the ledger does not say, because an older version wrote it.
+    /// The fallback's scores of the same wallets, or of all wallets if no model gave a score. `None` for a ledger of an
+    /// older version without them.
     pub fallback: Option<Fit>,
 }
 
-/// How well scores agree with the bands that are expected of wallets.
+/// The agreement of scores with the expected bands of wallets.
+///
+/// ```
+/// use formwork_oracle::report::Fit;
+///
+/// let fit = Fit { n: 10, within: 8, mean_error: 40.5, correlation: None };
+/// assert_eq!(fit.within as f64 / fit.n as f64, 0.8);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Fit {
-    /// How many scores have an expectation.
+    /// The number of scores with an expectation.
     pub n: u64,
-    /// How many are within the band.
+    /// The number of scores within the band.
     pub within: u64,
-    /// The distance of a score from the middle of its band, in points, on average.
+    /// The average distance of a score from the middle of its band, in points.
     pub mean_error: f64,
-    /// Pearson's correlation of scores and middles, -1 to 1; `None` where one of them never changes.
+    /// Pearson's correlation of scores and middles, -1 to 1; `None` if one of them is constant.
     pub correlation: Option<f64>,
 }
 
@@ -40,8 +56,8 @@ impl Expected {
         Some(Self { model, fallback: counted.and_then(|pairs| Fit::of(pairs.into_iter())) })
     }
 
-    /// Returns whether the model's scores are further off than counting is: whether they say less about wallets than a rule
-    /// without any model.
+    /// Returns whether the model's scores are further off than the fallback's, so that they tell less about wallets
+    /// than a rule without any model.
     pub fn is_model_worse(&self) -> bool {
         matches!((self.model, self.fallback), (Some(model), Some(fallback)) if model.mean_error > fallback.mean_error)
     }
@@ -73,7 +89,7 @@ impl Fit {
         })
     }
 
-    /// Returns the correlation to two digits, or a dash.
+    /// Returns the correlation with two digits, or a dash.
     pub(super) fn line(&self) -> String {
         self.correlation.map_or_else(|| "-".to_owned(), |correlation| format!("{correlation:.2}"))
     }
@@ -105,7 +121,7 @@ mod tests {
         let noise = [
             point(800, 1000, 150, 870, Ai),
             point(0, 100, 700, 70, Ai),
-            // No model scored this wallet: its score is the fallback's, and says nothing of the model.
+            // The fallback gave this wallet's score, which is no evidence about the model.
             point(400, 500, 0, 0, Fallback),
         ];
         let expected = Expected::of(&noise).unwrap();

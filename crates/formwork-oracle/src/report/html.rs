@@ -1,4 +1,4 @@
-//! A report as a page of its own.
+//! The report as a self-contained HTML page.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::svg::escape;
 use super::table::{MODEL_IS_WORSE, cost};
 use super::{Fit, Report, Target, plot};
 
-/// Colours that are told apart by everybody, light and dark.
+/// The style sheet, with colours that colour-blind people can tell apart, for light and dark themes.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1c2330;--soft:#5c6675;--line:#d9dee6;--back:#fff;--ai:#2f6db5;--alt:#c26a1b;--good:#2b7a3d;--bad:#b3261e}\n\
 @media(prefers-color-scheme:dark){:root{--ink:#e8ebf0;--soft:#a3adbb;--line:#38404d;--back:#14181f;--ai:#7fb2ee;--alt:#eda35c;--good:#7cc98d;--bad:#f2877f}}\n\
@@ -148,7 +148,7 @@ fn faults(report: &Report) -> String {
     format!(" Calls without an answer: {}.", names(&report.faults))
 }
 
-/// As in `a (3), b (1)`, at most eight of them.
+/// Returns the counts as in `a (3), b (1)`, at most eight of them.
 fn names(counts: &std::collections::BTreeMap<String, u64>) -> String {
     let mut names: Vec<String> =
         counts.iter().take(8).map(|(name, count)| format!("{} ({count})", escape(name))).collect();

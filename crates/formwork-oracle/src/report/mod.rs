@@ -1,4 +1,4 @@
-//! The report on a ledger: the success metrics of the oracle's document with what was measured, and plots of it.
+//! Reports on a ledger: the measured success metrics of the specification, and plots.
 
 mod fit;
 mod html;
@@ -16,7 +16,8 @@ use crate::metrics::{Rates, Tally};
 use crate::wallet::Band;
 use crate::{ScoreEvent, ScoreSource};
 
-/// A ledger in figures. `Display` is the table for a terminal, [`Report::html`] a page, and it serialises as JSON.
+/// The figures of a ledger. `Display` writes a table for a terminal, [`Report::html`] returns a page, and it serialises
+/// to JSON.
 ///
 /// ```
 /// use formwork_oracle::report::Report;
@@ -27,87 +28,108 @@ use crate::{ScoreEvent, ScoreSource};
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Report {
-    /// How many scores there are, those that failed included.
+    /// The number of scores, including failed ones.
     pub scores: u64,
-    /// The document's success metrics, in its order.
+    /// The specification's success metrics, in its order.
     pub targets: Vec<Target>,
-    /// The shares behind them.
+    /// The ratios behind the metrics.
     pub rates: Rates,
-    /// How long scores took, in milliseconds; `None` if there are none.
+    /// The duration of scores in milliseconds; `None` without scores.
     pub latency_ms: Option<Spread>,
-    /// How many scores took how many attempts; 0 are those without any answer of a model.
+    /// The number of scores by the number of attempts; 0 is a score without any answer of a model.
     pub attempts: BTreeMap<u32, u64>,
-    /// Why answers were not accepted, the most frequent first.
+    /// The reasons of rejected answers, the most frequent first.
     pub reasons: Vec<Reason>,
-    /// Calls that brought no answer, by kind.
+    /// The number of failed calls, by kind.
     pub faults: BTreeMap<String, u64>,
-    /// Scores compared with what a person would give; `None` if no wallet says.
+    /// The agreement with the scores that a person would give; `None` if no wallet states them.
     pub expected: Option<Expected>,
-    /// How many scores a model gave.
+    /// The number of scores by a model.
     pub model_scores: u64,
-    /// How many of them have a reasoning that is copied word for word from an example.
+    /// The number of these scores whose reasoning is copied from an example.
     pub copied_reasonings: u64,
-    /// How many of them list a risk or a strength without any text.
+    /// The number of these scores that list a blank risk or strength.
     pub blank_entries: u64,
-    /// How many scores each model gave, or was asked last for.
+    /// The number of scores by the model that gave the score or was called last.
     pub models: BTreeMap<String, u64>,
-    /// How many scores each version of the prompt gave: name and the hash's beginning.
+    /// The number of scores by version of the prompt: its name and the start of its hash.
     pub prompts: BTreeMap<String, u64>,
-    /// Tokens of all prompts.
+    /// The number of input tokens.
     pub input_tokens: u64,
-    /// Tokens of all answers.
+    /// The number of output tokens.
     pub output_tokens: u64,
-    /// The cost of everything, in millionths of a US dollar; `null` if the price of a call is not known.
+    /// The total cost in millionths of a US dollar; `null` if the price of any call is unknown.
     pub micro_usd: Option<u64>,
     /// The points of the plots.
     #[serde(skip)]
     points: Points,
 }
 
-/// One of the document's success metrics.
+/// One of the specification's success metrics.
+///
+/// ```
+/// use formwork_oracle::report::Report;
+///
+/// let target = &Report::of([]).targets[0];
+/// assert_eq!((target.target.as_str(), target.n, target.measured), ("> 95 %", 0, None));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Target {
     /// The name of the metric.
     pub metric: String,
-    /// The document's demand, in words.
+    /// The required value, as text.
     pub target: String,
-    /// The measured value, a share of 1 or seconds; `None` of nothing.
+    /// The measured value, a ratio or seconds; `None` if nothing was measured.
     pub measured: Option<f64>,
-    /// The same in words.
+    /// The measured value, as text.
     pub shown: String,
-    /// Of how many scores or answers.
+    /// The number of scores or answers behind the value.
     pub n: u64,
-    /// Whether it is reached; `None` of nothing.
+    /// Whether the target is met; `None` if nothing was measured.
     pub is_met: Option<bool>,
 }
 
-/// How values are spread: percentiles by nearest rank.
+/// The distribution of values: percentiles by the nearest-rank method.
+///
+/// ```
+/// use formwork_oracle::report::Spread;
+///
+/// let spread = Spread { min: 1, p50: 4, p95: 9, p99: 9, max: 10 };
+/// assert_eq!(serde_json::to_value(spread).unwrap()["p95"], 9);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Spread {
-    /// The least.
+    /// The smallest value.
     pub min: u64,
-    /// Half of them are at most so much.
+    /// The median.
     pub p50: u64,
-    /// 95 of a hundred are at most so much.
+    /// The 95th percentile.
     pub p95: u64,
-    /// 99 of a hundred are at most so much.
+    /// The 99th percentile.
     pub p99: u64,
-    /// The most.
+    /// The largest value.
     pub max: u64,
 }
 
-/// Why answers were not accepted.
+/// A reason for rejections, with its frequency.
+///
+/// ```
+/// use formwork_oracle::report::Reason;
+///
+/// let reason = Reason { class: "schema".into(), path: "$.score".into(), count: 3 };
+/// assert_eq!(serde_json::to_value(reason).unwrap()["count"], 3);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Reason {
     /// The class of the failure.
     pub class: String,
-    /// The place in the answer.
+    /// The path in the answer.
     pub path: String,
-    /// How many violations.
+    /// The number of violations.
     pub count: u64,
 }
 
-/// The points of plots.
+/// The points of the plots.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Points {
     latencies_ms: Vec<u64>,
@@ -123,7 +145,7 @@ struct Point {
 }
 
 impl Report {
-    /// Counts events, in any order.
+    /// Creates a report of events, in any order.
     pub fn of(events: impl IntoIterator<Item = ScoreEvent>) -> Self {
         let (mut tally, mut points) = (Tally::default(), Points::default());
         let (mut attempts, mut models, mut prompts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
@@ -181,14 +203,14 @@ impl Report {
         }
     }
 
-    /// A page that needs nothing else: the table, the figures, and plots of latency, attempts, scores against what was
-    /// expected, and reasons of retries. `title` is shown as text.
+    /// Returns a self-contained HTML page: the table, the figures, and plots of latency, attempts, expected scores, and
+    /// reasons of retries. `title` is escaped.
     pub fn html(&self, title: &str) -> String {
         html::page(self, title)
     }
 }
 
-/// The document's "Success Metrics".
+/// Returns the specification's "Success Metrics".
 fn targets(rates: &Rates, latency_ms: Option<Spread>) -> Vec<Target> {
     let share = |metric: &str, target: &str, n: u64, measured: Option<f64>, is_met: fn(f64) -> bool| Target {
         metric: metric.to_owned(),
@@ -224,7 +246,7 @@ fn targets(rates: &Rates, latency_ms: Option<Spread>) -> Vec<Target> {
 }
 
 impl Spread {
-    /// Of values in order.
+    /// Returns the distribution of sorted values.
     fn of(sorted: &[u64]) -> Option<Self> {
         let (min, max) = (*sorted.first()?, *sorted.last()?);
         let rank = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1];

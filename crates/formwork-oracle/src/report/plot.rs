@@ -4,29 +4,29 @@ use super::svg::{HEIGHT, Svg, WIDTH, steps};
 use super::{Point, Reason, Report};
 use crate::ScoreSource;
 
-/// Where the field of a plot with upright bars begins and ends.
+/// The left edge of the plot area of vertical bars.
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = WIDTH - 12.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = HEIGHT - 46.0;
 
-/// The most points that are drawn: more are no longer points.
+/// The maximum number of points in a plot; more would not be distinguishable.
 const MAX_POINTS: usize = 2_000;
 
-/// The most reasons that are drawn.
+/// The maximum number of reasons in a plot.
 const MAX_REASONS: usize = 10;
 
-/// The document's limit for the latency.
+/// The specification's limit of the latency.
 const LIMIT_MS: u64 = 10_000;
 
-/// Bounds of the latency's bars, in milliseconds: 1, 2, 5 and so on, the document's ten seconds among them.
+/// The bounds of the latency's bars in milliseconds: 1, 2, 5 and so on, including the specification's ten seconds.
 const BOUNDS_MS: &[u64] =
     &[1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000];
 
-/// How many scores took how long.
+/// Returns the plot of latencies.
 pub(super) fn latency(report: &Report) -> String {
     let sorted = &report.points.latencies_ms;
-    // From the first bar that has anything to the last.
+    // Only the range from the first bar with scores to the last is drawn.
     let bucket = |milliseconds: u64| BOUNDS_MS.partition_point(|bound| *bound < milliseconds);
     let (first, last) = match (sorted.first(), sorted.last()) {
         (Some(first), Some(last)) => (bucket(*first), bucket(*last)),
@@ -47,7 +47,7 @@ pub(super) fn latency(report: &Report) -> String {
     upright("Latency of scores", "scores", &bars, limit.map(|after| (after, "limit: p95 < 10 s")))
 }
 
-/// How many scores took how many attempts.
+/// Returns the plot of attempts.
 pub(super) fn attempts(report: &Report) -> String {
     let name = |attempts: u32| match attempts {
         0 => "no answer".to_owned(),
@@ -62,7 +62,7 @@ pub(super) fn attempts(report: &Report) -> String {
     upright("Attempts of scores", "scores", &bars, None)
 }
 
-/// Each score over what was expected.
+/// Returns the plot of scores against expected scores.
 pub(super) fn expected(report: &Report) -> String {
     let mut svg = Svg::new("Scores against what was expected");
     let x = |score: u16| LEFT + (RIGHT - LEFT) * f64::from(score) / 1000.0;
@@ -88,7 +88,7 @@ pub(super) fn expected(report: &Report) -> String {
     svg.finish()
 }
 
-/// Why answers were not accepted, lying bars.
+/// Returns the plot of rejection reasons, as horizontal bars.
 pub(super) fn reasons(report: &Report) -> String {
     let reasons = report.reasons.get(..MAX_REASONS).unwrap_or(&report.reasons);
     let mut svg = Svg::new("Reasons of retries");
@@ -117,7 +117,7 @@ pub(super) fn reasons(report: &Report) -> String {
     svg.finish()
 }
 
-/// Standing bars, and a line after one of them.
+/// Returns a plot of vertical bars, with a line after one of them.
 fn upright(label: &str, unit: &str, bars: &[(String, u64)], limit: Option<(usize, &str)>) -> String {
     let mut svg = Svg::new(label);
     let most = bars.iter().map(|(_, count)| *count).max().unwrap_or(0);
@@ -130,7 +130,7 @@ fn upright(label: &str, unit: &str, bars: &[(String, u64)], limit: Option<(usize
     }
     svg.upright((14.0, (TOP + BOTTOM) / 2.0), unit);
     let width = (RIGHT - LEFT) / bars.len().max(1) as f64;
-    // Names of many bars stand in two rows, so that they do not touch.
+    // Many labels take two rows, so that they do not overlap.
     let rows = if bars.len() > 8 { 2 } else { 1 };
     for (place, (name, count)) in bars.iter().enumerate() {
         let x = LEFT + width * place as f64;

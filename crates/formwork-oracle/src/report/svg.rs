@@ -1,8 +1,8 @@
-//! Plots as SVG: axes, bars, points. Nothing is run, nothing is loaded, every text is escaped.
+//! Plots as SVG: axes, bars and points. They run no script, load nothing, and escape every text.
 
 use std::fmt::Write as _;
 
-/// A text as it stands in HTML and SVG, in attributes too.
+/// Returns a text escaped for HTML and SVG, including attributes.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -19,20 +19,20 @@ pub(super) fn escape(text: &str) -> String {
     out
 }
 
-/// One plot, 560 by 300 units; it scales.
+/// A plot of 560 by 300 units; it scales.
 pub(super) struct Svg(String);
 
 pub(super) const WIDTH: f64 = 560.0;
 pub(super) const HEIGHT: f64 = 300.0;
 
 impl Svg {
-    /// `label` is for those who cannot see it.
+    /// Creates a plot; `label` is the text alternative for screen readers.
     pub(super) fn new(label: &str) -> Self {
         let label = escape(label);
         Self(format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{label}\">\n"))
     }
 
-    /// A rectangle that says `title` when it is pointed at.
+    /// Draws a rectangle with `title` as its tooltip.
     pub(super) fn bar(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), title: &str) {
         let title = escape(title);
         // Writing to memory cannot fail.
@@ -58,13 +58,13 @@ impl Svg {
         );
     }
 
-    /// `anchor` is `start`, `middle` or `end`.
+    /// Draws a text; `anchor` is `start`, `middle` or `end`.
     pub(super) fn text(&mut self, (x, y): (f64, f64), anchor: &str, text: &str) {
         let text = escape(text);
         _ = writeln!(self.0, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>");
     }
 
-    /// A text that stands on its side, along the left edge.
+    /// Draws a vertical text along the left edge.
     pub(super) fn upright(&mut self, (x, y): (f64, f64), text: &str) {
         let text = escape(text);
         _ = writeln!(
@@ -79,7 +79,7 @@ impl Svg {
     }
 }
 
-/// Round steps for an axis from 0 that holds `most`: about five of them.
+/// Returns about five round steps for an axis from 0 to `most`.
 pub(super) fn steps(most: u64) -> Vec<u64> {
     let mut step = 1_u64;
     for factor in [2, 5, 10].iter().cycle() {

@@ -1,13 +1,13 @@
-//! A report for a terminal.
+//! The report for a terminal.
 
 use std::fmt;
 
 use super::{Report, Target};
 
-/// The most reasons that are listed.
+/// The maximum number of reasons in the table.
 const MAX_REASONS: usize = 10;
 
-/// The verdict on a model whose scores are further off than the fallback's.
+/// The conclusion about a model whose scores are further off than the fallback's.
 pub(super) const MODEL_IS_WORSE: &str = "The model's scores are further off than counting is: they keep to the form, and do not judge the wallets.";
 
 impl fmt::Display for Report {
@@ -96,7 +96,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Money for people.
+/// Returns an amount of money as text.
 pub(super) fn cost(micro_usd: Option<u64>) -> String {
     micro_usd.map_or_else(|| "of unknown price".to_owned(), |micro| format!("${:.4}", micro as f64 / 1e6))
 }

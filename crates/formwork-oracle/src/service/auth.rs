@@ -3,29 +3,43 @@ use std::fmt;
 use axum::http::{HeaderMap, header};
 use sha2::{Digest as _, Sha256};
 
-/// The key that requests have to bring. Only its digest is kept.
+/// The API key of the service. Only its SHA-256 digest is kept.
+///
+/// ```
+/// use formwork_oracle::service::ApiKey;
+///
+/// assert!(ApiKey::new("0123456789abcdef").is_some());
+/// assert!(ApiKey::new("too short").is_none());
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey([u8; 32]);
 
-/// Why there is no key.
+/// The reason why a variable holds no usable key.
+///
+/// ```
+/// use formwork_oracle::service::{ApiKey, ApiKeyError};
+///
+/// let error = ApiKey::from_env("FORMWORK_NO_SUCH_VARIABLE").unwrap_err();
+/// assert_eq!(error, ApiKeyError::Missing("FORMWORK_NO_SUCH_VARIABLE".into()));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApiKeyError {
     /// The variable is not set.
     #[error("the environment variable {0} is not set: it holds the key that requests have to bring")]
     Missing(String),
-    /// It cannot stand in a header, or it is too short.
+    /// The value is too short, or contains characters that a header cannot have.
     #[error("the environment variable {0} holds no key: use at least {MIN_KEY} visible ASCII characters")]
     Unusable(String),
 }
 
-/// The fewest characters of a key: shorter ones are guessed.
+/// The minimum number of characters of a key; shorter ones can be guessed.
 const MIN_KEY: usize = 16;
 
 impl ApiKey {
-    /// The key that this environment variable holds.
+    /// Reads the key from an environment variable.
     ///
     /// # Errors
-    /// If it is not set, shorter than 16 characters, or cannot stand in a header.
+    /// [`ApiKeyError`] if the variable is not set, or its value is shorter than 16 characters or not visible ASCII.
     pub fn from_env(name: &str) -> Result<Self, ApiKeyError> {
         match std::env::var_os(name) {
             None => Err(ApiKeyError::Missing(name.to_owned())),
@@ -35,13 +49,13 @@ impl ApiKey {
         }
     }
 
-    /// This key; `None` if it is shorter than 16 characters or cannot stand in a header.
+    /// Creates a key; `None` if it is shorter than 16 characters or not visible ASCII.
     pub fn new(key: &str) -> Option<Self> {
         let is_usable = key.len() >= MIN_KEY && key.bytes().all(|byte| byte.is_ascii_graphic());
         is_usable.then(|| Self(Sha256::digest(key).into()))
     }
 
-    /// Whether a request brings it, as `Authorization: Bearer` or as `x-api-key`.
+    /// Returns whether a request has the key, as `Authorization: Bearer` or as `x-api-key`.
     pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
         let bearer = headers.get(header::AUTHORIZATION).and_then(|value| {
             let (scheme, key) = value.as_bytes().split_at_checked(b"Bearer ".len())?;
@@ -51,7 +65,7 @@ impl ApiKey {
         key.is_some_and(|key| self.is(key))
     }
 
-    /// Digests are compared, and all of them: how long it takes tells nothing about the key.
+    /// Compares whole digests, so that the duration tells nothing about the key.
     fn is(&self, key: &[u8]) -> bool {
         let other: [u8; 32] = Sha256::digest(key).into();
         let differences = self.0.iter().zip(other).fold(0, |all, (one, other)| all | (one ^ other));

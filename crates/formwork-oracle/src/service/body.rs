@@ -1,4 +1,4 @@
-//! The body of a request: within limits, as a wallet.
+//! Reads the body of a request as a wallet, within limits.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use super::problem::{Kind, Problem};
 use super::request_id::RequestId;
 use crate::wallet::{Reader, Wallet};
 
-/// Bodies above this are read on a thread of their own: they take longer than others should wait.
+/// The size in bytes above which a body is parsed on a separate thread, so that it does not delay other requests.
 const LONG: usize = 128 << 10;
 
-/// The notation of a body.
+/// The media type of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Media {
     Json,
@@ -48,7 +48,7 @@ impl Media {
         }
     }
 
-    /// Reads a wallet.
+    /// Parses a wallet.
     pub(super) async fn wallet(self, bytes: Vec<u8>, id: &RequestId) -> Result<Wallet, Problem> {
         let is_long = bytes.len() > LONG;
         let request_id = id.as_str().to_owned();
@@ -72,7 +72,7 @@ impl Media {
     }
 }
 
-/// Reads a body of at most so many bytes within so much time.
+/// Reads a body, up to a maximum size and within a time limit.
 pub(super) async fn read(
     headers: &HeaderMap,
     body: Body,
@@ -90,7 +90,7 @@ pub(super) async fn read(
         return Err(too_long());
     }
     let whole = async {
-        // What is promised is not believed beyond what is usual.
+        // The `Content-Length` header is not trusted beyond a usual size.
         let mut bytes = Vec::with_capacity(length.unwrap_or(0).min(LONG));
         let mut pieces = body.into_data_stream();
         while let Some(piece) = pieces.next().await {

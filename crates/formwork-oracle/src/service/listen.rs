@@ -1,4 +1,4 @@
-//! Connections: taken, limited, timed, and ended in order.
+//! Accepts connections, limits and times them, and shuts them down in order.
 
 use std::future::Future;
 use std::io;
@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use super::Limits;
 use super::routes::Routes;
 
-/// How long nothing is taken after taking failed, as when there are too many open files.
+/// The pause after `accept` fails, for example because too many files are open.
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn serve(
@@ -65,9 +65,9 @@ pub(super) async fn serve(
     Ok(())
 }
 
-/// One connection, request by request, until either side ends it.
+/// Serves one connection, request by request, until either side closes it.
 async fn talk(socket: TcpStream, routes: Routes, read_timeout: Duration, mut ended: watch::Receiver<bool>) {
-    // Answers are short and written whole.
+    // Responses are short and written at once, so delaying small packets gains nothing.
     let _ = socket.set_nodelay(true);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -75,9 +75,9 @@ async fn talk(socket: TcpStream, routes: Routes, read_timeout: Duration, mut end
         .serve_connection(TokioIo::new(socket), service_fn(move |request| routes.clone().answer(request)));
     let mut connection = pin!(connection);
     tokio::select! {
-        // A client that goes away, or talks no HTTP, is no business of the others.
+        // A client that disconnects or sends invalid HTTP does not concern the others.
         _ = connection.as_mut() => return,
-        // An error means that whoever serves is gone, which is an end as well.
+        // An error means that the server was dropped, which ends the connection as well.
         _ = ended.wait_for(|is_ended| *is_ended) => {}
     }
     connection.as_mut().graceful_shutdown();

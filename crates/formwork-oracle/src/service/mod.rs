@@ -1,30 +1,30 @@
 //! The oracle over HTTP/1.1.
 //!
-//! | request | answer |
+//! | request | response |
 //! |---|---|
-//! | `POST /v1/score` with a wallet | 200 and a [`Scored`](crate::Scored), whether a model gave it or the fallback |
-//! | `GET /health` | 200 and the prompt that is used |
-//! | `GET /metrics` | 200 and [`Metrics`] as Prometheus fetches them |
+//! | `POST /v1/score` with a wallet | 200 and a [`Scored`](crate::Scored), from a model or the fallback |
+//! | `GET /health` | 200 and the version of the prompt |
+//! | `GET /metrics` | 200 and [`Metrics`] in the text format of Prometheus |
 //!
 //! A wallet is JSON (`application/json`, see [`Wallet`](crate::wallet::Wallet)) or its transactions as CSV (`text/csv`).
-//! Everything else is a problem document (RFC 9457, `application/problem+json`) that says what would be right:
+//! Every other response is a problem document (RFC 9457, `application/problem+json`) with the reason and the fix:
 //!
-//! | status | when |
+//! | status | reason |
 //! |---|---|
-//! | 400 | the body is no JSON |
-//! | 401 | the key is missing or wrong, where there is one |
-//! | 404, 405 | there is no such resource, or not by this method |
-//! | 408 | the body did not come in time |
+//! | 400 | the body is not JSON, or incomplete |
+//! | 401 | the service requires a key, which is missing or wrong |
+//! | 404, 405 | there is no such resource, or it does not support the method |
+//! | 408 | the body did not arrive in time |
 //! | 413 | the body is too long |
 //! | 415 | the body is neither JSON nor CSV |
-//! | 422 | the wallet cannot be: with `path` or `line` |
+//! | 422 | the wallet is invalid; the document has its `path` or `line` |
 //! | 502 | no model gave a score, and there is no fallback |
-//! | 503 | too many requests wait already, or the service ends |
-//! | 504 | the score took too long; the call is broken off |
+//! | 503 | too many requests are waiting, or the service is shutting down |
+//! | 504 | the score took too long; its calls are cancelled |
 //!
-//! Every answer has an `x-request-id`: the request's own if it has one (1 to 128 visible ASCII characters), which is also
-//! its name in logs and in the ledger. With a key, `/v1/score` and `/metrics` want it as `Authorization: Bearer` or as
-//! `x-api-key`; `/health` does not.
+//! Every response has an `x-request-id`: the request's own if it has one (1 to 128 visible ASCII characters), otherwise a
+//! generated one. It is also the id in logs and in the ledger. A service with a key requires it for `/v1/score` and
+//! `/metrics`, as `Authorization: Bearer` or as `x-api-key`; `/health` is always open.
 
 mod auth;
 mod body;
@@ -46,23 +46,31 @@ use crate::Oracle;
 use crate::metrics::Metrics;
 
 /// The limits of the service.
+///
+/// ```
+/// use formwork_oracle::service::Limits;
+///
+/// let mut limits = Limits::default();
+/// limits.max_concurrent = 8;
+/// assert_eq!((limits.max_body, limits.timeout.as_secs()), (1 << 20, 130));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The most bytes of a body; 1 MiB by default, some seven thousand transactions.
+    /// The maximum size of a body in bytes (default: 1 MiB, about seven thousand transactions).
     pub max_body: usize,
-    /// How long a request's head and its body may take to come, each; 10 seconds by default.
+    /// The time limit for receiving the head of a request, and again for its body (default: 10 seconds).
     pub read_timeout: Duration,
-    /// How long a score may take, the wait for its turn included; 130 seconds by default, a little more than an oracle
-    /// takes before its fallback answers.
+    /// The time limit of a score, including the time in the queue (default: 130 seconds, a little more than the
+    /// oracle's own deadline, after which the fallback answers).
     pub timeout: Duration,
-    /// How many scores are made at once; 64 by default. What comes above waits.
+    /// The maximum number of scores at the same time (default: 64). Further requests wait.
     pub max_concurrent: usize,
-    /// How many may wait; 1024 by default. What comes above is told to come back.
+    /// The maximum number of waiting requests (default: 1024). Further requests get status 503.
     pub max_waiting: usize,
-    /// How many connections are open at once; 2048 by default. What comes above waits to be taken.
+    /// The maximum number of open connections (default: 2048). Further connections wait to be accepted.
     pub max_connections: usize,
-    /// How long requests may go on once the service is to end; 30 seconds by default.
+    /// The time limit for open requests after the shutdown began (default: 30 seconds).
     pub drain: Duration,
 }
 
@@ -80,7 +88,7 @@ impl Default for Limits {
     }
 }
 
-/// The HTTP service. Clones serve the same oracle and share its limits.
+/// The HTTP service. Clones share the oracle and the limits.
 ///
 /// ```
 /// use std::{net::TcpListener, sync::Arc};
@@ -106,7 +114,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Serves this oracle. `metrics` is what `GET /metrics` shows: the same that observes the oracle.
+    /// Creates a service of this oracle. `GET /metrics` returns `metrics`, which should also observe the oracle.
     pub fn new(oracle: Oracle, metrics: Metrics) -> Self {
         Self { oracle, metrics, limits: Limits::default(), key: None }
     }
@@ -118,18 +126,18 @@ impl Service {
         self
     }
 
-    /// Sets the key that it asks for (default: none is asked for).
+    /// Sets the key that requests require (default: none, the service is open).
     #[must_use]
     pub fn with_api_key(mut self, key: ApiKey) -> Self {
         self.key = Some(Arc::new(key));
         self
     }
 
-    /// Serves until `shutdown` is done, then takes no more requests and ends when those that are open have their answers,
-    /// or [`Limits::drain`] has passed. Needs tokio with time and IO.
+    /// Serves until `shutdown` completes. Then it accepts no more requests, and returns when the open ones have their
+    /// responses or [`Limits::drain`] has passed. Needs a tokio runtime with time and IO.
     ///
     /// # Errors
-    /// If the listener cannot be used. A connection that fails is its client's business.
+    /// The error of a listener that cannot be used. A failed connection is not an error.
     pub async fn serve(
         self,
         listener: TcpListener,

@@ -9,19 +9,19 @@ use crate::wallet::WalletError;
 #[derive(Debug)]
 pub(super) struct Problem(Box<Document>);
 
-/// The same as RFC 9457 writes it.
+/// The members of RFC 9457, and those of this service.
 #[derive(Debug, Serialize)]
 struct Document {
-    /// `urn:formwork:problem:` and what kind it is: for programs.
+    /// The kind of problem for programs: `urn:formwork:problem:` and a name.
     r#type: String,
-    /// The kind in words: for people.
+    /// The kind of problem for people.
     title: &'static str,
     status: u16,
-    /// The reason of this problem, and what would be right.
+    /// The reason of this problem, and the fix.
     detail: String,
-    /// The request's name in logs and ledgers.
+    /// The id of the request in logs and ledgers.
     request_id: String,
-    /// Where it is wrong, in the document that was sent.
+    /// The path of the mistake in the wallet.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ struct Document {
     header: Option<(header::HeaderName, &'static str)>,
 }
 
-/// The kinds there are.
+/// The kind of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     InvalidJson,
@@ -84,7 +84,7 @@ impl Problem {
         let header = match kind {
             Kind::Unauthorized => Some((header::WWW_AUTHENTICATE, "Bearer")),
             Kind::Busy | Kind::ShuttingDown => Some((header::RETRY_AFTER, "1")),
-            // What is left of the body is not waited for.
+            // The rest of the body is not read, so the connection cannot be reused.
             Kind::ReadTimeout | Kind::BodyTooLong => Some((header::CONNECTION, "close")),
             _ => None,
         };
@@ -100,7 +100,7 @@ impl Problem {
         }))
     }
 
-    /// Returns the problem with a wallet: no JSON at all, or not that of one.
+    /// Returns the problem with a wallet: invalid JSON or an invalid wallet.
     pub(super) fn wallet(id: &RequestId, error: &WalletError, is_json: bool) -> Self {
         let kind = if is_json && error.path().is_none() { Kind::InvalidJson } else { Kind::InvalidWallet };
         let mut problem = Self::new(kind, id, error.message());
@@ -113,7 +113,7 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        // Texts and numbers: writing them to memory cannot fail.
+        // Texts and numbers always serialise.
         let body = serde_json::to_vec(&self.0).unwrap_or_default();
         let mut response =
             (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();

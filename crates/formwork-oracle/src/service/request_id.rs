@@ -4,10 +4,10 @@ use std::sync::{Arc, LazyLock};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The name of a request's header, and of its answer's.
+/// The header with the id, in requests and responses.
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The most characters of a name that is taken over.
+/// The maximum number of characters of a request's own id.
 const MAX: usize = 128;
 
 /// The identifier of a request.
@@ -15,7 +15,7 @@ const MAX: usize = 128;
 pub(super) struct RequestId(Arc<str>);
 
 impl RequestId {
-    /// The request's own name, or a new one.
+    /// Returns the request's own id, or a new one.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let own = headers.get(X_REQUEST_ID).and_then(|value| value.to_str().ok());
         let own = own
@@ -23,7 +23,8 @@ impl RequestId {
         own.map_or_else(Self::new, |own| Self(own.into()))
     }
 
-    /// One that no other request of this process has, and hardly one of another: keys of a process are random.
+    /// Returns an id that is unique in this process and most likely unique among processes: the hasher's keys are
+    /// random.
     fn new() -> Self {
         static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
         static NEXT: AtomicU64 = AtomicU64::new(0);

@@ -27,12 +27,12 @@ use crate::Scored;
 use crate::metrics;
 use crate::wallet::Wallet;
 
-/// The paths there are.
+/// The paths of the service.
 const SCORE: &str = "/v1/score";
 const HEALTH: &str = "/health";
 const METRICS: &str = "/metrics";
 
-/// The state that answers requests.
+/// The state behind all routes.
 #[derive(Clone)]
 pub(super) struct Routes {
     shared: Arc<Shared>,
@@ -44,7 +44,7 @@ impl Routes {
         let Limits { max_concurrent, max_waiting, .. } = service.limits;
         let shared = Arc::new(Shared {
             turns: Semaphore::new(max_concurrent.clamp(1, Semaphore::MAX_PERMITS)),
-            // Those that have their turn are among them.
+            // The queue includes the requests that are being scored.
             places: Semaphore::new(
                 max_concurrent.saturating_add(max_waiting).clamp(1, Semaphore::MAX_PERMITS),
             ),
@@ -60,7 +60,7 @@ impl Routes {
         Self { shared, router: TowerToHyperService::new(router) }
     }
 
-    /// Around every request: its name, what is counted, what is logged.
+    /// Handles a request, with its id, metrics and log.
     pub(super) async fn answer(self, mut request: Request<Incoming>) -> Result<Response, Infallible> {
         let start = Instant::now();
         let id = RequestId::of(request.headers());
@@ -93,7 +93,7 @@ struct Shared {
     places: Semaphore,
 }
 
-/// The method as metrics name it: clients may make up others.
+/// Returns the method for metrics, where clients must not create labels.
 fn known(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",
@@ -129,14 +129,14 @@ async fn score(
         Err(Problem::new(Kind::Timeout, &id, detail))
     })?;
     let mut body = Vec::with_capacity(1 << 10);
-    // Texts and numbers: writing them to memory cannot fail.
+    // Texts and numbers always serialise.
     _ = serde_json::to_writer(&mut body, &scored);
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body).into_response())
 }
 
-/// Scores in its turn. When nobody waits for it any longer the run is cancelled rather than dropped, so that what it has
-/// cost is in the ledger and in the metrics.
+/// Scores a wallet in its turn. If the client disconnects, the run is cancelled instead of dropped, so that its cost is
+/// in the ledger and the metrics.
 async fn run(shared: &Shared, wallet: Wallet, id: &RequestId) -> Result<Scored, Problem> {
     let Ok(_turn) = shared.turns.acquire().await else {
         return Err(Problem::new(Kind::ShuttingDown, id, "come back in a second"));
@@ -148,7 +148,7 @@ async fn run(shared: &Shared, wallet: Wallet, id: &RequestId) -> Result<Scored, 
     run.await.map_err(|error| no_score(id, &error))
 }
 
-/// A run that is cancelled when nobody waits for it any longer, and goes on by itself to where it notices.
+/// A run that is cancelled when its client disconnects, and continues in the background until it notices.
 struct Kept<F: Future<Output: Send> + Send + 'static> {
     run: Option<Pin<Box<F>>>,
     cancel: CancellationToken,
@@ -158,7 +158,7 @@ impl<F: Future<Output: Send> + Send> Future for Kept<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // Taken out, so that a run that panics is not polled again when this is dropped.
+        // Taken out of the option, so that a run that panicked is not polled again on drop.
         let Some(mut run) = self.run.take() else { return Poll::Pending };
         let polled = run.as_mut().poll(context);
         if polled.is_pending() {
@@ -172,7 +172,7 @@ impl<F: Future<Output: Send> + Send + 'static> Drop for Kept<F> {
     fn drop(&mut self) {
         let Some(run) = self.run.take() else { return };
         self.cancel.cancel();
-        // Without a runtime everything ends, and nobody is left to be told.
+        // Without a runtime the process is ending, and no observer is left.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(run);
         }

@@ -1,4 +1,4 @@
-//! Counts as they are read: with words for what people get wrong.
+//! Deserializes counts, with messages about common mistakes.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -7,15 +7,15 @@ use std::str::FromStr;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
-/// The most that a count may be: what every JSON reader keeps exactly.
+/// The maximum count: the largest integer that every JSON parser represents exactly.
 const MAX: u64 = 1 << 53;
 
-/// A count, for `deserialize_with`. `12.0` is one: JSON does not tell it from `12`.
+/// Deserializes a count, for `deserialize_with`. `12.0` counts as an integer, as in JSON Schema.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     Count::deserialize(deserializer).map(|count| count.0)
 }
 
-/// Counts by name, for `deserialize_with`; a name that comes twice is an error.
+/// Deserializes counts by name, for `deserialize_with`; a duplicate name is an error.
 pub(super) fn counts<'de, D, K>(deserializer: D) -> Result<BTreeMap<K, u64>, D::Error>
 where
     D: Deserializer<'de>,
@@ -43,7 +43,7 @@ where
     deserializer.deserialize_map(Counts(PhantomData))
 }
 
-/// A key, read as a text: what watches over the path of an error knows it then.
+/// A key that is deserialized as a string, so that `serde_path_to_error` knows the path of an error.
 struct Name<K>(K);
 
 impl<'de, K: FromStr<Err: Display>> Deserialize<'de> for Name<K> {

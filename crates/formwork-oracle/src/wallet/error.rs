@@ -1,9 +1,17 @@
 use std::fmt;
 
-/// Why a wallet cannot be used: where it stands, what is wrong there, and what would be right.
+/// The reason why a wallet cannot be used: the location, the mistake and the fix.
 ///
 /// `Display` is one line, such as `whale.json:4:25: $.summary.transactions: -5 is negative: a count is a whole number
 /// from 0`.
+///
+/// ```
+/// use formwork_oracle::wallet::Wallet;
+///
+/// let error = Wallet::from_json(br#"{"summary": {"transactions": -5}}"#).unwrap_err();
+/// assert_eq!((error.file(), error.line(), error.path()), (None, Some(1), Some("$.summary.transactions")));
+/// assert_eq!(error.message(), "-5 is negative: a count is a whole number from 0");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalletError {
     file: Option<String>,
@@ -31,22 +39,22 @@ impl WalletError {
         Self { line: Some((line, column)), ..self }
     }
 
-    /// Returns the name of what was read, as its reader called it.
+    /// Returns the name of the file, as it was passed to the reader.
     pub fn file(&self) -> Option<&str> {
         self.file.as_deref()
     }
 
-    /// The line, from 1, where it is known.
+    /// Returns the line, from 1, if it is known.
     pub fn line(&self) -> Option<usize> {
         self.line.map(|(line, _)| line)
     }
 
-    /// The place in the document as a JSON path, where it is known.
+    /// Returns the JSON path in the document, if it is known.
     pub fn path(&self) -> Option<&str> {
         self.path.as_deref()
     }
 
-    /// Returns the reason, and the fix.
+    /// Returns the reason and the fix.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -5,11 +5,11 @@ use serde::Serialize;
 
 use super::{Answer, Category, Experience, RiskFlag, RiskTolerance, Summary, Survey, Timestamp, Usd, Wallet};
 
-/// The features of a wallet: all that a model is shown of it, and the same on every machine.
+/// The features of a wallet: everything that the prompt contains about it, the same on every machine.
 ///
-/// `Display` is the text that the model sees: a line for each fact, English names, nothing of the address. The owner's
-/// own words come last, each as a JSON string of at most [`MAX_SHOWN_ANSWER`](super::MAX_SHOWN_ANSWER) characters, under
-/// a line that calls them data.
+/// `Display` writes the text of the prompt: a line for each fact, in English, without the address. The owner's own
+/// words come last, each as a JSON string of at most [`MAX_SHOWN_ANSWER`](super::MAX_SHOWN_ANSWER) characters, under a
+/// line that marks them as data.
 ///
 /// ```
 /// use formwork_oracle::wallet::Wallet;
@@ -27,91 +27,121 @@ use super::{Answer, Category, Experience, RiskFlag, RiskTolerance, Summary, Surv
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Features {
-    /// The moment that counts as now.
+    /// The present moment of the wallet; see [`Wallet::as_of`](super::Wallet::as_of).
     pub as_of: Option<Timestamp>,
-    /// Whole days from the first transaction until now; 0 if there is none.
+    /// The number of whole days since the first transaction; 0 without transactions.
     pub account_age_days: u64,
-    /// Whole days from the last transaction until now; 0 if there is none.
+    /// The number of whole days since the last transaction; 0 without transactions.
     pub idle_days: u64,
-    /// How many transactions there are, the failed ones included.
+    /// The number of transactions, including failed ones.
     pub transactions: u64,
-    /// How many of them failed.
+    /// The number of failed transactions.
     pub failed: u64,
-    /// How many of a hundred failed.
+    /// The percentage of failed transactions.
     pub failed_percent: f64,
-    /// On how many different days there were transactions.
+    /// The number of different days with transactions.
     pub active_days: u64,
-    /// How many of a hundred days since the first transaction were active.
+    /// The percentage of days with transactions since the first one.
     pub active_days_percent: f64,
-    /// Transactions on an active day, on average: a person makes a few, a program hundreds.
+    /// The average number of transactions on an active day: a person makes a few, a program hundreds.
     pub transactions_per_active_day: f64,
-    /// How many different addresses were dealt with.
+    /// The number of different counterparties.
     pub counterparties: u64,
-    /// The kinds of transactions, the most frequent first.
+    /// The categories of transactions, the most frequent first.
     pub categories: Vec<Share<Category>>,
-    /// As if so many categories were used equally often: one over the sum of squared shares.
+    /// The effective number of categories: the inverse of the sum of squared shares, which is `n` for `n` equally
+    /// frequent ones.
     pub effective_categories: f64,
-    /// How many protocols were used.
+    /// The number of protocols.
     pub protocols: u64,
-    /// The five that were used most, the most used first.
+    /// The five most used protocols, the most used first.
     pub top_protocols: Vec<Share<String>>,
-    /// The amount that all transactions moved together.
+    /// The total value of all transactions.
     pub volume_usd: Usd,
-    /// The amount that one moved on average.
+    /// The average value of a transaction.
     pub average_usd: Usd,
-    /// The amount that the largest moved.
+    /// The value of the largest transaction.
     pub largest_usd: Usd,
-    /// How much of the volume was the largest, in percent.
+    /// The percentage of the total value in the largest transaction.
     pub largest_percent: f64,
-    /// The present balance, if that is known.
+    /// The present balance, if it is known.
     pub balance_usd: Option<Usd>,
-    /// Transactions that are a risk, the most frequent reason first.
+    /// The risks of transactions, the most frequent first.
     pub risk_flags: Vec<RiskCount>,
-    /// How many of a hundred are a risk for the most frequent reason; 0 if there is none.
+    /// The percentage of transactions with the most frequent risk; 0 without risks.
     pub flagged_percent: f64,
-    /// The survey's claims, beside the history; `None` if there is no survey.
+    /// The survey's claims compared with the history; `None` without a survey.
     pub survey: Option<SurveyMatch>,
 }
 
-/// How often something was done.
+/// The frequency of a category, protocol or risk.
+///
+/// ```
+/// use formwork_oracle::wallet::{Category, Share, Wallet};
+///
+/// let wallet = Wallet::from_json(br#"{"transactions": [{"time": "2026-01-01", "category": "swap"}]}"#)?;
+/// let share = Share { name: Category::Swap, transactions: 1, percent: 100.0 };
+/// assert_eq!(wallet.features().categories, [share]);
+/// # Ok::<(), formwork_oracle::wallet::WalletError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Share<T> {
-    /// The subject of the share.
+    /// The category, protocol or risk.
     pub name: T,
-    /// How many transactions.
+    /// The number of transactions.
     pub transactions: u64,
-    /// Of a hundred transactions.
+    /// The percentage of transactions.
     pub percent: f64,
 }
 
-/// How often there was a risk.
+/// The frequency of a risk.
 pub type RiskCount = Share<RiskFlag>;
 
-/// How well what the owner says fits what was done.
+/// The agreement of the owner's statements with the history.
+///
+/// ```
+/// use formwork_oracle::wallet::Wallet;
+///
+/// let wallet = Wallet::from_json(
+///     br#"{"transactions": [{"time": "2026-01-01", "category": "swap"}], "survey": {"uses": ["swap", "nft"]}}"#,
+/// )?;
+/// let survey = wallet.features().survey.unwrap();
+/// assert_eq!((survey.claims.len(), survey.percent), (1, Some(50)));
+/// # Ok::<(), formwork_oracle::wallet::WalletError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SurveyMatch {
     /// The claims that can be checked.
     pub claims: Vec<Claim>,
-    /// How well all claims fit, 0 to 100: their average. `None` if there are none.
+    /// The average agreement of all claims, 0 to 100; `None` without claims.
     pub percent: Option<u8>,
-    /// Free answers, whole; only their beginnings are shown to a model.
+    /// The free answers in full; the prompt contains only their beginnings.
     pub answers: Vec<Answer>,
 }
 
 /// One claim of a survey.
+///
+/// ```
+/// use formwork_oracle::wallet::Wallet;
+///
+/// let text = br#"{"transactions": [{"time": "2026-01-01"}], "survey": {"experience": "newcomer"}}"#;
+/// let claim = &Wallet::from_json(text)?.features().survey.unwrap().claims[0];
+/// assert_eq!((claim.about, claim.said.as_ref(), claim.percent), ("experience", "newcomer", 100));
+/// # Ok::<(), formwork_oracle::wallet::WalletError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Claim {
-    /// The field of the survey that it is about.
+    /// The field of the survey.
     pub about: &'static str,
-    /// The owner's words.
+    /// The owner's claim.
     pub said: Cow<'static, str>,
-    /// The history's answer.
+    /// The corresponding fact of the history.
     pub found: Cow<'static, str>,
-    /// How well that fits: 100, 50 or 0; for `uses` any percentage.
+    /// The agreement: 100, 50 or 0; any percentage for `uses`.
     pub percent: u8,
 }
 
-/// How many of the most used protocols are named.
+/// The number of protocols that are named.
 const TOP: usize = 5;
 
 impl Features {
@@ -142,7 +172,7 @@ impl Features {
             failed: summary.failed,
             failed_percent: percent(summary.failed, total),
             active_days: summary.active_days,
-            // The first day and the last one are both days.
+            // The first and the last day both count.
             active_days_percent: percent(summary.active_days, account_age_days + 1).min(100.0),
             transactions_per_active_day: tenths(total, summary.active_days),
             counterparties: summary.counterparties,
@@ -222,7 +252,7 @@ impl Features {
         claims
     }
 
-    /// How much somebody knows who has done this.
+    /// Returns the experience that the history suggests.
     fn experience(&self) -> Experience {
         match (self.transactions, self.account_age_days) {
             (..20, _) | (_, ..90) => Experience::Newcomer,
@@ -232,7 +262,7 @@ impl Features {
         }
     }
 
-    /// How much risk somebody takes who has done this.
+    /// Returns the risk tolerance that the history suggests.
     fn risk(&self) -> RiskTolerance {
         match self.flagged_percent {
             ..1.0 => RiskTolerance::Low,
@@ -242,7 +272,7 @@ impl Features {
     }
 }
 
-/// The same step fits, the next one half.
+/// Returns 100 for the same step, 50 for the next one, otherwise 0.
 const fn near(said: u8, found: u8) -> u8 {
     match said.abs_diff(found) {
         0 => 100,
@@ -251,23 +281,23 @@ const fn near(said: u8, found: u8) -> u8 {
     }
 }
 
-/// The most frequent first; by name where they are equal.
+/// Returns the frequencies, the most frequent first, in the order of names among equals.
 fn shares<T: Ord>(counts: impl Iterator<Item = (T, u64)>, total: u64) -> Vec<Share<T>> {
     let counts = counts.filter(|(_, count)| *count > 0);
     let mut shares: Vec<Share<T>> = counts
         .map(|(name, transactions)| Share { name, transactions, percent: percent(transactions, total) })
         .collect();
-    // Maps are sorted by name, and sorting keeps that order.
+    // Maps are sorted by name, and a stable sort keeps that order.
     shares.sort_by_key(|share| std::cmp::Reverse(share.transactions));
     shares
 }
 
-/// Returns a share in per cent with one digit after the point; 0 of nothing.
+/// Returns a percentage with one decimal; 0 without a denominator.
 fn percent(part: u64, whole: u64) -> f64 {
     tenths(part.saturating_mul(100), whole)
 }
 
-/// A ratio with one digit after the point, computed in whole numbers: the same everywhere.
+/// Returns a ratio with one decimal, in integer arithmetic, so that it is the same on every machine.
 fn tenths(part: u64, whole: u64) -> f64 {
     let (part, whole) = (u128::from(part), u128::from(whole));
     let tenths = (part * 20 + whole).checked_div(whole * 2).unwrap_or(0);

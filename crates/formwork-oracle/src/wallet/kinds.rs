@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Declares an enumeration of names: the same in JSON, in CSV and in messages.
+/// Declares an enumeration whose names are the same in JSON, CSV and messages.
 macro_rules! names {
     ($(#[$meta:meta])* $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)+ }) => {
         $(#[$meta])*
@@ -13,10 +13,10 @@ macro_rules! names {
         }
 
         impl $type {
-            /// All there are.
+            /// All values, in order.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// Its name, as files have it.
+            /// Returns the name in files.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
@@ -50,69 +50,69 @@ names! {
         Transfer = "transfer",
         /// Exchanges one coin for another.
         Swap = "swap",
-        /// Lends, borrows, repays.
+        /// Lends, borrows or repays.
         Lending = "lending",
-        /// Stakes, unstakes, claims rewards.
+        /// Stakes, unstakes or claims rewards.
         Staking = "staking",
-        /// Adds liquidity to a pool or removes it.
+        /// Adds liquidity to a pool, or removes it.
         Liquidity = "liquidity",
-        /// Mints, buys, sells, lists.
+        /// Mints, buys, sells or lists NFTs.
         Nft = "nft",
         /// Moves value between chains.
         Bridge = "bridge",
-        /// Votes, delegates, proposes.
+        /// Votes, delegates or proposes.
         Governance = "governance",
-        /// Claims what was given away.
+        /// Claims an airdrop.
         Airdrop = "airdrop",
-        /// Any other call of a contract.
+        /// Calls any other contract.
         Contract = "contract",
     }
 }
 
 names! {
-    /// Why a transaction is a risk.
+    /// A risk of a transaction.
     RiskFlag {
-        /// Value came out of a mixer or went into one.
+        /// The value comes from a mixer, or goes to one.
         Mixer = "mixer",
-        /// The other side is on a list of sanctions.
+        /// The counterparty is on a sanctions list.
         Sanctioned = "sanctioned",
-        /// The other side is known to steal.
+        /// The counterparty is known for phishing.
         Phishing = "phishing",
-        /// Value out of an attack on a protocol.
+        /// The value comes from an attack on a protocol.
         Exploit = "exploit",
-        /// A coin whose makers ran.
+        /// The makers of the coin disappeared with its value.
         RugPull = "rug_pull",
-        /// Trades with itself.
+        /// The owner trades with themselves.
         WashTrading = "wash_trading",
         /// A position was liquidated.
         Liquidation = "liquidation",
-        /// A contract that nobody has verified.
+        /// The source code of the contract is not verified.
         UnverifiedContract = "unverified_contract",
     }
 }
 
 names! {
-    /// How much an owner says to know.
+    /// The experience that an owner claims.
     Experience {
-        /// New to it.
+        /// New to blockchains.
         Newcomer = "newcomer",
-        /// Now and then.
+        /// Occasional use.
         Casual = "casual",
-        /// Every week.
+        /// Weekly use.
         Regular = "regular",
-        /// Daily, for years.
+        /// Daily use for years.
         Expert = "expert",
     }
 }
 
 names! {
-    /// How much risk an owner says to take.
+    /// The risk tolerance that an owner claims.
     RiskTolerance {
-        /// None that can be avoided.
+        /// Avoids all risks.
         Low = "low",
-        /// Some.
+        /// Accepts some risks.
         Medium = "medium",
-        /// Any.
+        /// Accepts any risk.
         High = "high",
     }
 }

@@ -1,12 +1,13 @@
-//! Wallets: what is known of one, read from files and requests, checked, and turned into what a model is shown.
+//! Wallets: their histories, read from files and requests, validated, and summarised for a prompt.
 //!
-//! - A [`Wallet`] is a [`Summary`] of its history and perhaps a [`Survey`]. A list of [`Transaction`]s is folded into a
-//!   summary while it is read, so a wallet with a million of them is as small as any.
-//! - A [`Reader`] reads JSON and CSV, also as block explorers export them, and says what is wrong with them: file, line, JSON
-//!   path and fix, as a [`WalletError`].
-//! - [`Features`] are what is computed of it, the same on every machine; their `Display` is what the model sees.
+//! - A [`Wallet`] is a [`Summary`] of its history and optionally a [`Survey`]. A list of [`Transaction`]s is folded
+//!   into a summary while it is read, so its length does not matter for memory.
+//! - A [`Reader`] reads JSON and CSV, including exports of block explorers. Its errors have file, line, JSON path and
+//!   fix, as a [`WalletError`].
+//! - [`Features`] are computed from a wallet, the same on every machine; their `Display` is the text of the prompt.
 //!
-//! There is no clock here: how old a wallet is depends on its own `as_of`, so the same wallet is the same tomorrow.
+//! No function here reads a clock: the age of a wallet depends on its own `as_of`, so the same wallet always gives the
+//! same features.
 
 mod count;
 mod error;
@@ -67,76 +68,83 @@ pub use usd::Usd;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Document")]
 pub struct Wallet {
-    /// Its address on the chain, if that matters to anybody: the model is not shown it.
+    /// The wallet's address on the chain, if it is known; the prompt does not contain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// The moment that the figures are of: what counts as now. The last transaction's by default.
+    /// The present moment for all figures (default: the time of the last transaction).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Timestamp>,
     /// The history.
     pub summary: Summary,
-    /// The owner's answers.
+    /// The owner's answers to a survey.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub survey: Option<Survey>,
-    /// The score that a person would give: for evaluation alone. The model is not shown it, and the hash is without it.
+    /// The score that a person would give, for evaluation only. Neither the prompt nor the hash contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Band>,
 }
 
-/// Scores that a person would find right, both ends included.
+/// The scores that a person would accept, both ends included.
+///
+/// ```
+/// use formwork_oracle::wallet::Band;
+///
+/// let band = Band { min: 400, max: 500 };
+/// assert!(band.contains(500) && !band.contains(501) && band.middle() == 450);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Band {
-    /// The lowest.
+    /// The lowest accepted score.
     #[schemars(range(max = 1000))]
     pub min: u16,
-    /// The highest.
+    /// The highest accepted score.
     #[schemars(range(max = 1000))]
     pub max: u16,
 }
 
 impl Band {
-    /// Whether a score is within.
+    /// Returns whether the band contains a score.
     pub const fn contains(self, score: u16) -> bool {
         self.min <= score && score <= self.max
     }
 
-    /// Its middle, rounded down.
+    /// Returns the middle of the band, rounded down.
     pub const fn middle(self) -> u16 {
         self.min.midpoint(self.max)
     }
 }
 
 impl Wallet {
-    /// A wallet with this history.
+    /// Creates a wallet with this history.
     ///
     /// # Errors
-    /// Figures that cannot be true together.
+    /// [`WalletError`] if the figures contradict each other; see [`Summary::check`].
     pub fn new(summary: Summary) -> Result<Self, WalletError> {
         summary.check()?;
         Ok(Self { summary, ..Self::default() })
     }
 
-    /// Reads a JSON document. [`Reader`] has more to say.
+    /// Parses a JSON document. [`Reader`] has more settings, and names of files in errors.
     ///
     /// # Errors
-    /// [`WalletError`] with the reason and the place.
+    /// [`WalletError`] with the reason and the location.
     pub fn from_json(json: &[u8]) -> Result<Self, WalletError> {
         Reader::new().slice(json)
     }
 
-    /// Returns what a model is shown of it, and what is counted where there is no model.
+    /// Returns the features, for the prompt and for the fallback.
     pub fn features(&self) -> Features {
         Features::of(self)
     }
 
-    /// The moment that counts as now; `None` if nothing ever happened and nobody said.
+    /// Returns the present moment of the wallet; `None` without transactions and `as_of`.
     pub fn now(&self) -> Option<Timestamp> {
         self.as_of.or(self.summary.last)
     }
 
-    /// Its canonical bytes: the same for the same wallet, given as a summary or as transactions, whatever the order of keys
-    /// and the way that numbers are written. Without `expected`.
+    /// Returns the canonical bytes: equal for a summary and its transactions, and independent of the order of keys and
+    /// the notation of numbers. They exclude `expected`.
     pub fn canonical(&self) -> Vec<u8> {
         let canonical = Canonical {
             address: self.address.as_deref(),
@@ -145,12 +153,12 @@ impl Wallet {
             survey: self.survey.as_ref(),
         };
         let mut bytes = Vec::with_capacity(1 << 11);
-        // Fields in order, maps sorted, amounts in cents: writing to memory cannot fail.
+        // Fields have a fixed order, maps are sorted, amounts are in cents, and writing to memory cannot fail.
         _ = serde_json::to_writer(&mut bytes, &canonical);
         bytes
     }
 
-    /// SHA-256 of the canonical bytes, as 64 hexadecimal digits.
+    /// Returns the SHA-256 of the canonical bytes, as 64 hexadecimal digits.
     pub fn hash(&self) -> String {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let digest = Sha256::digest(self.canonical());
@@ -158,7 +166,7 @@ impl Wallet {
         digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
     }
 
-    /// Everything that can be wrong with it apart from its types.
+    /// Checks everything that the types do not guarantee.
     fn check(&self) -> Result<(), WalletError> {
         if let Some(address) = &self.address {
             transaction::check_address(address).map_err(|message| WalletError::at("$.address", message))?;
@@ -191,7 +199,7 @@ impl Wallet {
     }
 }
 
-/// The members that make a wallet that wallet.
+/// The fields that identify a wallet.
 #[derive(Serialize)]
 struct Canonical<'w> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -218,27 +226,27 @@ impl JsonSchema for Wallet {
     }
 }
 
-/// A wallet as it is written: either way.
+/// The JSON form of a wallet, with either a summary or transactions.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    /// Its address on the chain. The model is not shown it.
+    /// The wallet's address on the chain. The prompt does not contain it.
     #[serde(default)]
     address: Option<String>,
-    /// The moment that the figures are of; the last transaction's by default.
+    /// The present moment for all figures (default: the time of the last transaction).
     #[serde(default)]
     as_of: Option<Timestamp>,
-    /// The history in figures; in place of `transactions`.
+    /// The history in figures, in place of `transactions`.
     #[serde(default)]
     summary: Option<Summary>,
-    /// The transactions one by one, the oldest first; in place of `summary`.
+    /// The transactions, the oldest first, in place of `summary`.
     #[serde(default)]
     #[schemars(with = "Option<Vec<Transaction>>")]
     transactions: Option<Fold>,
-    /// The owner's answers.
+    /// The owner's answers to a survey.
     #[serde(default)]
     survey: Option<Survey>,
-    /// The score that a person would give, for evaluation. The model is not shown it.
+    /// The score that a person would give, for evaluation only. The prompt does not contain it.
     #[serde(default)]
     expected: Option<Band>,
 }

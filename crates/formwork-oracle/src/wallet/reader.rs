@@ -10,20 +10,22 @@ use serde_json::de;
 use super::explorer::{self, Given, History, Txlist, is_txlist};
 use super::{Document, Fold, Survey, Timestamp, Transaction, Wallet, WalletError, text};
 
-/// Reads wallets: JSON documents, lists of transactions as CSV, and what block explorers export.
+/// Reads wallets from JSON documents, CSV lists of transactions, and exports of block explorers.
 ///
-/// Wallets and lists are read as they come, in time linear in their length; what is kept is a summary, eight bytes for each
-/// address and the names of protocols. Exports of explorers are held in memory, because they may be in any order.
+/// Documents and lists are streamed in linear time. Memory holds a summary, eight bytes per address, and the names of
+/// protocols. Exports of explorers are held in memory, because they can be in any order.
 ///
-/// CSV is as in RFC 4180, in UTF-8, with a header. The column `time` has to be there; `category`, `protocol`,
-/// `counterparty`, `value_usd`, `failed` (`true` or `false`) and `risk_flags` (separated by `;`) may be, in any order.
-/// An empty field is one that was left out. Other columns are not used; [`with_notices`](Self::with_notices) hears of them.
+/// CSV follows RFC 4180, in UTF-8 with a header. The column `time` is required. The columns `category`, `protocol`,
+/// `counterparty`, `value_usd`, `failed` (`true` or `false`) and `risk_flags` (separated by `;`) are optional, in any
+/// order. An empty field counts as absent. Other columns are ignored, with a notice to
+/// [`with_notices`](Self::with_notices).
 ///
 /// # Exports of block explorers
-/// Etherscan's CSV files, and the JSON that explorers answer to `module=account&action=txlist` or the list in it, are known by
-/// their columns and members. The owner is the address that has a part in all transactions. Methods become categories by
-/// their names, known contracts become protocols, amounts (in coins, or in wei as text or number) become US dollars by the
-/// prices of the export, else by [`with_price`](Self::with_price), else they count as 0 and a notice says so.
+/// Etherscan's CSV files, and the JSON response of explorers to `module=account&action=txlist` or the list in it, are
+/// recognised by their columns and members. The owner is the address that takes part in all transactions. Method names
+/// become categories, known contracts become protocols, and amounts (in coins, or in wei as text or number) become US
+/// dollars by the prices in the export, otherwise by [`with_price`](Self::with_price); without a price they count as 0,
+/// with a notice.
 ///
 /// ```
 /// use formwork_oracle::wallet::Reader;
@@ -44,10 +46,10 @@ pub struct Reader {
     notices: Notices,
 }
 
-/// Takes a message.
+/// A function that receives notices.
 type Notice = dyn Fn(&str) + Send + Sync;
 
-/// Where messages go that are no errors.
+/// The receiver of notices.
 #[derive(Clone, Default)]
 struct Notices(Option<Arc<Notice>>);
 
@@ -58,12 +60,12 @@ impl fmt::Debug for Notices {
 }
 
 impl Reader {
-    /// One that takes documents as they are.
+    /// Creates a reader without further settings.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Refuses what is after this moment. Documents are not checked against any clock by default, only against their own
+    /// Rejects transactions after this moment. By default transactions are only compared with the document's own
     /// `as_of`.
     #[must_use]
     pub const fn with_now(mut self, now: Timestamp) -> Self {
@@ -71,40 +73,41 @@ impl Reader {
         self
     }
 
-    /// Sets the address of wallets that say none themselves (default: none). In the export of an explorer it is the owner's.
+    /// Sets the address of wallets without their own (default: none). For an explorer's export it is the owner's
+    /// address.
     #[must_use]
     pub fn with_address(mut self, address: impl Into<String>) -> Self {
         self.address = Some(address.into());
         self
     }
 
-    /// Sets the price of one coin of the chain in US dollars, for exports of explorers that bring no prices (default: none, and
-    /// amounts count as 0).
+    /// Sets the price of the chain's coin in US dollars, for explorers' exports without prices (default: none, amounts
+    /// count as 0).
     #[must_use]
     pub const fn with_price(mut self, dollars: f64) -> Self {
         self.price = Some(dollars);
         self
     }
 
-    /// Calls this function with every message about what was read that is no error, such as columns that are not used
-    /// (default: they are ignored).
+    /// Sets a function that receives notices about the input that are not errors, for example unused columns (default:
+    /// notices are dropped).
     #[must_use]
     pub fn with_notices(mut self, notices: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.notices = Notices(Some(Arc::new(notices)));
         self
     }
 
-    /// Sets the survey of wallets that bring none themselves (default: none).
+    /// Sets the survey of wallets without their own (default: none).
     #[must_use]
     pub fn with_survey(mut self, survey: Survey) -> Self {
         self.survey = Some(survey);
         self
     }
 
-    /// Reads a file: a list of transactions if its name ends in `.csv`, a JSON document otherwise.
+    /// Reads a file: a CSV list of transactions if its name ends in `.csv`, otherwise a JSON document.
     ///
     /// # Errors
-    /// [`WalletError`] with the reason and the place, in the file or in its content.
+    /// [`WalletError`] with the reason and the location in the file.
     pub fn file(&self, path: &Path) -> Result<Wallet, WalletError> {
         let name = path.display().to_string();
         let file =
@@ -116,12 +119,12 @@ impl Reader {
         }
     }
 
-    /// Reads a JSON document. `name` is what errors call it.
+    /// Reads a JSON document; `name` is its name in errors.
     ///
     /// # Errors
-    /// [`WalletError`] with the reason and the place.
+    /// [`WalletError`] with the reason and the location.
     pub fn json(&self, mut reader: impl Read, name: &str) -> Result<Wallet, WalletError> {
-        // Whole if it is short: places are exact then, where a stream is always one character ahead.
+        // A short document is read whole, because a stream is one character ahead, which makes locations inexact.
         let mut head = Vec::new();
         let read = reader.by_ref().take(SHORT).read_to_end(&mut head);
         read.map_err(|error| WalletError::new(format!("cannot read {name}: {error}")))?;
@@ -137,22 +140,22 @@ impl Reader {
         wallet.map_err(|error| error.in_file(name))
     }
 
-    /// Reads a JSON document that is in memory and has no name.
+    /// Parses a JSON document in memory, without a name in errors.
     ///
     /// # Errors
-    /// [`WalletError`] with the reason and the place.
+    /// [`WalletError`] with the reason and the location.
     pub fn slice(&self, json: &[u8]) -> Result<Wallet, WalletError> {
         if is_txlist(json) {
             return self.history(typed::<Txlist>(de::SliceRead::new(json), "$")?.history()?);
         }
-        // Who watches over the path doubles the time of reading: only where something is wrong.
+        // Tracking the path doubles the time, so it is done only for invalid documents.
         match serde_json::from_slice::<Document>(json) {
             Ok(document) => self.finish(Wallet::try_from(document)?),
             Err(_) => self.document(de::SliceRead::new(json)),
         }
     }
 
-    /// Reads a list of transactions as CSV. `name` is what errors call it.
+    /// Reads a CSV list of transactions; `name` is its name in errors.
     ///
     /// # Errors
     /// [`WalletError`] with the reason and the line.
@@ -160,10 +163,10 @@ impl Reader {
         self.rows(reader).and_then(|wallet| self.finish(wallet)).map_err(|error| error.in_file(name))
     }
 
-    /// Reads the survey of a wallet, a JSON document of its own beside a list as CSV.
+    /// Parses a survey from a JSON document of its own, for a wallet in CSV.
     ///
     /// # Errors
-    /// [`WalletError`] with the reason and the place.
+    /// [`WalletError`] with the reason and the location.
     pub fn survey(json: &[u8], name: &str) -> Result<Survey, WalletError> {
         let survey: Survey =
             typed(de::SliceRead::new(json), "$.survey").map_err(|error| error.in_file(name))?;
@@ -192,7 +195,7 @@ impl Reader {
         Wallet::new(fold.into_summary())
     }
 
-    /// Makes a wallet of the export of an explorer.
+    /// Converts the export of an explorer to a wallet.
     fn history(&self, history: History) -> Result<Wallet, WalletError> {
         let given = Given { address: self.address.as_deref(), price: self.price };
         let wallet = history.into_wallet(given, &mut |message| self.notice(&message))?;
@@ -205,9 +208,9 @@ impl Reader {
         }
     }
 
-    /// Says which columns are not used, and which there are.
+    /// Sends a notice about unused columns, with the names of the known ones.
     fn unused(&self, unknown: &[String], known: Option<&str>) {
-        /// The most names that are listed.
+        /// The maximum number of names in the notice.
         const MAX: usize = 10;
 
         if unknown.is_empty() {
@@ -224,7 +227,7 @@ impl Reader {
         self.notice(&message);
     }
 
-    /// Adds what this reader was told, and checks that it fits.
+    /// Applies the reader's settings, and checks the wallet.
     fn finish(&self, mut wallet: Wallet) -> Result<Wallet, WalletError> {
         let is_complete = (self.address.is_none() || wallet.address.is_some())
             && (self.survey.is_none() || wallet.survey.is_some());
@@ -246,14 +249,14 @@ impl Reader {
     }
 }
 
-/// How much is repeated of what stands in a document.
+/// The maximum number of characters of the document in a message.
 const MAX_MESSAGE: usize = 400;
 const MAX_PATH: usize = 200;
 
-/// How many bytes a document has that is read as a whole.
+/// The maximum size in bytes of a document that is read whole.
 const SHORT: u64 = 1 << 20;
 
-/// Reads a whole document, with the place of what is wrong with it.
+/// Deserializes a whole document; an error has its location.
 fn typed<'de, T: serde::Deserialize<'de>>(read: impl de::Read<'de>, root: &str) -> Result<T, WalletError> {
     let mut json = serde_json::Deserializer::new(read);
     let mut track = serde_path_to_error::Track::new();
@@ -263,7 +266,7 @@ fn typed<'de, T: serde::Deserialize<'de>>(read: impl de::Read<'de>, root: &str) 
         let (line, column) = (error.line(), error.column());
         let place = format!(" at line {line} column {column}");
         let said = error.to_string();
-        // serde repeats names as they were written.
+        // serde repeats names of the document verbatim, so they may contain control characters.
         let message = text::plain(said.strip_suffix(&place).unwrap_or(&said), MAX_MESSAGE);
         let error = if error.is_data() {
             let path = text::plain(&track.path().to_string(), MAX_PATH);
@@ -284,7 +287,7 @@ fn typed<'de, T: serde::Deserialize<'de>>(read: impl de::Read<'de>, root: &str) 
     })
 }
 
-/// Reads row after row; an error names its line.
+/// Reads rows; an error has its line.
 fn each(
     mut reader: csv::Reader<impl Read>,
     mut take: impl FnMut(&StringRecord) -> Result<(), String>,
@@ -299,7 +302,7 @@ fn each(
     Ok(())
 }
 
-/// Returns the error of a file that the csv crate cannot read.
+/// Returns the error for a file that the csv crate cannot read.
 fn broken(error: csv::Error) -> WalletError {
     let line = error.position().map_or(0, csv::Position::line);
     let message = match error.kind() {
@@ -313,7 +316,7 @@ fn broken(error: csv::Error) -> WalletError {
     if line == 0 { error } else { error.on_line(usize::try_from(line).unwrap_or(usize::MAX), 0) }
 }
 
-/// Which column is where.
+/// The positions of the columns.
 #[derive(Debug, Default)]
 struct Columns {
     time: usize,
@@ -326,10 +329,10 @@ struct Columns {
 }
 
 impl Columns {
-    /// The names of columns.
+    /// The names of the columns.
     const NAMES: &str = "time, category, protocol, counterparty, value_usd, failed and risk_flags";
 
-    /// Finds the columns, and the names of those that are not used.
+    /// Finds the columns, and the names of unused ones.
     fn of(header: &StringRecord) -> Result<(Self, Vec<String>), WalletError> {
         let mut columns = Self::default();
         let (mut time, mut unknown) = (None, Vec::new());

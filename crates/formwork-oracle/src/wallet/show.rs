@@ -1,4 +1,4 @@
-//! Features as a model sees them.
+//! Writes features as the text of a prompt.
 
 use std::fmt::{self, Write as _};
 
@@ -6,16 +6,16 @@ use super::Usd;
 use super::features::{Claim, Features, SurveyMatch};
 use super::text::push_quoted;
 
-/// The most free answers that a model is shown.
+/// The maximum number of free answers in a prompt.
 pub const MAX_SHOWN_ANSWERS: usize = 6;
 
-/// The most characters of a free answer that a model is shown.
+/// The maximum number of characters of a free answer in a prompt.
 pub const MAX_SHOWN_ANSWER: usize = 200;
 
-/// The most characters of a question that a model is shown.
+/// The maximum number of characters of a question in a prompt.
 const MAX_SHOWN_QUESTION: usize = 100;
 
-/// The most characters of a protocol's name that a model is shown.
+/// The maximum number of characters of a protocol's name in a prompt.
 const MAX_SHOWN_NAME: usize = 40;
 
 impl fmt::Display for Features {
@@ -25,7 +25,7 @@ impl fmt::Display for Features {
 }
 
 impl Features {
-    /// Written into one text that is long enough: every score begins with this.
+    /// Returns the text, written into one preallocated string, because every score needs it.
     pub(crate) fn text(&self) -> String {
         let mut out = String::with_capacity(1 << 10);
         self.facts(&mut out);
@@ -126,7 +126,7 @@ impl SurveyMatch {
     }
 }
 
-/// As in `swap 60.0 %, nft 40.0 %`.
+/// Writes shares as in `swap 60.0 %, nft 40.0 %`.
 fn push_shares<'n>(out: &mut String, shares: impl Iterator<Item = (&'n str, f64)>) {
     let mut is_first = true;
     for (name, percent) in shares {
@@ -144,14 +144,14 @@ fn push_shares<'n>(out: &mut String, shares: impl Iterator<Item = (&'n str, f64)
     }
 }
 
-/// A number that has one digit after the point already. Formats of floats look for the shortest text first, which takes
-/// long.
+/// Writes a number that is already rounded to one decimal, in integer arithmetic: formatting a float searches for its
+/// shortest text, which is slow.
 fn push_tenths(out: &mut String, number: f64) {
     let tenths = (number * 10.0).round() as u64;
     _ = write!(out, "{}.{}", tenths / 10, tenths % 10);
 }
 
-/// Whole dollars: cents tell a model nothing.
+/// Writes whole dollars: cents tell a model nothing.
 fn push_dollars(out: &mut String, amount: Usd) {
     _ = write!(out, "${}", (amount.cents() + 50) / 100);
 }

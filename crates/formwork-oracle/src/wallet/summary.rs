@@ -6,61 +6,69 @@ use serde::{Deserialize, Serialize};
 use super::count::{count, counts};
 use super::{Category, RiskFlag, Timestamp, Usd, WalletError, text};
 
-/// The most protocols that a summary names.
+/// The maximum number of protocols in a summary.
 pub const MAX_PROTOCOLS: usize = 1_000;
 
-/// The most characters of a protocol's name.
+/// The maximum number of characters of a protocol's name.
 pub const MAX_NAME: usize = 64;
 
-/// The history of a wallet in figures: given as they are, or folded out of its transactions.
+/// The history of a wallet in figures, given directly or folded from transactions.
 ///
-/// All zeros is a wallet that never did anything, and valid.
+/// All zeros is valid: a wallet without transactions.
+///
+/// ```
+/// use formwork_oracle::wallet::Summary;
+///
+/// let summary = Summary { transactions: 3, failed: 4, ..Summary::default() };
+/// assert_eq!(summary.check().unwrap_err().path(), Some("$.summary.first"));
+/// assert!(Summary::default().check().is_ok());
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
-    /// How many transactions there are, the failed ones included.
+    /// The number of transactions, including failed ones.
     #[serde(deserialize_with = "count")]
     pub transactions: u64,
-    /// How many of them failed.
+    /// The number of failed transactions.
     #[serde(default, deserialize_with = "count")]
     pub failed: u64,
-    /// When the first one was; missing only if there is none.
+    /// The time of the first transaction; required if there are transactions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Timestamp>,
-    /// When the last one was; missing only if there is none.
+    /// The time of the last transaction; required if there are transactions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Timestamp>,
-    /// On how many different days, in UTC.
+    /// The number of different days with transactions, in UTC.
     #[serde(deserialize_with = "count")]
     pub active_days: u64,
-    /// The number of different addresses on the other side.
+    /// The number of different counterparties.
     #[serde(default, deserialize_with = "count")]
     pub counterparties: u64,
-    /// How many of them did what; those that are left out did none of it.
+    /// The number of transactions by category; absent categories count as 0.
     #[serde(default, deserialize_with = "counts", skip_serializing_if = "BTreeMap::is_empty")]
     pub categories: BTreeMap<Category, u64>,
-    /// How many of them used which protocol.
+    /// The number of transactions by protocol.
     #[serde(default, deserialize_with = "counts", skip_serializing_if = "BTreeMap::is_empty")]
     pub protocols: BTreeMap<String, u64>,
-    /// How many of them are a risk, and why. One can be for several reasons.
+    /// The number of transactions by risk. A transaction can have several risks.
     #[serde(default, deserialize_with = "counts", skip_serializing_if = "BTreeMap::is_empty")]
     pub risk_flags: BTreeMap<RiskFlag, u64>,
-    /// The amount that all of them moved together, in US dollars.
+    /// The total value of all transactions, in US dollars.
     #[serde(default)]
     pub volume_usd: Usd,
-    /// The amount that the largest of them moved.
+    /// The value of the largest transaction, in US dollars.
     #[serde(default)]
     pub largest_usd: Usd,
-    /// The present balance, if that is known.
+    /// The present balance in US dollars, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance_usd: Option<Usd>,
 }
 
 impl Summary {
-    /// Whether its figures can be true together.
+    /// Checks that the figures do not contradict each other.
     ///
     /// # Errors
-    /// The first that cannot, by its JSON path in a wallet, and what it has to be.
+    /// [`WalletError`] for the first contradiction, with its JSON path in a wallet and the expectation.
     pub fn check(&self) -> Result<(), WalletError> {
         let wrong = |name: &str, message: String| Err(WalletError::at(format!("$.summary.{name}"), message));
         let Self { transactions, first, last, .. } = *self;
@@ -87,7 +95,7 @@ impl Summary {
             ("active_days", self.active_days),
             ("counterparties", self.counterparties),
         ] {
-            // One transaction may pay many, but not more than a block can hold.
+            // A transaction can have many recipients, but not more than fit into a block.
             let most =
                 if name == "counterparties" { transactions.saturating_mul(1_000) } else { transactions };
             if value > most {
@@ -140,7 +148,7 @@ impl Summary {
     }
 }
 
-/// Whether a protocol may be called so: it is shown to a model.
+/// Checks the name of a protocol, which becomes part of the prompt.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     let fits = |letter: char| letter.is_alphanumeric() || " ._-+&/:'".contains(letter);
     if name.trim().is_empty() {

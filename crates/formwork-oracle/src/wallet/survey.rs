@@ -3,37 +3,52 @@ use serde::{Deserialize, Serialize};
 
 use super::{Category, Experience, RiskTolerance, Timestamp, WalletError};
 
-/// The most free answers of a survey.
+/// The maximum number of free answers in a survey.
 pub const MAX_ANSWERS: usize = 50;
 
-/// The most characters of a question.
+/// The maximum number of characters of a question.
 pub const MAX_QUESTION: usize = 500;
 
-/// The most characters of a free answer. A model is shown far fewer of them.
+/// The maximum number of characters of a free answer. The prompt contains far fewer.
 pub const MAX_ANSWER: usize = 10_000;
 
-/// The owner's statements: claims that are checked against the history, and free answers.
+/// The owner's statements: claims that are compared with the history, and free answers.
+///
+/// ```
+/// use formwork_oracle::wallet::{Category, Survey};
+///
+/// let survey = Survey { uses: vec![Category::Swap, Category::Swap], ..Survey::default() };
+/// assert_eq!(survey.check().unwrap_err().message(), "swap is there already: name each use once");
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Survey {
-    /// How much they know.
+    /// The claimed experience.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experience: Option<Experience>,
-    /// Since when they use this wallet.
+    /// The claimed start of use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_since: Option<Timestamp>,
-    /// The purposes that they use it for.
+    /// The claimed purposes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<Category>,
-    /// How much risk they take.
+    /// The claimed risk tolerance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk_tolerance: Option<RiskTolerance>,
-    /// Answers in their own words. They are data: shown to the model in quotation marks and cut short, never checked.
+    /// Answers in the owner's own words. The prompt quotes them as data, cut short; nothing checks them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Answer>,
 }
 
-/// A question and what was answered, in the owner's own words.
+/// A question and the owner's answer.
+///
+/// ```
+/// use formwork_oracle::wallet::Answer;
+///
+/// let answer: Answer = serde_json::from_str(r#"{"question": "Why?", "answer": "For fun."}"#)?;
+/// assert_eq!(answer.answer, "For fun.");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
@@ -44,10 +59,10 @@ pub struct Answer {
 }
 
 impl Survey {
-    /// Whether it is within the limits.
+    /// Checks that the survey is within the limits.
     ///
     /// # Errors
-    /// [`WalletError`] with the first member that is out of its range, by its JSON path in a wallet.
+    /// [`WalletError`] for the first value out of range, with its JSON path in a wallet.
     pub fn check(&self) -> Result<(), WalletError> {
         let wrong = |path: String, message: String| Err(WalletError::at(format!("$.survey.{path}"), message));
         if let Some((place, one)) =

@@ -1,19 +1,19 @@
-//! Texts of strangers, as models and people may be shown them.
+//! Makes untrusted text safe for prompts and terminals.
 
-/// A text as a JSON string of at most `most` characters of it, on one line. Nothing in it ends the quotation, and no
-/// sequence is left that a server could take for a token of a dialogue (`<|im_end|>`, `[/INST]`).
+/// Returns a text as a JSON string of at most `most` characters, on one line. The text cannot end the quotation, and
+/// cannot contain a control token of a chat template (`<|im_end|>`, `[/INST]`).
 pub(super) fn quoted(text: &str, most: usize) -> String {
     let mut out = String::with_capacity(text.len().min(most) + 2);
     push_quoted(&mut out, text, most);
     out
 }
 
-/// The same at the end of another text.
+/// Appends the quoted text to another text.
 pub(super) fn push_quoted(out: &mut String, text: &str, most: usize) {
     out.push('"');
     let end = text.char_indices().nth(most).map_or(text.len(), |(end, _)| end);
     let (shown, rest) = text.split_at(end);
-    // Most texts have nothing in them that stands out: whole stretches are taken over.
+    // Most texts need no escapes, so whole stretches are copied.
     let mut taken = 0;
     for (at, letter) in shown.char_indices().filter(|(_, letter)| stands_out(*letter)) {
         out.push_str(&shown[taken..at]);
@@ -32,12 +32,12 @@ pub(super) fn push_quoted(out: &mut String, text: &str, most: usize) {
     out.push('"');
 }
 
-/// Returns whether a letter ends a string, a line or a dialogue's turn, or cannot be seen.
+/// Returns whether a character ends a string, a line or a turn of a dialogue, or is invisible.
 fn stands_out(letter: char) -> bool {
     match letter {
         '"' | '\\' | '<' | '>' | '[' | ']' => true,
         ' '..='~' => false,
-        // Line ends of Unicode, marks that turn the direction of text, what has no width.
+        // Line separators of Unicode, marks that change the direction of text, and characters without a width.
         '\u{2028}'
         | '\u{2029}'
         | '\u{200b}'..='\u{200f}'
@@ -48,7 +48,7 @@ fn stands_out(letter: char) -> bool {
     }
 }
 
-/// A text with at most `most` characters of its own, none of which steers a terminal.
+/// Returns at most `most` characters of a text, without control characters for terminals.
 pub(super) fn plain(text: &str, most: usize) -> String {
     let mut letters = text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter });
     let mut out: String = letters.by_ref().take(most).collect();
@@ -58,7 +58,7 @@ pub(super) fn plain(text: &str, most: usize) -> String {
     out
 }
 
-/// All letters that come here are in the first plane.
+/// All escaped characters are in the Basic Multilingual Plane.
 fn escape(out: &mut String, letter: char) {
     out.push_str(&format!("\\u{:04x}", u32::from(letter)));
 }

@@ -8,10 +8,11 @@ use serde::{Serialize, Serializer};
 
 use formwork_core::Time;
 
-/// A moment on a chain, in whole seconds; written as RFC 3339 in UTC.
+/// A moment on a chain, in whole seconds; `Display` is RFC 3339 in UTC.
 ///
-/// It is read from RFC 3339 with an offset, from a plain date (its first second in UTC), or from seconds since the Unix
-/// epoch. Nothing is older than the first chain (2009) or later than 2199: such a number is milliseconds, or a slip.
+/// It is parsed from RFC 3339 with an offset, from a date (its first second in UTC), or from seconds since the Unix
+/// epoch. The range is 2009, the year of the first chain, to 2199: a number out of that range is in milliseconds, or
+/// wrong.
 ///
 /// ```
 /// use formwork_oracle::wallet::Timestamp;
@@ -26,16 +27,16 @@ use formwork_core::Time;
 pub struct Timestamp(u64);
 
 const DAY: u64 = 86_400;
-/// 2009-01-01: the first chain's first block is two days younger.
+/// 2009-01-01, two days before the first block of the first chain.
 const FIRST: u64 = 1_230_768_000;
 /// 2200-01-01.
 const END: u64 = 7_258_118_400;
 
 impl Timestamp {
-    /// So many seconds after the Unix epoch.
+    /// Creates a moment of seconds since the Unix epoch.
     ///
     /// # Errors
-    /// The reason, if the number is no moment between 2009 and 2199.
+    /// A message, if the moment is not from 2009 to 2199.
     pub fn from_seconds(seconds: u64) -> Result<Self, String> {
         match seconds {
             FIRST..END => Ok(Self(seconds)),
@@ -44,39 +45,40 @@ impl Timestamp {
         }
     }
 
-    /// Seconds after the Unix epoch.
+    /// Returns the seconds since the Unix epoch.
     pub const fn seconds(self) -> u64 {
         self.0
     }
 
-    /// The number of its day, in UTC.
+    /// Returns the number of days since the Unix epoch, in UTC.
     pub const fn day(self) -> u64 {
         self.0 / DAY
     }
 
-    /// Whole days from `earlier` until this moment; none if `earlier` is later.
+    /// Returns the whole days since `earlier`; 0 if `earlier` is later.
     pub const fn days_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0) / DAY
     }
 
-    /// So many days later; the last moment there is if that is later.
+    /// Returns the moment that many days later, at most the last one of 2199.
     #[must_use]
     pub fn plus_days(self, days: u64) -> Self {
         self.plus_seconds(days.saturating_mul(DAY))
     }
 
-    /// So many seconds later; the last moment there is if that is later.
+    /// Returns the moment that many seconds later, at most the last one of 2199.
     #[must_use]
     pub fn plus_seconds(self, seconds: u64) -> Self {
         Self(self.0.saturating_add(seconds).min(END - 1))
     }
 
-    /// Only the date, as in `2024-02-29`.
+    /// Returns the date, for example `2024-02-29`.
     pub fn date(self) -> String {
         self.with_text(|text| text.get(..10).unwrap_or_default().to_owned())
     }
 
-    /// Its text, of which there are thousands in a list: put together without the machinery of formats.
+    /// Passes the text to a function. A list has thousands of moments, so it is written without the formatting
+    /// machinery.
     fn with_text<T>(self, work: impl FnOnce(&str) -> T) -> T {
         let mut text = *b"0000-00-00T00:00:00Z";
         let (year, month, day) = civil(self.day());
@@ -96,12 +98,12 @@ impl Timestamp {
                 number /= 10;
             }
         }
-        // ASCII all of it.
+        // The text is always ASCII.
         work(std::str::from_utf8(&text).unwrap_or_default())
     }
 }
 
-/// The second that a clock shows.
+/// Converts to the moment's whole second.
 impl TryFrom<Time> for Timestamp {
     type Error = String;
 
@@ -134,7 +136,7 @@ impl FromStr for Timestamp {
     }
 }
 
-/// Seconds since the epoch of a text such as `2024-02-29T12:00:00Z` or `2024-02-29`.
+/// Returns the seconds since the Unix epoch of a text such as `2024-02-29T12:00:00Z` or `2024-02-29`.
 fn rfc3339(text: &str) -> Result<i64, String> {
     let mut rest = Rest(text);
     let fail = || wrong(text);
@@ -152,7 +154,7 @@ fn rfc3339(text: &str) -> Result<i64, String> {
     let hour = rest.digits(2).ok_or_else(fail)?;
     let minute = rest.after(':').and_then(|()| rest.digits(2)).ok_or_else(fail)?;
     let second = rest.after(':').and_then(|()| rest.digits(2)).ok_or_else(fail)?;
-    // A leap second is there, and falls into the next minute.
+    // RFC 3339 allows second 60, a leap second; it becomes the start of the next minute.
     if hour > 23 || minute > 59 || second > 60 {
         return Err(format!("there is no time of day {}", shown(text)));
     }
@@ -181,7 +183,7 @@ fn rfc3339(text: &str) -> Result<i64, String> {
     Ok(date + hour * 3600 + minute * 60 + second - offset)
 }
 
-/// The rest of a text that is being read.
+/// The unparsed rest of a text.
 struct Rest<'t>(&'t str);
 
 impl Rest<'_> {
@@ -207,7 +209,7 @@ fn days_of(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days since the epoch of a date of the Gregorian calendar. Years begin in March, so that leap days come last.
+/// Returns the days since the Unix epoch of a Gregorian date. Years start in March, so that leap days come last.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -215,7 +217,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// The date of a day since the epoch, the other way round.
+/// Returns the Gregorian date of a day since the Unix epoch.
 fn civil(day: u64) -> (u64, u64, u64) {
     let day = day + 719_468;
     let (era, of_era) = (day / 146_097, day % 146_097);
@@ -234,7 +236,7 @@ fn wrong(text: &str) -> String {
     )
 }
 
-/// The text, cut short: it may be anything.
+/// Returns the text, cut for a message.
 fn shown(text: &str) -> String {
     super::text::quoted(text, 40)
 }

@@ -9,34 +9,46 @@ use serde::{Deserialize as DeserializeDerive, Serialize};
 use super::summary::{MAX_PROTOCOLS, check_name};
 use super::{Category, RiskFlag, Summary, Timestamp, Usd, text};
 
-/// The most transactions that are read of one wallet.
+/// The maximum number of transactions of a wallet.
 pub const MAX_TRANSACTIONS: u64 = 5_000_000;
 
-/// The most characters of an address.
+/// The maximum number of characters of an address.
 pub const MAX_ADDRESS: usize = 128;
 
 /// One transaction of a wallet.
+///
+/// ```
+/// use formwork_oracle::wallet::{Category, Transaction, Usd};
+///
+/// let swap = Transaction {
+///     category: Category::Swap,
+///     value_usd: Usd::from_cents(120_50),
+///     ..Transaction::new("2024-02-29T12:00:00Z".parse()?)
+/// };
+/// assert!(!swap.failed && swap.protocol.is_none());
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, DeserializeDerive, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Transaction {
-    /// When it was. A list is in this order, the oldest first.
+    /// The time. Lists are sorted by it, the oldest first.
     pub time: Timestamp,
-    /// The purpose; an unnamed call of a contract by default.
+    /// The purpose (default: a call of a contract).
     #[serde(default = "contract")]
     pub category: Category,
-    /// The protocol that it used.
+    /// The name of the protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// The other side's address.
+    /// The address of the counterparty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterparty: Option<String>,
-    /// The amount that it moved, in US dollars, whichever way.
+    /// The value in US dollars, in either direction.
     #[serde(default)]
     pub value_usd: Usd,
-    /// Whether it failed. No by default.
+    /// Whether the transaction failed (default: `false`).
     #[serde(default)]
     pub failed: bool,
-    /// Why it is a risk, if it is.
+    /// The risks, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub risk_flags: Vec<RiskFlag>,
 }
@@ -46,7 +58,7 @@ const fn contract() -> Category {
 }
 
 impl Transaction {
-    /// A call of a contract at this time that moved nothing.
+    /// Creates a call of a contract at this time, without value.
     pub const fn new(time: Timestamp) -> Self {
         Self {
             time,
@@ -60,7 +72,7 @@ impl Transaction {
     }
 }
 
-/// Folds transactions into a [`Summary`], one by one: none of them is kept.
+/// Folds transactions into a [`Summary`] one by one, without storing them.
 ///
 /// ```
 /// use formwork_oracle::wallet::{Fold, Transaction, Usd};
@@ -75,20 +87,20 @@ impl Transaction {
 #[derive(Debug, Clone, Default)]
 pub struct Fold {
     summary: Summary,
-    /// Hashes of addresses: eight bytes each, however long they are.
+    /// The hashes of addresses: eight bytes each, whatever their length.
     counterparties: HashSet<u64>,
 }
 
 impl Fold {
-    /// Nothing yet.
+    /// Creates an empty fold.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Counts one more.
+    /// Adds a transaction.
     ///
     /// # Errors
-    /// The reason, if something is wrong with it or with its place in the list.
+    /// A message, if the transaction is invalid or not in order of time.
     pub fn push(&mut self, transaction: &Transaction) -> Result<(), String> {
         let Transaction { time, category, protocol, counterparty, value_usd, failed, risk_flags } =
             transaction;
@@ -123,7 +135,7 @@ impl Fold {
         summary.failed += u64::from(*failed);
         *summary.categories.entry(*category).or_default() += 1;
         for (place, flag) in risk_flags.iter().enumerate() {
-            // The same reason twice is one reason.
+            // A duplicate risk counts once.
             if !risk_flags[..place].contains(flag) {
                 *summary.risk_flags.entry(*flag).or_default() += 1;
             }
@@ -133,12 +145,12 @@ impl Fold {
         Ok(())
     }
 
-    /// How many there were so far.
+    /// Returns the number of transactions so far.
     pub const fn transactions(&self) -> u64 {
         self.summary.transactions
     }
 
-    /// All of them in figures.
+    /// Returns the summary of all transactions.
     pub fn into_summary(self) -> Summary {
         Summary { counterparties: self.counterparties.len() as u64, ..self.summary }
     }
@@ -155,7 +167,7 @@ fn add_protocol(protocols: &mut BTreeMap<String, u64>, name: &str) -> Result<(),
     Ok(())
 }
 
-/// Whether this can be an address, of any chain.
+/// Checks that a text can be an address, of any chain.
 pub(super) fn check_address(address: &str) -> Result<(), String> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:".contains(&byte);
     if !address.is_empty() && address.len() <= MAX_ADDRESS && address.bytes().all(fits) {
@@ -165,7 +177,7 @@ pub(super) fn check_address(address: &str) -> Result<(), String> {
     Err(format!("{address} is no address: use 1 to {MAX_ADDRESS} ASCII letters, digits and ._-:"))
 }
 
-/// Hexadecimal addresses are the same in any case of letters; others are not.
+/// Returns the hash of an address. Hexadecimal addresses are case-insensitive; others are not.
 fn hash(address: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     if address.starts_with("0x") || address.starts_with("0X") {
@@ -176,7 +188,7 @@ fn hash(address: &str) -> u64 {
     hasher.finish()
 }
 
-/// A list, folded while it is read.
+/// Deserializes a list into a fold while it is read.
 impl<'de> Deserialize<'de> for Fold {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct List;
@@ -197,7 +209,7 @@ impl<'de> Deserialize<'de> for Fold {
     }
 }
 
-/// Reads one transaction into a fold: so that what is wrong with it is said at its own place in the list.
+/// Deserializes a transaction into a fold, so that an error has the transaction's own path.
 struct Push<'f>(&'f mut Fold);
 
 impl<'de> DeserializeSeed<'de> for Push<'_> {

@@ -6,10 +6,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 
-/// An amount in US dollars, in whole cents: sums of it are exact, whatever their order.
+/// An amount in US dollars, in whole cents, so that sums are exact in any order.
 ///
-/// It is read from a JSON number or a decimal text, rounded to cents; negative, infinite and absurd amounts (from 10^15)
-/// are refused.
+/// It is parsed from a JSON number or a decimal text, and rounded to cents. Negative and infinite amounts, and amounts
+/// from 10^15, are rejected.
 ///
 /// ```
 /// use formwork_oracle::wallet::Usd;
@@ -21,27 +21,27 @@ use serde::{Serialize, Serializer};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Usd(u64);
 
-/// 10^15 US dollars, more than there is.
+/// 10^15 US dollars, more than exists.
 const END: f64 = 1e15;
 
 impl Usd {
-    /// So many cents.
+    /// Creates an amount of cents.
     pub const fn from_cents(cents: u64) -> Self {
         Self(cents)
     }
 
-    /// How many cents it is.
+    /// Returns the amount in cents.
     pub const fn cents(self) -> u64 {
         self.0
     }
 
-    /// Both together; the largest amount there is if that is more.
+    /// Returns the sum, at most the largest amount.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// In dollars.
+    /// Returns the amount in dollars.
     pub fn dollars(self) -> f64 {
         self.0 as f64 / 100.0
     }
@@ -56,7 +56,7 @@ impl Usd {
         if dollars >= END {
             return Err(format!("{dollars} is more than there is: give US dollars, not the smallest unit"));
         }
-        // Below 10^17 cents, so it fits.
+        // The amount is below 10^17 cents, so it fits.
         Ok(Self((dollars * 100.0).round() as u64))
     }
 }

@@ -1,4 +1,4 @@
-//! The wallets of examples/wallets: lists and summaries say the same.
+//! In examples/wallets, lists and summaries describe the same wallets.
 
 use std::fs;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ fn lists_of_transactions_are_the_summaries_beside_them() {
         let summary = folder().join(list.with_extension("json").file_name().unwrap());
         let mut wallet = Reader::new().file(&list).unwrap().summary;
         let same = Reader::new().file(&summary).unwrap().summary;
-        // A list does not say what is left.
+        // A list has no balance.
         wallet.balance_usd = same.balance_usd;
         assert_eq!(wallet, same, "{}", list.display());
     }

@@ -1,4 +1,4 @@
-//! Exports of block explorers (finding B4: users have these, not our own form).
+//! Exports of block explorers (finding B4: users have these instead of our own format).
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ const MIXER: &str = "0xd90e2f925DA726b50C4Ed8D0Fb90Ad053324F31b";
 
 const HEADER: &str = r#""Transaction Hash","Blockno","UnixTimestamp","DateTime (UTC)","From","To","ContractAddress","Value_IN(ETH)","Value_OUT(ETH)","CurrentValue @ $3,456.78/Eth","TxnFee(ETH)","TxnFee(USD)","Historical $Price/Eth","Status","ErrCode","Method""#;
 
-/// A reader and what it notices.
+/// Returns a reader and its notices.
 fn reader() -> (Reader, Arc<Mutex<Vec<String>>>) {
     let notices = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&notices);
@@ -28,7 +28,7 @@ fn csv(text: &str) -> (Wallet, Vec<String>) {
 
 #[test]
 fn an_export_as_csv_is_a_wallet() {
-    // The newest first, as some exports are.
+    // Some exports have the newest transaction first.
     let rows = [
         format!(
             r#""0x3","30","1709251200","2024-03-01 00:00:00","{OWNER}","{MIXER}","","0","1","$3,456.78","0.001","","2000","Success","","Deposit""#
@@ -48,7 +48,7 @@ fn an_export_as_csv_is_a_wallet() {
     let Summary { transactions, failed, active_days, counterparties, volume_usd, largest_usd, .. } =
         wallet.summary;
     assert_eq!((transactions, failed, active_days, counterparties), (4, 1, 3, 4));
-    // By the price of the day, and where the export has none, by today's.
+    // The price of the day, otherwise the present price.
     assert_eq!((volume_usd.cents(), largest_usd.cents()), (150_025 + 200_000 + 518_517, 518_517));
     assert_eq!(wallet.address.as_deref(), Some(OWNER));
     let kinds = &wallet.summary.categories;
@@ -60,7 +60,7 @@ fn an_export_as_csv_is_a_wallet() {
     let odd = format!("{HEADER},\"Mood\"\n{},\"good\"\n", rows[0]);
     let (_, notices) = csv(&odd);
     assert_eq!(notices, ["columns that are not used: \"Mood\""]);
-    // Of tokens: in dollars of the day.
+    // Tokens have a value in dollars of the day only.
     let tokens = format!(
         "\"Transaction Hash\",\"Blockno\",\"UnixTimestamp\",\"DateTime (UTC)\",\"From\",\"To\",\"TokenValue\",\
          \"USDValueDayOfTx\",\"ContractAddress\",\"TokenName\",\"TokenSymbol\"\n\
@@ -124,17 +124,17 @@ fn an_answer_to_txlist_is_a_wallet_in_every_shape() {
     }
     hashes.dedup();
     assert_eq!(hashes.len(), 1);
-    // Without a price nothing is known of dollars, which is said.
+    // Without a price the amounts are unknown, and a notice says so.
     let (reader, notices) = reader();
     let wallet = reader.slice(answer.to_string().as_bytes()).unwrap();
     assert_eq!(wallet.summary.volume_usd.cents(), 0);
     assert!(notices.lock().unwrap()[0].contains("the value of 3 transactions counts as 0 dollars"));
-    // Longer than what is read at once.
+    // Longer than one read.
     let long =
         Value::from_iter((0..4000).map(|nth| tx(1_704_067_200 + nth, OWNER, "0xBB", json!("1"), json!({}))));
     assert!(long.to_string().len() > 1 << 20);
     assert_eq!(Reader::new().json(long.to_string().as_bytes(), "a.json").unwrap().summary.transactions, 4000);
-    // Nothing ever happened.
+    // A wallet without transactions.
     let none = br#"{"status":"0","message":"No transactions found","result":[]}"#;
     assert_eq!(Reader::new().slice(none).unwrap().summary.transactions, 0);
 }
@@ -166,7 +166,7 @@ fn what_cannot_be_imported_is_refused_by_its_place() {
         let message = Reader::new().json(json.as_bytes(), "a.json").unwrap_err().to_string();
         assert!(message.starts_with(error), "{json}: {message}");
     }
-    // With the owner's address, rows of others are rows of others.
+    // With the owner's address, rows of other addresses are still theirs.
     let two = json!([
         tx(1_704_067_200, "0xA", "0xB", json!("1"), json!({})),
         tx(1_704_067_201, "0xC", "0xD", json!("1"), json!({}))
@@ -180,7 +180,7 @@ fn what_cannot_be_imported_is_refused_by_its_place() {
 }
 
 proptest! {
-    /// Whatever the order of rows and the shape of the export: the same wallet.
+    /// The order of rows and the format of the export do not change the wallet.
     #[test]
     fn rows_in_any_order_are_the_same_wallet(
         rows in prop::collection::vec((0_u64..100_000_000, 1_u8..5, any::<bool>(), 0_u64..2_000, any::<bool>()), 1..30),

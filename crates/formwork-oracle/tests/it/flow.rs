@@ -1,4 +1,4 @@
-//! Attempts, temperatures, ways of asking, and what a score carries with it (scenes 000 and 001 of the specification).
+//! Attempts, temperatures, output modes, and the fields of a score (scenes 000 and 001 of the specification).
 
 use std::sync::Arc;
 

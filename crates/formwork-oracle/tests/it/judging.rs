@@ -1,4 +1,4 @@
-//! What is an answer and what is none.
+//! Accepted and rejected answers.
 
 use formwork_core::Context;
 use formwork_oracle::{AI_RESPONSE_SCHEMA, CrossCheck, ScoreSource, contract};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{answer, documents, scored, with};
 
-/// The violations of a document: keyword and path.
+/// Returns the violations of a document: keyword and path.
 fn found(document: &Value) -> Vec<(String, String)> {
     let contract = contract(&CrossCheck::default()).unwrap();
     let judgement = contract.judge(document, &Context::EMPTY);
@@ -76,7 +76,7 @@ async fn integral_fractions_and_further_keys_are_accepted() {
 }
 
 proptest! {
-    /// Whatever comes back, the score that goes out satisfies the contract, in at most three calls.
+    /// Whatever a model answers, the score satisfies the contract, after at most three calls.
     #[test]
     fn the_score_is_always_valid(scores in proptest::collection::vec(-50_i64..1100, 1..4), broken in 0_usize..4) {
         let mut replies: Vec<Value> = scores.iter().map(|score| answer(*score)).collect();

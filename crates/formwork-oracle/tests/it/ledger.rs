@@ -1,4 +1,4 @@
-//! Scores on disk, and what is left of them after an accident.
+//! Ledgers on disk, and recovery after a crash.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use formwork_oracle::ledger::{Damaged, Entries, Ledger, MAX_LINE};
 
 use crate::support::{Events, answer, builder, documents, wallet, with};
 
-/// A folder of one test's own.
+/// Creates a folder for one test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -75,7 +75,7 @@ async fn a_line_that_was_not_finished_costs_only_itself() {
     let ledger = Ledger::open(folder.file()).unwrap();
     ledger.append(&events[0]).unwrap();
     ledger.append(&events[1]).unwrap();
-    // The process dies in the middle of its second line.
+    // The process died in the middle of its second line.
     let whole = fs::read(folder.file()).unwrap();
     let first = whole.iter().position(|byte| *byte == b'\n').unwrap();
     for cut in [first + 2, first + 200, whole.len() - 1] {
@@ -116,7 +116,7 @@ async fn many_write_at_once_and_every_line_is_whole() {
     let (folder, events) = (Folder::new("many"), events().await);
     std::thread::scope(|scope| {
         for event in &events {
-            // Two openings of one file, as two processes have them.
+            // Opens one file twice, as two processes do.
             let (one, other) = (Ledger::open(folder.file()).unwrap(), Ledger::open(folder.file()).unwrap());
             scope.spawn(move || (0..100).for_each(|_| one.append(event).unwrap()));
             scope.spawn(move || (0..100).for_each(|_| other.append(event).unwrap()));
@@ -131,7 +131,7 @@ async fn what_cannot_be_written_is_counted_and_the_score_is_there() {
     let folder = Folder::new("full");
     let error = Ledger::open(&folder.0).unwrap_err().to_string();
     assert!(error.starts_with("cannot write the ledger ") && error.contains("ledger-"), "{error}");
-    // A device that is always full.
+    // `/dev/full` is always full.
     #[cfg(target_os = "linux")]
     {
         let ledger = Ledger::open("/dev/full").unwrap();

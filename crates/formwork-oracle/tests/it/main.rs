@@ -1,4 +1,4 @@
-//! The oracle, asked by a scripted model.
+//! The oracle with scripted models.
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 

@@ -1,4 +1,4 @@
-//! What is counted, and what a ledger amounts to.
+//! Metrics, and reports on ledgers.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn text(document: &serde_json::Value) -> Reply {
     Reply::text(document.to_string())
 }
 
-/// Scene 000 d: 95 are clean, 4 are rescued on the second try, 1 ends with the fallback.
+/// Scene 000 d: 95 are compliant, 4 succeed on the second attempt, 1 is the fallback's.
 async fn hundred(metrics: &Metrics, events: &Events) {
     let wrong = || text(&with("/score", 1001));
     let good = || text(&answer(610));
@@ -33,7 +33,7 @@ async fn hundred(metrics: &Metrics, events: &Events) {
     }
 }
 
-/// Finding B4: what keeps to the form and judges nothing is said to, whatever targets it meets.
+/// Finding B4: a model that follows the form and judges nothing is reported, whatever targets it meets.
 #[tokio::test(start_paused = true)]
 async fn a_report_says_that_a_model_is_worse_than_counting_and_copies() {
     let few = r#"[{"wallet": {"transactions": []}, "answer": {"score": 100, "scoreBreakdown": {"activity": 0, "maturity": 0,
@@ -42,7 +42,7 @@ async fn a_report_says_that_a_model_is_worse_than_counting_and_copies() {
     let examples = Examples::from_json("few.json", few.as_bytes(), &CrossCheck::default()).unwrap();
     let events = Events::default();
     for (middle, transactions) in [(100, 10), (300, 300), (500, 600)] {
-        // The same score for all, with the example's reasoning and without any risk.
+        // The same score for all, with the example's reasoning and without risks.
         let mut noise = with("/reasoning", "A wallet that never did anything at all.");
         noise["risk_factors"] = json!([" "]);
         let oracle =
@@ -72,7 +72,7 @@ async fn a_hundred_scores_are_counted_as_the_document_counts_them() {
     assert_eq!(rates.retry, Some(0.05));
     assert_eq!(rates.fallback, Some(0.01));
     assert_eq!(rates.validation_failures, 7);
-    // 99 accepted answers and the one whose sum was wrong.
+    // 99 accepted answers, and one with a wrong sum.
     assert_eq!((rates.cross_checks, rates.cross_check_pass), (100, Some(0.99)));
 
     let page = metrics.render();
@@ -192,7 +192,7 @@ async fn a_report_holds_the_measured_against_the_document() {
     );
     assert!(table.contains("attempts: 95 with 1, 4 with 2, 1 with 3\n"), "{table}");
     assert!(table.contains("rejected: invalid at $.score, 6 times\n"), "{table}");
-    // 99 by the model, whose band counting is far from; the last is the fallback's own.
+    // 99 by the model, whose band is far from the fallback's score; the last one is the fallback's.
     assert!(
         table.contains("  the model                                99         10       99  -\n"),
         "{table}"

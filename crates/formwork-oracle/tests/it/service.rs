@@ -1,4 +1,4 @@
-//! The service from outside, over sockets, byte by byte where that matters.
+//! The service over sockets, byte by byte if that matters.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::support::{Events, answer};
 const WALLET: &str = r#"{"as_of": "2026-11-01", "summary": {"transactions": 40, "failed": 2, "first": "2025-11-01",
     "last": "2026-10-22", "active_days": 20, "counterparties": 9}}"#;
 
-/// A service that runs, and the way to end it.
+/// A running service, and the handle that ends it.
 struct Running {
     address: String,
     end: Option<oneshot::Sender<()>>,
@@ -89,7 +89,7 @@ struct Response {
 }
 
 impl Response {
-    /// One whole answer; the connection may stay open.
+    /// Reads one whole response; the connection may stay open.
     async fn read(socket: &mut TcpStream) -> Self {
         let mut bytes = Vec::new();
         loop {
@@ -119,7 +119,7 @@ impl Response {
         self.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     }
 
-    /// That it is a problem as RFC 9457 has it, and of which kind.
+    /// Asserts that a response is a problem of RFC 9457 of this kind.
     fn problem(&self) -> (u16, String) {
         assert_eq!(self.header("content-type"), Some("application/problem+json"), "{self:?}");
         let problem = self.json();
@@ -134,7 +134,7 @@ impl Response {
     }
 }
 
-/// Waits for something that has to come soon.
+/// Waits for a condition that is met soon.
 async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), what).await.unwrap()
 }
@@ -252,12 +252,12 @@ async fn a_body_over_the_limit_is_refused_however_it_comes() {
     let response = running.score(space(2_001)).await;
     assert_eq!(response.problem(), (413, "body-too-long".to_owned()));
     assert!(response.json()["detail"].as_str().unwrap().contains("at most 2000 bytes"));
-    // It says no length, and does not end.
+    // The body has no `Content-Length`, and does not end.
     let chunked = "POST /v1/score HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
     let chunk = format!("400\r\n{}\r\n", " ".repeat(1_024));
     let response = running.send(format!("{chunked}{}", chunk.repeat(2))).await;
     assert_eq!(response.problem(), (413, "body-too-long".to_owned()));
-    // It says a length that nobody has: refused before a byte of it comes.
+    // The `Content-Length` exceeds the limit: rejected before the first byte of the body.
     let head = "POST /v1/score HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 99999999999\r\n\r\n";
     assert_eq!(running.send(head).await.problem(), (413, "body-too-long".to_owned()));
 }
@@ -271,7 +271,7 @@ async fn slow_clients_do_not_hold_the_service() {
     let response = soon(running.send(&whole[..whole.len() - 1])).await;
     assert_eq!(response.problem(), (408, "read-timeout".to_owned()));
     assert_eq!(response.header("connection"), Some("close"));
-    // A head that does not end is hung up on.
+    // The connection is closed if the head of a request does not end.
     let mut socket = TcpStream::connect(&running.address).await.unwrap();
     socket.write_all(b"POST /v1/score HTTP/1.1\r\nhost:").await.unwrap();
     let mut rest = Vec::new();

@@ -1,4 +1,4 @@
-//! Answers, wallets, and what the oracle is asked with.
+//! Answers, wallets and requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +19,7 @@ pub(crate) fn answer(score: impl Into<Value>) -> Value {
     })
 }
 
-/// The same with another value at a JSON Pointer.
+/// The same answer with another value at a JSON Pointer.
 pub(crate) fn with(pointer: &str, value: impl Into<Value>) -> Value {
     let mut answer = answer(610);
     *answer.pointer_mut(pointer).unwrap() = value.into();
@@ -42,7 +42,7 @@ pub(crate) fn model(replies: impl IntoIterator<Item = impl Into<Reply>>) -> Arc<
     Arc::new(Scripted::new(replies))
 }
 
-/// A model that gives these documents in order.
+/// A model with these documents, in order.
 pub(crate) fn documents(documents: &[Value]) -> Arc<Scripted> {
     model(documents.iter().map(|document| Reply::text(document.to_string())))
 }
@@ -55,7 +55,7 @@ pub(crate) async fn scored(model: &Arc<Scripted>) -> Scored {
     builder(model).build().unwrap().score(&wallet()).await.unwrap()
 }
 
-/// Events as they come.
+/// Records events.
 #[derive(Clone, Default)]
 pub(crate) struct Events(pub(crate) Arc<Mutex<Vec<ScoreEvent>>>);
 
@@ -75,13 +75,13 @@ pub(crate) fn temperatures(calls: &[Call]) -> Vec<Option<f64>> {
     calls.iter().map(|call| call.sampling.temperature).collect()
 }
 
-/// What was wrong with an attempt's answer: keyword and path.
+/// Returns the violations of an attempt's answer: keyword and path.
 pub(crate) fn wrong(attempt: &Attempt) -> Vec<(String, String)> {
     let failure = attempt.verdict.failure().map(Failure::violations).unwrap_or_default();
     failure.iter().map(|violation| (violation.rule.clone(), violation.path.to_string())).collect()
 }
 
-/// What the schema and the sum have against a score, as it stands in JSON.
+/// Returns the violations of a score, in its JSON form.
 pub(crate) fn against(scored: &Scored, check: &CrossCheck) -> Vec<String> {
     let value = serde_json::to_value(scored).unwrap();
     let mut report = Report::default();

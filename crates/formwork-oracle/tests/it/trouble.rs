@@ -1,4 +1,4 @@
-//! Models that refuse, break off, are down or slow, and wallets that want to be scored 1000.
+//! Models that refuse, break off, are unavailable or slow, and wallets with prompt injections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,14 +55,14 @@ async fn an_answer_whose_last_text_was_cut_is_a_score_that_says_so_and_is_not_co
         completion.closed_at = Some(at);
         Reply::completion(completion)
     };
-    // In the last text, before the quote and two brackets.
+    // In the last string, before its quotation mark and two brackets.
     let (scored, calls) = asked([closed(text.len() - 4)]).await;
     assert_eq!((scored.source, scored.attempts, calls), (ScoreSource::Ai, 1, 1), "{scored:?}");
     let paths: Vec<_> = scored.closed.iter().map(ToString::to_string).collect();
     assert_eq!(paths, ["$", "$.strengths", "$.strengths[0]"]);
     assert_eq!(json!(scored)["closed"], json!(paths));
     assert!(!scored.event.is_compliant());
-    // Where values were left to be supplied, it is a failed attempt.
+    // Supplied values make it a failed attempt.
     let (scored, calls) =
         asked([closed(text.find("\"strengths\"").unwrap()), Reply::text(text.clone())]).await;
     assert_eq!((scored.source, scored.attempts, calls), (ScoreSource::Ai, 2, 2));

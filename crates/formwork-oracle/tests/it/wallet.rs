@@ -1,4 +1,4 @@
-//! Wallets from outside: what is read, what is refused and how that is said.
+//! Wallets from files: accepted and rejected ones, and the messages.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -13,7 +13,7 @@ fn refused(json: &str) -> WalletError {
     }
 }
 
-/// A summary that is valid, with this in place of the same name.
+/// A valid summary with this value in place of its own.
 fn summary(name: &str, value: &str) -> String {
     let mut all = vec![
         ("transactions", "120"),
@@ -241,7 +241,7 @@ fn the_same_wallet_has_the_same_bytes_however_it_is_written() {
     assert_ne!(later.hash(), list.hash(), "it is older then");
 }
 
-/// Transactions that are made while they are read.
+/// Transactions that are generated while they are read.
 struct Endless {
     head: &'static str,
     tail: &'static str,
@@ -283,7 +283,7 @@ impl Read for Endless {
     }
 }
 
-/// The most bytes that this process ever had in memory, where the system tells.
+/// Returns the peak memory of this process in bytes, on systems that report it.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -292,7 +292,7 @@ fn peak() -> Option<u64> {
 
 const MILLION: u64 = 1_000_000;
 
-/// Runs alone in a process of its own: the memory of other tests would be measured otherwise.
+/// Runs alone in its own process, because the memory of other tests would count.
 const ALONE: &str = "FORMWORK_ORACLE_MILLION";
 
 #[test]

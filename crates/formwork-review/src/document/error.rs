@@ -2,42 +2,62 @@ use std::fmt;
 
 use formwork_json::line_column;
 
-/// A document that cannot be used: everything that is wrong with it.
+/// The mistakes in a document that cannot be used.
 ///
-/// `{}` is the first thing in one line, `{:#}` all of them, each with its line and a caret below the place.
+/// `{}` formats the first mistake in one line. `{:#}` formats all of them, each with its line and a caret below the
+/// column.
+///
+/// ```
+/// use formwork_review::document::{Document, Format};
+///
+/// let error = Document::parse("tone.yaml", "name: [tone\n", Format::Yaml).unwrap_err();
+/// assert_eq!((error.findings().len(), error.findings()[0].file.as_str()), (1, "tone.yaml"));
+/// assert!(format!("{error:#}").contains("| name: [tone"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentError {
     findings: Vec<Finding>,
 }
 
-/// One thing that is wrong with a document.
+/// One mistake in a document, and its location.
+///
+/// ```
+/// use formwork_core::JsonPath;
+/// use formwork_review::document::{Document, Format};
+///
+/// let document = Document::parse("port.toml", "number = 0\n", Format::Toml)?;
+/// let finding = document.finding(&JsonPath::root().key("number"), "expected a port above 0");
+/// assert_eq!((finding.line, finding.column), (1, 10));
+/// assert_eq!(finding.to_string(), "port.toml:1:10: expected a port above 0");
+/// # Ok::<(), formwork_review::document::DocumentError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The file.
+    /// The file's name.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
     /// The column, from 1, in characters.
     pub column: usize,
-    /// The reason and what was expected, in one line.
+    /// The reason and the expectation, in one line.
     pub message: String,
-    /// The line of the text, cut if it is long, and the mark below it.
+    /// The line of the text, cut if it is long, with carets on the line below.
     pub excerpt: String,
 }
 
-/// The most characters of a line that are shown before and after the place.
+/// The maximum number of characters of an excerpt before and after the location.
 const MARGIN: usize = 60;
 
-/// The most characters of a message: values of the document may be in it.
+/// The maximum number of characters of a message, which may quote values of the document.
 const MAX_MESSAGE: usize = 400;
 
 impl DocumentError {
-    /// These findings; at least one.
+    /// Creates an error of these mistakes, at least one.
     pub fn new(findings: Vec<Finding>) -> Self {
         Self { findings }
     }
 
-    /// Everything that is wrong.
+    /// Returns all mistakes, in the order of the document.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -84,7 +104,7 @@ impl From<DocumentError> for formwork_core::Error {
     }
 }
 
-/// The line and a mark below the word at the column.
+/// Returns the line, with carets below the word at the column.
 fn excerpt(line: usize, column: usize, shown: &str) -> String {
     let characters: Vec<char> = shown.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let at = (column - 1).min(characters.len());

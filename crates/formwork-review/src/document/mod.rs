@@ -1,7 +1,7 @@
-//! Files that people write, YAML or TOML, with the places of their mistakes.
+//! Reads YAML and TOML files that people write, with the location of each mistake.
 //!
-//! In each format the document becomes JSON with the place of each value; what is wrong with it is found by the
-//! JSON Schema of the type that it is read as, all at once.
+//! Both formats are converted to JSON, with the location of each value. The JSON Schema of the Rust type finds all
+//! mistakes at once.
 //!
 //! ```
 //! use formwork_review::document::{Document, Format};
@@ -34,20 +34,28 @@ use serde_json::Value;
 pub use error::{DocumentError, Finding};
 pub use formwork_schema::nearest;
 
-/// The most bytes of a document. People do not write longer ones.
+/// The maximum size of a document in bytes.
 pub const MAX_BYTES: usize = 1024 * 1024;
 
-/// How a document is written.
+/// The format of a document.
+///
+/// ```
+/// use formwork_review::document::Format;
+/// use std::path::Path;
+///
+/// assert_eq!(Format::of(Path::new("skill.toml")), Format::Toml);
+/// assert_eq!(Format::of(Path::new("rubric.json")), Format::Yaml);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// YAML 1.2; JSON is a part of it.
+    /// YAML 1.2, which includes JSON.
     Yaml,
     /// TOML 1.0.
     Toml,
 }
 
 impl Format {
-    /// By the end of a file's name: `.toml` is TOML, all else YAML.
+    /// Returns the format for a file name: TOML for `.toml`, YAML for any other.
     pub fn of(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("toml") => Self::Toml,
@@ -56,7 +64,18 @@ impl Format {
     }
 }
 
-/// A document that was read, and where each of its values stands.
+/// A parsed document, with the location of each value.
+///
+/// ```
+/// use formwork_core::JsonPath;
+/// use formwork_review::document::{Document, Format};
+///
+/// let document = Document::parse("shop.yaml", "name: Corner\nitems: 3\n", Format::Yaml)?;
+/// assert_eq!(document.value()["items"], 3);
+/// let error = document.error(JsonPath::root().key("items"), "expected at most 2 items");
+/// assert_eq!(error.to_string(), "shop.yaml:2:8: expected at most 2 items");
+/// # Ok::<(), formwork_review::document::DocumentError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Document {
     file: String,
@@ -65,7 +84,7 @@ pub struct Document {
     places: Vec<Place>,
 }
 
-/// Where a value stands, in bytes of the text.
+/// The location of a value, in bytes of the text.
 #[derive(Debug, Clone)]
 struct Place {
     path: JsonPath,
@@ -74,11 +93,11 @@ struct Place {
 }
 
 impl Document {
-    /// Reads a text; `file` is what messages call it.
+    /// Parses a text; `file` is its name in messages.
     ///
     /// # Errors
-    /// [`DocumentError`] with the place: the text is no YAML or TOML, a key stands twice, it is longer than
-    /// [`MAX_BYTES`], or its aliases would unfold to more than a person writes.
+    /// [`DocumentError`] with the location, if the text is not valid YAML or TOML, a key is duplicated, the text is
+    /// longer than [`MAX_BYTES`], or its aliases expand to an excessive size.
     pub fn parse(file: &str, text: &str, format: Format) -> Result<Self, DocumentError> {
         if text.len() > MAX_BYTES {
             let message = format!("the file has {} bytes: at most {MAX_BYTES} are read", text.len());
@@ -93,21 +112,21 @@ impl Document {
         Ok(Self { file: file.to_owned(), text: text.to_owned(), value, places })
     }
 
-    /// Returns its name in messages.
+    /// Returns the document's name in messages.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// The whole document as JSON.
+    /// Returns the whole document as JSON.
     pub const fn value(&self) -> &Value {
         &self.value
     }
 
-    /// Reads it as a type.
+    /// Deserializes the document as a type.
     ///
     /// # Errors
-    /// [`DocumentError`] with everything that is wrong: a name that is not known (and which one was meant), one that is
-    /// missing, a value of another kind, and what was expected of it.
+    /// [`DocumentError`] with all mistakes: an unknown key (with the nearest known one), a missing key, or a value that
+    /// does not satisfy the schema of the type.
     pub fn read<T: JsonSchema + DeserializeOwned>(&self) -> Result<T, DocumentError> {
         let schema =
             SchemaSettings::draft2020_12().for_deserialize().into_generator().into_root_schema_for::<T>();
@@ -131,30 +150,30 @@ impl Document {
         Err(DocumentError::new(findings))
     }
 
-    /// Something that is wrong with the value at a path, in words.
+    /// Returns an error for the value at a path.
     pub fn error(&self, path: JsonPath, message: impl Into<String>) -> DocumentError {
         DocumentError::new(vec![self.finding(&path, message)])
     }
 
-    /// The same, to be put together with others.
+    /// Returns a single mistake of the value at a path, to be collected with others for [`DocumentError::new`].
     pub fn finding(&self, path: &JsonPath, message: impl Into<String>) -> Finding {
         Finding::new(&self.file, &self.text, self.place(path).map_or(0, |place| place.value), message)
     }
 
-    /// About the name of a member instead of its value.
+    /// Returns a mistake of a member's name instead of its value.
     fn finding_at_key(&self, path: &JsonPath, message: impl Into<String>) -> Finding {
         let at = self.place(path).map_or(0, |place| place.key.unwrap_or(place.value));
         Finding::new(&self.file, &self.text, at, message)
     }
 
-    /// Where a value stands, or the nearest one around it that is there.
+    /// Returns the location of the value at a path, or of its nearest ancestor in the document.
     fn place(&self, path: &JsonPath) -> Option<&Place> {
         let exact = self.places.iter().find(|place| place.path == *path);
         exact.or_else(|| self.place(&path.parent()?))
     }
 }
 
-/// The result of a parser: the value and the places, or where it failed and why.
+/// The result of a parser: the value and all locations, or the byte of the mistake and the message.
 type Parsed = Result<(Value, Vec<Place>), (usize, String)>;
 
 #[cfg(test)]

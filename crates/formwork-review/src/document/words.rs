@@ -1,4 +1,4 @@
-//! Findings of a schema, in the words for a person who writes the file.
+//! Turns schema violations into messages for the author of the file.
 
 use formwork_core::keywords::member_names;
 use formwork_core::{JsonPath, Segment, Structure as _, Violation};
@@ -6,7 +6,7 @@ use formwork_schema::{Compiled, nearest};
 
 use super::{Document, Finding};
 
-/// A violation of a document's schema at its place.
+/// Returns the mistake for a violation of the document's schema.
 pub(super) fn finding(document: &Document, schema: &Compiled, violation: &Violation) -> Finding {
     let path = &violation.path;
     match (violation.rule.as_str(), path.last()) {
@@ -26,14 +26,14 @@ pub(super) fn finding(document: &Document, schema: &Compiled, violation: &Violat
     }
 }
 
-/// The names that a member of this object may have.
+/// Returns the member names that the schema knows for an object.
 fn known(document: &Document, schema: &Compiled, path: &JsonPath) -> Vec<String> {
     let owner = path.parent().unwrap_or_default();
     let subschema = schema.subschema(&owner, document.value()).unwrap_or_default();
     member_names(&subschema, &subschema).into_iter().map(str::to_owned).collect()
 }
 
-/// serde's path as ours.
+/// Converts a path of `serde_path_to_error`.
 pub(super) fn path(path: &serde_path_to_error::Path) -> JsonPath {
     use serde_path_to_error::Segment as At;
     let segments = path.iter().filter_map(|segment| match segment {

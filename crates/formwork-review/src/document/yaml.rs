@@ -18,7 +18,8 @@ pub(super) fn parse(text: &str) -> Parsed {
     Ok((value, places))
 }
 
-/// Returns limits that nothing written by a person comes near; a document that unfolds without end is above one of them soon.
+/// Returns the parser's limits: far above any hand-written document, but below one with aliases that expand
+/// exponentially.
 fn options() -> Options {
     let mut budget = Budget::default();
     budget.max_events = 60_000;
@@ -34,19 +35,19 @@ fn options() -> Options {
     options.budget = Some(budget);
     options.alias_limits.max_total_replayed_events = 20_000;
     options.alias_limits.max_replay_stack_depth = 8;
-    // `on: yes` are two words, as YAML 1.2 has it.
+    // YAML 1.2 has no boolean `yes` and `on`: both are strings.
     options.strict_booleans = true;
     options
 }
 
-/// The place and the words of the parser.
+/// Returns the byte and the message of a parser error.
 fn refused(text: &str, error: &Error) -> (usize, String) {
     let error = error.without_snippet();
     let message = DefaultMessageFormatter.format_message(error).into_owned();
     (error.location().map_or(0, |location| offset(text, location)), message)
 }
 
-/// The byte at a line and a column of characters.
+/// Returns the byte offset of a line and a column in characters.
 fn offset(text: &str, location: Location) -> usize {
     let (line, column) = (location.line().max(1) as usize, location.column().max(1) as usize);
     let start = if line == 1 {
@@ -84,7 +85,7 @@ fn flatten(
     }
 }
 
-/// Any YAML, with the place of each part.
+/// A YAML value, with the location of each part.
 enum Node {
     Scalar(Value),
     List(Vec<Spanned<Node>>),
@@ -151,7 +152,7 @@ impl<'de> Visitor<'de> for AnyNode {
         let mut map: Vec<(Spanned<String>, Spanned<Node>)> = Vec::new();
         while let Some((name, value)) = members.next_entry::<Spanned<String>, _>()? {
             if map.iter().any(|(known, _)| known.value == name.value) {
-                return Err(A::Error::custom(format!("`{}` stands twice", name.value)));
+                return Err(A::Error::custom(format!("`{}` is used twice", name.value)));
             }
             map.push((name, value));
         }

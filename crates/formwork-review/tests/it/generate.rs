@@ -17,7 +17,7 @@ fn rubric() -> ReviewRubric {
     ReviewRubric::new("age").with_criterion(young)
 }
 
-/// Generates with these answers; whatever is asked of the model after them gets the last one.
+/// Generates with these answers; further calls get the last one.
 async fn run(answers: &[&str], retry_once: bool) -> (GenerationResult, Arc<Says>) {
     let answers: Vec<String> = answers.iter().map(|answer| (*answer).to_owned()).collect();
     let model = Says::new(move |_, nth| answers[nth.min(answers.len() - 1)].clone());

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::*;
 
-/// Four criteria as in scene 004 d; the judge knows them by their ids in the description.
+/// Four criteria as in scene 004 d; the judge recognises them by the ids in their descriptions.
 fn rubric() -> ReviewRubric {
     ReviewRubric::new("scene")
         .with_criterion(Criterion::new("names", "It names the cause (names)."))
@@ -43,7 +43,7 @@ async fn a_review_has_a_verdict_for_each_criterion() {
     assert_eq!(reasons, [None, None, Some(Indeterminate::LowConfidence), Some(Indeterminate::MissingData)]);
     assert_eq!((review.price.calls, review.price.extra_calls), (3, 0), "what is missing costs no call");
 
-    // Indeterminate alone fails nothing.
+    // Indeterminate criteria alone fail nothing.
     let mut without = rubric();
     without.criteria.remove(1);
     let review = LlmReviewService::new(agent).review(json!({"text": "…"}), &without).await.unwrap();
@@ -133,7 +133,7 @@ async fn a_judge_without_a_usable_answer_decides_nothing() {
 
 #[tokio::test]
 async fn what_ends_every_call_ends_the_review() {
-    // Five criteria, the third of which needs no model; the judge is gone from the call `last` on.
+    // Of the five criteria, the third needs no model; the judge fails from the call `last` on.
     let rubric = (0..5).fold(ReviewRubric::new("r"), |rubric, nth| {
         let criterion = Criterion::new(format!("c{nth}"), "It is short.");
         rubric.with_criterion(if nth == 2 {

@@ -1,4 +1,4 @@
-//! Files of rubrics: what is right, and how what is wrong is told.
+//! Parsing of rubrics, and the messages about mistakes.
 
 use formwork_review::ReviewRubric;
 use formwork_review::document::Format;
@@ -31,7 +31,7 @@ fn a_rubric_is_yaml_or_toml() {
     let toml = "name = \"r\"\n[[criteria]]\nid = \"a\"\ndescription = \"b\"\nneeds = [\"c\"]\n";
     let rubric = ReviewRubric::parse("r.toml", toml, Format::Toml).unwrap();
     assert_eq!(rubric.criteria[0].needs, ["c"]);
-    // What is written is read again.
+    // A serialized rubric parses to an equal one.
     let json = serde_json::to_string(&parse(GOOD).unwrap()).unwrap();
     assert_eq!(parse(&json).unwrap(), parse(GOOD).unwrap());
 }
@@ -54,7 +54,7 @@ fn what_is_wrong_has_line_column_caret_and_what_was_expected() {
         ),
         (
             criterion("  - id: a\n    description: c\n"),
-            "r.yaml:5:9: the id `a` stands twice: criterion 1 has it already",
+            "r.yaml:5:9: the id `a` is used twice: criterion 1 already has it",
         ),
         (
             criterion("    human: maybe\n"),

@@ -1,4 +1,4 @@
-//! Judges that are scripted by what they are asked, and agents on a virtual clock.
+//! Judges whose answers depend on the prompt, and agents on a virtual clock.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 type Script = Box<dyn Fn(&Call, usize) -> String + Send + Sync>;
 
-/// A model that answers what a function says of the call.
+/// A model whose answers a function computes from the call.
 pub(crate) struct Says {
     capabilities: Capabilities,
     calls: Mutex<Vec<Call>>,
@@ -20,7 +20,7 @@ pub(crate) struct Says {
 }
 
 impl Says {
-    /// The function gets the call, and how many there were before.
+    /// The function gets the call, and the number of earlier calls.
     pub(crate) fn new(answer: impl Fn(&Call, usize) -> String + Send + Sync + 'static) -> Arc<Self> {
         let capabilities = Capabilities::new(Enforcement::Schema)
             .with_dialect("openai")
@@ -61,24 +61,24 @@ impl Provider for Says {
     }
 }
 
-/// An agent that asks this, on a virtual clock.
+/// An agent of this provider, on a virtual clock.
 pub(crate) fn agent(provider: Arc<impl Provider + 'static>) -> (Agent, Arc<VirtualClock>) {
     let clock = Arc::new(VirtualClock::starting_at(Time(1_000)));
     (Agent::new([Backend::from(provider)]).with_clock(clock.clone()), clock)
 }
 
-/// The text of a call's last message.
+/// Returns the text of a call's last message.
 pub(crate) fn last(call: &Call) -> String {
     call.messages.last().unwrap().text()
 }
 
-/// What a judge answers.
+/// Returns a judge's answer.
 pub(crate) fn verdict(verdict: &str, confidence: u8) -> String {
     json!({"reasoning": "Because of what is there.", "verdict": verdict, "confidence": confidence})
         .to_string()
 }
 
-/// An answer of Chat Completions with this text.
+/// Returns a response of Chat Completions with this text.
 pub(crate) fn completion(text: &str) -> String {
     let message = json!({"role": "assistant", "content": text});
     json!({"choices": [{"message": message, "finish_reason": "stop"}], "usage": {"prompt_tokens": 9, "completion_tokens": 5}})
@@ -94,8 +94,8 @@ pub(crate) fn person() -> Value {
     })
 }
 
-/// The real time, but for waits before the deadline of an agent that begins with it: they are over at once, and written
-/// down. A real connection takes real time, so a clock that is virtual altogether would end it at its first wait.
+/// The real clock, except that waits before the agent's deadline are skipped and recorded. A real connection takes real
+/// time, so a fully virtual clock would end it at its first wait.
 #[derive(Debug)]
 pub(crate) struct Hurried {
     clock: TokioClock,
@@ -109,7 +109,7 @@ impl Hurried {
         Self { began: clock.now(), clock, waits: Mutex::default() }
     }
 
-    /// Every wait so far, in seconds.
+    /// Returns all waits so far in seconds.
     pub(crate) fn waits(&self) -> Vec<u64> {
         self.waits.lock().unwrap().iter().map(|wait| wait.as_millis().div_ceil(1000) as u64).collect()
     }

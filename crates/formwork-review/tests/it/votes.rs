@@ -36,7 +36,7 @@ async fn a_clear_one_is_not() {
         let review = LlmReviewService::new(agent).review(json!("x"), &rubric(CLOSE)).await.unwrap();
         assert_eq!((judge.calls().len(), review.price.extra_calls), (1, 0), "{confidence}");
     }
-    // Two who agree settle it, unless they are not sure.
+    // Two equal votes settle it, unless they are below the threshold.
     for (confidence, extra) in [(40, 2), (50, 1), (60, 1)] {
         let judge = Says::new(move |_, _| verdict("pass", confidence));
         let (agent, _) = agent(judge.clone());
@@ -62,7 +62,7 @@ async fn a_first_vote_that_contradicts_itself_is_one_of_many_where_all_are_voted
     let contradiction =
         json!({"reasoning": "It does not meet the criterion.", "verdict": "pass", "confidence": 95});
     let judge = Says::new(move |_, nth| match nth {
-        // Asked once more, it says the same.
+        // The second answer contradicts itself in the same way.
         0 | 1 => contradiction.to_string(),
         2 => verdict("fail", 20),
         _ => verdict("pass", 80),

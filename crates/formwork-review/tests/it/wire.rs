@@ -1,4 +1,4 @@
-//! The agent layer's rules on the wire: scenes 004 a to c.
+//! The agent layer's rules in HTTP requests: scenes 004 a to c.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// What was asked of a server, and what came of it.
+/// The requests of a server, and the result.
 struct Asked {
     result: GenerationResult,
     bodies: Vec<Value>,
     waits: Vec<u64>,
 }
 
-/// Generates a person with a model behind a scripted server, LiteLLM's preset in front.
+/// Generates a person with a model behind a scripted server that imitates LiteLLM.
 async fn generate(model: &str, replies: Vec<Reply>) -> Asked {
     let server = Server::start(replies).unwrap();
     let clock = Arc::new(Hurried::new());
@@ -143,7 +143,7 @@ async fn a_wrong_key_is_asked_with_once() {
 
 #[tokio::test]
 async fn a_minute_is_all_there_is() {
-    // 2, 4 and 8 seconds fit; a wait of 59 seconds after them does not.
+    // Delays of 2, 4 and 8 seconds fit; a delay of 59 seconds after them does not.
     let slow = || Reply::status(503).with_header("retry-after", "40");
     let asked = generate("gpt-4o", vec![slow()]).await;
     let error = asked.result.error.unwrap();

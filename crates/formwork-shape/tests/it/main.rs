@@ -1,5 +1,5 @@
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
-//! Shapes: what they say, what is said about their mistakes, and the scenes of the shape runner.
+//! Shapes: their meaning, the messages about mistakes, and the scenes of the shape runner.
 
 mod mistakes;
 mod parsing;

@@ -1,6 +1,6 @@
 use formwork_shape::{MAX_BYTES, MAX_DEPTH, Shape};
 
-/// Line, column and message of the mistake in a text.
+/// Returns line, column and message of the mistake in a text.
 fn mistake(text: &str) -> (usize, usize, String) {
     let error = Shape::parse(text).map(|shape| shape.to_string()).unwrap_err();
     (error.line, error.column, error.message)
@@ -84,7 +84,7 @@ fn depth_and_size_have_caps() {
     let (_, column, message) = mistake(&nested(MAX_DEPTH + 1));
     assert_eq!(column, MAX_DEPTH + 1);
     assert!(message.contains("nested too deeply: at most 64 levels"), "{message}");
-    // Far more than a stack would hold.
+    // Far deeper than the stack allows.
     assert!(mistake(&nested(100_000)).2.contains("nested too deeply"));
     let long = format!("{{\"a\": any}} //{}", "x".repeat(MAX_BYTES));
     assert!(mistake(&long).2.contains("too long for a shape"));

@@ -31,7 +31,7 @@ proptest! {
     }
 }
 
-/// Text out of what shapes are made of, and any other.
+/// Generates text from tokens of shapes, and arbitrary text.
 fn any_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("{"),

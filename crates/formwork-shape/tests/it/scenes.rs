@@ -1,4 +1,4 @@
-//! The scenes of the shape runner, against a scripted model. Those of the command are in formwork-cli.
+//! The scenes of the shape runner with a scripted model. Those of the command are in formwork-cli.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn the_documents_three_answers() {
         .calls()
         .iter()
         .map(|call| {
-            // One fresh prompt each time, and no temperature of our own.
+            // Each attempt is one fresh prompt, and sends no temperature.
             assert_eq!((call.messages.len(), call.messages[0].role), (1, Role::User));
             assert_eq!(call.sampling.temperature, None);
             call.messages[0].text()

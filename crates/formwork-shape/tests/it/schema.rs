@@ -2,7 +2,7 @@ use formwork_core::Schema as _;
 use formwork_shape::Shape;
 use serde_json::{Value, json};
 
-/// The shape of a schema as one line, and what it leaves unsaid as `pointer keyword`.
+/// Returns the shape of a schema on one line, and the losses as `pointer keyword`.
 fn from(schema: &Value) -> (String, Vec<String>) {
     let (shape, unsaid) = Shape::from_schema(schema).unwrap();
     let words = shape.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -69,7 +69,7 @@ fn the_examples_of_the_repository() {
     let schema: Value = serde_json::from_str(&file("structured-answer-lite.schema.json")).unwrap();
     let (shape, unsaid) = Shape::from_schema(&schema).unwrap();
     assert!(shape.to_string().contains("\"schema_version\": \"1.0\""), "{shape}");
-    // Two bounds, and four or more objects that are closed.
+    // Two bounds, and at least four closed objects.
     assert!(unsaid.iter().filter(|one| one.keyword == "additionalProperties").count() == 5, "{unsaid:?}");
     let feature = Shape::parse(&file("feature-design.shape")).unwrap();
     assert_eq!(feature, Shape::parse(crate::DOCUMENT).unwrap());

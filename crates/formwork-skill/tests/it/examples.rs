@@ -1,4 +1,4 @@
-//! The skills in `examples/skills`: all can be read, and what they show is right.
+//! The skills in `examples/skills` are valid, and so are their examples.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Descriptors that are wrong: line, column, caret, and what was expected.
+//! Mistakes in descriptors: line, column, caret and expectation.
 
 use std::path::PathBuf;
 
@@ -57,7 +57,7 @@ fn what_is_wrong_is_told_with_its_place() {
         (with("examples: [{county: x}]"), format!("s.yaml:{last}:12: the input `country` is missing")),
         (
             with("rubric: {name: r, criteria: [{id: a, description: b}, {id: a, description: c}]}"),
-            format!("s.yaml:{last}:60: the id `a` stands twice"),
+            format!("s.yaml:{last}:60: the id `a` is used twice"),
         ),
         (with("name: again"), format!("s.yaml:{last}:1: ")),
         (
@@ -112,7 +112,7 @@ fn a_draft_is_a_skill() {
     }
 }
 
-/// A folder of the test's own with these files.
+/// Creates a folder for this test with these files.
 fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

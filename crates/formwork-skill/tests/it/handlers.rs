@@ -11,7 +11,7 @@ description: Does it itself.
 inputs: {text: {type: string, default: hello}}
 ";
 
-/// Gives its inputs back.
+/// Returns its inputs.
 struct Echo;
 
 #[async_trait]
@@ -21,7 +21,7 @@ impl SkillHandler for Echo {
     }
 }
 
-/// Runs the skills that its input names.
+/// Runs the skills in its input.
 struct Runs;
 
 #[async_trait]
@@ -41,7 +41,7 @@ async fn without_a_template_type_the_handler_runs() {
         let outcome = runner.execute("plain", json!({})).await.unwrap();
         assert_eq!((outcome.output, outcome.template_type), (json!({"echo": "hello"}), None));
         assert!(model.calls().is_empty());
-        // Inputs are checked for handlers too.
+        // The inputs of handlers are validated too.
         assert!(runner.execute("plain", json!({"text": 7})).await.is_err());
     }
 }
@@ -94,7 +94,7 @@ async fn skills_run_each_other_but_not_themselves() {
     let runner = runner.with_handler("first", Runs).with_handler("second", Runs).with_handler("third", Echo);
     let outcome = runner.execute("first", json!({"text": "third"})).await.unwrap();
     assert_eq!(outcome.output, json!({"echo": "first"}));
-    // first runs second, which runs what it is told: first.
+    // `first` runs `second`, which runs the skill in its input: `first`.
     let error = runner.execute("first", json!({"text": "second"})).await.unwrap_err();
     assert!(matches!(error, SkillError::Recursion { .. }));
     assert_eq!(error.to_string(), "a skill must not run itself: first -> second -> first");

@@ -123,7 +123,7 @@ async fn what_is_not_right_is_told_before_a_model_is_asked() {
 
 #[tokio::test]
 async fn all_that_a_skill_does_shares_its_time() {
-    // Two waits of 35 seconds fit into a minute once.
+    // Of two delays of 35 seconds only one fits into a minute.
     let busy = || {
         let fault = formwork_core::Fault::new(FaultKind::Overloaded, "busy");
         Reply::fault(fault.with_retry_after(Some(std::time::Duration::from_secs(35))))
@@ -164,7 +164,7 @@ async fn the_policy_of_the_file_counts() {
     assert_eq!(model.calls()[0].sampling.seed, Some(5));
 }
 
-/// How long the runs of these tests take, as they say.
+/// Returns the nominal durations of these runs.
 const SOON: Duration = Duration::from_secs(2);
 
 #[tokio::test]
@@ -193,8 +193,8 @@ async fn the_five_targets_are_measured() {
         ]
     );
     let measured: Vec<_> = report.targets.iter().map(|row| row.measured.unwrap()).collect();
-    // Of four generations two were right at first, and two were asked again; of the four verdicts of the model (the other
-    // criterion needs none) one is another than usual.
+    // Two of four generations were valid at first, two were requested again. One of the model's four verdicts differs;
+    // the other criterion needs no model.
     assert_eq!(measured[..3], [50.0, 50.0, 75.0]);
     assert_eq!((report.runs, report.failed, report.unavailable, report.unreviewed), (8, 1, 0, 0));
 }
@@ -203,7 +203,7 @@ fn vote(verdict: &str) -> String {
     format!(r#"{{"reasoning": "So.", "verdict": "{verdict}", "confidence": 90}}"#)
 }
 
-/// A generation that was right at once, and a review: nothing misses.
+/// A generation that is valid at first, and a review: no misses.
 async fn without_a_miss() -> Tally {
     let mut tally = Tally::default();
     let (generating, _) = runner(&[PERSON], [YOUNG]);
@@ -223,7 +223,7 @@ async fn no_target_is_met_by_a_run_that_is_left_out() {
         targets.into_iter().filter(|row| row.met == Some(false)).map(|row| row.metric).collect()
     };
     let late = Duration::from_secs(60);
-    // Failed, out of time, never answered: a run that brings nothing misses, however many others brought something.
+    // A run without an output is a miss, whether it failed, timed out or got no answer.
     for reply in [Reply::from("no"), FaultKind::Auth.into(), FaultKind::Timeout.into(), Reply::refusal("no")]
     {
         let mut tally = without_a_miss().await;
@@ -240,7 +240,7 @@ async fn no_target_is_met_by_a_run_that_is_left_out() {
     tally.add("b", late, &slow.execute("person", json!({"country": "x"})).await);
     assert_eq!(missed(&tally), ["Total skill execution"]);
 
-    // A judge that says nothing, or is not there, is not consistent, although it says the same every time.
+    // A judge without answers is not consistent, although all of its runs are alike.
     for judge in [Reply::from("garbage"), FaultKind::Auth.into(), Reply::refusal("no")] {
         let mut tally = without_a_miss().await;
         let (reviewing, _) = runner(&[REPLY], [judge]);
@@ -256,7 +256,7 @@ async fn no_target_is_met_by_a_run_that_is_left_out() {
 #[tokio::test]
 async fn runs_without_any_answer_are_counted_as_such_and_say_nothing_about_retries() {
     let fault = |kind: FaultKind| Reply::from(kind);
-    // The replies of each run (the last one repeats), whether a provider answered, and the generations with a completion.
+    // The replies of each run (the last one repeats), whether a provider answered, and generations with a completion.
     for (skill, inputs, replies, unavailable, answered) in [
         (PERSON, json!({"country": "x"}), vec![fault(FaultKind::Auth)], 1, 0),
         (PERSON, json!({"country": "x"}), vec![fault(FaultKind::Timeout)], 1, 0),

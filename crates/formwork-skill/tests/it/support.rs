@@ -3,12 +3,12 @@ use std::sync::Arc;
 use formwork_skill::{NamedBackends, Skill, SkillRunnerService};
 use formwork_testkit::{Reply, Scripted};
 
-/// A skill out of a text that is right.
+/// Parses a valid skill.
 pub(crate) fn skill(text: &str) -> Skill {
     Skill::parse("s.yaml", text).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
-/// A runner of these skills, and the model that it asks.
+/// Returns a runner of these skills, and its model.
 pub(crate) fn runner(
     skills: &[&str],
     replies: impl IntoIterator<Item = impl Into<Reply>>,
@@ -36,7 +36,7 @@ output:
     required: [name, age]
 "#;
 
-/// The same with a rubric.
+/// The same skill with a rubric.
 pub(crate) fn reviewed(retry_once: bool) -> String {
     format!(
         "{PERSON}retry_once: {retry_once}

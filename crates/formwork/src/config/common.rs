@@ -7,18 +7,28 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The settings that every provider may have, whatever its kind.
+/// The settings of a provider that do not depend on its kind.
+///
+/// ```
+/// use formwork::config::Config;
+///
+/// let config = Config::from_toml("[providers.a]\nkind = \"ollama\"\nmodel = \"m\"\nconcurrency = 4")?;
+/// let common = &config.section("a")?.common;
+/// assert_eq!((common.kind.as_str(), common.concurrency, common.prompt_only), ("ollama", Some(4), false));
+/// # Ok::<(), formwork::config::ConfigError>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Common {
-    /// The kind of provider: `anthropic`, `ollama`, `openai`, `local`, or a vendor that speaks like OpenAI, such as `groq`.
+    /// The kind of provider: `anthropic`, `gemini`, `ollama`, `openai`, `local`, or a vendor with an OpenAI-compatible
+    /// API, such as `groq`.
     pub kind: String,
-    /// The dialects of JSON Schema that it is asked in, the strictest first; those that its kind has by default.
+    /// The output modes, the strictest first (default: those of the kind).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modes: Option<Vec<String>>,
-    /// Ask without any enforcement, with the schema in the prompt. No by default.
+    /// Whether nothing is enforced, and the schema is only in the prompt (default: `false`).
     #[serde(default)]
     pub prompt_only: bool,
-    /// The most calls at once; no limit by default.
+    /// The maximum number of concurrent calls (default: no limit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<usize>,
     /// The maximum number of calls that begin within a minute, evenly spaced (default: no limit).
@@ -51,43 +61,46 @@ pub struct Common {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub api_key_lifetime_seconds: Option<f64>,
-    /// Seconds until a connection is there; 10 by default.
+    /// The time limit for connecting in seconds (default: 10).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub connect_timeout_seconds: Option<f64>,
-    /// Seconds until the first piece of an answer (default: the time that the call has left, 300 where it has no limit).
+    /// The time limit for the first piece of an answer in seconds (default: the remaining time of the call, 300 without
+    /// a limit).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub first_timeout_seconds: Option<f64>,
-    /// Seconds between two pieces of an answer (default: the time that the call has left, 300 where it has no limit).
+    /// The time limit between two pieces of an answer in seconds (default: the remaining time of the call, 300 without
+    /// a limit).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub idle_timeout_seconds: Option<f64>,
-    /// Seconds for a whole call; no limit but the run's by default.
+    /// The time limit of a whole call in seconds (default: the limit of the run only).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,
-    /// The price of a million tokens, in US dollars: `{ input = 0.15, output = 0.6 }`. By default what the registry says of the
-    /// model at its own vendor; where that says nothing the price is not known.
+    /// The price of a million tokens in US dollars: `{ input = 0.15, output = 0.6 }` (default: the registry's price of
+    /// the model at its own vendor; otherwise unknown).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// Which valid answers the schema that is sent may exclude. `closed` by default: further members of objects that name
-    /// their members, where the schema leaves that open; and for one call, after the model ran away or into the limit of
-    /// tokens with the schema, what does not fit into that limit. `none`: none. `bounded`, the default for tiny models: always
-    /// what does not fit into the limit of tokens.
+    /// The valid answers that the sent schema may exclude. `closed`, the default: additional properties of objects with
+    /// `properties`, if the schema does not decide about them; and, for one call after an endless or truncated answer,
+    /// answers above the token limit. `none`: none. `bounded`, the default for tiny models: always also answers above
+    /// the token limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tighten: Option<Tighten>,
-    /// Answers come from this cassette instead of the network. A path below the folder of the configuration.
+    /// The cassette that answers all requests in place of the network: a path relative to the folder of the
+    /// configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cassette: Option<PathBuf>,
-    /// The cassette that everything on the network is written to: a path below the folder of the configuration, where there
-    /// is no file yet or another cassette.
+    /// The cassette that records all requests and responses: a path inside the folder of the configuration, of a new
+    /// file or of another cassette.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,
 }
 
 impl Common {
-    /// The names of its fields, to tell them from those of a kind.
+    /// The names of the fields, which are not passed to a kind.
     pub(crate) const NAMES: &[&str] = &[
         "kind",
         "modes",
@@ -111,7 +124,7 @@ impl Common {
     ];
 }
 
-/// Reads a time limit: seconds, from a millisecond to a day.
+/// Deserializes a time limit: seconds, from 0.001 to 86400.
 pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let seconds = f64::deserialize(deserializer)?;
     if (0.001..=86_400.0).contains(&seconds) {

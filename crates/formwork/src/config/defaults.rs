@@ -8,35 +8,45 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::common::seconds;
 
-/// How models are asked unless an application is told otherwise. Each field stands in place of the application's own
-/// default, with the same meaning for all applications and commands.
+/// The default settings of extractions. Each field replaces the application's own default, for all applications and
+/// commands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// The most answers that are asked for, over all targets, from 1 to 100.
+    /// The maximum number of answers over all targets, from 1 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "attempts")]
     #[schemars(range(min = 1, max = 100))]
     pub max_attempts: Option<u32>,
-    /// The most of these answers that one target is asked for, from 1 to 100 (default: an equal share, rounded up).
+    /// The maximum number of answers of one target, from 1 to 100 (default: an equal share, rounded up).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "attempts")]
     #[schemars(range(min = 1, max = 100))]
     pub attempts_per_target: Option<u32>,
-    /// The temperature of the first attempt, from 0 to 2. That of further attempts is never higher.
+    /// The temperature of the first attempt, from 0 to 2. Later attempts never have a higher one.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "temperature")]
     #[schemars(range(min = 0, max = 2))]
     pub temperature: Option<f64>,
-    /// The most tokens of an answer, from 1.
+    /// The maximum number of tokens of an answer, at least 1.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "tokens")]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
-    /// Seconds for each input, all attempts and waits together.
+    /// The time limit of each input in seconds, including all attempts and backoff.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,
 }
 
 impl Defaults {
-    /// Returns these defaults with the ones of `other` where these say nothing.
+    /// Returns these settings, with the values of `other` for absent fields.
+    ///
+    /// ```
+    /// use formwork::config::{Config, Defaults};
+    ///
+    /// let text = "[defaults]\nmax_attempts = 2\n[providers.a]\nkind = \"ollama\"\nmodel = \"m\"";
+    /// let flags = Defaults { timeout_seconds: Some(30.0), ..Defaults::default() };
+    /// let defaults = flags.or(Config::from_toml(text)?.defaults());
+    /// assert_eq!((defaults.max_attempts, defaults.timeout().unwrap().as_secs()), (Some(2), 30));
+    /// # Ok::<(), formwork::config::ConfigError>(())
+    /// ```
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -48,12 +58,12 @@ impl Defaults {
         }
     }
 
-    /// Returns the limit on the time of each input, if there is one.
+    /// Returns the time limit of each input, if there is one.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
     }
 
-    /// Returns a policy with these numbers of attempts where they are set.
+    /// Returns the policy with the numbers of attempts of these settings; absent ones keep the policy's own.
     #[must_use]
     pub fn limit(&self, mut policy: Policy) -> Policy {
         policy.attempts = self.max_attempts.unwrap_or(policy.attempts).max(1);
@@ -62,8 +72,8 @@ impl Defaults {
         policy
     }
 
-    /// Returns an extractor's builder with these settings. The temperature falls by a third of the first one with each
-    /// attempt, down to a third of it.
+    /// Adds these settings to an extractor's builder. The second attempt has two thirds of the first temperature, later
+    /// ones a third.
     pub fn apply<T: DeserializeOwned + Send + 'static>(
         &self,
         mut builder: ExtractorBuilder<T>,
@@ -86,7 +96,7 @@ impl Defaults {
     }
 }
 
-/// Three steps down from a temperature, rounded because people read them in logs.
+/// Returns three falling temperatures, rounded because people read them in logs.
 fn falling(first: f64) -> Temperature {
     let steps = [3.0, 2.0, 1.0].map(|thirds| (first * thirds / 3.0 * 1000.0).round() / 1000.0);
     Temperature::Steps(steps.to_vec())

@@ -9,12 +9,12 @@ use toml::de::{DeTable, DeValue, Deserializer};
 use super::ConfigError;
 use super::overlay::Edit;
 
-/// A text of TOML and what is set in its place. It is parsed for each reading, so that errors know where they are.
+/// A text of TOML with edits. It is parsed for each read, so that errors have their location.
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
     pub(crate) file: Arc<str>,
     pub(crate) text: Arc<str>,
-    /// In order; later ones win.
+    /// The edits in order; later ones take precedence.
     pub(crate) edits: Vec<Edit>,
     /// Whether it may run programs.
     pub(crate) is_trusted: bool,
@@ -25,7 +25,7 @@ impl Document {
         Self { file: file.into(), text: text.into(), edits, is_trusted: true }
     }
 
-    /// The whole document.
+    /// Returns the whole document with its edits.
     pub(crate) fn table(&self) -> Result<DeTable<'_>, ConfigError> {
         let table = DeTable::parse(&self.text).map_err(|error| self.error(error.span(), error.message()))?;
         let mut table = table.into_inner();
@@ -36,7 +36,7 @@ impl Document {
         Ok(table)
     }
 
-    /// The span of everything that an edit sets. It lies behind the text, so that an error tells which edit caused it.
+    /// Returns the span of the values of an edit. It lies behind the text, so that an error identifies its edit.
     fn place_of(&self, index: usize) -> Range<usize> {
         let at = self.text.len() + 1 + index;
         at..at + 1
@@ -47,7 +47,7 @@ impl Document {
         self.edits.get(span.start.checked_sub(self.text.len() + 1)?)
     }
 
-    /// The tables of `providers`, with their places; none if there are none.
+    /// Returns the tables of `providers` with their locations; none if the key is missing.
     pub(crate) fn providers(&self) -> Result<Vec<(String, Range<usize>, DeTable<'_>)>, ConfigError> {
         let Some(providers) = self.table()?.remove("providers") else { return Ok(Vec::new()) };
         let span = providers.span();
@@ -69,7 +69,7 @@ impl Document {
             .collect()
     }
 
-    /// Reads a part of the document. `also` are names that are read elsewhere and fit there as well.
+    /// Deserializes a part of the document. `also` are keys that are valid in it and deserialized elsewhere.
     pub(crate) fn read<T: DeserializeOwned>(
         &self,
         table: DeTable<'_>,
@@ -82,13 +82,13 @@ impl Document {
         })
     }
 
-    /// Where a text stands in quotation marks.
+    /// Returns the span of a text in quotation marks.
     pub(crate) fn quoted(&self, text: &str) -> Option<Range<usize>> {
         let at = self.text.find(&format!("\"{text}\""))?;
         Some(at..at + text.len() + 2)
     }
 
-    /// Returns an error with the line and column of a span, or the name of the variable that set what is there.
+    /// Returns an error with the line and column of a span, or with the name of the variable that set the value.
     pub(crate) fn error(&self, span: Option<Range<usize>>, message: &str) -> ConfigError {
         if let Some(edit) = span.as_ref().and_then(|span| self.edit_at(span)) {
             return ConfigError::new(&edit.source, message);
@@ -102,7 +102,7 @@ impl Document {
     }
 }
 
-/// serde's words about an unknown name, with the one that was most likely meant instead of all that there are.
+/// Returns serde's message about an unknown name, with the most similar valid name instead of all valid names.
 fn advised(message: &str, also: &[&str]) -> String {
     let Some(rest) = message.strip_prefix("unknown field `").or(message.strip_prefix("unknown variant `"))
     else {

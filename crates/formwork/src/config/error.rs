@@ -1,13 +1,21 @@
 use std::fmt;
 
-/// A configuration that cannot be used: where, and what to do about it.
+/// The reason why a configuration is invalid, with the location and the fix.
+///
+/// ```
+/// use formwork::config::Config;
+///
+/// let error = Config::from_toml("targets = []\n[providers.a]\nkind = \"ollama\"").unwrap_err();
+/// assert_eq!(error.file, "the configuration");
+/// assert!(error.message.contains("`targets` is empty"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// The file, or `the configuration`.
+    /// The path of the file, `the environment` or `the configuration`.
     pub file: String,
-    /// Line and column, from 1, in characters.
+    /// The line and the column in characters, both from 1, if they are known.
     pub at: Option<(usize, usize)>,
-    /// One line for people.
+    /// The message, in one line.
     pub message: String,
 }
 

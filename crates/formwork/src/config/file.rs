@@ -16,10 +16,10 @@ use super::lists::{Aliases, Lists, TargetList, TargetOrder};
 use super::overlay::{self, Edit};
 use super::{Common, ConfigError, Defaults, TrustedFiles};
 
-/// The configuration that holds where there is none.
+/// The default configuration, for users without one.
 const IN_PROCESS: &str = "[providers.local]\nkind = \"local\"\n";
 
-/// A configuration: providers by name, in which order they are asked, and how.
+/// A configuration: the providers by name, the order of calls, and the default settings.
 ///
 /// ```
 /// use formwork::config::Config;
@@ -63,11 +63,29 @@ pub enum Named<'c> {
 }
 
 /// One provider of a configuration.
+///
+/// ```
+/// use formwork::config::Config;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Acme {
+///     model: String,
+///     tier: u8,
+/// }
+///
+/// let config = Config::from_toml("[providers.mine]\nkind = \"acme\"\nmodel = \"a-1\"\ntier = 2")?;
+/// let section = config.section("mine")?.clone().with_model("a-2");
+/// let own: Acme = section.read()?;
+/// assert_eq!((own.model.as_str(), own.tier), ("a-2", 2));
+/// let error = section.error("tier 2 has no tools");
+/// assert_eq!(error.to_string(), "the configuration:1:1: provider `mine`: tier 2 has no tools");
+/// # Ok::<(), formwork::config::ConfigError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Section {
-    /// Its name in the configuration.
+    /// The provider's name in the configuration.
     pub name: String,
-    /// The settings that every kind may have.
+    /// The settings that do not depend on the kind.
     pub common: Common,
     document: Document,
     folder: PathBuf,
@@ -76,7 +94,7 @@ pub struct Section {
     dialects: Dialects,
 }
 
-/// The members beside the providers.
+/// The keys besides `providers`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rest {
@@ -97,30 +115,30 @@ struct Rest {
 }
 
 impl Config {
-    /// Finds the configuration and reads it. The first of these counts:
+    /// Finds and parses the configuration. The first of these counts:
     ///
-    /// 1. `explicit`, else the file that the environment variable `FORMWORK_CONFIG` names;
-    /// 2. `formwork.toml` in the current folder or above it, up to the folder with `.git`; outside of a repository in the
-    ///    current folder alone;
-    /// 3. `formwork/formwork.toml` in the user's folder for configuration: `XDG_CONFIG_HOME` or `~/.config`,
+    /// 1. `explicit`, otherwise the file in the environment variable `FORMWORK_CONFIG`;
+    /// 2. `formwork.toml` in the current folder or above it, up to the folder with `.git`; outside a repository, in the
+    ///    current folder only;
+    /// 3. `formwork/formwork.toml` in the user's configuration folder: `XDG_CONFIG_HOME` or `~/.config`,
     ///    `~/Library/Application Support` on macOS, `APPDATA` on Windows;
-    /// 4. the environment alone, if variables such as `FORMWORK__PROVIDERS__PRIMARY__KIND` are set. If they say no more of
-    ///    providers than of one called `local`, that is the model in this process.
+    /// 4. the environment alone, if variables such as `FORMWORK__PROVIDERS__PRIMARY__KIND` are set. If their only
+    ///    provider is one called `local`, it is the model in this process.
     ///
-    /// Returns `None` if there is none of them.
+    /// Returns `None` if there is none of these.
     ///
     /// # Errors
-    /// [`ConfigError`] if the file cannot be read or is no configuration, and on Unix if a file that was found and not
-    /// named, or its folder, belongs to another user than this one and root or can be written by everyone.
+    /// [`ConfigError`] if the file cannot be read or is invalid. On Unix also if a file that was found, not named, or
+    /// its folder belongs to a user other than this one and root, or is writable by everyone.
     pub fn find(explicit: Option<&Path>) -> Result<Option<Self>, ConfigError> {
         Self::find_with(explicit, &Dialects::builtin())
     }
 
-    /// Does the same as [`find`](Self::find), where the file and its registry may also name dialects of your own. Pass those of
-    /// your [`Providers`](crate::providers::Providers::dialects).
+    /// Finds the configuration as [`find`](Self::find) does, for a file and a registry that may name dialects of your
+    /// own. Pass the dialects of your [`Providers`](crate::providers::Providers::dialects).
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// The errors of [`find`](Self::find).
     pub fn find_with(explicit: Option<&Path>, dialects: &Dialects) -> Result<Option<Self>, ConfigError> {
         if let Some(Found { path, was_named }) = find::file(explicit)? {
             return Self::load_with(&path, was_named, dialects).map(Some);
@@ -134,19 +152,19 @@ impl Config {
         Self::new(Document::new("the environment", text, edits), Path::new(""), dialects).map(Some)
     }
 
-    /// Returns the configuration that holds where there is none: the model in this process.
+    /// Returns the default configuration: the model in this process.
     ///
     /// # Errors
-    /// None; the text is a part of this crate.
+    /// None in practice: the text is part of this crate.
     pub fn in_process() -> Result<Self, ConfigError> {
         Self::from_toml(IN_PROCESS)
     }
 
-    /// Reads a file, and what the environment has in its place: `FORMWORK__PROVIDERS__PRIMARY__MODEL=qwen3:8b` is
+    /// Reads a file. Environment variables replace its values: `FORMWORK__PROVIDERS__PRIMARY__MODEL=qwen3:8b` is
     /// `model = "qwen3:8b"` in `[providers.primary]`.
     ///
     /// # Errors
-    /// [`ConfigError`], if it cannot be read or is no configuration.
+    /// [`ConfigError`] if the file cannot be read or is invalid.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         Self::load_with(path, true, &Dialects::builtin())
     }
@@ -162,10 +180,10 @@ impl Config {
         Self::new(document, &folder, dialects)
     }
 
-    /// Reads a text; paths are below the current folder, and the environment counts for nothing.
+    /// Parses a text, without the environment. Relative paths start at the current folder.
     ///
     /// # Errors
-    /// [`ConfigError`], if it is no configuration.
+    /// [`ConfigError`] if the text is not a valid configuration.
     pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
         let document = Document::new("the configuration", text, Vec::new());
         Self::new(document, Path::new(""), &Dialects::builtin())
@@ -307,20 +325,20 @@ impl Config {
         &self.targets.targets
     }
 
-    /// How extractions are made unless they say otherwise.
+    /// Returns the default settings of extractions.
     pub const fn defaults(&self) -> Defaults {
         self.defaults
     }
 
-    /// Every provider, those that are not asked included.
+    /// Returns all providers, including those that are not targets.
     pub fn sections(&self) -> &[Section] {
         &self.sections
     }
 
-    /// A provider by its name.
+    /// Returns the provider of a name.
     ///
     /// # Errors
-    /// [`ConfigError`] with the nearest right name.
+    /// [`ConfigError`] with the most similar name, if there is no provider of this name.
     pub fn section(&self, name: &str) -> Result<&Section, ConfigError> {
         let names = self.sections.iter().map(|section| section.name.as_str());
         let found = self.sections.iter().find(|section| section.name == name);
@@ -337,22 +355,23 @@ impl Config {
         self.document.is_trusted
     }
 
-    /// Returns what was read, for messages: the path of the file, `the environment` or `the configuration`.
+    /// Returns the source of the configuration, for messages: the path of the file, `the environment` or `the
+    /// configuration`.
     pub fn file(&self) -> &str {
         &self.document.file
     }
 
-    /// Returns what was set in place of the file, for messages: `the environment variable FORMWORK__…`.
+    /// Returns the sources of replaced values, for messages: `the environment variable FORMWORK__…`.
     pub fn overrides(&self) -> impl Iterator<Item = &str> {
         self.document.edits.iter().map(|edit| edit.source.as_str())
     }
 }
 
 impl Section {
-    /// Returns the settings of this kind of provider.
+    /// Deserializes the settings of the kind.
     ///
     /// # Errors
-    /// [`ConfigError`] with line and column: an unknown name, a wrong type, something that is missing.
+    /// [`ConfigError`] with line and column, for an unknown key, a wrong type or a missing key.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         let sections = self.document.providers()?;
         let section = sections.into_iter().find(|(name, ..)| *name == self.name);
@@ -360,14 +379,14 @@ impl Section {
         self.document.read(own, self.span.clone(), Common::NAMES)
     }
 
-    /// Returns the same section with this model (default: the section's own).
+    /// Returns the section with another model (default: the section's own).
     #[must_use]
     pub fn with_model(self, model: &str) -> Self {
         self.with_model_from("--model", model)
     }
 
-    /// Returns the same section with this model (default: the section's own); `source` names in errors what said so, such
-    /// as an environment variable.
+    /// Returns the section with another model (default: the section's own); `source` names its origin in errors, for
+    /// example an environment variable.
     #[must_use]
     pub fn with_model_from(mut self, source: &str, model: &str) -> Self {
         let path = ["providers", &self.name, "model"];
@@ -375,13 +394,13 @@ impl Section {
         self
     }
 
-    /// Returns the same section with a default for a text that it does not have yet.
+    /// Returns the section with a default for a string that it does not set.
     #[must_use]
     pub fn with_default(self, name: &str, value: &str) -> Self {
         self.with_default_from("a default", name, value)
     }
 
-    /// Returns the same section with a default for a text that it does not have yet; `source` names in errors what said so.
+    /// Returns the section with a default for a string that it does not set; `source` names its origin in errors.
     #[must_use]
     pub fn with_default_from(mut self, source: &str, name: &str, value: &str) -> Self {
         let path = ["providers", &self.name, name];
@@ -394,13 +413,13 @@ impl Section {
         self.document.is_trusted
     }
 
-    /// Returns the facts about models by their names: the rows of the file that `registry` names, then those of this build.
+    /// Returns the registry of models: the rows of the file in `registry`, then those of this build.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// Returns the dialects that this section may name: those of the [`Providers`](crate::providers::Providers) that make its
-    /// provider.
+    /// Returns the dialects that this section may name: those of the [`Providers`](crate::providers::Providers) that
+    /// create its provider.
     pub const fn dialects(&self) -> &Dialects {
         &self.dialects
     }
@@ -408,7 +427,7 @@ impl Section {
     /// Returns the dialect of this name.
     ///
     /// # Errors
-    /// [`ConfigError`] at the place of this section, with the nearest name.
+    /// [`ConfigError`] with the location of this section and the most similar name.
     pub fn dialect(&self, name: &str) -> Result<Arc<dyn Dialect>, ConfigError> {
         self.dialects.get(name).map_err(|message| self.error(message))
     }
@@ -417,24 +436,24 @@ impl Section {
         Self { dialects, ..self }
     }
 
-    /// Returns an error at the place of this section.
+    /// Returns an error with the location of this section.
     pub fn error(&self, message: impl AsRef<str>) -> ConfigError {
         let message = format!("provider `{}`: {}", self.name, message.as_ref());
         let span = Some(self.span.clone()).filter(|span| !span.is_empty());
         self.document.error(span, &message)
     }
 
-    /// Returns a path of the configuration: relative ones are below its folder. For files that are read; a file that is
-    /// to be written has to be [`below`](Self::below) it.
+    /// Returns a path of the configuration for reading; a relative one starts at its folder. For writing, use
+    /// [`below`](Self::below).
     pub fn path(&self, path: &Path) -> PathBuf {
         self.folder.join(path)
     }
 
-    /// Returns the path of a file that is to be written, which has to stay below the folder of the configuration.
+    /// Returns a path of the configuration for writing, which has to be inside its folder.
     ///
     /// # Errors
-    /// [`ConfigError`] for an absolute path, one with `..`, one whose folder does not exist or is a symbolic link out of
-    /// the configuration's folder, and one that is a symbolic link itself.
+    /// [`ConfigError`] for an absolute path, a path with `..`, a path whose folder is missing or is a symbolic link to
+    /// outside the configuration's folder, and a path that is a symbolic link itself.
     pub fn below(&self, path: &Path) -> Result<PathBuf, ConfigError> {
         below(&self.folder, path).map_err(|reason| self.error(format!("{}: {reason}", path.display())))
     }
@@ -476,7 +495,7 @@ fn known_models(
     Ok(Registry::embedded().overlaid_with(own))
 }
 
-/// Returns the settings that every kind may have, and the kind's own.
+/// Separates the settings that do not depend on the kind from the others.
 fn parted(table: DeTable<'_>) -> (DeTable<'_>, DeTable<'_>) {
     table.into_iter().partition(|(key, _)| Common::NAMES.contains(&key.get_ref().as_ref()))
 }

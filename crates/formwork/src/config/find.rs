@@ -1,4 +1,4 @@
-//! Finds the configuration file, and decides whether a file that was found may be trusted.
+//! Finds the configuration file, and decides whether a found file can be trusted.
 
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::ConfigError;
 /// The name of the configuration file.
 const FILE: &str = "formwork.toml";
 
-/// The environment variable that names the configuration file.
+/// The environment variable with the path of the configuration file.
 const VARIABLE: &str = "FORMWORK_CONFIG";
 
 /// A configuration file, and whether somebody named it.
@@ -49,8 +49,8 @@ pub(super) fn file(explicit: Option<&Path>) -> Result<Option<Found>, ConfigError
     }
 }
 
-/// Returns the folders of the project, from the current one up to the one with `.git`; the current one alone outside of
-/// a repository, because nothing says there where the project ends.
+/// Returns the folders of the project, from the current one up to the one with `.git`. Outside a repository it is only
+/// the current one, because nothing marks the end of the project.
 fn project(here: &Path) -> impl Iterator<Item = PathBuf> {
     let root = here.ancestors().position(|folder| folder.join(".git").exists());
     here.ancestors().take(root.unwrap_or(0) + 1).map(ToOwned::to_owned)
@@ -76,10 +76,10 @@ fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Returns why a file could have been put there or changed by another user; `None` if it could not.
+/// Returns the reason why another user could have created or changed a file; `None` if that is impossible.
 ///
-/// The file and its folder have to belong to this user or to root, and not be writable by everyone. The sticky bit of a
-/// folder such as `/tmp` changes nothing. A symbolic link is examined at both of its ends.
+/// The file and its folder have to belong to this user or root, and must not be writable by everyone, whatever the
+/// sticky bit of a folder such as `/tmp`. A symbolic link is checked at both of its ends.
 fn distrust(file: &Path) -> Option<String> {
     let target = fs::canonicalize(file);
     let target = target.as_deref().unwrap_or(file);
@@ -90,7 +90,7 @@ fn distrust(file: &Path) -> Option<String> {
             Ok(metadata) => metadata,
             Err(error) => return Some(format!("{} cannot be examined: {error}", place.display())),
         };
-        // The error names the file already.
+        // The error already names the file.
         let name = if place == file { String::new() } else { format!("{} ", place.display()) };
         trouble(&metadata).map(|trouble| format!("{name}{trouble}"))
     })
@@ -104,7 +104,7 @@ fn trouble(metadata: &Metadata) -> Option<&'static str> {
     trouble_of(metadata.mode(), metadata.uid(), me)
 }
 
-/// Permissions are not examined on systems without Unix's.
+/// Permissions are checked on Unix only.
 #[cfg(not(unix))]
 const fn trouble(_: &Metadata) -> Option<&'static str> {
     None
@@ -136,7 +136,7 @@ mod tests {
         std::fs::create_dir_all(&deep).unwrap();
         let folders = |here: &PathBuf| project(here).collect::<Vec<_>>();
         assert_eq!(folders(&deep), vec![deep.clone()], "no repository");
-        // A worktree has a file of that name.
+        // A worktree has a file called `.git`.
         std::fs::write(top.join("repository/.git"), "gitdir: elsewhere").unwrap();
         let (root, middle) = (top.join("repository"), top.join("repository/a"));
         assert_eq!(folders(&deep), [deep.clone(), middle, root.clone()]);

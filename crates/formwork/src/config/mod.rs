@@ -1,4 +1,4 @@
-//! The configuration file: which models are asked, in which order.
+//! The configuration file: the models, their order, and their settings.
 
 mod common;
 mod defaults;

@@ -1,28 +1,28 @@
-//! Settings in place of those of the file.
+//! Replaces values of the configuration file.
 
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The beginning of the names of variables. Two underscores stand between the parts of a path: one is part of names.
+/// The prefix of variables. Two underscores separate the parts of a path, because names contain single ones.
 const PREFIX: &str = "FORMWORK__";
 
-/// A value that is set in place of the file's.
+/// A value that replaces the file's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edit {
-    /// Where it comes from, for people.
+    /// The origin, for messages.
     pub(super) source: String,
-    /// From the outside in.
+    /// The keys, from the outermost.
     pub(super) path: Vec<String>,
-    /// TOML, or text if it is none.
+    /// The value: TOML, or a plain string if it is not valid TOML.
     text: String,
-    /// Leaves alone what the file sets.
+    /// Whether the file's value takes precedence.
     is_default: bool,
 }
 
 impl Edit {
-    /// Returns the setting of an environment variable; `None` if it is not one of those.
+    /// Returns the edit of an environment variable; `None` if it does not have the prefix.
     pub(super) fn of_variable(name: &str, value: &str) -> Option<Self> {
         let path = name.get(..PREFIX.len()).filter(|prefix| prefix.eq_ignore_ascii_case(PREFIX));
         let path = path.map(|_| name[PREFIX.len()..].to_lowercase())?;
@@ -36,7 +36,7 @@ impl Edit {
         &self.source
     }
 
-    /// The name of the provider that it is about, if it is about one.
+    /// Returns the name of the provider that the edit changes, if any.
     pub(super) fn provider(&self) -> Option<&str> {
         match self.path.as_slice() {
             [providers, name, ..] if providers == "providers" => Some(name),
@@ -44,15 +44,15 @@ impl Edit {
         }
     }
 
-    /// Sets a text.
+    /// Sets a string.
     pub(super) fn text(source: &str, path: &[&str], text: &str, is_default: bool) -> Self {
         let path = path.iter().map(|part| (*part).to_owned()).collect();
-        // In quotation marks, so that a model that is called 7 is no number.
+        // Quotation marks keep a model called `7` from becoming a number.
         let text = serde_json::Value::from(text).to_string();
         Self { source: source.to_owned(), path, text, is_default }
     }
 
-    /// Sets the value in a table. Everything that is new in it gets this span.
+    /// Sets the value in a table. All new values get this span.
     pub(super) fn apply<'d>(&'d self, table: &mut DeTable<'d>, span: Range<usize>) -> Result<(), String> {
         self.put(table, &self.path, &span)
     }
@@ -67,14 +67,14 @@ impl Edit {
         if name.is_empty() {
             return Err("it names no place in the configuration".to_owned());
         }
-        // Names in a file may have capitals, which those of variables are written in.
+        // Variables are upper-case, while names in a file can have any case.
         let there = table.keys().find(|key| key.get_ref().eq_ignore_ascii_case(name)).cloned();
         let new = || Spanned::new(span.clone(), name.as_str().into());
         if rest.is_empty() {
             if self.is_default && there.is_some() {
                 return Ok(());
             }
-            // A key that stays would stay with its old place, too.
+            // A kept key would keep its old location as well.
             if let Some(there) = &there {
                 table.remove(there);
             }
@@ -90,7 +90,7 @@ impl Edit {
         }
     }
 
-    /// The value as TOML has it, or the text itself: nobody quotes a model's name twice.
+    /// Returns the value as TOML, or the plain string, so that nobody has to quote the name of a model twice.
     fn value(&self, span: &Range<usize>) -> Spanned<DeValue<'_>> {
         match DeValue::parse(&self.text).map(Spanned::into_inner) {
             Ok(value) if !matches!(value, DeValue::Datetime(_)) => at(span, value),
@@ -99,7 +99,7 @@ impl Edit {
     }
 }
 
-/// A value with another span, for everything within it too.
+/// Returns a value with another span, for all nested values too.
 fn at<'d>(span: &Range<usize>, value: DeValue<'d>) -> Spanned<DeValue<'d>> {
     let value = match value {
         DeValue::Array(items) => {
@@ -116,7 +116,7 @@ fn at<'d>(span: &Range<usize>, value: DeValue<'d>) -> Spanned<DeValue<'d>> {
     Spanned::new(span.clone(), value)
 }
 
-/// Returns the settings of the environment, in the order of its names.
+/// Returns the edits of the environment, in the order of names.
 pub(super) fn environment() -> Vec<Edit> {
     let mut edits: Vec<Edit> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

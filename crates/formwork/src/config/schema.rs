@@ -4,7 +4,14 @@ use serde_json::{Map, Value, json};
 use super::{Common, Defaults, TargetList};
 use crate::providers::Providers;
 
-/// The JSON Schema of a configuration file, for editors: what each kind of these providers may be told.
+/// Returns the JSON Schema of a configuration file with these kinds of providers, for editors.
+///
+/// ```
+/// use formwork::{config, providers::Providers};
+///
+/// let schema = config::schema(&Providers::builtin());
+/// assert!(schema["properties"]["providers"].is_object());
+/// ```
 pub fn schema(providers: &Providers) -> Value {
     let common = document_of::<Common>();
     let mut definitions = Map::new();
@@ -45,7 +52,7 @@ pub fn schema(providers: &Providers) -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "formwork.toml",
-        "description": "Which models are asked, in which order, and how.",
+        "description": "The models, the order of calls, and their settings.",
         "type": "object",
         "properties": {
             "targets": list["targets"],
@@ -63,7 +70,7 @@ pub fn schema(providers: &Providers) -> Value {
             },
             "defaults": defaults,
             "registry": {
-                "description": "A file with rows about models, in the form of schemas/registry.json, that go before those that are known. A path below the folder of the configuration.",
+                "description": "A file with rows about models, in the format of schemas/registry.json, which take precedence over the built-in rows: a path relative to the folder of the configuration.",
                 "type": "string",
             },
             "providers": {

@@ -1,16 +1,16 @@
-//! From a Rust type to the text of its schema file.
+//! Converts a Rust type to the text of its schema file.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform as _};
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-/// The schema of the values that a program writes: a field that is always written is required.
+/// Returns the schema of the values that a program writes: fields that are always written are required.
 pub(super) fn written<T: JsonSchema>() -> Value {
     SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// The schema of the values that a program reads: a field with a default may be left out.
+/// Returns the schema of the values that a program reads: fields with a default are optional.
 pub(super) fn read<T: JsonSchema>() -> Value {
     SchemaSettings::draft2020_12().for_deserialize().into_generator().into_root_schema_for::<T>().to_value()
 }
@@ -22,7 +22,14 @@ pub(super) fn for_file(document: &Value) -> Value {
     schema.to_value()
 }
 
-/// Returns a schema that names the draft that it is written in; if it names none, draft 2020-12 as its first member.
+/// Returns the schema of a Rust type in the form of its file: without the examples of the type's documentation.
+pub(super) fn for_type(document: &Value) -> Value {
+    let Ok(mut schema) = Schema::try_from(for_file(document)) else { return document.clone() };
+    RecursiveTransform(drop_examples).transform(&mut schema);
+    schema.to_value()
+}
+
+/// Returns a schema with `$schema`: its own, otherwise draft 2020-12 as the first member.
 pub(super) fn with_draft(document: &Value) -> Value {
     match document {
         Value::Object(keywords) if !keywords.contains_key("$schema") => {
@@ -38,8 +45,8 @@ pub(super) fn text(document: &Value) -> String {
     format!("{document:#}\n")
 }
 
-/// Removes a `format` that JSON Schema does not define (`uint16`): strict validators refuse it, and the range that it
-/// stands for is in `minimum` and `maximum`.
+/// Removes a `format` that JSON Schema does not define (`uint16`): strict validators reject it, and `minimum` and
+/// `maximum` have its range.
 fn drop_foreign_format(schema: &mut Schema) {
     let foreign = schema
         .get("format")
@@ -47,6 +54,19 @@ fn drop_foreign_format(schema: &mut Schema) {
     if foreign {
         schema.remove("format");
     }
+}
+
+/// Removes code blocks from a `description`: doctests of the Rust type are of no use to readers of a schema.
+fn drop_examples(schema: &mut Schema) {
+    let Some(text) = schema.get("description").and_then(Value::as_str).filter(|text| text.contains("```"))
+    else {
+        return;
+    };
+    // Every second part is the inside of a code block.
+    let kept: Vec<&str> =
+        text.split("```").step_by(2).map(str::trim).filter(|part| !part.is_empty()).collect();
+    let kept = kept.join("\n\n");
+    schema.insert("description".to_owned(), kept.into());
 }
 
 /// The formats of JSON Schema 2020-12, Validation, section 7.3.
@@ -100,6 +120,22 @@ mod tests {
             "a property of that name"
         );
         assert_eq!(document["properties"]["host"]["format"], "hostname");
+    }
+
+    #[test]
+    fn examples_of_the_documentation_stay_out_of_the_file() {
+        for (documentation, description) in [
+            ("A port.", "A port."),
+            ("A port.\n\n```\nassert!(true);\n```", "A port."),
+            (
+                "A port.\n\n```\nlet a = 1;\n```\n\nFrom 1.\n\n```no_run\nlet b = 1;\n```",
+                "A port.\n\nFrom 1.",
+            ),
+        ] {
+            let document = json!({"properties": {"port": {"description": documentation}}});
+            assert_eq!(for_type(&document)["properties"]["port"]["description"], description);
+            assert_eq!(for_file(&document)["properties"]["port"]["description"], documentation);
+        }
     }
 
     #[test]

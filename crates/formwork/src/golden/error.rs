@@ -3,28 +3,35 @@ use std::{error, fmt, io};
 
 use super::Report;
 
-/// Why schema files cannot be made, or are not what their types say.
+/// The reason why schema files cannot be created, or differ from their types.
 ///
-/// `Debug` writes the same text as `Display`, so that a test that returns the error or unwraps it prints the diff legibly.
+/// `Debug` writes the same text as `Display`, so that a test that returns or unwraps the error prints a readable diff.
+///
+/// ```
+/// use formwork::golden::{Error, Folder};
+///
+/// let error = Folder::new("schemas").document("any", serde_json::json!(true)).lowered("latin").files().unwrap_err();
+/// assert!(matches!(error, Error::Lowering { file, .. } if file == "any.latin.json"));
+/// ```
 #[non_exhaustive]
 pub enum Error {
-    /// Files differ from what their types say.
+    /// Files differ from their types.
     Outdated(Report),
-    /// A dialect makes no schema for a file.
+    /// The dialect cannot lower a schema.
     Lowering {
         /// The name of the file.
         file: String,
-        /// The reason, and what to write instead.
+        /// The reason, and the fix.
         message: String,
     },
-    /// Two schemas have the same file.
+    /// Two schemas have the same file name.
     Duplicate {
         /// The name of the file.
         file: String,
     },
     /// A file or the folder cannot be read or written.
     Io {
-        /// The file or folder.
+        /// The path of the file or folder.
         path: PathBuf,
         /// The reason.
         source: io::Error,

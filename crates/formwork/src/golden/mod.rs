@@ -1,9 +1,9 @@
-//! Schema files of your own types, kept up to date by your own CI.
+//! Checks in schema files of your own types, and keeps them up to date in CI.
 //!
-//! A [`Folder`] lists the types whose JSON Schema stands in a folder of your repository, and the dialects in which the
-//! schemas are sent to models. [`Folder::write`] writes the files. [`Folder::check`] fails where a file is not what its type
-//! says: the error has a diff of each file, says whether readers of old values break, names files that no type owns, and
-//! gives the command that writes the files anew. A change of a type is thus seen, and judged, in review.
+//! A [`Folder`] lists the types whose JSON Schema has a file in a folder of your repository, and the dialects in which
+//! they are sent to models. [`Folder::write`] writes the files. [`Folder::check`] fails if a file differs from its
+//! type. The error has a diff of each file, states whether readers of old values break, lists files without a type, and
+//! names the command that writes the files. A change of a type is thus visible in code review.
 //!
 //! ```
 //! use formwork::golden::Folder;
@@ -35,8 +35,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! As a test, without a program that writes the files: [`Folder::check_or_write`]. `examples/team` in Formwork's repository is
-//! a workspace that does both.
+//! For a test without a separate program there is [`Folder::check_or_write`]. `examples/team` in Formwork's repository
+//! is a workspace with both.
 
 mod document;
 mod error;
@@ -57,77 +57,96 @@ pub use report::{FileChange, FileChangeKind, Report};
 /// The environment variable that makes [`Folder::check_or_write`] write.
 const VARIABLE: &str = "FORMWORK_WRITE";
 
-/// A folder of schema files, and the schemas that belong there.
+/// A folder of schema files, with the schemas that belong there.
 ///
-/// A schema `ticket` has the file `ticket.json`; what the dialect `openai` makes of it has `ticket.openai.json`. A version is
-/// part of the name: `ticket.v1`. Every other `.json` file of the folder is stale. Subfolders and files with other endings
-/// are ignored.
+/// A schema `ticket` has the file `ticket.json`, and its form in the dialect `openai` has `ticket.openai.json`. A
+/// version is part of the name: `ticket.v1`. Every other `.json` file of the folder is stale. Subfolders and other
+/// files are ignored.
+///
+/// ```
+/// use formwork::golden::Folder;
+///
+/// let folder = Folder::new("schemas").typed::<Vec<u8>>("bytes").written::<String>("text").lowered("openai");
+/// assert_eq!(folder.files()?.into_keys().collect::<Vec<_>>(), ["bytes.json", "text.json", "text.openai.json"]);
+/// # Ok::<(), formwork::golden::Error>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "nothing is checked or written before `check`, `write` or `check_or_write`"]
 pub struct Folder {
     path: PathBuf,
     command: Option<String>,
-    /// The schema that was added last: its name, and the document that [`lowered`](Self::lowered) starts from.
+    /// The last added schema: its name, and the document that [`lowered`](Self::lowered) starts from.
     last: Option<(String, Value)>,
     files: BTreeMap<String, File>,
     /// The first mistake in the list of schemas.
     mistake: Option<Error>,
 }
 
-/// The content that a file should have.
+/// The intended content of a file.
 #[derive(Debug)]
 struct File {
     document: Value,
-    /// The dialect, if the file is what a dialect makes of a schema.
+    /// The dialect, if the file is a lowered schema.
     dialect: Option<String>,
 }
 
 /// The result of [`Folder::write`].
+///
+/// ```
+/// use formwork::golden::{Folder, Written};
+///
+/// let place = std::env::temp_dir().join(format!("formwork-written-{}", std::process::id()));
+/// let written: Written = Folder::new(&place).typed::<bool>("flag").write()?;
+/// assert_eq!((written.files, written.stale.len()), (vec!["flag.json".to_owned()], 0));
+/// # std::fs::remove_dir_all(place)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {
-    /// The names of the files whose content changed, in alphabetical order.
+    /// The names of the written files, in alphabetical order.
     pub files: Vec<String>,
-    /// The names of the files that no type owns. They are not deleted.
+    /// The names of the files without a type. They are not deleted.
     pub stale: Vec<String>,
 }
 
 impl Folder {
-    /// Lists the schemas of a folder, none at first. A relative path starts at the current directory, which `cargo test` sets
-    /// to the package's folder.
+    /// Creates a list of schemas for a folder. A relative path starts at the current directory, which is the package's
+    /// folder in `cargo test`.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), command: None, last: None, files: BTreeMap::new(), mistake: None }
     }
 
-    /// Adds the schema of a type that your program reads, as an [`Extractor`](crate::Extractor) does: a field with a default
-    /// may be missing.
+    /// Adds the schema of a type that your program reads, as an [`Extractor`](crate::Extractor) does: fields with a
+    /// default are optional.
     pub fn typed<T: JsonSchema>(self, name: impl Into<String>) -> Self {
         let sent = Typed::<T>::new().document().clone();
-        self.add(name.into(), document::for_file(&document::read::<T>()), sent)
+        self.add(name.into(), document::for_type(&document::read::<T>()), sent)
     }
 
-    /// Adds the schema of a type that your program writes: a field that is always written is required.
+    /// Adds the schema of a type that your program writes: fields that are always written are required.
     pub fn written<T: JsonSchema>(self, name: impl Into<String>) -> Self {
         let document = document::written::<T>();
-        self.add(name.into(), document::for_file(&document), document)
+        self.add(name.into(), document::for_type(&document), document)
     }
 
-    /// Adds a schema that is no type's.
+    /// Adds a schema without a type.
     pub fn document(self, name: impl Into<String>, schema: Value) -> Self {
         self.add(name.into(), document::for_file(&schema), schema)
     }
 
-    /// Adds what a dialect makes of the schema that was added last: the schema that an extractor sends by default.
+    /// Adds the form of the last added schema in a dialect, as an extractor sends it by default.
     ///
-    /// Dialects that enforce a schema are `openai`, `anthropic`, `ollama`, `llama-cpp` and `llguidance`. Any other name, and a
-    /// schema that the dialect refuses, is an error of [`check`](Self::check) and [`write`](Self::write).
+    /// The dialects that enforce a schema are `openai`, `anthropic`, `ollama`, `llama-cpp` and `llguidance`. Another
+    /// name, and a schema that the dialect cannot lower, is an error of [`check`](Self::check) and
+    /// [`write`](Self::write).
     pub fn lowered(self, dialect: &str) -> Self {
         let Some((_, schema)) = self.last.clone() else { return self.without_schema(dialect) };
         self.lowered_by(dialect, &LowerRequest::new(&schema))
     }
 
-    /// Adds what a dialect makes of the request's schema, under the name of the schema that was added last. For requests with
-    /// rules, a limit of tokens or another tightening than the default.
+    /// Adds the lowered form of a request's schema, under the name of the last added schema: for requests with rules, a
+    /// token limit or another tightening than the default.
     pub fn lowered_by(mut self, dialect: &str, request: &LowerRequest<'_>) -> Self {
         let Some((name, _)) = &self.last else { return self.without_schema(dialect) };
         let file = format!("{name}.{dialect}.json");
@@ -149,7 +168,7 @@ impl Folder {
         self
     }
 
-    /// Returns the content of every file by its name. Reads nothing.
+    /// Returns the content of every file by its name. Reads no files.
     ///
     /// # Errors
     /// [`Error::Lowering`] and [`Error::Duplicate`]: the first mistake in the list of schemas.
@@ -160,11 +179,11 @@ impl Folder {
         self.mistake.map_or(Ok(texts(self.files)), Err)
     }
 
-    /// Checks that every file is what its type says, and that no type's file is missing or left over. Writes nothing.
-    /// Line ends of Windows count as line ends.
+    /// Checks that every file equals its schema, and that no file is missing or stale. Writes nothing. Line ends of
+    /// Windows are equal to those of Unix.
     ///
     /// # Errors
-    /// [`Error::Outdated`] with all differences, [`Error::Io`] where the folder cannot be read, and the errors of
+    /// [`Error::Outdated`] with all differences, [`Error::Io`] if the folder cannot be read, and the errors of
     /// [`files`](Self::files).
     pub fn check(self) -> Result<(), Error> {
         let advice = match &self.command {
@@ -174,10 +193,10 @@ impl Folder {
         self.checked(advice)
     }
 
-    /// Writes the files that are not what their types say. Deletes nothing: stale files are listed in [`Written::stale`].
+    /// Writes the files that differ from their schemas. Deletes nothing: [`Written::stale`] lists stale files.
     ///
     /// # Errors
-    /// [`Error::Io`] where a file cannot be read or written, and the errors of [`files`](Self::files), before anything is
+    /// [`Error::Io`] if a file cannot be read or written, and the errors of [`files`](Self::files) before anything is
     /// written.
     pub fn write(self) -> Result<Written, Error> {
         let path = self.path.clone();
@@ -197,11 +216,11 @@ impl Folder {
         Ok(written)
     }
 
-    /// Checks, or writes if the environment variable `FORMWORK_WRITE` is set to anything but `0` and the empty text. For a test
-    /// that needs no program beside it.
+    /// Checks the files, or writes them if the environment variable `FORMWORK_WRITE` is set to anything but `0` and the
+    /// empty string. It suits a test without a separate program.
     ///
     /// # Errors
-    /// The errors of [`check`](Self::check); after writing, [`Error::Outdated`] for stale files alone.
+    /// The errors of [`check`](Self::check); after writing, [`Error::Outdated`] for stale files only.
     pub fn check_or_write(self) -> Result<(), Error> {
         let shown = shown(&self.path);
         if std::env::var_os(VARIABLE).is_some_and(|value| !value.is_empty() && value != "0") {
@@ -252,14 +271,14 @@ impl Folder {
     }
 }
 
-/// Returns what a dialect makes of a request, or why it makes nothing.
+/// Returns the lowered schema of a request, or the reason why there is none.
 fn lower(dialect: &str, request: &LowerRequest<'_>) -> Result<Value, String> {
     let lower = formwork_dialect::Dialects::builtin().get(dialect)?;
     let lowered = lower.lower(request).map_err(|refused| refused.to_string())?;
     lowered.schema.ok_or_else(|| format!("`{dialect}` sends no schema that is enforced: it has no file"))
 }
 
-/// Reads the `.json` files of a folder, by name; a folder that does not exist has none.
+/// Reads the `.json` files of a folder by name; a missing folder has none.
 fn read(folder: &Path) -> Result<BTreeMap<String, String>, Error> {
     let mut files = BTreeMap::new();
     if !folder.exists() {
@@ -270,14 +289,14 @@ fn read(folder: &Path) -> Result<BTreeMap<String, String>, Error> {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         if name.ends_with(".json") && path.is_file() {
             let bytes = fs::read(&path).map_err(|error| Error::io(&path, error))?;
-            // Git may check files out with the line ends of Windows.
+            // Git may check out files with line ends of Windows.
             files.insert(name.to_owned(), String::from_utf8_lossy(&bytes).replace("\r\n", "\n"));
         }
     }
     Ok(files)
 }
 
-/// Returns the path of the folder for messages: relative to the current directory where it is inside of it.
+/// Returns the path of the folder for messages: relative to the current directory if it is inside.
 fn shown(folder: &Path) -> String {
     let here = std::env::current_dir().ok();
     let inside = here.as_ref().and_then(|here| folder.strip_prefix(here).ok());

@@ -1,4 +1,4 @@
-//! The differences between the files of a folder and what they should be. Nothing here reads or writes files.
+//! The differences between schema files and schemas. Pure: reads and writes no files.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,18 +9,34 @@ use similar::TextDiff;
 
 use super::{File, document};
 
-/// The differences between the files of a folder and what their types say.
+/// The differences between the files of a folder and their schemas.
 ///
 /// `Display` writes the diffs, then the [`summary`](Self::summary).
+///
+/// ```
+/// use formwork::golden::{Error, Folder};
+///
+/// let Err(Error::Outdated(report)) = Folder::new("no/such/folder").typed::<bool>("flag").check() else { panic!() };
+/// assert_eq!((report.files()[0].file.as_str(), report.keeps_old_values()), ("flag.json", true));
+/// assert!(report.diff().contains("boolean") && report.summary().contains("flag.json: added"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     folder: String,
     files: Vec<FileChange>,
-    /// How to write the files; empty if that does not help.
+    /// The instructions for writing the files; empty if writing does not help.
     advice: String,
 }
 
-/// A file that is not what its type says.
+/// A file that differs from its schema.
+///
+/// ```
+/// use formwork::golden::{Error, FileChange, FileChangeKind, Folder};
+///
+/// let Err(Error::Outdated(report)) = Folder::new("no/such/folder").typed::<bool>("flag").check() else { panic!() };
+/// let change: &FileChange = &report.files()[0];
+/// assert!(matches!(change.kind, FileChangeKind::Added));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileChange {
@@ -28,25 +44,31 @@ pub struct FileChange {
     pub file: String,
     /// The kind of the change.
     pub kind: FileChangeKind,
-    /// A unified diff from the file to what it should be; empty for a stale file.
+    /// The unified diff from the file to the schema; empty for a stale file.
     pub diff: String,
 }
 
 /// The kind of a [`FileChange`].
+///
+/// ```
+/// use formwork::golden::FileChangeKind;
+///
+/// let kind = FileChangeKind::Lowered { dialect: "openai".into() };
+/// assert!(!matches!(kind, FileChangeKind::Altered(_)));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileChangeKind {
-    /// The file of a schema does not exist.
+    /// The file does not exist.
     Added,
-    /// The file has another schema than its type. The comparison goes from the file to the type.
+    /// The file has another schema. The comparison goes from the file to the schema.
     Altered(Comparison),
-    /// The file has another schema than the dialect makes now. No program reads values by such a schema, so it is not
-    /// compared.
+    /// The file has another lowered schema. No program reads values by a lowered schema, so it is not compared.
     Lowered {
         /// The name of the dialect.
         dialect: String,
     },
-    /// No type owns the file.
+    /// The file has no type.
     Removed,
 }
 
@@ -59,7 +81,7 @@ impl Report {
     ) -> Self {
         let changed = wanted.iter().filter_map(|(name, file)| change(folder, name, file, there.get(name)));
         let mut files: Vec<FileChange> = changed.collect();
-        // Writing the files does nothing about stale files.
+        // Writing the files does not remove stale files.
         let advice = if files.is_empty() { String::new() } else { advice };
         files.extend(there.keys().filter(|name| !wanted.contains_key(*name)).cloned().map(stale));
         Self { folder: folder.to_owned(), files, advice }
@@ -78,8 +100,8 @@ impl Report {
         &self.files
     }
 
-    /// Returns whether readers of old values are proved to be safe: every value that was valid by a file is still valid.
-    /// A removed file is no change of a schema's values, but of what can be read at all: it is not safe.
+    /// Returns whether readers of old values are proved safe: every value that was valid by a file is still valid. A
+    /// removed file counts as unsafe, because its values cannot be read at all.
     pub fn keeps_old_values(&self) -> bool {
         self.files.iter().all(|file| match &file.kind {
             FileChangeKind::Added | FileChangeKind::Lowered { .. } => true,
@@ -93,7 +115,7 @@ impl Report {
         self.files.iter().map(|file| file.diff.as_str()).collect()
     }
 
-    /// Returns one paragraph for each file, with the kind of its change, and the command that writes the files.
+    /// Returns a paragraph for each file with the kind of its change, and the command that writes the files.
     pub fn summary(&self) -> String {
         let mut lines: Vec<String> =
             self.files.iter().map(|file| format!("{}/{}", self.folder, paragraph(file))).collect();
@@ -114,7 +136,7 @@ fn stale(file: String) -> FileChange {
     FileChange { file, kind: FileChangeKind::Removed, diff: String::new() }
 }
 
-/// The difference between a file and what it should be, if there is one.
+/// Returns the difference between a file and its schema, if there is one.
 fn change(folder: &str, name: &str, wanted: &File, there: Option<&String>) -> Option<FileChange> {
     let text = document::text(&wanted.document);
     let old = there.map_or("", String::as_str);
@@ -128,7 +150,7 @@ fn change(folder: &str, name: &str, wanted: &File, there: Option<&String>) -> Op
     let kind = match (there, &wanted.dialect) {
         (None, _) => FileChangeKind::Added,
         (_, Some(dialect)) => FileChangeKind::Lowered { dialect: dialect.clone() },
-        // A file that is not JSON is compared as `null`, which is no schema: nothing can be told.
+        // A file that is not JSON counts as `null`, which is not a schema, so nothing can be proved.
         _ => {
             let old: Value = serde_json::from_str(old).unwrap_or_default();
             FileChangeKind::Altered(compare(&old, &wanted.document))
@@ -160,7 +182,7 @@ fn paragraph(change: &FileChange) -> String {
     }
 }
 
-/// The consequence of a verdict for those who read values.
+/// Returns the effect of a comparison on readers of values.
 const fn effect(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Unchanged => "the same values are valid",

@@ -15,7 +15,7 @@ pub(super) fn kind() -> Kind {
 }
 
 fn make(section: &Section) -> Result<Made, ConfigError> {
-    /// The variable of Anthropic's own libraries.
+    /// The environment variable of Anthropic's own libraries.
     const BASE_URL: &str = "ANTHROPIC_BASE_URL";
 
     let config: Config = match super::variable(BASE_URL) {
@@ -35,8 +35,8 @@ fn make(section: &Section) -> Result<Made, ConfigError> {
     Ok(Made { provider: Arc::new(provider), system, model: config.model, address, probe: None })
 }
 
-/// Returns the protocol with what a model's row says, where the configuration says nothing. Without a row the model is asked
-/// for schemas, without a temperature.
+/// Returns the protocol with the registry's facts about the model, for settings that the configuration leaves out. A
+/// model without a row gets schemas, and no temperature.
 fn promised(mut config: Config, row: Option<&Entry>) -> Result<Anthropic, String> {
     let Some(row) = row else { return config.wire() };
     let known = row.capabilities();

@@ -9,10 +9,10 @@ use super::promises::{is_possible, refused};
 use super::{Kind, Made};
 use crate::config::{ConfigError, Section};
 
-/// The name of the vendor in the registry of models.
+/// The vendor's name in the model registry.
 const VENDOR: &str = "gemini";
 
-/// The name in OpenTelemetry's conventions for the Gemini API, and for Vertex AI.
+/// The names in OpenTelemetry's conventions for the Gemini API, and for Vertex AI.
 const SYSTEMS: [&str; 2] = ["gcp.gemini", "gcp.vertex_ai"];
 
 pub(super) fn kind() -> Kind {
@@ -38,7 +38,7 @@ fn make(section: &Section) -> Result<Made, ConfigError> {
     Ok(Made { provider: Arc::new(provider), system, model: config.model, address, probe: None })
 }
 
-/// Reads a section. What it does not name is taken from the environment variables of Google's own tools and libraries.
+/// Reads a section. Google's own environment variables supply absent settings.
 fn configured(section: &Section) -> Result<Config, ConfigError> {
     let mut section = section.clone();
     if section.read::<Config>()?.preset == Preset::Vertex {
@@ -61,8 +61,8 @@ fn configured(section: &Section) -> Result<Config, ConfigError> {
     Ok(config)
 }
 
-/// Returns the configuration with what the registry says of the model, where the configuration says nothing. The dialects
-/// depend on rows of the vendor's own models alone: another model is one behind a proxy.
+/// Returns the configuration with the registry's facts about the model, for absent settings. Only rows of the vendor's
+/// own models choose the dialects, because another model is behind a proxy.
 fn promised(mut config: Config, section: &Section) -> Config {
     let Some(row) = section.registry().lookup(&format!("{VENDOR}/{}", config.model)) else { return config };
     let known = row.capabilities();

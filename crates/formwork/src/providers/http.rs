@@ -1,4 +1,4 @@
-//! The transport of a section.
+//! Creates the HTTP transport of a section.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,22 +11,33 @@ use formwork_wire::{Auth, SharedTransport};
 use super::tape::Tape;
 use crate::config::{Common, ConfigError, Section};
 
-/// Where a server is, and how it is told the key.
+/// The address and the authentication of a server, for [`transport`].
+///
+/// ```
+/// use formwork::providers::Server;
+/// use formwork::wire::Auth;
+/// use std::collections::BTreeMap;
+///
+/// let headers = BTreeMap::from([("x-team".to_owned(), "docs".to_owned())]);
+/// let auth = Auth { header: "authorization", prefix: "Bearer " };
+/// let server = Server { base_url: "https://api.acme.example/v1", auth, api_key_env: Some("ACME_KEY"), headers: &headers };
+/// assert_eq!(server.headers["x-team"], "docs");
+/// ```
 #[derive(Debug, Clone)]
 pub struct Server<'s> {
-    /// The address that the paths of requests are put behind: `https://api.example.org/v1`.
+    /// The base of all request URLs, for example `https://api.example.org/v1`.
     pub base_url: &'s str,
-    /// The header that carries the key.
+    /// The header with the API key.
     pub auth: Auth,
-    /// The environment variable with the key (default: none is sent). An empty name stands for none as well.
+    /// The environment variable with the API key (default: none, no key is sent). An empty name counts as none.
     pub api_key_env: Option<&'s str>,
-    /// Headers that are sent with every request.
+    /// Headers of every request.
     pub headers: &'s BTreeMap<String, String>,
 }
 
-/// Returns the transport of a section, for the `make` function of a [`Kind`](super::Kind): the network, the cassette that
-/// `cassette` names, or the network with a cassette that `record` names. The section's time limits hold for it. The key is
-/// read from its environment variable here, and is known to the transport alone.
+/// Returns the transport of a section, for the `make` function of a [`Kind`](super::Kind): the network, the cassette in
+/// `cassette`, or the network recorded to the cassette in `record`. The section's time limits apply. The API key is
+/// read from its environment variable here, and only the transport knows it.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -47,8 +58,8 @@ pub struct Server<'s> {
 /// ```
 ///
 /// # Errors
-/// [`ConfigError`] at the place of the section: the address or a header cannot be used, the variable with the key is not
-/// set, or the cassette cannot be read or must not be overwritten.
+/// [`ConfigError`] with the location of the section, if the address or a header is invalid, the variable with the key
+/// is not set, or the cassette cannot be read or must not be overwritten.
 pub fn transport(section: &Section, server: &Server<'_>) -> Result<SharedTransport, ConfigError> {
     if let Some(path) = &section.common.cassette {
         let path = section.path(path);
@@ -113,7 +124,7 @@ fn network(section: &Section, server: &Server<'_>) -> Result<HttpTransport, form
     if let Some(limit) = limit(connect_timeout_seconds) {
         transport = transport.with_connect_timeout(limit);
     }
-    // The transport's own limits would end a call before longer ones of the configuration do.
+    // The transport's own default limits would end a call before longer limits of the configuration.
     if let Some(limit) = limit(&first_timeout_seconds.or(*timeout_seconds)) {
         transport = transport.with_first_byte_timeout(limit);
     }

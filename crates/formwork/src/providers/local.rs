@@ -9,7 +9,7 @@ use crate::config::{ConfigError, Section};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "LocalConfig")]
 struct Config {
-    /// The path of a .gguf file, or a name that `formwork models` lists; the default model unless it is set.
+    /// The path of a `.gguf` file, or a name from `formwork models` (default: the default model).
     #[serde(default = "default_model")]
     model: String,
 }
@@ -18,7 +18,8 @@ fn default_model() -> String {
     "default".to_owned()
 }
 
-/// It is a kind in every build, so that a configuration means the same in all of them; whether it works is another matter.
+/// The kind exists in every build, so that a configuration means the same everywhere. A build without the model fails
+/// in `make`.
 pub(super) fn kind() -> Kind {
     let schema = SchemaGenerator::default().into_root_schema_for::<Config>().to_value();
     Kind::new("local", "A model in this process", schema, |section| make(section, section.read()?))

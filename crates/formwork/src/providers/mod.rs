@@ -1,4 +1,4 @@
-//! Providers by name: what a configuration's `kind` stands for.
+//! Creates the providers of a configuration by their `kind`.
 
 #[cfg(feature = "anthropic")]
 mod anthropic;
@@ -39,23 +39,32 @@ pub use http::{Server, transport};
 pub use ollama::ollama_admin;
 pub use probe_cache::ProbeCache;
 
-/// A provider made from a section of a configuration, before anything is wrapped around it.
+/// A provider of a section, before layers wrap it.
+///
+/// ```
+/// use formwork::{config::Config, providers::{Made, Providers}};
+///
+/// let config = Config::from_toml("[providers.a]\nkind = \"ollama\"\nmodel = \"qwen3:8b\"")?;
+/// let made: Made = Providers::builtin().make(config.section("a")?)?;
+/// assert_eq!((made.system.as_str(), made.model.as_str()), ("ollama", "qwen3:8b"));
+/// # Ok::<(), formwork::config::ConfigError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Made {
     /// The provider.
     pub provider: SharedProvider,
-    /// The provider's name in the conventions of OpenTelemetry: `openai`, `ollama`.
+    /// The provider's name in OpenTelemetry's conventions: `openai`, `ollama`.
     pub system: String,
-    /// The model that is asked.
+    /// The name of the model.
     pub model: String,
-    /// The address of its server where that is not the usual one of its kind; a model's price at its vendor does not hold
-    /// there.
+    /// The address of the server, if it is not the default of its kind. The vendor's price does not apply to such a
+    /// server.
     pub address: Option<String>,
-    /// How its server is asked what it can do before it is used; `None` if it is not asked.
+    /// The probe of the server's features; `None` if the kind has none.
     pub probe: Option<Probe>,
 }
 
-/// Asks a server what it can do, before it is used. [`ProbeCache`] keeps what was found.
+/// Probes the features of a server before its first use. [`ProbeCache`] keeps the results.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -76,19 +85,28 @@ pub struct Probe(Arc<dyn Fn(bool) -> Probing + Send + Sync>);
 
 type Probing = Pin<Box<dyn Future<Output = Result<Probed, Fault>> + Send>>;
 
-/// The findings of a probe.
+/// The result of a probe.
+///
+/// ```
+/// use formwork::{core::Usage, providers::Probed};
+/// use formwork_testkit::Scripted;
+///
+/// let provider = std::sync::Arc::new(Scripted::new(["{}"]));
+/// let probed = Probed { provider, notes: vec!["it ignores schemas".into()], usage: Usage::default() };
+/// assert_eq!(probed.notes.len(), 1);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Probed {
-    /// The provider, with the promises and the settings that were verified.
+    /// The provider, with the verified capabilities and settings.
     pub provider: SharedProvider,
-    /// The promises that were not kept, a line each.
+    /// The capabilities that the server lacks, one line each.
     pub notes: Vec<String>,
-    /// The tokens that the calls of the probe used up; none if what was found earlier still counts.
+    /// The tokens of the probe's calls; none if the result came from a cache.
     pub usage: Usage,
 }
 
 impl Probe {
-    /// Returns a probe that calls this function, with `fresh` where nothing that was found earlier may count.
+    /// Creates a probe that calls this function; its argument `fresh` is whether caches must be ignored.
     pub fn new<F>(probe: impl Fn(bool) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<Probed, Fault>> + Send + 'static,
@@ -105,7 +123,17 @@ impl fmt::Debug for Probe {
 
 type Make = Arc<dyn Fn(&Section) -> Result<Made, ConfigError> + Send + Sync>;
 
-/// One kind of provider.
+/// A kind of provider.
+///
+/// ```
+/// use formwork::providers::Providers;
+///
+/// let providers = Providers::builtin();
+/// let kind = providers.kind("ollama").unwrap();
+/// assert_eq!(kind.about(), "Ollama's own API, on this machine or another");
+/// assert!(kind.schema()["properties"]["model"].is_object());
+/// assert!(providers.kind("olama").unwrap_err().contains("did you mean `ollama`?"));
+/// ```
 #[derive(Clone)]
 pub struct Kind {
     name: String,
@@ -115,9 +143,8 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// Returns a kind of this name. `schema` is the JSON Schema of the fields that its sections have beside those of every
-    /// kind;
-    /// `make` reads a section and returns its provider, see [`transport`].
+    /// Creates a kind. `schema` is the JSON Schema of its own fields in a section, besides those of [`Common`]. `make`
+    /// creates the provider of a section; see [`transport`].
     pub fn new(
         name: impl Into<String>,
         about: impl Into<String>,
@@ -127,17 +154,17 @@ impl Kind {
         Self { name: name.into(), about: about.into(), schema, make: Arc::new(make) }
     }
 
-    /// The word after `kind =`.
+    /// Returns the name, which is the value of `kind` in a section.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// One line for people.
+    /// Returns the description, in one line.
     pub fn about(&self) -> &str {
         &self.about
     }
 
-    /// The JSON Schema of what it may be told.
+    /// Returns the JSON Schema of the kind's own fields.
     pub fn schema(&self) -> Value {
         self.schema.clone()
     }
@@ -149,7 +176,7 @@ impl fmt::Debug for Kind {
     }
 }
 
-/// The kinds of providers that a configuration may name.
+/// The kinds of providers that a configuration can name.
 ///
 /// ```
 /// use formwork::providers::{Kind, Made, Providers};
@@ -172,12 +199,12 @@ pub struct Providers {
 }
 
 impl Providers {
-    /// No kinds.
+    /// Creates a set without kinds.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The kinds that this build has.
+    /// Returns the kinds of this build.
     pub fn builtin() -> Self {
         let providers = Self::none().with(local::kind());
         #[cfg(feature = "anthropic")]
@@ -191,7 +218,7 @@ impl Providers {
         providers
     }
 
-    /// Adds a kind, in place of another one of its name.
+    /// Adds a kind, or replaces the kind of this name.
     #[must_use]
     pub fn with(mut self, kind: Kind) -> Self {
         self.kinds.retain(|other| other.name != kind.name);
@@ -199,9 +226,9 @@ impl Providers {
         self
     }
 
-    /// Adds a dialect, in place of another one of its name (default: those of `formwork-dialect`). A kind of provider then
-    /// promises it by its name ([`Capabilities::with_dialect`](formwork_core::Capabilities::with_dialect)), and `modes =
-    /// [...]` and a row of a registry may name it.
+    /// Adds a dialect, or replaces the dialect of this name (default: those of `formwork-dialect`). A kind of provider
+    /// can then promise it by its name ([`Capabilities::with_dialect`](formwork_core::Capabilities::with_dialect)), and
+    /// `modes = [...]` and a row of a registry can name it.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -225,20 +252,20 @@ impl Providers {
         self
     }
 
-    /// Returns the dialects that a configuration may name (default: those of `formwork-dialect`).
+    /// Returns the dialects that a configuration can name (default: those of `formwork-dialect`).
     pub const fn dialects(&self) -> &Dialects {
         &self.dialects
     }
 
-    /// All kinds.
+    /// Returns all kinds.
     pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
         self.kinds.iter()
     }
 
-    /// A kind by its name.
+    /// Returns the kind of a name.
     ///
     /// # Errors
-    /// All names, and the nearest of them.
+    /// A message with the most similar name and all names.
     pub fn kind(&self, name: &str) -> Result<&Kind, String> {
         self.kinds.iter().find(|kind| kind.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.kinds.iter().map(|kind| kind.name.as_str()).collect();
@@ -248,39 +275,38 @@ impl Providers {
         })
     }
 
-    /// Makes the provider of a section, without what is wrapped around each call. A model in this process is loaded by
-    /// it, which blocks; async code calls it on a blocking thread then.
+    /// Creates the provider of a section, without layers. For a model in this process it loads the model, which blocks;
+    /// async code calls it on a thread for blocking work.
     ///
     /// # Errors
-    /// [`ConfigError`], if the kind is unknown or the section is not as the kind needs it.
+    /// [`ConfigError`] if the kind is unknown or a setting is invalid.
     pub fn make(&self, section: &Section) -> Result<Made, ConfigError> {
         let kind = self.kind(&section.common.kind).map_err(|message| section.error(message))?;
         (kind.make)(&section.clone().with_dialects(self.dialects.clone()))
     }
 
-    /// Returns the providers that a configuration asks where no list is named, in order, without asking their servers first.
+    /// Returns the targets of a configuration in order, without probing their servers.
     ///
     /// # Errors
-    /// [`ConfigError`], if one of them cannot be made: an unknown kind, a missing key, an address that is none.
+    /// [`ConfigError`] if one of them cannot be created: an unknown kind, a missing key, an invalid address.
     pub fn backends(&self, config: &Config) -> Result<Vec<Backend>, ConfigError> {
         let list = config.target_list();
         let backends = list.targets.iter().map(|name| self.backend(config.section(name)?));
         Ok(in_turns(backends.collect::<Result<_, _>>()?, list))
     }
 
-    /// The same for one section.
+    /// Returns the backend of one section, without probing its server.
     ///
     /// # Errors
-    /// As [`backends`](Self::backends).
+    /// The errors of [`backends`](Self::backends).
     pub fn backend(&self, section: &Section) -> Result<Backend, ConfigError> {
         self.make(section)?.backend(section, &self.dialects)
     }
 
-    /// Returns the providers that a configuration asks where no list is named, each with what its server was found to
-    /// enforce.
+    /// Returns the targets of a configuration in order, with probed servers.
     ///
     /// # Errors
-    /// As [`backends`](Self::backends).
+    /// The errors of [`backends`](Self::backends).
     pub async fn probed(&self, config: &Config) -> Result<Vec<Backend>, ConfigError> {
         self.probed_list(config, config.target_list()).await
     }
@@ -301,34 +327,34 @@ impl Providers {
 }
 
 impl Made {
-    /// Returns what the registry says that the model costs at its own vendor; nothing in this process. Elsewhere the price
-    /// is not known.
+    /// Returns the registry's price of the model at its own vendor, and zero for a model in this process. Elsewhere the
+    /// price is unknown.
     fn known_price(&self, section: &Section) -> Option<Price> {
         if self.system == LOCAL {
             return Some(Price::default());
         }
-        // The conventions of OpenTelemetry put the cloud before the name of its API.
+        // OpenTelemetry's conventions put the cloud before the name of its API.
         let vendor = self.system.strip_prefix("gcp.").unwrap_or(&self.system);
         let row = section.registry().lookup(&format!("{vendor}/{}", self.model))?;
         row.price.filter(|_| row.provider == vendor && self.address.is_none())
     }
 
-    /// The same with what its server is found to do, where its kind asks servers. One that cannot be asked keeps its
-    /// kind's promises: whether it answers is found out when it is called.
+    /// Returns the provider with the probed features of its server, if its kind has a probe. After a failed probe it
+    /// keeps the capabilities of its kind.
     #[must_use]
     pub async fn probed(mut self) -> Self {
-        // Whether the server answers is found out when it is called.
+        // An unavailable server is reported by its first call.
         _ = self.ask_server(false).await;
         self
     }
 
-    /// Asks the server what it can do, where its kind asks servers. Returns what is weaker than it was promised, in one
-    /// line; `None` if nothing is. With `fresh` nothing that was found earlier counts.
+    /// Probes the server, if its kind has a probe. Returns a line with the features that the server lacks; `None` if it
+    /// has all promised ones. `fresh` ignores cached results.
     ///
-    /// The cost of the probe is part of the usage of the first call that follows.
+    /// The usage of the first later call includes the cost of the probe.
     ///
     /// # Errors
-    /// A [`Fault`], if the server cannot be asked; then the promises stay as they were.
+    /// A [`Fault`] if the server cannot be probed; then the capabilities stay unchanged.
     pub async fn ask_server(&mut self, fresh: bool) -> Result<Option<String>, Fault> {
         let Some(probe) = &self.probe else { return Ok(None) };
         let Probed { provider, notes, usage } = (probe.0)(fresh).await?;
@@ -342,11 +368,11 @@ impl Made {
         Ok(weaker)
     }
 
-    /// The provider as an extractor asks it, with what a section wraps around each call: from the inside out, the
-    /// prompt alone, time-outs, a limit of calls at once, of tokens and of calls per minute, a trace.
+    /// Returns the backend for an extractor: the provider with the layers of its section. From the inside out these are
+    /// the prompt-only mode, time-outs, the limit of concurrency, and the trace.
     ///
     /// # Errors
-    /// [`ConfigError`], if `modes` names a dialect that is not one of `dialects`.
+    /// [`ConfigError`] if `modes` names a dialect that is not one of `dialects`.
     pub fn backend(self, section: &Section, dialects: &Dialects) -> Result<Backend, ConfigError> {
         let Common { modes, prompt_only, concurrency, rpm, tpm, price, tighten, .. } = &section.common;
         let known_price = self.known_price(section);
@@ -403,20 +429,20 @@ pub fn in_turns(backends: Vec<Backend>, list: &TargetList) -> Vec<Backend> {
     }
 }
 
-/// The name of the model in this process where providers are told apart.
+/// The name of the model in this process as a target.
 const LOCAL: &str = "formwork-local";
 
-/// The limit of tokens for answers of tiny models, where no other one is set: they do not end texts by themselves.
+/// The default token limit of tiny models, which do not end texts by themselves.
 const TINY_MAX_TOKENS: u32 = 512;
 
-/// Returns what tells a target apart wherever it is configured: a digest, because it is written to disk and the query of an
-/// address may hold a key.
+/// Returns the identity of a target across configurations: a digest, because it is written to disk and the query of an
+/// address may contain a key.
 fn identity(system: &str, address: Option<&str>, model: &str, kind: &str) -> String {
     let parts = [kind, system, address.unwrap_or_default(), model].join("\n");
     Sha256::digest(parts).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns what this process knows of its targets, and what earlier ones wrote into the cache folder.
+/// Returns the observations of this process about its targets, and those of earlier processes in the cache folder.
 fn store() -> ObservationStore {
     static MEMORY: LazyLock<ObservationStore> = LazyLock::new(|| {
         let file = crate::cache::folder().map(|folder| folder.join("observations.jsonl"));
@@ -425,7 +451,7 @@ fn store() -> ObservationStore {
     MEMORY.clone()
 }
 
-/// The value of an environment variable that is set and not empty.
+/// Returns the value of an environment variable that is set and not empty.
 #[cfg(any(feature = "anthropic", feature = "gemini", feature = "ollama", feature = "openai"))]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
@@ -440,7 +466,7 @@ fn timeouts(common: &Common) -> Timeout {
     seconds(common.timeout_seconds).map_or(timeout, |limit| timeout.with_total(limit))
 }
 
-/// A provider whose first answer also has the usage of the probe before it: probes are in the ledger like other calls.
+/// A provider whose first answer includes the usage of its probe, so that probes are in the ledger like other calls.
 #[derive(Debug)]
 struct Booked {
     inner: SharedProvider,
@@ -478,7 +504,7 @@ impl formwork_core::Provider for Booked {
 mod tests {
     use super::*;
 
-    /// Returns what is known of a section's model: its price, and what it is told apart by.
+    /// Returns the price of a section's model, and its identity.
     #[cfg(all(feature = "gemini", feature = "openai", feature = "ollama"))]
     fn known(lines: &str) -> (Option<Price>, String) {
         let config = Config::from_toml(&format!("[providers.a]\n{lines}")).unwrap();

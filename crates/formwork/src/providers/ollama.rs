@@ -19,7 +19,7 @@ pub(super) fn kind() -> Kind {
         let asked = Asked { name: section.name.clone(), transport, config };
         let provider = asked.provider(asked.config.wire());
         let model = asked.config.model.clone();
-        // A cassette holds the calls that were made, and no probe unless one was.
+        // A cassette contains recorded calls, and a probe only if one was recorded.
         let probes = asked.config.probe && section.common.cassette.is_none();
         let probe = probes.then(|| {
             Probe::new(move |fresh| {
@@ -31,7 +31,7 @@ pub(super) fn kind() -> Kind {
     })
 }
 
-/// A server, and how it is asked.
+/// A server with its configuration.
 #[derive(Clone)]
 struct Asked {
     name: String,
@@ -44,11 +44,11 @@ impl Asked {
         Arc::new(Http::new(wire, Arc::clone(&self.transport)).with_name(&self.name))
     }
 
-    /// Asks the server what it enforces, unless that was found out before for this version and this model.
+    /// Probes what the server enforces, unless a result for this version and this model is cached.
     async fn probe(&self, fresh: bool) -> Result<Probed, Fault> {
         let wire = self.config.wire();
         let identity = wire.identity(&*self.transport).await?;
-        // What cannot be told from another version is not kept.
+        // Without a version, a result could belong to another one, so it is not cached.
         let entry = identity.and_then(|identity| ProbeCache::of(&(self.distinguishing(), identity)));
         let kept = entry.as_ref().filter(|_| !fresh).and_then(ProbeCache::read::<formwork_ollama::Probed>);
         let (found, usage) = match kept {
@@ -65,17 +65,26 @@ impl Asked {
         Ok(Probed { provider: self.provider(wire.with_probed(&found)), notes: found.notes, usage })
     }
 
-    /// The part of the configuration that the findings depend on: nothing secret.
+    /// Returns the part of the configuration that the result depends on, without secrets.
     fn distinguishing(&self) -> Config {
         Config { api_key_env: None, headers: BTreeMap::new(), ..self.config.clone() }
     }
 }
 
-/// Returns what administers the models of the server of a section, over the transport that its calls use: with its TLS, key,
-/// headers, proxy and time limits. The section's model is not needed.
+/// Returns the administration client for the server of a section, with the TLS settings, key, headers, proxy and time
+/// limits of its calls. The section needs no model.
 ///
 /// # Errors
-/// [`ConfigError`], if the section is not of an Ollama server, or its address or key cannot be used.
+/// [`ConfigError`] if the section's kind is not `ollama`, or its address or key is invalid.
+///
+/// ```
+/// use formwork::{config::Config, providers::ollama_admin};
+///
+/// let config = Config::from_toml("[providers.a]\nkind = \"ollama\"\nmodel = \"qwen3:8b\"")?;
+/// let admin = ollama_admin(config.section("a")?)?;
+/// # drop(admin);
+/// # Ok::<(), formwork::config::ConfigError>(())
+/// ```
 pub fn ollama_admin(section: &Section) -> Result<Admin, ConfigError> {
     let config = configured(&section.clone().with_default("model", "none"))?;
     Ok(Admin::new(transport(section, &server(&config))?))
@@ -90,9 +99,9 @@ fn server(config: &Config) -> Server<'_> {
     }
 }
 
-/// Reads a section. Where it names no server, that is the one that the environment variable `OLLAMA_HOST` names.
+/// Reads a section. The default server is that of the environment variable `OLLAMA_HOST`.
 fn configured(section: &Section) -> Result<Config, ConfigError> {
-    /// The variable of Ollama's own command.
+    /// The environment variable of Ollama's own command.
     const HOST: &str = "OLLAMA_HOST";
 
     match super::variable(HOST) {

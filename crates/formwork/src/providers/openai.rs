@@ -9,7 +9,7 @@ use super::promises::promised;
 use super::{Kind, Made};
 use crate::config::{ConfigError, Section};
 
-/// OpenAI, and each vendor of the presets under its own name.
+/// Returns the kind of OpenAI, and one for each vendor of the presets.
 pub(super) fn kinds() -> Vec<Kind> {
     let schema = SchemaGenerator::default().into_root_schema_for::<Config>().to_value();
     presets()
@@ -18,7 +18,7 @@ pub(super) fn kinds() -> Vec<Kind> {
             let name = preset.name.clone();
             let about = match preset.name.as_str() {
                 "openai" => {
-                    "Chat Completions, of OpenAI or of any server that speaks like it, or the Responses API"
+                    "Chat Completions, of OpenAI or any OpenAI-compatible server, or the Responses API"
                         .to_owned()
                 }
                 name => format!("Chat Completions with the values of {name}"),
@@ -29,7 +29,7 @@ pub(super) fn kinds() -> Vec<Kind> {
 }
 
 fn make(section: &Section, preset: &str) -> Result<Made, ConfigError> {
-    /// The variable of OpenAI's own libraries.
+    /// The environment variable of OpenAI's own libraries.
     const BASE_URL: &str = "OPENAI_BASE_URL";
 
     let mut section = section.clone();

@@ -1,4 +1,4 @@
-//! The promises of a model within what its protocol could do: by its row in the registry.
+//! Reduces the capabilities of a protocol to those of a model, by its row in the registry.
 
 use formwork_core::Enforcement;
 use formwork_dialect::Dialects;
@@ -9,15 +9,15 @@ use formwork_openai::{Config, Resolved};
 #[cfg(feature = "openai")]
 use crate::config::Section;
 
-/// Servers that enforce schemas themselves, whatever the model: what its vendor does with it says nothing of them.
+/// The servers that enforce schemas themselves for every model: rows about a vendor's own service do not apply to them.
 #[cfg(feature = "openai")]
 const OWN_ENFORCEMENT: [&str; 5] = ["llama-server", "lm-studio", "ollama-v1", "sglang", "vllm"];
 
-/// The same configuration with what a model's row says, where the configuration says nothing; `None` if no row is about
-/// it: then the vendor's values hold, and a schema that is refused costs one call.
+/// Returns the configuration with the registry's facts about its model, for absent settings. `None` if no row matches:
+/// then the vendor's defaults apply, and a rejected schema costs one call.
 ///
-/// A row is about the model at its own vendor. Behind another host it takes away what the model cannot do, and adds
-/// nothing.
+/// A row describes the model at its own vendor. For another host it removes capabilities that the model lacks, and adds
+/// none.
 #[cfg(feature = "openai")]
 pub(super) fn promised(config: &Config, preset: &str, now: &Resolved, section: &Section) -> Option<Config> {
     let row = section.registry().lookup(&format!("{preset}/{}", config.model))?;
@@ -45,12 +45,12 @@ pub(super) fn promised(config: &Config, preset: &str, now: &Resolved, section: &
     Some(config)
 }
 
-/// Returns the override for a promise of the protocol that a model keeps, or does not.
+/// Returns the setting that removes a capability; `None` if the model has it.
 pub(super) const fn refused(kept: bool) -> Option<bool> {
     if kept { None } else { Some(false) }
 }
 
-/// Whether a model can be asked in a dialect that its host takes.
+/// Returns whether a model supports a dialect that its host accepts.
 pub(super) fn is_possible(dialect: &str, row: &Entry, dialects: &Dialects) -> bool {
     let Ok(lower) = dialects.get(dialect) else { return true };
     match lower.enforcement() {

@@ -8,7 +8,7 @@ use formwork_wire::cassette::{Cassette, Recorder};
 use formwork_wire::http::{Request, Response};
 use formwork_wire::{Body, Bytes, SharedTransport, Transport};
 
-/// A transport that writes what it recorded to a file when nobody uses it any more.
+/// A transport that writes its recording to a file when it is dropped.
 #[derive(Debug)]
 pub(super) struct Tape {
     recorder: Recorder,
@@ -16,17 +16,17 @@ pub(super) struct Tape {
 }
 
 impl Tape {
-    /// Records a transport into a file.
+    /// Records a transport to a file.
     ///
     /// # Errors
-    /// Words, if something else than a cassette is there.
+    /// A message, if the path is something other than a cassette.
     pub(super) fn new(inner: SharedTransport, path: PathBuf) -> Result<Self, String> {
         replaceable(&path)?;
         Ok(Self { recorder: Recorder::new(inner), path })
     }
 
-    /// Writes the cassette beside its place and moves it there, so that nothing else is followed or overwritten, and a
-    /// process that ends meanwhile leaves the last cassette whole. Nothing is written where nothing was sent.
+    /// Writes the cassette to a temporary file and renames it, so that symbolic links are not followed, and a process
+    /// that ends meanwhile leaves the last cassette whole. Without requests nothing is written.
     fn write(&self) -> Result<(), String> {
         let cassette = self.recorder.cassette();
         if cassette.exchanges.is_empty() {
@@ -47,7 +47,7 @@ impl Tape {
     }
 }
 
-/// Says no to a file that is there and is no cassette.
+/// Rejects a path with anything but a cassette.
 fn replaceable(path: &Path) -> Result<(), String> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -58,7 +58,7 @@ fn replaceable(path: &Path) -> Result<(), String> {
 
 impl Drop for Tape {
     fn drop(&mut self) {
-        // Nobody is left to be told by an error; a trace is all there is.
+        // `drop` cannot return an error, so it is logged.
         if let Err(error) = self.write() {
             tracing::error!(target: "formwork", "the cassette {} was not written: {error}", self.path.display());
         }

@@ -1,7 +1,7 @@
 use formwork::config::Config;
 use formwork::providers::Providers;
 
-/// What is said of a configuration, by the first who minds.
+/// Returns the first error about a configuration.
 fn said(text: &str) -> String {
     match Config::from_toml(text) {
         Err(error) => error.to_string(),

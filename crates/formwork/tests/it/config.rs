@@ -49,7 +49,7 @@ fn the_schema_for_editors_takes_what_is_taken() {
     let groq =
         json!({"kind": "groq", "model": "gpt-oss-20b", "strict": true, "price": {"input": 1, "output": 2}});
     let whole = |section: &Value| json!({"targets": ["a"], "providers": {"a": section}});
-    // The APIs of two kinds have one name and different values.
+    // Two kinds have APIs of the same name with different values.
     let responses = json!({"kind": "openai", "model": "gpt-4o", "api": "responses"});
     let generate = json!({"kind": "ollama", "model": "qwen3:8b", "api": "generate"});
     for section in [&ollama, &groq, &responses, &generate, &json!({"kind": "local"})] {
@@ -69,7 +69,7 @@ fn the_schema_for_editors_takes_what_is_taken() {
     }
 }
 
-/// One provider as TOML: JSON's values are values of TOML as well, tables apart.
+/// Returns a provider as TOML: JSON's values are also TOML values, except objects.
 fn toml_of(section: &Value) -> String {
     let inline = |value: &Value| match value {
         Value::Object(members) => {

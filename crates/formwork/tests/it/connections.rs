@@ -1,4 +1,4 @@
-//! Calls one after another, as every kind of provider makes them over HTTP.
+//! Consecutive calls over HTTP, for every kind of provider.
 
 use formwork::config::Config;
 use formwork::providers::Providers;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::swap::Person;
 
-/// What a server streams, a chunk for each line.
+/// Returns a streamed response, one chunk per line.
 fn streamed(kind: &str) -> Reply {
     let maria = Value::from(r#"{"name": "Maria", "age": 34}"#);
     let (media_type, pieces) = match kind {

@@ -18,7 +18,7 @@ struct Ticket {
     priority: Option<u8>,
 }
 
-/// A folder of its own for each test, deleted at the end.
+/// A folder for each test, deleted at the end.
 struct Place(PathBuf);
 
 impl Place {
@@ -43,7 +43,7 @@ impl Place {
         fs::write(path, format!("{document:#}\n")).unwrap();
     }
 
-    /// The name and content of everything in the folder.
+    /// Returns the name and content of every file in the folder.
     fn snapshot(&self) -> BTreeMap<String, Vec<u8>> {
         let Ok(entries) = fs::read_dir(&self.0) else { return BTreeMap::new() };
         entries
@@ -75,7 +75,7 @@ fn what_is_written_passes_and_is_not_written_again() {
     place.folder().check().unwrap();
     place.folder().check_or_write().unwrap();
     assert!(place.folder().write().unwrap().files.is_empty());
-    // The checkout of a Windows machine.
+    // A checkout with line ends of Windows.
     let path = place.0.join("ticket.json");
     fs::write(&path, fs::read_to_string(&path).unwrap().replace('\n', "\r\n")).unwrap();
     place.folder().check().unwrap();
@@ -150,7 +150,7 @@ fn a_check_of_a_folder_that_does_not_exist_creates_none() {
 #[test]
 fn each_change_says_whether_it_breaks_readers() {
     type Edit = fn(&mut Value);
-    // The edit turns the type's schema back into what it was before the change.
+    // The edit restores the schema from before the type changed.
     let cases: [(&str, Edit, Verdict, bool, &str); 6] = [
         (
             "added",
@@ -234,7 +234,7 @@ fn mistakes_in_the_list_are_errors_before_anything_is_written() {
     ] {
         let error = folder.write().unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
-        // A test that unwraps the error prints it as people read it.
+        // A test that unwraps the error prints it readably.
         assert_eq!(format!("{error:?}"), error.to_string());
     }
     assert!(!place.0.exists());

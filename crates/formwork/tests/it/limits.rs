@@ -1,4 +1,4 @@
-//! What a section of a configuration may do to the machine, and for how long it waits.
+//! The limits of a section: files that it can write, and time limits.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use formwork_testkit::server::{Reply, Server};
 
 use super::swap::{Person, program};
 
-/// A configuration of this folder, for a server that gives these replies.
+/// A configuration in this folder, for a server with these replies.
 fn config(folder: &PathBuf, server: &Server, more: &str) -> Config {
     let text = format!(
         "[defaults]\nmax_attempts = 1\n[providers.a]\nkind = \"llama-server\"\nmodel = \"m\"\nbase_url = \"{}\"\n{more}\n",
@@ -70,7 +70,7 @@ async fn a_recording_stays_below_the_folder_and_replaces_cassettes_alone() {
             assert_eq!(person, Person { name: "Maria".to_owned(), age: 34 });
             assert!(fs::read_to_string(folder.join(path)).unwrap().contains("formwork_cassette"), "{path}");
         }
-        // What makes no request leaves the last recording as it is.
+        // Without requests the last recording stays as it is.
         let before = fs::read(folder.join(path)).unwrap();
         drop(Providers::builtin().backends(&config).unwrap());
         assert_eq!(fs::read(folder.join(path)).unwrap(), before);
@@ -79,7 +79,7 @@ async fn a_recording_stays_below_the_folder_and_replaces_cassettes_alone() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// The clock stands still and jumps to the next limit, so that the first one that ends a call is the one that is named.
+/// The clock stands still and jumps to the next limit, so that the error names the first limit that ends a call.
 #[tokio::test(start_paused = true)]
 async fn time_limits_above_the_transports_own_hold() {
     let folder = folder("limits");

@@ -1,4 +1,4 @@
-//! The facade from outside: a configuration file decides who is asked.
+//! The facade with configuration files.
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod bad_config;

@@ -1,4 +1,4 @@
-//! What is known of a model decides how it is asked.
+//! The registry's facts about a model decide its output modes.
 
 use formwork::config::Config;
 use formwork::core::{Capabilities, Enforcement};
@@ -104,7 +104,7 @@ fn a_gemini_model_is_asked_as_the_registry_knows_it() {
     assert!(!capabilities("model = \"gemini-3.8-flash\"").temperature);
     let image = capabilities("model = \"gemini-2.5-flash-image\"");
     assert_eq!((image.dialects, image.enforcement), (vec!["prompt".to_owned()], Enforcement::None));
-    // What is behind a proxy under another name is asked in every way.
+    // A model with an unknown name behind a proxy gets all modes.
     assert_eq!(capabilities("model = \"smollm2\"\nbase_url = \"http://127.0.0.1:1\"").dialects.len(), 4);
     let said = capabilities(
         "model = \"gemini-3.8-flash\"\ndialects = [\"gemini-openapi\"]\ncapabilities = { temperature = true }",
@@ -130,7 +130,7 @@ mod anthropic {
 
     #[test]
     fn a_row_says_what_a_claude_model_takes() {
-        // Whether it takes a temperature, and its limits.
+        // Temperature, and limits.
         for (model, temperature, output, context) in [
             ("claude-sonnet-4-6", true, Some(128_000), Some(1_000_000)),
             ("claude-haiku-4-5-20251001", true, Some(64_000), Some(200_000)),

@@ -1,4 +1,4 @@
-//! The same program against whatever the file names.
+//! The same program with every provider of a file.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,13 +13,13 @@ pub(crate) struct Person {
     pub(crate) age: u8,
 }
 
-/// The program, of which no line knows who is asked.
+/// The program, which does not know the provider.
 pub(crate) async fn program(config: &Config) -> Result<Person, Error> {
     let setup = Setup::open(config, &Providers::builtin()).await?;
     Ok(setup.extractor::<Person>().build()?.extract("Maria, 34.").await?.value)
 }
 
-/// A cassette of one exchange with a server of a kind, whose body is this.
+/// Returns a cassette of one exchange with a server of a kind, with this response body.
 fn cassette(path: &str, request: &serde_json::Value, media_type: &str, body: &str) -> String {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -42,7 +42,7 @@ async fn what_is_not_recorded_is_told_with_the_difference() {
     assert!(format!("{error:#}").contains("recorded \"other\", sent \"smollm2\""), "{error:#}");
 }
 
-/// What is asked of each kind, to be answered by a cassette: found out by asking an empty one.
+/// Returns the request of each kind, found by a call with an empty cassette.
 async fn asked(kind: &str) -> serde_json::Value {
     let server =
         formwork_testkit::server::Server::start([formwork_testkit::server::Reply::status(400)]).unwrap();

@@ -3,7 +3,8 @@ use csv::StringRecord;
 use super::super::text;
 use super::{History, Row};
 
-/// Which column of an export is where. Names of columns differ by age and chain: `Value_IN(ETH)`, `Value_IN(MATIC)`.
+/// The positions of the columns of an export. Names of columns differ by age and chain: `Value_IN(ETH)`,
+/// `Value_IN(MATIC)`.
 #[derive(Debug, Default)]
 pub(in super::super) struct Columns {
     seconds: usize,
@@ -15,17 +16,17 @@ pub(in super::super) struct Columns {
     value_out: Option<usize>,
     /// The column with the value in US dollars.
     usd: Option<usize>,
-    /// The price of the coin at the time, in US dollars.
+    /// The column with the price of the coin at the time, in US dollars.
     price: Option<usize>,
     status: Option<usize>,
     error: Option<usize>,
     method: Option<usize>,
-    /// Columns that are not used, as they are written.
+    /// The names of unused columns, as in the file.
     unknown: Vec<String>,
 }
 
 impl Columns {
-    /// Finds the columns of an export; `None` if this is the header of something else.
+    /// Finds the columns of an export; `None` if the header belongs to another format.
     pub(in super::super) fn of(header: &StringRecord) -> Option<Self> {
         let mut columns = Self::default();
         let (mut seconds, mut from, mut to) = (None, None, None);
@@ -44,9 +45,9 @@ impl Columns {
                 name if name.starts_with("valuein") => &mut columns.value_in,
                 name if name.starts_with("valueout") => &mut columns.value_out,
                 name if name.starts_with("historical") => &mut columns.price,
-                // The value of today.
+                // The value at the time of the export.
                 name if name.starts_with("currentvalue") && columns.usd.is_none() => &mut columns.usd,
-                // Known, and of no use here: what a transaction cost, its place in the chain.
+                // These columns are known, and not needed: fees, positions in the chain, and the like.
                 "transactionhash" | "txhash" | "blockno" | "blocknumber" | "datetime" | "tokenvalue"
                 | "tokenname" | "tokensymbol" | "privatenote" | "chainid" | "chain" => continue,
                 name if name.starts_with("txnfee") || name.starts_with("datetime") => continue,
@@ -55,14 +56,14 @@ impl Columns {
                     continue;
                 }
             };
-            // The first one counts.
+            // The first of several matching columns counts.
             column.get_or_insert(place);
         }
         (columns.seconds, columns.from, columns.to) = (seconds?, from?, to?);
         Some(columns)
     }
 
-    /// Returns the names of columns that are not used, quoted.
+    /// Returns the quoted names of unused columns.
     pub(in super::super) fn unknown(&self) -> &[String] {
         &self.unknown
     }
@@ -106,13 +107,13 @@ impl Columns {
     }
 }
 
-/// The name of a column in lower case, without what is in brackets, spaces and marks.
+/// Returns the name of a column in lower case, without brackets and their contents, spaces and marks.
 fn plain(name: &str) -> String {
     let name = name.split('(').next().unwrap_or_default();
     name.chars().filter(|letter| letter.is_ascii_alphanumeric()).collect::<String>().to_ascii_lowercase()
 }
 
-/// Reads a number as explorers write it: `0.5`, `1,234.5`, `$12`. An empty field, `N/A` and `-` are none.
+/// Parses a number in the notation of explorers: `0.5`, `1,234.5`, `$12`. An empty field, `N/A` and `-` are `None`.
 fn amount(text: &str) -> Result<Option<f64>, String> {
     let digits: String = text.chars().filter(|letter| !matches!(letter, '$' | ',' | ' ')).collect();
     if digits.is_empty() || digits == "-" || digits.eq_ignore_ascii_case("n/a") {

@@ -7,11 +7,11 @@ use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use super::super::{WalletError, text};
 use super::{History, Row};
 
-/// The coin's smallest units in one coin.
+/// The number of wei in one coin.
 const WEI: f64 = 1e18;
 
-/// Returns whether a JSON document begins as an answer of an explorer does: with a list, or with a member that wallets do not
-/// have.
+/// Returns whether a JSON document starts like the response of an explorer: with a list, or with a member that wallets
+/// do not have.
 pub(in super::super) fn is_txlist(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     match head.split_first() {
@@ -23,24 +23,24 @@ pub(in super::super) fn is_txlist(head: &[u8]) -> bool {
     }
 }
 
-/// An explorer's answer to `module=account&action=txlist`, or the list in it.
+/// The response of an explorer to `module=account&action=txlist`, or the list in it.
 #[derive(Debug)]
 pub(in super::super) struct Txlist {
-    /// `NOTOK` where it is an error.
+    /// The status; `NOTOK` for an error.
     message: String,
     result: Outcome,
-    /// The path of the list.
+    /// The JSON path of the list.
     root: &'static str,
 }
 
-/// The transactions, or a message in their place.
+/// The list of transactions, or a message in its place.
 #[derive(Debug)]
 enum Outcome {
     List(Vec<Tx>),
     Said(String),
 }
 
-/// A transaction. The other members, such as fees and hashes, are of no use here.
+/// A transaction. Other members, such as fees and hashes, are ignored.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in super::super) struct Tx {
@@ -62,7 +62,7 @@ pub(in super::super) struct Tx {
     method_id: Text,
     #[serde(default)]
     input: Text,
-    /// Of transfers of tokens, whose value is not the chain's coin.
+    /// The decimals of a token. Their presence marks a token transfer, whose value is not in the chain's coin.
     #[serde(default, rename = "tokenDecimal")]
     decimals: Option<Text>,
 }
@@ -71,7 +71,7 @@ impl Txlist {
     /// Returns the transactions.
     ///
     /// # Errors
-    /// [`WalletError`] for an answer that is an error, and for a value that cannot be read, with its place.
+    /// [`WalletError`] for an error response, and for a value that cannot be read, with its location.
     pub(in super::super) fn history(self) -> Result<History, WalletError> {
         let Self { message, result, root } = self;
         let list = match result {
@@ -103,7 +103,7 @@ impl Tx {
             .map_err(|_| format!("timeStamp: {} is no number of seconds", text::quoted(&seconds, 40)))?;
         let Text(value) = self.value;
         let wei = match (self.decimals, value.strip_prefix("0x")) {
-            // An amount of a token says nothing about dollars.
+            // The amount of a token has no known value in dollars.
             (Some(_), _) => Some(0.0),
             (None, _) if value.is_empty() => Some(0.0),
             (None, Some(digits)) => u128::from_str_radix(digits, 16).ok().map(|wei| wei as f64),
@@ -117,7 +117,7 @@ impl Tx {
             seconds,
             from: self.from.0,
             to: to.unwrap_or_default().0,
-            // The arguments of `claim` tell an airdrop.
+            // The names of the arguments identify an airdrop among methods called `claim`.
             method: method.map(|method| text::plain(&method, 200)).unwrap_or_default(),
             coins: wei / WEI,
             usd: None,
@@ -178,7 +178,7 @@ impl<'de> Deserialize<'de> for Outcome {
     }
 }
 
-/// A text, or a number or truth value in its place; nothing for `null`. Explorers disagree about it.
+/// A text, or a number or boolean in its place; empty for `null`. Explorers disagree about the types.
 #[derive(Debug, Default)]
 pub(in super::super) struct Text(String);
 

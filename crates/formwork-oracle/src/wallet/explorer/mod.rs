@@ -1,8 +1,8 @@
-//! The transactions of one address as block explorers export them: Etherscan's CSV files and the JSON of `txlist`, which
-//! Blockscout and the explorers of other chains share.
+//! Reads the transactions of one address as block explorers export them: Etherscan's CSV files and the JSON of
+//! `txlist`, which Blockscout and the explorers of other chains share.
 //!
-//! They say who called which method of whom, and move the chain's own coin. [`History::into_wallet`] turns them into what a
-//! [`Wallet`] holds: the owner's view, in US dollars.
+//! A row states who called which method of which contract, and the amount in the chain's own coin.
+//! [`History::into_wallet`] converts the rows to a [`Wallet`]: the owner's view, in US dollars.
 
 mod csv;
 mod json;
@@ -15,7 +15,7 @@ pub(super) use json::{Txlist, is_txlist};
 
 use super::{Fold, Timestamp, Transaction, Usd, Wallet, WalletError};
 
-/// The most transactions of one export: they are sorted in memory.
+/// The maximum number of transactions of an export, which is sorted in memory.
 const MAX_ROWS: usize = 1_000_000;
 
 /// One row of an export.
@@ -24,11 +24,11 @@ struct Row {
     seconds: u64,
     from: String,
     to: String,
-    /// The name of the method that was called, as the explorer writes it; empty for a plain transfer.
+    /// The name of the called method, as the explorer writes it; empty for a plain transfer.
     method: String,
-    /// The amount that it moved, in the chain's coin.
+    /// The amount in the chain's coin.
     coins: f64,
-    /// The worth of that in US dollars, where the export has it.
+    /// The value in US dollars, if the export has it.
     usd: Option<f64>,
     failed: bool,
 }
@@ -37,7 +37,7 @@ struct Row {
 #[derive(Debug, Default)]
 pub(super) struct History(Vec<Row>);
 
-/// The facts that the reader was told beyond the export.
+/// The settings of the reader for exports.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Given<'g> {
     /// The owner's address.
@@ -55,10 +55,10 @@ impl History {
         Ok(())
     }
 
-    /// Turns the rows into a wallet. `notice` gets what a user should know about it.
+    /// Converts the rows to a wallet. `notice` receives notices for the user.
     ///
     /// # Errors
-    /// [`WalletError`] if nobody can be the owner of all rows, or a value is out of bounds.
+    /// [`WalletError`] if no address takes part in all rows, or a value is out of range.
     pub(super) fn into_wallet(
         self,
         given: Given<'_>,
@@ -108,7 +108,7 @@ impl Row {
     }
 }
 
-/// Returns the address that has a part in every row: of two, the one that more rows come from.
+/// Returns the address that takes part in every row; of two, the one that sends more of them.
 fn owner(rows: &[Row]) -> Result<Option<String>, WalletError> {
     let Some(first) = rows.first() else { return Ok(None) };
     let mut sent: BTreeMap<String, usize> = [&first.from, &first.to]

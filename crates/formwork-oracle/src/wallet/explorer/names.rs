@@ -1,4 +1,4 @@
-//! Meanings of names of methods and addresses of contracts.
+//! The meanings of method names and contract addresses.
 
 use super::super::{Category, RiskFlag};
 
@@ -18,7 +18,7 @@ const fn mixer(address: &'static str) -> Known {
     Known { address, protocol: "Tornado Cash", risk: Some(RiskFlag::Mixer) }
 }
 
-/// Contracts of Ethereum that many wallets use, in lower case.
+/// The Ethereum contracts that many wallets use, in lower case.
 const KNOWN: &[Known] = &[
     of("0x7a250d5630b4cf539739df2c5dacb4c659f2488d", "Uniswap"),
     of("0xe592427a0aece92de3edee1f18e0157c05861564", "Uniswap"),
@@ -37,13 +37,13 @@ const KNOWN: &[Known] = &[
     mixer("0xa160cdab225685da1d56aa342ad8841c3b53f291"),
 ];
 
-/// Returns what is known of a contract.
+/// Returns the known contract at an address.
 pub(super) fn known(address: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.address.eq_ignore_ascii_case(address))
 }
 
-/// Parts of the names of methods, without spaces and in lower case. The first row that fits decides, so what is special
-/// stands before what is general.
+/// Parts of method names, without spaces and in lower case. The first matching row decides, so specific rows precede
+/// general ones.
 const METHODS: &[(Category, &[&str])] = &[
     (Category::Airdrop, &["airdrop", "merkleproof"]),
     (Category::Governance, &["castvote", "vote", "propose", "delegate"]),
@@ -58,7 +58,8 @@ const METHODS: &[(Category, &[&str])] = &[
     (Category::Swap, &["swap", "exactinput", "exactoutput", "trade", "exchange"]),
 ];
 
-/// Returns the category of a method. `Transfer`, and no method at all, is a transfer; an unknown one is a call of a contract.
+/// Returns the category of a method: `Transfer` and an absent method are transfers, an unknown method is a call of a
+/// contract.
 pub(super) fn category(method: &str) -> Category {
     let name: String =
         method.chars().filter(|letter| !letter.is_whitespace()).collect::<String>().to_lowercase();
