@@ -8,7 +8,7 @@
 //! Four layers stand between a model and its caller: a system prompt that governs and holds the contract byte for byte, JSON
 //! mode (`{"type": "json_object"}`), strict reading, and a validator that is written by hand. An answer that does not pass
 //! is corrected by a system message that lists all errors, once by default; the whole of the retrying is
-//! [`Policy::chat`](formwork_core::Policy::chat), carried out by `formwork-extract`.
+//! [`policy`], carried out by `formwork-extract`.
 //!
 //! `examples/embed-chat.rs` uses this crate alone.
 
@@ -28,7 +28,7 @@ pub use answer::{
     DataAnswer, Quality, Source, StructuredAnswer, StructuredAnswerLite, Task, TaskKind, TextAnswer, V1_0,
     V1_1,
 };
-pub use builder::ChatBuilder;
+pub use builder::{ChatBuilder, policy};
 pub use client::JsonModeChatClient;
 pub use contract::{AnswerContract, CONTRACT_1_0, CONTRACT_1_1};
 pub use conversation::Conversation;

@@ -7,28 +7,31 @@ use crate::{Message, Role, Violation};
 /// How a model is told what was wrong with its answer.
 ///
 /// ```
-/// use formwork_core::{Feedback, Role};
+/// use formwork_core::{Feedback, Role, Template};
 ///
-/// let feedback = Feedback::agent();
-/// assert_eq!((feedback.role, feedback.keep_previous), (Role::User, true));
+/// let template = Template::new("Errors:\n", "- {path}: {detail}", "\nReturn a corrected object.");
+/// let feedback = Feedback::new(template).with_role(Role::System);
+/// assert_eq!((feedback.role, feedback.keep_previous), (Role::System, true));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Feedback {
-    /// The role that says it.
+    /// The role of the message.
     pub role: Role,
-    /// Whether the answer itself is shown before, as the assistant's. Only ever the last one.
+    /// Whether the last answer is shown before the message, as the assistant's. Earlier answers never are.
     pub keep_previous: bool,
-    /// Whether it becomes the end of the last message instead of a message of its own.
+    /// Whether the text is appended to the last message instead of being a message of its own.
     pub fold: bool,
-    /// The words.
+    /// The text.
     pub template: Template,
 }
 
-/// The words of a [`Feedback`].
+/// The text of a [`Feedback`].
 ///
 /// In `before` and `after` the sign `{code}` stands for `INVALID_JSON` or `SCHEMA_VALIDATION_FAILED`; in `line`, which
 /// is written once for each violation, `{path}`, `{detail}` and `{message}` stand for its parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Template {
     /// Before the lines.
     pub before: String,
@@ -39,13 +42,14 @@ pub struct Template {
 }
 
 impl Template {
-    fn new(before: &str, line: &str, after: &str) -> Self {
-        Self { before: before.to_owned(), line: line.to_owned(), after: after.to_owned() }
+    /// A text with these parts: what stands before the violations, the line of each, and what stands after them.
+    pub fn new(before: impl Into<String>, line: impl Into<String>, after: impl Into<String>) -> Self {
+        Self { before: before.into(), line: line.into(), after: after.into() }
     }
 
-    /// The text. At most [`MAX_LINES`] violations and [`MAX_BYTES`] bytes of them are written, so that its length does
-    /// not depend on how wrong the answer was, nor on how long the names and values in it are.
-    pub(crate) fn render(&self, violations: &[Violation]) -> String {
+    /// Returns the text for these violations. At most [`MAX_LINES`] violations and [`MAX_BYTES`] bytes of them are written,
+    /// so that its length does not depend on how wrong the answer was, nor on how long the names and values in it are.
+    pub fn render(&self, violations: &[Violation]) -> String {
         let code = match violations {
             // What was cut off is no JSON either.
             [only] if matches!(only.rule.as_str(), "json" | "truncated") => "INVALID_JSON",
@@ -113,61 +117,34 @@ fn fill<'v>(out: &mut String, text: &str, value: impl Fn(&str) -> Option<Cow<'v,
 }
 
 impl Feedback {
-    /// The answer, then a user's message that lists what is wrong with it.
+    /// A user's message of this text, below the answer that it is about.
+    pub const fn new(template: Template) -> Self {
+        Self { role: Role::User, keep_previous: true, fold: false, template }
+    }
+
+    /// The feedback of the ready policy: the answer, then a user's message that lists what is wrong with it.
     pub fn standard() -> Self {
-        Self {
-            role: Role::User,
-            keep_previous: true,
-            fold: false,
-            template: Template::new(
-                "That answer does not fit. What is wrong with it:\n",
-                "- {message}",
-                "\n\nAnswer again with the corrected JSON document only.",
-            ),
-        }
+        Self::new(Template::new(
+            "That answer does not fit. What is wrong with it:\n",
+            "- {message}",
+            "\n\nAnswer again with the corrected JSON document only.",
+        ))
     }
 
-    /// The agent layer's words: the answer, then a user's message.
-    pub fn agent() -> Self {
-        Self {
-            role: Role::User,
-            keep_previous: true,
-            fold: false,
-            template: Template::new(
-                "Your previous response failed validation with these errors:\n",
-                "- {path}: {detail}",
-                "\n\nPlease correct the output to match the schema. \
-                 Ensure all required fields are present with correct types.",
-            ),
-        }
+    /// Sets the role of the message (default: [`Role::User`]).
+    #[must_use]
+    pub const fn with_role(mut self, role: Role) -> Self {
+        self.role = role;
+        self
     }
 
-    /// The chat client's: the answer, then a corrective system message.
-    pub fn corrective() -> Self {
-        Self {
-            role: Role::System,
-            keep_previous: true,
-            fold: false,
-            template: Template::new(
-                "{code}: the previous answer breaks the contract:\n",
-                "- {message}",
-                "\nReturn only a corrected JSON object.",
-            ),
-        }
-    }
-
-    /// The shape runner's: no answer, and the errors at the end of the one prompt.
-    pub fn folded() -> Self {
-        Self {
-            role: Role::User,
-            keep_previous: false,
-            fold: true,
-            template: Template::new(
-                "\n\nYour last answer had these errors:\n",
-                "- {message}",
-                "\n\nFix all of them. Output valid JSON only.",
-            ),
-        }
+    /// Appends the text to the last message, without the answer that it is about (default: a message of its own below the
+    /// answer). The prompt stays one message.
+    #[must_use]
+    pub const fn folded(mut self) -> Self {
+        self.keep_previous = false;
+        self.fold = true;
+        self
     }
 
     /// Adds what is to be said to the dialogue.
@@ -203,40 +180,26 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_layer_says_its_words_byte_for_byte() {
-        let missing = Violation::new(JsonPath::root().key("name"), "required", Stage::Schema);
-        let mut messages = vec![Message::user("task")];
-        Feedback::agent().apply(&mut messages, "{}", &[missing, violation("number")]);
-        assert_eq!(messages[1], Message::assistant("{}"));
-        let expected = "Your previous response failed validation with these errors:\n\
-            - $.name: required field is missing\n\
-            - $.a: expected string, found number\n\n\
-            Please correct the output to match the schema. \
-            Ensure all required fields are present with correct types.";
-        assert_eq!(messages[2], Message::user(expected));
-    }
-
-    #[test]
-    fn the_shape_runner_keeps_one_prompt() {
-        let mut messages = vec![Message::user("input and shape")];
-        Feedback::folded().apply(&mut messages, "{}", &[violation("number")]);
-        assert_eq!(messages.len(), 1);
-        assert!(
-            messages[0]
-                .text()
-                .starts_with("input and shape\n\nYour last answer had these errors:\n- Type mismatch at $.a")
-        );
+    fn the_last_answer_stands_before_a_message_and_not_before_a_folded_text() {
+        let apply = |feedback: Feedback| {
+            let mut messages = vec![Message::user("task")];
+            feedback.apply(&mut messages, "{}", &[violation("number")]);
+            messages
+        };
+        let template = Template::new("Errors: ", "{path}: {detail}", ".");
+        let text = "Errors: $.a: expected string, found number.";
+        for role in [Role::User, Role::System] {
+            let expected = [Message::user("task"), Message::assistant("{}"), Message::new(role, text)];
+            assert_eq!(apply(Feedback::new(template.clone()).with_role(role)), expected);
+        }
+        assert_eq!(apply(Feedback::new(template).folded()), [Message::user(format!("task{text}"))]);
     }
 
     #[test]
     fn what_is_no_json_and_what_was_cut_off_have_the_same_code() {
         let code = |rule: &str| {
-            let text = Feedback::corrective().template.render(&[Violation::new(
-                JsonPath::root(),
-                rule,
-                Stage::Read,
-            )]);
-            text.split_once(':').unwrap().0.to_owned()
+            let template = Template::new("{code}", "", "");
+            template.render(&[Violation::new(JsonPath::root(), rule, Stage::Read)])
         };
         assert_eq!(
             [code("json"), code("truncated"), code("type")],

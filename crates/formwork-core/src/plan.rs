@@ -18,7 +18,7 @@ use crate::{
 ///
 /// let target = Target::new("local", Capabilities::default()).with_mode(lower);
 /// let plan = Plan::new(contract, vec![target])
-///     .with_policy(Policy::oracle())
+///     .with_policy(Policy::new(3))
 ///     .with_deadline(Duration::from_secs(10))
 ///     .build()?;
 /// # Ok(()) }

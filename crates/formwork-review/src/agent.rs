@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::{
-    Capabilities, Clock, Contract, Enforcement, Error, ErrorKind, Input, Lower, Outcome, Policy, Temperature,
-    Time,
+    Capabilities, Clock, Contract, Enforcement, Error, ErrorKind, Feedback, Input, Lower, Outcome, Patching,
+    Policy, Temperature, Template, Time,
 };
 use formwork_dialect::registry::Registry;
 use formwork_extract::{
@@ -15,7 +15,7 @@ use tracing::{Instrument as _, Span};
 
 /// How models are asked: by the rules of the agent layer.
 ///
-/// - The policy is [`Policy::agent`]: one more attempt with the previous answer and what is wrong with it, at 0.2 at most;
+/// - The policy is [`policy`]: one more attempt with the previous answer and what is wrong with it, at 0.2 at most;
 ///   calls that fail are repeated after 2, 4 and 8 seconds, or later where the server says so.
 /// - Everything that is done on one [`begun`](Self::begun) agent shares [60 seconds](Self::TIME_LIMIT).
 /// - Schemas go by the name [`output_schema`](Self::SCHEMA_NAME), spans by `llm_generation` and `llm_review`.
@@ -24,12 +24,11 @@ use tracing::{Instrument as _, Span};
 /// Clones share what was learnt of the models.
 ///
 /// ```
-/// use formwork_core::Policy;
-/// use formwork_review::Agent;
+/// use formwork_review::{Agent, policy};
 /// use formwork_testkit::Scripted;
 /// use std::sync::Arc;
 ///
-/// let agent = Agent::new([Arc::new(Scripted::new(["{}"])).into()]).with_policy(Policy::agent(0.4)).with_seed(7);
+/// let agent = Agent::new([Arc::new(Scripted::new(["{}"])).into()]).with_policy(policy(0.4)).with_seed(7);
 /// ```
 #[derive(Clone)]
 pub struct Agent {
@@ -43,6 +42,22 @@ pub struct Agent {
     observers: Vec<Arc<dyn Observer>>,
     cancel: CancellationToken,
     store: ObservationStore,
+}
+
+/// Returns the policy of the agent layer: 2 whole attempts, the first at `temperature`, the second at 0.2 at most and
+/// below the previous answer with what is wrong with it.
+pub fn policy(temperature: f64) -> Policy {
+    let template = Template::new(
+        "Your previous response failed validation with these errors:\n",
+        "- {path}: {detail}",
+        "\n\nPlease correct the output to match the schema. \
+         Ensure all required fields are present with correct types.",
+    );
+    Policy::new(2)
+        .with_temperature(Temperature::AtMost { first: temperature, then: 0.2 })
+        .with_patching(Patching::Never)
+        .with_feedback(Feedback::new(template))
+        .with_stop_on_repeat(false)
 }
 
 impl Agent {
@@ -61,7 +76,7 @@ impl Agent {
         let store = backends.iter().find_map(Backend::observation_store).cloned().unwrap_or_default();
         Self {
             backends,
-            policy: Policy::agent(Self::TEMPERATURE),
+            policy: policy(Self::TEMPERATURE),
             limit: Self::TIME_LIMIT,
             until: None,
             max_tokens: None,
@@ -73,7 +88,7 @@ impl Agent {
         }
     }
 
-    /// Sets the policy (default: [`Policy::agent`] at [`Agent::TEMPERATURE`]).
+    /// Sets the policy (default: [`policy`] at [`Agent::TEMPERATURE`]).
     #[must_use]
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.policy = policy;

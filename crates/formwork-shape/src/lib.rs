@@ -75,7 +75,7 @@ pub use error::ShapeError;
 pub use from_schema::Unsaid;
 pub use lint::LintFinding;
 pub use node::{Field, Kind, Node};
-pub use runner::{ShapeRunner, ShapeRunnerBuilder};
+pub use runner::{ShapeRunner, ShapeRunnerBuilder, policy};
 pub use shape::Shape;
 
 /// The most bytes of a shape's text.

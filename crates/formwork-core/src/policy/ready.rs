@@ -74,7 +74,7 @@ impl Backoff {
     }
 }
 
-/// The ready policy: a value, built step by step; what the applications use are values of it too.
+/// The ready policy: plain data, built step by step. The policies of the applications are values of it in their crates.
 ///
 /// Content and transport have budgets of their own: an answer that is wrong is an attempt, a call that fails is a
 /// retry of the same attempt.
@@ -127,42 +127,6 @@ impl Policy {
             accept_cut: false,
             ask_after_refusal: false,
         }
-    }
-
-    /// The oracle's: 3 whole attempts at 0.3, 0.2 and 0.1. The limit of tokens may cut a text of the answer, because the
-    /// oracle's specification counts attempts.
-    pub fn oracle() -> Self {
-        Self::new(3)
-            .with_temperature(Temperature::Steps(vec![0.3, 0.2, 0.1]))
-            .with_patching(Patching::Never)
-            .with_stop_on_repeat(false)
-            .with_accept_cut(true)
-            .with_ask_after_refusal(true)
-    }
-
-    /// The chat client's: `1 + max_retries` whole attempts, a corrective system message, no temperature of its own.
-    pub fn chat(max_retries: u32) -> Self {
-        Self::new(max_retries.saturating_add(1))
-            .with_patching(Patching::Never)
-            .with_feedback(Feedback::corrective())
-            .with_stop_on_repeat(false)
-    }
-
-    /// The shape runner's: 3 whole attempts, each one fresh prompt that ends in all last errors.
-    pub fn shape() -> Self {
-        Self::new(3)
-            .with_patching(Patching::Never)
-            .with_feedback(Feedback::folded())
-            .with_stop_on_repeat(false)
-    }
-
-    /// The agent layer's: 2 whole attempts, the first at `temperature`, the second at 0.2 at most.
-    pub fn agent(temperature: f64) -> Self {
-        Self::new(2)
-            .with_temperature(Temperature::AtMost { first: temperature, then: 0.2 })
-            .with_patching(Patching::Never)
-            .with_feedback(Feedback::agent())
-            .with_stop_on_repeat(false)
     }
 
     /// Sets how many attempts each target gets (default: an equal share, rounded up).

@@ -145,7 +145,7 @@ async fn the_ledger_is_complete_on_failure() {
         Reply::from(TOO_OLD),
     ];
     let model = Arc::new(Scripted::new(replies));
-    let policy = Policy::oracle();
+    let policy = Policy::new(3).with_patching(Patching::Never);
     let error = persons(&model).0.with_policy(policy).build().unwrap().extract(TEXT).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Rejected);
     assert_eq!(classes(error.attempts()), ["fault", "not_json", "truncated", "invalid"]);

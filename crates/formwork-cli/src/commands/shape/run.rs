@@ -86,7 +86,7 @@ async fn ask(
 ) -> Result<Status, Failed> {
     let opened = args.targets.open(providers, args.verbose).await?;
     let own = Defaults {
-        max_attempts: Some(Policy::shape().attempts),
+        max_attempts: Some(formwork_shape::policy().attempts),
         timeout_seconds: Some(300.0),
         ..Defaults::default()
     };
@@ -97,7 +97,7 @@ async fn ask(
         ..Defaults::default()
     };
     let asked = flags.or(opened.defaults).or(own);
-    let policy = asked.limit(Policy::shape());
+    let policy = asked.limit(formwork_shape::policy());
     let builder = ShapeRunner::builder(shape).with_observer(Attempts { most: policy.attempts });
     let mut builder = opened.backends.into_iter().fold(builder, ShapeRunnerBuilder::with_target);
     if let Some(task) = &args.task {
