@@ -4,7 +4,7 @@ use formwork_core::{Capabilities, Layer, Lower, Price, Provider, SharedProvider,
 
 use formwork_dialect::Dialects;
 
-use crate::ObservationStore;
+use crate::{Budget, ObservationStore};
 
 /// A provider as an extractor asks it: in which dialects, and at what price.
 ///
@@ -32,6 +32,7 @@ pub struct Backend {
     default_max_tokens: Option<u32>,
     identity: Option<String>,
     store: Option<ObservationStore>,
+    budget: Option<Budget>,
 }
 
 impl Backend {
@@ -47,6 +48,7 @@ impl Backend {
             default_max_tokens: None,
             identity: None,
             store: None,
+            budget: None,
         }
     }
 
@@ -152,6 +154,19 @@ impl Backend {
     /// Returns the store that it brings for extractors, if any.
     pub const fn observation_store(&self) -> Option<&ObservationStore> {
         self.store.as_ref()
+    }
+
+    /// Sets a budget that everything which asks this target shares, beside the budgets of the extractors (default: none): for
+    /// a limit that holds whoever asks.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Budget) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// Returns the budget that it brings for extractors, if any.
+    pub const fn budget(&self) -> Option<&Budget> {
+        self.budget.as_ref()
     }
 
     pub(crate) fn target(&self) -> Target {

@@ -41,6 +41,7 @@ pub struct ExtractorBuilder<T> {
     fallback: Option<Arc<dyn Fallback>>,
     shared_budget: Option<Budget>,
     store: Option<ObservationStore>,
+    fails_fast: bool,
     of: PhantomData<fn() -> T>,
 }
 
@@ -94,6 +95,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
             fallback: None,
             shared_budget: None,
             store: None,
+            fails_fast: false,
             of: PhantomData,
         }
     }
@@ -162,6 +164,13 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
     /// [brings one](Backend::with_observation_store), else one of its own).
     pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
         self.store = Some(store);
+        self
+    }
+
+    /// Ends extractions at once while no target can be reached, once one has waited in vain (default: each waits for itself);
+    /// see [`Driver::with_fail_fast`].
+    pub const fn with_fail_fast(mut self) -> Self {
+        self.fails_fast = true;
         self
     }
 
@@ -307,8 +316,14 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         if let Some(budget) = self.budget {
             plan = plan.with_budget(budget);
         }
-        if let Some(shared) = &self.shared_budget {
-            plan = plan.with_shared_budget(shared.limit());
+        let mut budgets: Vec<Budget> = self.shared_budget.into_iter().collect();
+        for budget in self.backends.iter().filter_map(Backend::budget) {
+            if !budgets.iter().any(|known| known.is(budget)) {
+                budgets.push(budget.clone());
+            }
+        }
+        if let Some(limit) = budgets.iter().map(Budget::limit).reduce(tighter) {
+            plan = plan.with_shared_budget(limit);
         }
         if let Some(max_tokens) = self.max_tokens {
             plan = plan.with_max_tokens(max_tokens);
@@ -327,11 +342,12 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         if let Some(fallback) = self.fallback {
             driver = driver.with_fallback(fallback);
         }
-        if let Some(budget) = self.shared_budget {
-            driver = driver.with_budget(budget);
-        }
+        driver = budgets.into_iter().fold(driver, Driver::with_budget);
         if let Some(store) = self.store.or(own) {
             driver = driver.with_observation_store(store);
+        }
+        if self.fails_fast {
+            driver = driver.with_fail_fast();
         }
         driver = self.observers.into_iter().fold(driver, Driver::with_observer);
         driver = self.validators.into_iter().fold(driver, Driver::with_validator);
@@ -402,4 +418,10 @@ fn parsed(path: &str) -> Result<JsonPath, Error> {
 fn contract_for(schema: Arc<dyn Schema>) -> Result<Contract, Error> {
     formwork_schema::contract_for(schema)
         .map_err(|error| Error::new(ErrorKind::Schema, format!("#{}: {}", error.pointer, error.message)))
+}
+
+/// The limit that keeps both.
+fn tighter(one: Cost, other: Cost) -> Cost {
+    let micro_usd = [one.micro_usd, other.micro_usd].into_iter().flatten().min();
+    Cost { tokens: one.tokens.min(other.tokens), micro_usd }
 }

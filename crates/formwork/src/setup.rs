@@ -53,12 +53,18 @@ impl Setup {
         Self::open(&Config::in_process()?, providers).await
     }
 
-    /// Opens what a configuration names, and asks servers what they can do where their kind says so.
+    /// Opens what a configuration names, and asks servers what they can do where their kind says so. The extractors share one
+    /// budget where the configuration [limits the money](Defaults::max_cost_usd).
     ///
     /// # Errors
     /// [`ErrorKind::Config`], if a provider cannot be made.
     pub async fn open(config: &Config, providers: &Providers) -> Result<Self, Error> {
-        Ok(Self { backends: providers.probed(config).await?, defaults: config.defaults() })
+        let defaults = config.defaults();
+        let mut backends = providers.probed(config).await?;
+        if let Some(budget) = defaults.budget() {
+            backends = backends.into_iter().map(|backend| backend.with_budget(budget.clone())).collect();
+        }
+        Ok(Self { backends, defaults })
     }
 
     /// The providers, in the order in which they are asked.

@@ -16,6 +16,7 @@ mod interrupt;
 mod lower;
 #[cfg(feature = "local")]
 mod models;
+mod money;
 mod oracle;
 mod oracle_serve;
 mod read;

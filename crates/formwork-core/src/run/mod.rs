@@ -57,6 +57,9 @@ pub struct Run {
     draws: u64,
     /// The number that jitter is drawn from, where the input has no seed.
     jitter: Option<u64>,
+    /// Whether the run ends where it would wait for a target.
+    #[serde(default)]
+    fails_fast: bool,
     position: Position,
     request: Request,
     counters: Counters,
@@ -88,6 +91,7 @@ impl Run {
             ids: 0,
             draws: 0,
             jitter: None,
+            fails_fast: false,
             position: Position::default(),
             request: Request::first(plan),
             counters: Counters::default(),
@@ -106,6 +110,15 @@ impl Run {
         self
     }
 
+    /// Ends the run where it would wait for a target that cannot be reached (default: it waits): at once if every target is
+    /// out of service, and after a failed call that no other target can take. For runs that follow one which has waited in
+    /// vain.
+    #[must_use]
+    pub const fn with_fail_fast(mut self) -> Self {
+        self.fails_fast = true;
+        self
+    }
+
     /// Returns what the driver has to do next, at this moment.
     ///
     /// # Errors
@@ -117,6 +130,9 @@ impl Run {
         if self.started.is_none() {
             self.started = Some(now);
             self.position.enter_first(plan, now);
+            if let Some(wait) = self.position.wait(now).filter(|_| self.fails_fast) {
+                self.give_up_unreached(plan, wait);
+            }
         }
         if let State::Waiting { until } = self.state {
             if now < until {
@@ -168,7 +184,9 @@ impl Run {
             (Event::Failed { id, fault, usage }, State::Calling { .. }) if open == Some(id) => {
                 self.failed(plan, now, fault, usage)
             }
-            (Event::Denied { id }, State::Calling { .. }) if open == Some(id) => self.denied(plan),
+            (Event::Denied { id, left }, State::Calling { .. }) if open == Some(id) => {
+                self.denied(plan, left);
+            }
             (Event::Checked { id, violations, spent }, State::Outside { who: External::Checks, .. })
                 if open == Some(id) =>
             {

@@ -97,6 +97,8 @@ pub enum Event {
     Denied {
         /// Of which step.
         id: CallId,
+        /// What is left of the budget, if that is known.
+        left: Option<Cost>,
     },
     /// The asynchronous checks are done.
     #[non_exhaustive]
@@ -136,9 +138,10 @@ impl Event {
         Self::Failed { id, fault, usage }
     }
 
-    /// The call of a step was not made, because a shared budget does not allow it.
-    pub const fn denied(id: CallId) -> Self {
-        Self::Denied { id }
+    /// The call of a step was not made, because a shared budget does not allow it; `left` is the rest of that budget, for the
+    /// message of the error.
+    pub const fn denied(id: CallId, left: Option<Cost>) -> Self {
+        Self::Denied { id, left }
     }
 
     /// The asynchronous checks of a step found these violations, at a cost.

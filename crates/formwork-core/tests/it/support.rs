@@ -166,7 +166,7 @@ impl Reply {
                     .with_retry_after(Some(Duration::from_secs(*seconds)));
                 Event::failed(id, fault, Usage::default())
             }
-            Self::Denies => Event::denied(id),
+            Self::Denies => Event::denied(id, None),
         }
     }
 }

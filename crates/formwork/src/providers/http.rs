@@ -56,7 +56,10 @@ pub fn transport(section: &Section, server: &Server<'_>) -> Result<SharedTranspo
         let text = std::fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
         return Ok(Arc::new(Player::new(Cassette::from_json(&text).map_err(failed)?)));
     }
-    let network = network(section, server).map_err(|error| section.error(error.to_string()))?;
+    let network = network(section, server).map_err(|error| {
+        let lacks_key = matches!(error, formwork_http::ConfigError::NoKey { .. });
+        ConfigError { lacks_key, ..section.error(error.to_string()) }
+    })?;
     Ok(match &section.common.record {
         Some(path) => {
             let failed = |reason: String| section.error(format!("the cassette {}: {reason}", path.display()));

@@ -258,12 +258,35 @@ impl Providers {
         (kind.make)(&section.clone().with_dialects(self.dialects.clone()))
     }
 
-    /// The providers that a configuration asks, in order, without asking their servers first.
+    /// The providers that a configuration asks, in order, without asking their servers first. A provider without its key is
+    /// left out, with a warning, where another one can be asked.
     ///
     /// # Errors
-    /// [`ConfigError`], if one of them cannot be made: an unknown kind, a missing key, an address that is none.
+    /// [`ConfigError`], if one of them cannot be made: an unknown kind, an address that is none; or if all keys are missing.
     pub fn backends(&self, config: &Config) -> Result<Vec<Backend>, ConfigError> {
-        config.targets().iter().map(|name| self.backend(config.section(name)?)).collect()
+        let made = self.usable(config)?.into_iter();
+        made.map(|(made, section)| made.backend(section, &self.dialects)).collect()
+    }
+
+    /// The providers that a configuration asks, without those whose keys are missing.
+    fn usable<'c>(&self, config: &'c Config) -> Result<Vec<(Made, &'c Section)>, ConfigError> {
+        let (mut usable, mut missing) = (Vec::new(), Vec::new());
+        for name in config.targets() {
+            let section = config.section(name)?;
+            match self.make(section) {
+                Ok(made) => usable.push((made, section)),
+                Err(error) if error.lacks_key() => missing.push(error),
+                Err(error) => return Err(error),
+            }
+        }
+        if usable.is_empty() && !missing.is_empty() {
+            return Err(missing.swap_remove(0));
+        }
+        #[cfg(feature = "http")]
+        for error in missing {
+            tracing::warn!(target: "formwork", "{error}; the other providers are asked");
+        }
+        Ok(usable)
     }
 
     /// The same for one section.
@@ -280,17 +303,20 @@ impl Providers {
     /// As [`backends`](Self::backends).
     pub async fn probed(&self, config: &Config) -> Result<Vec<Backend>, ConfigError> {
         let mut backends = Vec::new();
-        for name in config.targets() {
-            let section = config.section(name)?;
-            backends.push(self.make(section)?.probed().await.backend(section, &self.dialects)?);
+        for (made, section) in self.usable(config)? {
+            backends.push(made.probed().await.backend(section, &self.dialects)?);
         }
         Ok(backends)
     }
 }
 
 impl Made {
-    /// Returns what the registry says that the model costs at its own vendor; nothing in this process. Elsewhere the price
-    /// is not known.
+    /// Returns the price of the model: that of the configuration, else the registry's, if it is asked at its own vendor; a
+    /// model in this process costs nothing. `None` if the price is not known.
+    pub fn price(&self, section: &Section) -> Option<Price> {
+        section.common.price.or_else(|| self.known_price(section))
+    }
+
     fn known_price(&self, section: &Section) -> Option<Price> {
         if self.system == LOCAL {
             return Some(Price::default());
@@ -336,8 +362,8 @@ impl Made {
     /// # Errors
     /// [`ConfigError`], if `modes` names a dialect that is not one of `dialects`.
     pub fn backend(self, section: &Section, dialects: &Dialects) -> Result<Backend, ConfigError> {
-        let Common { modes, prompt_only, concurrency, price, tighten, .. } = &section.common;
-        let known_price = self.known_price(section);
+        let Common { modes, prompt_only, concurrency, tighten, .. } = &section.common;
+        let price = self.price(section);
         let mut provider = self.provider;
         let identity =
             identity(&self.system, self.address.as_deref(), &self.model, section.common.kind.as_str());
@@ -367,7 +393,7 @@ impl Made {
         for name in modes.iter().flatten() {
             backend = backend.with_mode(dialects.get(name).map_err(|message| section.error(message))?);
         }
-        if let Some(price) = price.or(known_price) {
+        if let Some(price) = price {
             backend = backend.with_price(price);
         }
         Ok(backend)

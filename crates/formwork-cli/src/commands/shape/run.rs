@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use formwork::config::Defaults;
 use formwork::providers::Providers;
-use formwork_core::{Error, Policy};
+use formwork_core::Error;
 use formwork_extract::CancellationToken;
 use formwork_json::{Level, read};
 use formwork_shape::{Shape, ShapeRunner, ShapeRunnerBuilder};
