@@ -82,8 +82,12 @@ impl Driver {
     /// Adds an observer that is told what happens (default: none).
     #[must_use]
     pub fn with_observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observers.push(observer);
+        self.observe(observer);
         self
+    }
+
+    pub(crate) fn observe(&mut self, observer: Arc<dyn Observer>) {
+        self.observers.push(observer);
     }
 
     /// Adds a validator (default: none), where the plan [has asynchronous checks](formwork_core::PlanBuilder::with_async_checks).
@@ -134,7 +138,7 @@ impl Driver {
         run: Run,
         cancel: &CancellationToken,
     ) -> Result<Outcome<Value>, Error> {
-        self.tapped(plan, run, cancel, None).await
+        self.tapped::<()>(plan, run, cancel, None).await.map(|(outcome, _)| outcome)
     }
 
     /// Drives a run to its end and blocks the thread meanwhile; see [`blocking`](crate#blocking).
@@ -154,17 +158,18 @@ impl Driver {
     pub fn stream(&self, plan: Arc<Plan>, run: Run, cancel: CancellationToken) -> Updates<Value> {
         let driver = self.clone();
         Updates::new(Arc::clone(&plan), move |tap| async move {
-            driver.tapped(&plan, run, &cancel, Some(tap.as_ref())).await
+            driver.tapped::<()>(&plan, run, &cancel, Some(tap.as_ref())).await.map(|(outcome, _)| outcome)
         })
     }
 
-    pub(crate) async fn tapped(
+    /// Drives a run to its end, with the accepted value as a `T` where the contract has decoded it as one.
+    pub(crate) async fn tapped<T: Send + 'static>(
         &self,
         plan: &Plan,
         run: Run,
         cancel: &CancellationToken,
         tap: Option<&dyn Paced>,
-    ) -> Result<Outcome<Value>, Error> {
+    ) -> Result<(Outcome<Value>, Option<T>), Error> {
         let span = trace::span(plan);
         let observers = Observers::new(&self.observers, tap);
         let drive = Drive { driver: self, plan, cancel, observers, again: false };
@@ -179,9 +184,9 @@ impl Driver {
             .with_bounded(self.store.bounded(plan))
             .with_out_of_service(out)
             .with_jitter(RandomState::new().hash_one("jitter"));
-        let result = drive.finish(run).instrument(span.clone()).await;
+        let (result, decoded) = drive.finish(run).instrument(span.clone()).await;
         trace::record(&span, &result);
-        result
+        result.map(|outcome| (outcome, decoded))
     }
 }
 
@@ -207,14 +212,17 @@ struct Drive<'a> {
 }
 
 impl Drive<'_> {
-    async fn finish(mut self, mut run: Run) -> Result<Outcome<Value>, Error> {
-        let result = match self.steps(&mut run).await {
-            Ok(()) => run.finish(),
-            Err(error) => Err(error),
+    async fn finish<T: 'static>(mut self, mut run: Run) -> (Result<Outcome<Value>, Error>, Option<T>) {
+        let (result, decoded) = match self.steps(&mut run).await {
+            Ok(()) => {
+                let decoded = run.take_decoded();
+                (run.finish(), decoded)
+            }
+            Err(error) => (Err(error), None),
         };
         self.note_unreached(&result);
         self.observers.tell(|observer, run| observer.done(run, &result));
-        result
+        (result, decoded)
     }
 
     /// Notes the targets that this run could not reach, if it ends for that reason.
@@ -341,7 +349,7 @@ impl Drive<'_> {
     /// Sets the worst case of a call aside in every budget.
     ///
     /// # Errors
-    /// What is left of the budget that has no room for it; nothing is set aside then.
+    /// The rest of the budget that has no room for it; nothing is set aside then.
     fn reserve(&self, worst: Cost) -> Result<Vec<Reservation>, Cost> {
         let mut reservations = Vec::new();
         for budget in &self.driver.budgets {

@@ -45,7 +45,7 @@ pub struct Extractor<T> {
 
 struct Shared {
     plan: Arc<Plan>,
-    driver: Driver,
+    driver: Arc<Driver>,
     system: Option<String>,
     examples: Vec<Message>,
     data: Value,
@@ -62,6 +62,7 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
         seed: Option<u64>,
     ) -> Self {
         let plan = Arc::new(plan);
+        let driver = Arc::new(driver);
         Self { shared: Arc::new(Shared { plan, driver, system, examples, data, seed }), of: PhantomData }
     }
 
@@ -116,7 +117,7 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
     pub fn extraction(&self, input: impl Into<Input>) -> Extraction<T> {
         Extraction {
             input: self.complete(input.into()),
-            driver: self.shared.driver.clone(),
+            driver: Arc::clone(&self.shared.driver),
             plan: Arc::clone(&self.shared.plan),
             cancel: CancellationToken::new(),
             of: PhantomData,
@@ -171,7 +172,7 @@ impl<T> fmt::Debug for Extractor<T> {
 #[must_use = "it does nothing until it is run"]
 pub struct Extraction<T> {
     plan: Arc<Plan>,
-    driver: Driver,
+    driver: Arc<Driver>,
     input: Input,
     cancel: CancellationToken,
     of: PhantomData<fn() -> T>,
@@ -186,7 +187,7 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
 
     /// Adds an observer that is told what happens (default: none).
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.driver = self.driver.with_observer(Arc::new(observer));
+        Arc::make_mut(&mut self.driver).observe(Arc::new(observer));
         self
     }
 
@@ -213,10 +214,14 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
 
     async fn tapped(self, tap: Option<&dyn Paced>) -> Result<Outcome<T>, Error> {
         let run = Run::new(&self.plan, self.input);
-        let outcome = self.driver.tapped(&self.plan, run, &self.cancel, tap).await?;
+        let (outcome, decoded) = self.driver.tapped::<T>(&self.plan, run, &self.cancel, tap).await?;
+        if let Some(value) = decoded {
+            return Ok(outcome.map(|_| value));
+        }
+        // A contract without a type has decoded nothing, and the value of a fallback is decoded here alone.
         let value = decode(&outcome.value).map_err(|error| {
-            // The contract has decoded it before, so this is a type whose decoding depends on more than the value.
-            Error::new(ErrorKind::Rejected, format!("the accepted value does not decode again: {error}"))
+            // This is a type whose decoding depends on more than the value.
+            Error::new(ErrorKind::Rejected, format!("the accepted value does not decode: {error}"))
         })?;
         Ok(outcome.map(|_| value))
     }

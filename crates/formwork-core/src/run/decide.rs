@@ -72,8 +72,11 @@ impl Run {
     pub(super) fn reserve(&self, plan: &Plan, call: &Call) -> Cost {
         let Some(target) = self.position.target_of(plan) else { return Cost::default() };
         let answer = call.max_tokens.or(target.capabilities.output_tokens).unwrap_or(UNLIMITED);
+        let mode = self.position.mode_of(plan).filter(|mode| Arc::ptr_eq(&mode.whole, &call.lowered));
+        let asked = mode
+            .map_or_else(|| call.most_input_tokens(), |mode| call.most_input_tokens_with(mode.schema_bytes));
         target.cost(Usage {
-            input_tokens: call.most_input_tokens(),
+            input_tokens: asked,
             output_tokens: u64::from(answer),
             estimated: true,
             ..Usage::default()

@@ -28,7 +28,8 @@ impl Run {
     pub(super) fn accept(&mut self, plan: &Plan) {
         let Some(draft) = self.drafts.accept() else { return };
         let target = self.ledger.last().map(|attempt| attempt.target.clone()).unwrap_or_default();
-        let Draft { value, mut provenance, mut warnings, closed, .. } = draft;
+        let Draft { value, mut provenance, mut warnings, closed, decoded, .. } = draft;
+        self.decoded = decoded;
         warnings.extend(
             plan.skipped_before(self.position.target(), self.position.mode())
                 .map(|(dialect, reason)| skipped(dialect, reason)),

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::contract::Decoded;
 use crate::{
     Ask, Attempt, Call, Context, Error, ErrorKind, Origin, Outcome, Plan, Provenance, Time, Usage, Violation,
 };
@@ -65,6 +66,9 @@ pub struct Run {
     counters: Counters,
     drafts: Drafts,
     ledger: Vec<Attempt>,
+    /// The accepted value as the contract's type.
+    #[serde(skip)]
+    decoded: Decoded,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -97,6 +101,7 @@ impl Run {
             counters: Counters::default(),
             drafts: Drafts::default(),
             ledger: Vec::new(),
+            decoded: Decoded::default(),
         }
     }
 
@@ -238,6 +243,15 @@ impl Run {
     /// Every call so far, in order.
     pub fn ledger(&self) -> &[Attempt] {
         &self.ledger
+    }
+
+    /// Returns the accepted value as the type of the contract, which judging it has decoded: once, and not after the run was
+    /// stored. [`decode`](crate::decode) gives the same in these cases.
+    pub fn take_decoded<T: 'static>(&mut self) -> Option<T> {
+        match self.state {
+            State::Accepted { .. } => self.decoded.take(),
+            _ => None,
+        }
     }
 
     /// Ends the run and returns its result. A run that has not ended counts as cancelled.

@@ -97,7 +97,7 @@ pub enum Event {
     Denied {
         /// Of which step.
         id: CallId,
-        /// What is left of the budget, if that is known.
+        /// The rest of the budget, if that is known.
         left: Option<Cost>,
     },
     /// The asynchronous checks are done.
