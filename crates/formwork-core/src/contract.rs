@@ -323,7 +323,10 @@ pub struct Judgement {
 /// A value of the contract's type that a judgement has decoded, for whoever wants the answer as that type. Clones share it, and
 /// the first to take it has it. It is not stored: a run that was stored decodes again.
 #[derive(Clone, Default)]
-pub(crate) struct Decoded(Option<Arc<Mutex<Option<Box<dyn Any + Send>>>>>);
+pub(crate) struct Decoded(Option<Arc<Slot>>);
+
+/// A value that somebody may take.
+type Slot = Mutex<Option<Box<dyn Any + Send>>>;
 
 impl Decoded {
     /// Takes the value, if it is a `T` and nobody has taken it.
