@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::{
-    Backoff, Clock, Contract, Cost, Error, ErrorKind, Inline, Level, Lower, Policy, Schema, Temperature,
-    Typed, Validator,
+    Backoff, Clock, Contract, Cost, Error, ErrorKind, Feedback, Inline, Level, Lower, Patching, Policy, Role,
+    Schema, Temperature, Template, Typed, Validator,
 };
 use formwork_dialect::{JsonObject, Prompt, Silent};
 use formwork_extract::{Backend, Extractor, ExtractorBuilder, Observer, TokioClock};
@@ -60,11 +60,25 @@ pub struct ChatBuilder<A> {
 /// The default maximum number of tool calls for one question.
 const TOOL_CALLS: u32 = 8;
 
+/// Returns the policy of the chat client: `1 + max_retries` whole attempts, a corrective system message, no temperature of
+/// its own.
+pub fn policy(max_retries: u32) -> Policy {
+    let template = Template::new(
+        "{code}: the previous answer breaks the contract:\n",
+        "- {message}",
+        "\nReturn only a corrected JSON object.",
+    );
+    Policy::new(max_retries.saturating_add(1))
+        .with_patching(Patching::Never)
+        .with_feedback(Feedback::new(template).with_role(Role::System))
+        .with_stop_on_repeat(false)
+}
+
 impl<A: AnswerContract> ChatBuilder<A> {
     pub(crate) fn new() -> Self {
         Self {
             backends: Vec::new(),
-            policy: Policy::chat(1),
+            policy: policy(1),
             additions: Vec::new(),
             tools: Vec::new(),
             max_tool_calls: TOOL_CALLS,

@@ -30,7 +30,7 @@ pub use answer::{
     DataAnswer, Quality, Source, StructuredAnswer, StructuredAnswerLite, Task, TaskKind, TextAnswer, V1_0,
     V1_1,
 };
-pub use builder::ChatBuilder;
+pub use builder::{ChatBuilder, policy};
 pub use client::JsonModeChatClient;
 pub use contract::{AnswerContract, CONTRACT_1_0, CONTRACT_1_1};
 pub use conversation::Conversation;

@@ -22,6 +22,7 @@ pub(crate) enum Status {
 pub(crate) struct Failed {
     code: u8,
     message: String,
+    lacks_key: bool,
 }
 
 impl Status {
@@ -32,19 +33,23 @@ impl Status {
 }
 
 impl Failed {
+    const fn new(code: u8, message: String) -> Self {
+        Self { code, message, lacks_key: false }
+    }
+
     /// Wrong usage, configuration, or a schema that cannot be used.
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
-        Self { code: 2, message: message.to_string() }
+        Self::new(2, message.to_string())
     }
 
     /// The command worked, and what was asked for is not to be had.
     pub(crate) fn no_answer(message: impl fmt::Display) -> Self {
-        Self { code: 1, message: message.to_string() }
+        Self::new(1, message.to_string())
     }
 
     /// No provider answered, or there is no model.
     pub(crate) fn unavailable(message: impl fmt::Display) -> Self {
-        Self { code: 3, message: message.to_string() }
+        Self::new(3, message.to_string())
     }
 
     /// Returns the failure of a run of a model, with the exit code of its kind. A deadline before any answer of a provider
@@ -61,11 +66,21 @@ impl Failed {
 
     /// Somebody pressed Ctrl-C.
     pub(crate) fn interrupted() -> Self {
-        Self { code: 130, message: "interrupted".to_owned() }
+        Self::new(130, "interrupted".to_owned())
     }
 }
 
 impl Failed {
+    /// The same failure, which is one of a provider whose key is missing.
+    pub(crate) fn of_key(self) -> Self {
+        Self { lacks_key: true, ..self }
+    }
+
+    /// Whether nothing is wrong but the key of a provider.
+    pub(crate) const fn lacks_key(&self) -> bool {
+        self.lacks_key
+    }
+
     /// Whether the user has to change something about the command or the configuration.
     pub(crate) const fn is_usage(&self) -> bool {
         self.code == 2
@@ -87,7 +102,7 @@ impl fmt::Display for Failed {
 impl From<io::Error> for Failed {
     fn from(error: io::Error) -> Self {
         let code = if error.kind() == io::ErrorKind::BrokenPipe { 0 } else { 2 };
-        Self { code, message: format!("cannot write the output: {error}") }
+        Self::new(code, format!("cannot write the output: {error}"))
     }
 }
 
@@ -97,7 +112,7 @@ pub(crate) fn code(done: Result<Status, Failed>) -> ExitCode {
         Ok(Status::Ok) => ExitCode::SUCCESS,
         Ok(Status::Negative) => ExitCode::from(1),
         Err(Failed { code: 0, .. }) => ExitCode::SUCCESS,
-        Err(Failed { code, message }) => {
+        Err(Failed { code, message, .. }) => {
             say!("error: {}", counted(&message));
             ExitCode::from(code)
         }

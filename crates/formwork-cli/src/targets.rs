@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-use formwork::config::{Config, Defaults, Named, Section, TargetList};
+use formwork::config::{Config, Defaults, Named as Meant, Section, TargetList};
 use formwork::providers::{Made, Providers, in_turns};
-use formwork_extract::Backend;
+use formwork_extract::{Backend, Budget};
 use formwork_ledger::{Ledger, Recorder};
 
 use crate::exit::Failed;
@@ -15,9 +16,9 @@ use crate::stderr::say;
 /// The environment variable with the name of a model.
 const MODEL: &str = "FORMWORK_MODEL";
 
-/// Which models are asked.
+/// Which models a command line names.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Targets {
+pub(crate) struct Named {
     /// The file that says which models are asked [default: formwork.toml here or above, see README]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -28,6 +29,27 @@ pub(crate) struct Targets {
     /// a .gguf file, or an alias of the configuration (FORMWORK_MODEL changes the model of the provider that is asked first, and nothing else)
     #[arg(long, short, value_parser = model_name)]
     model: Option<String>,
+}
+
+/// Which models are asked, and what that may cost.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Targets {
+    #[command(flatten)]
+    named: Named,
+    /// The most US dollars that all calls of this run may cost together: the worst case of each is reserved before it is made,
+    /// and every provider needs a price [default: `max_cost_usd` of the configuration, else no limit]
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<f64>,
+    /// The budget that comes of it: one for all that a command opens.
+    #[arg(skip)]
+    budget: Arc<OnceLock<Option<Budget>>>,
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    let dollars = text.strip_prefix('$').unwrap_or(text).parse().ok();
+    dollars
+        .filter(|dollars| (0.0..=1e6).contains(dollars))
+        .ok_or_else(|| "expected US dollars, from 0 to 1000000, such as 0.05".to_owned())
 }
 
 fn model_name(text: &str) -> Result<String, String> {
@@ -87,12 +109,6 @@ impl Chosen {
 }
 
 impl Targets {
-    /// One provider by its name or kind.
-    #[cfg(feature = "local")]
-    pub(crate) fn named(config: Option<&std::path::Path>, provider: &str) -> Self {
-        Self { config: config.map(ToOwned::to_owned), provider: Some(provider.to_owned()), model: None }
-    }
-
     /// Makes the providers, and asks their servers what they can do. If `verbose`, it says where the choice comes from.
     pub(crate) async fn open(&self, providers: &Providers, verbose: bool) -> Result<Opened, Failed> {
         self.open_as(providers, verbose, |section| section).await
@@ -105,14 +121,27 @@ impl Targets {
         verbose: bool,
         adapt: impl Fn(Section) -> Section,
     ) -> Result<Opened, Failed> {
-        let chosen = self.choose(providers)?;
+        let chosen = self.named.choose(providers)?;
         if verbose {
             chosen.tell();
         }
+        let limits = Defaults { max_cost_usd: self.max_cost, ..Defaults::default() }.or(chosen.defaults);
+        let budget = self.budget.get_or_init(|| limits.budget()).as_ref();
         let default_model = chosen.sections.first().and_then(model::default_of);
-        let (mut backends, mut models) = (Vec::new(), Vec::new());
+        let (mut backends, mut models, mut without_key) = (Vec::new(), Vec::new(), Vec::new());
         for section in chosen.sections.into_iter().map(adapt) {
-            let mut made = make(&section, providers).await?;
+            let mut made = match make(&section, providers).await {
+                Ok(made) => made,
+                Err(failed) if failed.lacks_key() => {
+                    without_key.push(failed);
+                    continue;
+                }
+                Err(failed) => return Err(failed),
+            };
+            // A limit that cannot be kept is an error before the server is asked anything.
+            if budget.is_some() && made.price(&section).is_none() {
+                return Err(unpriced(&section, &made.model));
+            }
             // A server that cannot be asked is found out when it is called.
             if let Ok(Some(weaker)) = made.ask_server(false).await {
                 say!("{}: {weaker}", section.name);
@@ -120,7 +149,16 @@ impl Targets {
             let model = made.model.clone();
             let backend = made.backend(&section, providers.dialects()).map_err(Failed::usage)?;
             models.push((backend.name().to_owned(), model));
-            backends.push(backend);
+            backends.push(match budget {
+                Some(budget) => backend.with_budget(budget.clone()),
+                None => backend,
+            });
+        }
+        if backends.is_empty() && !without_key.is_empty() {
+            return Err(without_key.swap_remove(0));
+        }
+        for failed in without_key {
+            say!("warning: {failed}; the other providers are asked");
         }
         if let Some(list) = &chosen.list {
             backends = in_turns(backends, list);
@@ -131,10 +169,18 @@ impl Targets {
     /// The same targets, but of this provider, where the command line names neither one nor a model.
     pub(crate) fn or_provider(&self, name: Option<&str>) -> Self {
         let mut targets = self.clone();
-        if targets.provider.is_none() && targets.model.is_none() {
-            targets.provider = name.map(ToOwned::to_owned);
+        if targets.named.provider.is_none() && targets.named.model.is_none() {
+            targets.named.provider = name.map(ToOwned::to_owned);
         }
         targets
+    }
+}
+
+impl Named {
+    /// One provider by its name or kind.
+    #[cfg(feature = "local")]
+    pub(crate) fn of(config: Option<&Path>, provider: &str) -> Self {
+        Self { config: config.map(ToOwned::to_owned), provider: Some(provider.to_owned()), model: None }
     }
 
     /// Every provider of the configuration, those that are asked first, unless the command line names one.
@@ -199,9 +245,9 @@ impl Targets {
         let (mut sections, list) = match (&config, provider) {
             (Some(config), None) => of_list(config, config.target_list())?,
             (Some(config), Some(name)) => match config.named(name) {
-                Ok(Named::Provider(section)) => (vec![section.clone()], None),
-                Ok(Named::List(list)) => of_list(config, list)?,
-                Ok(Named::Model(meant)) => (vec![of_alias(meant, Some(config), providers)?], None),
+                Ok(Meant::Provider(section)) => (vec![section.clone()], None),
+                Ok(Meant::List(list)) => of_list(config, list)?,
+                Ok(Meant::Model(meant)) => (vec![of_alias(meant, Some(config), providers)?], None),
                 Err(_) => (vec![of_kind(name, Some(config), providers)?], None),
             },
             (None, name) => (vec![of_kind(name.unwrap_or("local"), None, providers)?], None),
@@ -257,6 +303,15 @@ fn of_kind(kind: &str, config: Option<&Config>, providers: &Providers) -> Result
     config.section(kind).cloned().map_err(Failed::usage)
 }
 
+/// The error of a limit of money that cannot be kept, because nobody knows what a model costs.
+fn unpriced(section: &Section, model: &str) -> Failed {
+    Failed::usage(format!(
+        "the price of `{model}` at the provider `{}` is not known, so no limit of money can be kept: add `price = {{ input = \
+         0.15, output = 0.6 }}` (US dollars for a million tokens) to its section of the configuration",
+        section.name
+    ))
+}
+
 /// Makes the provider of a section.
 pub(crate) async fn make(section: &Section, providers: &Providers) -> Result<Made, Failed> {
     if section.common.kind == "local" {
@@ -269,6 +324,7 @@ pub(crate) async fn make(section: &Section, providers: &Providers) -> Result<Mad
             Some(reason) if reason.contains("missing field `model`") => {
                 Failed::usage(format!("--provider {} needs a model: add --model NAME", section.name))
             }
+            _ if error.lacks_key() => Failed::usage(message).of_key(),
             _ => Failed::usage(message),
         }
     })

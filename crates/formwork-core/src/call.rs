@@ -146,6 +146,11 @@ impl Call {
     /// 6,000 tokens, which is more than the vendors' tables state for the largest pictures that they accept; each message
     /// adds 16 for its envelope.
     pub fn most_input_tokens(&self) -> u64 {
+        self.most_input_tokens_with(self.schema().map_or(0, written))
+    }
+
+    /// The same where it is known how many bytes the schema has as JSON.
+    pub(crate) fn most_input_tokens_with(&self, schema_bytes: usize) -> u64 {
         const PICTURE: usize = 6_000;
         const AROUND: usize = 16;
 
@@ -156,14 +161,14 @@ impl Call {
         };
         let message = |message: &Message| AROUND + message.parts.iter().map(part).sum::<usize>();
         let tool = |tool: &Tool| AROUND + written(tool);
-        let schema = self.schema().map_or(0, |schema| written(schema) + self.schema_name.len() + AROUND);
+        let schema = self.schema().map_or(0, |_| schema_bytes + self.schema_name.len() + AROUND);
         let tools = self.tools.iter().map(tool).sum::<usize>();
         (self.messages.iter().map(message).sum::<usize>() + schema + tools) as u64
     }
 }
 
-/// Returns the length of a value as JSON, in bytes.
-fn written(value: &impl Serialize) -> usize {
+/// How many bytes a value has as JSON.
+pub(crate) fn written(value: &impl Serialize) -> usize {
     struct Count(usize);
 
     impl std::io::Write for Count {

@@ -1,6 +1,6 @@
 use std::any::{Any, TypeId};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::de::DeserializeOwned;
 use serde_json::{Number, Value};
@@ -331,8 +331,48 @@ pub struct Judgement {
     decoded: Option<Box<dyn Any + Send>>,
 }
 
+/// A value of the contract's type that a judgement has decoded, for whoever wants the answer as that type. Clones share it, and
+/// the first to take it has it. It is not stored: a run that was stored decodes again.
+#[derive(Clone, Default)]
+pub(crate) struct Decoded(Option<Arc<Slot>>);
+
+/// A value that somebody may take.
+type Slot = Mutex<Option<Box<dyn Any + Send>>>;
+
+impl Decoded {
+    /// Takes the value, if it is a `T` and nobody has taken it.
+    pub(crate) fn take<T: 'static>(&self) -> Option<T> {
+        let mut slot = self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        match slot.take()?.downcast::<T>() {
+            Ok(value) => Some(*value),
+            Err(other) => {
+                *slot = Some(other);
+                None
+            }
+        }
+    }
+}
+
+/// Two runs are equal whether or not they have decoded the value.
+impl PartialEq for Decoded {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Decoded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Decoded")
+    }
+}
+
 impl Judgement {
-    /// Returns whether the value is acceptable.
+    /// The decoded value, if the contract has a type and the value is one.
+    pub(crate) fn take_decoded(&mut self) -> Decoded {
+        Decoded(self.decoded.take().map(|decoded| Arc::new(Mutex::new(Some(decoded)))))
+    }
+
+    /// Whether the value is acceptable.
     pub fn is_accepted(&self) -> bool {
         self.violations.is_empty()
     }

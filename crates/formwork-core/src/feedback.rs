@@ -9,13 +9,14 @@ use crate::{Message, Role, Violation};
 /// The constructors are the messages of the applications in this workspace; change the fields for your own.
 ///
 /// ```
-/// use formwork_core::{Feedback, Role};
+/// use formwork_core::{Feedback, Role, Template};
 ///
 /// let mut feedback = Feedback::standard();
 /// feedback.template.after = "\n\nAntworte nur mit dem korrigierten JSON.".to_owned();
 /// assert_eq!((feedback.role, feedback.keep_previous), (Role::User, true));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Feedback {
     /// The role of the message.
     pub role: Role,
@@ -46,6 +47,7 @@ pub struct Feedback {
 /// # let _ = feedback;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Template {
     /// The text before the list of violations.
     pub before: String,
@@ -56,13 +58,14 @@ pub struct Template {
 }
 
 impl Template {
-    fn new(before: &str, line: &str, after: &str) -> Self {
-        Self { before: before.to_owned(), line: line.to_owned(), after: after.to_owned() }
+    /// A text with these parts: what stands before the violations, the line of each, and what stands after them.
+    pub fn new(before: impl Into<String>, line: impl Into<String>, after: impl Into<String>) -> Self {
+        Self { before: before.into(), line: line.into(), after: after.into() }
     }
 
-    /// Renders the text with at most [`MAX_LINES`] violations and [`MAX_BYTES`] bytes of them, so that its length is
-    /// bounded however wrong the answer was and however long its names and values are.
-    pub(crate) fn render(&self, violations: &[Violation]) -> String {
+    /// Returns the text for these violations. At most [`MAX_LINES`] violations and [`MAX_BYTES`] bytes of them are written,
+    /// so that its length does not depend on how wrong the answer was, nor on how long the names and values in it are.
+    pub fn render(&self, violations: &[Violation]) -> String {
         let code = match violations {
             // An answer that was cut off is not valid JSON either.
             [only] if matches!(only.rule.as_str(), "json" | "truncated") => "INVALID_JSON",
@@ -130,61 +133,34 @@ fn fill<'v>(out: &mut String, text: &str, value: impl Fn(&str) -> Option<Cow<'v,
 }
 
 impl Feedback {
-    /// Returns the default feedback: the rejected answer, then a user message that lists its violations.
+    /// A user's message of this text, below the answer that it is about.
+    pub const fn new(template: Template) -> Self {
+        Self { role: Role::User, keep_previous: true, fold: false, template }
+    }
+
+    /// The feedback of the ready policy: the answer, then a user's message that lists what is wrong with it.
     pub fn standard() -> Self {
-        Self {
-            role: Role::User,
-            keep_previous: true,
-            fold: false,
-            template: Template::new(
-                "That answer does not fit. What is wrong with it:\n",
-                "- {message}",
-                "\n\nAnswer again with the corrected JSON document only.",
-            ),
-        }
+        Self::new(Template::new(
+            "That answer does not fit. What is wrong with it:\n",
+            "- {message}",
+            "\n\nAnswer again with the corrected JSON document only.",
+        ))
     }
 
-    /// Returns the agent layer's feedback: the rejected answer, then a user message in the agent's words.
-    pub fn agent() -> Self {
-        Self {
-            role: Role::User,
-            keep_previous: true,
-            fold: false,
-            template: Template::new(
-                "Your previous response failed validation with these errors:\n",
-                "- {path}: {detail}",
-                "\n\nPlease correct the output to match the schema. \
-                 Ensure all required fields are present with correct types.",
-            ),
-        }
+    /// Sets the role of the message (default: [`Role::User`]).
+    #[must_use]
+    pub const fn with_role(mut self, role: Role) -> Self {
+        self.role = role;
+        self
     }
 
-    /// Returns the chat client's feedback: the rejected answer, then a corrective system message.
-    pub fn corrective() -> Self {
-        Self {
-            role: Role::System,
-            keep_previous: true,
-            fold: false,
-            template: Template::new(
-                "{code}: the previous answer breaks the contract:\n",
-                "- {message}",
-                "\nReturn only a corrected JSON object.",
-            ),
-        }
-    }
-
-    /// Returns the shape runner's feedback: no answer, and the violations at the end of the one prompt.
-    pub fn folded() -> Self {
-        Self {
-            role: Role::User,
-            keep_previous: false,
-            fold: true,
-            template: Template::new(
-                "\n\nYour last answer had these errors:\n",
-                "- {message}",
-                "\n\nFix all of them. Output valid JSON only.",
-            ),
-        }
+    /// Appends the text to the last message, without the answer that it is about (default: a message of its own below the
+    /// answer). The prompt stays one message.
+    #[must_use]
+    pub const fn folded(mut self) -> Self {
+        self.keep_previous = false;
+        self.fold = true;
+        self
     }
 
     /// Appends the feedback to the dialogue.
@@ -220,40 +196,26 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_layer_says_its_words_byte_for_byte() {
-        let missing = Violation::new(JsonPath::root().key("name"), "required", Stage::Schema);
-        let mut messages = vec![Message::user("task")];
-        Feedback::agent().apply(&mut messages, "{}", &[missing, violation("number")]);
-        assert_eq!(messages[1], Message::assistant("{}"));
-        let expected = "Your previous response failed validation with these errors:\n\
-            - $.name: required field is missing\n\
-            - $.a: expected string, found number\n\n\
-            Please correct the output to match the schema. \
-            Ensure all required fields are present with correct types.";
-        assert_eq!(messages[2], Message::user(expected));
-    }
-
-    #[test]
-    fn the_shape_runner_keeps_one_prompt() {
-        let mut messages = vec![Message::user("input and shape")];
-        Feedback::folded().apply(&mut messages, "{}", &[violation("number")]);
-        assert_eq!(messages.len(), 1);
-        assert!(
-            messages[0]
-                .text()
-                .starts_with("input and shape\n\nYour last answer had these errors:\n- Type mismatch at $.a")
-        );
+    fn the_last_answer_stands_before_a_message_and_not_before_a_folded_text() {
+        let apply = |feedback: Feedback| {
+            let mut messages = vec![Message::user("task")];
+            feedback.apply(&mut messages, "{}", &[violation("number")]);
+            messages
+        };
+        let template = Template::new("Errors: ", "{path}: {detail}", ".");
+        let text = "Errors: $.a: expected string, found number.";
+        for role in [Role::User, Role::System] {
+            let expected = [Message::user("task"), Message::assistant("{}"), Message::new(role, text)];
+            assert_eq!(apply(Feedback::new(template.clone()).with_role(role)), expected);
+        }
+        assert_eq!(apply(Feedback::new(template).folded()), [Message::user(format!("task{text}"))]);
     }
 
     #[test]
     fn what_is_no_json_and_what_was_cut_off_have_the_same_code() {
         let code = |rule: &str| {
-            let text = Feedback::corrective().template.render(&[Violation::new(
-                JsonPath::root(),
-                rule,
-                Stage::Read,
-            )]);
-            text.split_once(':').unwrap().0.to_owned()
+            let template = Template::new("{code}", "", "");
+            template.render(&[Violation::new(JsonPath::root(), rule, Stage::Read)])
         };
         assert_eq!(
             [code("json"), code("truncated"), code("type")],

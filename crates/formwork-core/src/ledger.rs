@@ -42,8 +42,20 @@ impl Cost {
         Self { tokens: self.tokens.saturating_add(other.tokens), micro_usd }
     }
 
-    /// Returns whether the cost is within a limit of tokens and of money. An unknown amount of money exceeds every limit of
-    /// money.
+    /// Returns what is left of this limit after a cost; what is unlimited stays so, and of what is unknown nothing is left.
+    #[must_use]
+    pub const fn minus(self, spent: Self) -> Self {
+        let micro_usd = match (self.micro_usd, spent.micro_usd) {
+            (Some(limit), Some(spent)) => Some(limit.saturating_sub(spent)),
+            (Some(_), None) => Some(0),
+            (None, _) => None,
+        };
+        let tokens =
+            if self.tokens == u64::MAX { u64::MAX } else { self.tokens.saturating_sub(spent.tokens) };
+        Self { tokens, micro_usd }
+    }
+
+    /// Whether it stays within a limit in both respects. What is unknown stays within no limit of money.
     pub const fn fits(self, limit: Self) -> bool {
         let money = match (self.micro_usd, limit.micro_usd) {
             (_, None) => true,

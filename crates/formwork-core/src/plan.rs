@@ -5,6 +5,7 @@ use std::time::Duration;
 use formwork_json::Level;
 use sha2::{Digest as _, Sha256};
 
+use crate::call::written;
 use crate::{
     Capabilities, Contract, Cost, Enforcement, Error, ErrorKind, Lower, LowerRequest, Lowered, Policy, Price,
     Refused, RetryPolicy, SchemaText, Tighten, Usage,
@@ -69,6 +70,8 @@ pub struct Target {
 pub(crate) struct Mode {
     pub(crate) lower: Arc<dyn Lower>,
     pub(crate) whole: Arc<Lowered>,
+    /// How many bytes its schema has as JSON: every call counts them.
+    pub(crate) schema_bytes: usize,
 }
 
 impl Target {
@@ -135,7 +138,10 @@ impl Target {
         };
         for lower in &self.lowers {
             match lower.lower(&request) {
-                Ok(whole) => self.modes.push(Mode { lower: Arc::clone(lower), whole: Arc::new(whole) }),
+                Ok(whole) => {
+                    let schema_bytes = whole.schema.as_ref().map_or(0, written);
+                    self.modes.push(Mode { lower: Arc::clone(lower), whole: Arc::new(whole), schema_bytes });
+                }
                 Err(reason) => self.skipped.push((self.modes.len(), lower.name().to_owned(), reason)),
             }
         }

@@ -4,7 +4,7 @@ use formwork_core::{Capabilities, Layer, Lower, Price, Provider, SharedProvider,
 
 use formwork_dialect::Dialects;
 
-use crate::{ObservationStore, Rotation};
+use crate::{Budget, ObservationStore, Rotation};
 
 /// A provider as an extractor asks it: in which dialects, and at what price.
 ///
@@ -33,6 +33,7 @@ pub struct Backend {
     identity: Option<String>,
     store: Option<ObservationStore>,
     rotation: Option<Rotation>,
+    budget: Option<Budget>,
 }
 
 impl Backend {
@@ -49,6 +50,7 @@ impl Backend {
             identity: None,
             store: None,
             rotation: None,
+            budget: None,
         }
     }
 
@@ -171,6 +173,19 @@ impl Backend {
 
     pub(crate) const fn rotation(&self) -> Option<&Rotation> {
         self.rotation.as_ref()
+    }
+
+    /// Sets a budget that everything which asks this target shares, beside the budgets of the extractors (default: none): for
+    /// a limit that holds whoever asks.
+    #[must_use]
+    pub fn with_budget(mut self, budget: Budget) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// Returns the budget that it brings for extractors, if any.
+    pub const fn budget(&self) -> Option<&Budget> {
+        self.budget.as_ref()
     }
 
     pub(crate) fn target(&self) -> Target {

@@ -73,15 +73,12 @@ impl Budget {
     /// Returns what may still be reserved.
     pub fn remaining(&self) -> Cost {
         let State { spent, reserved } = *self.state();
-        let gone = spent.plus(reserved);
-        Cost {
-            tokens: self.0.limit.tokens.saturating_sub(gone.tokens),
-            micro_usd: self
-                .0
-                .limit
-                .micro_usd
-                .map(|limit| limit.saturating_sub(gone.micro_usd.unwrap_or(u64::MAX))),
-        }
+        self.0.limit.minus(spent.plus(reserved))
+    }
+
+    /// Whether both are the same budget, not only two with one limit.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

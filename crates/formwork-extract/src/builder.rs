@@ -41,6 +41,7 @@ pub struct ExtractorBuilder<T> {
     fallback: Option<Arc<dyn Fallback>>,
     shared_budget: Option<Budget>,
     store: Option<ObservationStore>,
+    fails_fast: bool,
     of: PhantomData<fn() -> T>,
 }
 
@@ -94,6 +95,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
             fallback: None,
             shared_budget: None,
             store: None,
+            fails_fast: false,
             of: PhantomData,
         }
     }
@@ -162,6 +164,13 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
     /// [brings one](Backend::with_observation_store), else one of its own).
     pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
         self.store = Some(store);
+        self
+    }
+
+    /// Ends extractions at once while no target can be reached, once one has waited in vain (default: each waits for itself);
+    /// see [`Driver::with_fail_fast`].
+    pub const fn with_fail_fast(mut self) -> Self {
+        self.fails_fast = true;
         self
     }
 
@@ -303,6 +312,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         };
         let plans: Vec<Arc<Plan>> = others.clone().map(rotated).collect::<Result<_, _>>()?;
         let plan = self.plan(contract, targets, policy)?;
+        let budgets = self.budgets();
         let own = self.backends.iter().find_map(|backend| backend.observation_store().cloned());
         let mut driver = Driver::new(self.backends.into_iter().map(|backend| backend.provider));
         if let Some(clock) = self.clock {
@@ -311,17 +321,29 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         if let Some(fallback) = self.fallback {
             driver = driver.with_fallback(fallback);
         }
-        if let Some(budget) = self.shared_budget {
-            driver = driver.with_budget(budget);
-        }
+        driver = budgets.into_iter().fold(driver, Driver::with_budget);
         if let Some(store) = self.store.or(own) {
             driver = driver.with_observation_store(store);
         }
+        if self.fails_fast {
+            driver = driver.with_fail_fast();
+        }
         driver = self.observers.into_iter().fold(driver, Driver::with_observer);
         driver = self.validators.into_iter().fold(driver, Driver::with_validator);
-        let others = plans.into_iter().zip(others.map(|first| driver.rotated(first))).collect();
-        let order = Order { plan, driver, others, rotation };
+        let others = plans.into_iter().zip(others.map(|first| Arc::new(driver.rotated(first)))).collect();
+        let order = Order { plan, driver: Arc::new(driver), others, rotation };
         Ok(Extractor::new(order, self.system, examples, self.data, self.seed))
+    }
+
+    /// Returns the budgets that calls are reserved in, each once.
+    fn budgets(&self) -> Vec<Budget> {
+        let mut budgets: Vec<Budget> = self.shared_budget.iter().cloned().collect();
+        for budget in self.backends.iter().filter_map(Backend::budget) {
+            if !budgets.iter().any(|known| known.is(budget)) {
+                budgets.push(budget.clone());
+            }
+        }
+        budgets
     }
 
     fn plan(
@@ -343,8 +365,8 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         if let Some(budget) = self.budget {
             plan = plan.with_budget(budget);
         }
-        if let Some(shared) = &self.shared_budget {
-            plan = plan.with_shared_budget(shared.limit());
+        if let Some(limit) = self.budgets().iter().map(Budget::limit).reduce(tighter) {
+            plan = plan.with_shared_budget(limit);
         }
         if let Some(max_tokens) = self.max_tokens {
             plan = plan.with_max_tokens(max_tokens);
@@ -422,4 +444,10 @@ fn parsed(path: &str) -> Result<JsonPath, Error> {
 fn contract_for(schema: Arc<dyn Schema>) -> Result<Contract, Error> {
     formwork_schema::contract_for(schema)
         .map_err(|error| Error::new(ErrorKind::Schema, format!("#{}: {}", error.pointer, error.message)))
+}
+
+/// The limit that keeps both.
+fn tighter(one: Cost, other: Cost) -> Cost {
+    let micro_usd = [one.micro_usd, other.micro_usd].into_iter().flatten().min();
+    Cost { tokens: one.tokens.min(other.tokens), micro_usd }
 }

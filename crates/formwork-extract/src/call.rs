@@ -28,29 +28,30 @@ pub(crate) async fn make(
     observers: &Observers<'_>,
 ) -> Result<Result<CallResult, (Fault, Usage)>, Interruption> {
     let mut completion = Completion::new("");
-    let result = listen(provider, call, interrupt, observers, &mut completion).await;
+    let missed = match listen(provider, call, interrupt, observers, &mut completion).await {
+        Ok(Ok(stopped)) => return Ok(Ok(CallResult { completion, stopped })),
+        Ok(Err(fault)) => Ok(fault),
+        Err(interruption) => Err(interruption),
+    };
+    let is_late = match &missed {
+        Err(interruption) => *interruption == Interruption::Late,
+        Ok(fault) => {
+            fault.kind == FaultKind::Timeout && interrupt.left().is_some_and(|left| left <= DEADLINE_SLACK)
+        }
+    };
     // What arrived of an answer was paid for, whatever became of it.
     let arrived = completion.text.len() + completion.reasoning.len();
     let usage = if arrived > 0 { Usage::estimate(call, arrived) } else { Usage::default() };
-    let is_late = match &result {
-        Err(interruption) => *interruption == Interruption::Late,
-        Ok(Err(fault)) => {
-            fault.kind == FaultKind::Timeout && interrupt.left().is_some_and(|left| left <= DEADLINE_SLACK)
-        }
-        Ok(Ok(_)) => false,
-    };
     if is_late && !completion.text.is_empty() {
         let completion = completion.with_finish(Finish::Length).with_usage(usage);
         return Ok(Ok(CallResult { completion, stopped: None }));
     }
-    if is_late && result.is_ok() {
+    if is_late && missed.is_ok() {
         // The clocks differ by milliseconds, and why the run ends must not depend on them.
         interrupt.until_deadline().await;
     }
-    match result {
-        Ok(heard) => {
-            Ok(heard.map(|stopped| CallResult { completion, stopped }).map_err(|fault| (fault, usage)))
-        }
+    match missed {
+        Ok(fault) => Ok(Err((fault, usage))),
         Err(Interruption::Late) => {
             let fault = Fault::new(FaultKind::Timeout, "the deadline passed before the answer began");
             Ok(Err((fault, usage)))
@@ -77,7 +78,7 @@ async fn listen(
         Err(fault) => return Ok(Err(fault)),
     };
     // Each has its own: what a model thinks and what it answers may well begin alike.
-    let (mut watch, mut thinking) = (Watch::default(), Watch::over_prose());
+    let (mut watch, mut thinking) = (Watched::new(Watch::default()), Watched::new(Watch::over_prose()));
     loop {
         let delta = match interrupt.or(next(&mut answer)).await? {
             Some(Ok(delta)) => delta,
@@ -89,12 +90,12 @@ async fn listen(
         let runaway = match delta {
             Delta::Text(text) => {
                 completion.text.push_str(&text);
-                watch.push(&text)
+                watch.look(&completion.text)
             }
             Delta::Reasoning(text) => {
                 completion.reasoning.push_str(&text);
                 // Spans are bytes of the answer's text.
-                thinking.push(&text).map(|runaway| runaway.with_span(None))
+                thinking.look(&completion.reasoning).map(|runaway| runaway.with_span(None))
             }
             end @ Delta::End { .. } => {
                 completion.push(end);
@@ -110,8 +111,31 @@ async fn listen(
             }
             completion.finish = Finish::Stopped;
             // What runs on after a whole document takes nothing away from it: that is judged like any other.
-            return Ok(Ok(Some(runaway).filter(|_| !watch.is_after_document())));
+            return Ok(Ok(Some(runaway).filter(|_| !watch.watch.is_after_document())));
         }
+    }
+}
+
+/// A watch over a text that grows. It looks at no byte of a text that is too short to have run away, as most answers are.
+struct Watched {
+    watch: Watch,
+    /// How many bytes it has looked at.
+    seen: usize,
+}
+
+impl Watched {
+    const fn new(watch: Watch) -> Self {
+        Self { watch, seen: 0 }
+    }
+
+    /// Looks at what the text has more than the last time.
+    fn look(&mut self, text: &str) -> Option<Violation> {
+        if text.len() < Watch::MIN_BYTES {
+            return None;
+        }
+        let more = text.get(self.seen..).unwrap_or_default();
+        self.seen = text.len();
+        self.watch.push(more)
     }
 }
 

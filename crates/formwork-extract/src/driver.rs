@@ -10,6 +10,7 @@ use formwork_core::{
 use serde_json::Value;
 use tracing::Instrument as _;
 
+use crate::budget::Reservation;
 use crate::call::{CallResult, DEADLINE_SLACK, make};
 use crate::external::{AsyncValidator, CheckResult, Fallback, Situation};
 use crate::interrupt::{Interrupt, Interruption};
@@ -48,8 +49,9 @@ pub struct Driver {
     observers: Vec<Arc<dyn Observer>>,
     validators: Vec<Arc<dyn AsyncValidator>>,
     fallback: Option<Arc<dyn Fallback>>,
-    budget: Option<Budget>,
+    budgets: Vec<Budget>,
     store: ObservationStore,
+    fails_fast: bool,
 }
 
 /// A target that was given so long until the caller's deadline, and brought nothing, is left out for a while.
@@ -64,8 +66,9 @@ impl Driver {
             observers: Vec::new(),
             validators: Vec::new(),
             fallback: None,
-            budget: None,
+            budgets: Vec::new(),
             store: ObservationStore::new(),
+            fails_fast: false,
         }
     }
 
@@ -87,8 +90,12 @@ impl Driver {
     /// Adds an observer that is told what happens (default: none).
     #[must_use]
     pub fn with_observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observers.push(observer);
+        self.observe(observer);
         self
+    }
+
+    pub(crate) fn observe(&mut self, observer: Arc<dyn Observer>) {
+        self.observers.push(observer);
     }
 
     /// Adds a validator (default: none), where the plan [has asynchronous checks](formwork_core::PlanBuilder::with_async_checks).
@@ -105,10 +112,10 @@ impl Driver {
         self
     }
 
-    /// Sets a budget that other runs share (default: none).
+    /// Adds a budget that other runs share (default: none). A call is made only where every budget has room for it.
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
-        self.budget = Some(budget);
+        self.budgets.push(budget);
         self
     }
 
@@ -116,6 +123,15 @@ impl Driver {
     #[must_use]
     pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
         self.store = store;
+        self
+    }
+
+    /// Ends runs at once while no target can be reached (default: each run waits for itself). Once a run has waited for its
+    /// targets in vain, the following ones fail without a call for 30 s, then twice as long each time, up to 10 min. When that
+    /// time ends, a single run makes a single call. For many runs, one after the other.
+    #[must_use]
+    pub const fn with_fail_fast(mut self) -> Self {
+        self.fails_fast = true;
         self
     }
 
@@ -130,7 +146,7 @@ impl Driver {
         run: Run,
         cancel: &CancellationToken,
     ) -> Result<Outcome<Value>, Error> {
-        self.tapped(plan, run, cancel, None).await
+        self.tapped::<()>(plan, run, cancel, None).await.map(|(outcome, _)| outcome)
     }
 
     /// Drives a run to its end and blocks the thread meanwhile; see [`blocking`](crate#blocking).
@@ -150,28 +166,35 @@ impl Driver {
     pub fn stream(&self, plan: Arc<Plan>, run: Run, cancel: CancellationToken) -> Updates<Value> {
         let driver = self.clone();
         Updates::new(Arc::clone(&plan), move |tap| async move {
-            driver.tapped(&plan, run, &cancel, Some(tap.as_ref())).await
+            driver.tapped::<()>(&plan, run, &cancel, Some(tap.as_ref())).await.map(|(outcome, _)| outcome)
         })
     }
 
-    pub(crate) async fn tapped(
+    /// Drives a run to its end, with the accepted value as a `T` where the contract has decoded it as one.
+    pub(crate) async fn tapped<T: Send + 'static>(
         &self,
         plan: &Plan,
         run: Run,
         cancel: &CancellationToken,
         tap: Option<&dyn Paced>,
-    ) -> Result<Outcome<Value>, Error> {
+    ) -> Result<(Outcome<Value>, Option<T>), Error> {
         let span = trace::span(plan);
         let observers = Observers::new(&self.observers, tap);
         let drive = Drive { driver: self, plan, cancel, observers, again: false };
+        let now = self.clock.now();
+        let given_up = if self.fails_fast { self.store.given_up(plan, now) } else { None };
+        let (run, out) = match given_up {
+            Some(out) => (run.with_fail_fast(), out),
+            None => (run, self.store.out_of_service(plan, now)),
+        };
         let run = run
-            .with_start_modes(self.store.start_modes(plan, self.clock.now()))
+            .with_start_modes(self.store.start_modes(plan, now))
             .with_bounded(self.store.bounded(plan))
-            .with_out_of_service(self.store.out_of_service(plan, self.clock.now()))
+            .with_out_of_service(out)
             .with_jitter(RandomState::new().hash_one("jitter"));
-        let result = drive.finish(run).instrument(span.clone()).await;
+        let (result, decoded) = drive.finish(run).instrument(span.clone()).await;
         trace::record(&span, &result);
-        result
+        result.map(|outcome| (outcome, decoded))
     }
 }
 
@@ -180,7 +203,7 @@ impl fmt::Debug for Driver {
         f.debug_struct("Driver")
             .field("providers", &self.providers)
             .field("clock", &self.clock)
-            .field("budget", &self.budget)
+            .field("budgets", &self.budgets)
             .field("store", &self.store)
             .finish_non_exhaustive()
     }
@@ -197,13 +220,32 @@ struct Drive<'a> {
 }
 
 impl Drive<'_> {
-    async fn finish(mut self, mut run: Run) -> Result<Outcome<Value>, Error> {
-        let result = match self.steps(&mut run).await {
-            Ok(()) => run.finish(),
-            Err(error) => Err(error),
+    async fn finish<T: 'static>(mut self, mut run: Run) -> (Result<Outcome<Value>, Error>, Option<T>) {
+        let (result, decoded) = match self.steps(&mut run).await {
+            Ok(()) => {
+                let decoded = run.take_decoded();
+                (run.finish(), decoded)
+            }
+            Err(error) => (Err(error), None),
         };
+        self.note_unreached(&result);
         self.observers.tell(|observer, run| observer.done(run, &result));
-        result
+        (result, decoded)
+    }
+
+    /// Notes the targets that this run could not reach, if it ends for that reason.
+    fn note_unreached(&self, result: &Result<Outcome<Value>, Error>) {
+        let Err(error) = result else { return };
+        if !matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Deadline) {
+            return;
+        }
+        for (index, name) in self.plan.targets().enumerate() {
+            let last = error.attempts().iter().rev().find(|attempt| attempt.target == name);
+            let failure = last.and_then(|attempt| attempt.verdict.failure());
+            if matches!(failure, Some(Failure::Fault(fault)) if fault.kind == FaultKind::Unreachable) {
+                self.driver.store.gave_up(self.plan, index);
+            }
+        }
     }
 
     async fn steps(&mut self, run: &mut Run) -> Result<(), Error> {
@@ -213,8 +255,8 @@ impl Drive<'_> {
             return Err(Error::new(ErrorKind::Config, message));
         }
         let now = self.driver.clock.now();
-        for (target, until) in self.driver.store.out_of_service(self.plan, now).iter().filter(|_| targets > 1)
-        {
+        let tells = targets > 1 || self.driver.fails_fast;
+        for (target, until) in self.driver.store.out_of_service(self.plan, now).iter().filter(|_| tells) {
             let (name, wait) = (self.target(*target), until.since(now));
             self.observers.tell(|observer, id| observer.skipping(id, name, wait));
         }
@@ -258,12 +300,9 @@ impl Drive<'_> {
         call: &Call,
         reserve: Cost,
     ) -> Result<(), Error> {
-        let reservation = match &self.driver.budget {
-            None => None,
-            Some(budget) => match budget.reserve(reserve) {
-                Some(reservation) => Some(reservation),
-                None => return self.report(run, Event::denied(id)),
-            },
+        let reservations = match self.reserve(reserve) {
+            Ok(reservations) => reservations,
+            Err(left) => return self.report(run, Event::denied(id, Some(left))),
         };
         let Some(provider) = self.driver.providers.get(target) else {
             return Err(Error::new(ErrorKind::Config, "the plan has more targets than the driver providers"));
@@ -286,7 +325,7 @@ impl Drive<'_> {
         };
         self.report(run, event)?;
         let Some(attempt) = run.ledger().last() else { return Ok(()) };
-        if let Some(reservation) = reservation {
+        for reservation in reservations {
             reservation.settle(attempt.cost);
         }
         match &attempt.verdict {
@@ -315,15 +354,31 @@ impl Drive<'_> {
         Ok(())
     }
 
+    /// Sets the worst case of a call aside in every budget.
+    ///
+    /// # Errors
+    /// The rest of the budget that has no room for it; nothing is set aside then.
+    fn reserve(&self, worst: Cost) -> Result<Vec<Reservation>, Cost> {
+        let mut reservations = Vec::new();
+        for budget in &self.driver.budgets {
+            let Some(reservation) = budget.reserve(worst) else {
+                for made in reservations {
+                    Reservation::settle(made, Cost::default());
+                }
+                return Err(budget.remaining());
+            };
+            reservations.push(reservation);
+        }
+        Ok(reservations)
+    }
+
     async fn check(&mut self, run: &mut Run, id: CallId, candidate: &Value) -> Result<(), Error> {
         self.observers.tell(|observer, id| observer.external_started(id, External::Checks, candidate));
         self.observers.pause().await;
         let Ok(CheckResult { violations, spent }) = self.validate(run, candidate).await else {
             return self.report(run, Event::Cancelled);
         };
-        if let Some(budget) = &self.driver.budget {
-            budget.spend(spent);
-        }
+        self.driver.budgets.iter().for_each(|budget| budget.spend(spent));
         let errors: Vec<Violation> =
             violations.iter().filter(|violation| violation.severity == Severity::Error).cloned().collect();
         self.again = !errors.is_empty();

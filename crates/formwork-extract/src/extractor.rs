@@ -54,18 +54,18 @@ struct Shared {
 /// The targets in their order, and with a rotation in each order that begins with another target.
 pub(crate) struct Order {
     pub(crate) plan: Arc<Plan>,
-    pub(crate) driver: Driver,
+    pub(crate) driver: Arc<Driver>,
     /// The orders that begin with the second target, the third and so on; none without a rotation.
-    pub(crate) others: Vec<(Arc<Plan>, Driver)>,
+    pub(crate) others: Vec<(Arc<Plan>, Arc<Driver>)>,
     pub(crate) rotation: Option<Rotation>,
 }
 
 impl Order {
     /// Returns the plan and the driver of the next run.
-    fn next(&self) -> (Arc<Plan>, Driver) {
+    fn next(&self) -> (Arc<Plan>, Arc<Driver>) {
         let first = self.rotation.as_ref().map_or(0, Rotation::take_turn);
         let other = first.checked_sub(1).and_then(|other| self.others.get(other));
-        other.cloned().unwrap_or_else(|| (Arc::clone(&self.plan), self.driver.clone()))
+        other.cloned().unwrap_or_else(|| (Arc::clone(&self.plan), Arc::clone(&self.driver)))
     }
 }
 
@@ -182,7 +182,7 @@ impl<T> fmt::Debug for Extractor<T> {
 #[must_use = "it does nothing until it is run"]
 pub struct Extraction<T> {
     plan: Arc<Plan>,
-    driver: Driver,
+    driver: Arc<Driver>,
     input: Input,
     cancel: CancellationToken,
     of: PhantomData<fn() -> T>,
@@ -197,7 +197,7 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
 
     /// Adds an observer that is told what happens (default: none).
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.driver = self.driver.with_observer(Arc::new(observer));
+        Arc::make_mut(&mut self.driver).observe(Arc::new(observer));
         self
     }
 
@@ -224,10 +224,14 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
 
     async fn tapped(self, tap: Option<&dyn Paced>) -> Result<Outcome<T>, Error> {
         let run = Run::new(&self.plan, self.input);
-        let outcome = self.driver.tapped(&self.plan, run, &self.cancel, tap).await?;
+        let (outcome, decoded) = self.driver.tapped::<T>(&self.plan, run, &self.cancel, tap).await?;
+        if let Some(value) = decoded {
+            return Ok(outcome.map(|_| value));
+        }
+        // A contract without a type has decoded nothing, and the value of a fallback is decoded here alone.
         let value = decode(&outcome.value).map_err(|error| {
-            // The contract has decoded it before, so this is a type whose decoding depends on more than the value.
-            Error::new(ErrorKind::Rejected, format!("the accepted value does not decode again: {error}"))
+            // This is a type whose decoding depends on more than the value.
+            Error::new(ErrorKind::Rejected, format!("the accepted value does not decode: {error}"))
         })?;
         Ok(outcome.map(|_| value))
     }

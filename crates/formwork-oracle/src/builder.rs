@@ -213,7 +213,7 @@ impl OracleBuilder {
         let system = self.prompt.system(&self.check, &self.examples, order);
         let target = self.backends.first().map(|backend| backend.name().to_owned()).unwrap_or_default();
 
-        let mut policy = policy(self.patches, self.backoff);
+        let mut policy = adjusted(self.patches, self.backoff);
         policy.attempts = self.max_attempts.map_or(policy.attempts, |attempts| attempts.max(1));
         policy.attempts_per_target = self.attempts_per_target.or(policy.attempts_per_target);
         if let Some(first) = self.temperature {
@@ -260,9 +260,20 @@ impl OracleBuilder {
     }
 }
 
-/// Returns the oracle's policy: three attempts at 0.3, 0.2 and 0.1.
-fn policy(patches: u32, backoff: Option<Backoff>) -> Policy {
-    let mut policy = Policy::oracle();
+/// Returns the policy of the oracle: 3 whole attempts at 0.3, 0.2 and 0.1. Refusals count as attempts, and the limit of
+/// tokens may cut a text of the answer, because the oracle's specification counts attempts.
+pub fn policy() -> Policy {
+    Policy::new(3)
+        .with_temperature(Temperature::Steps(vec![0.3, 0.2, 0.1]))
+        .with_patching(Patching::Never)
+        .with_stop_on_repeat(false)
+        .with_accept_cut(true)
+        .with_ask_after_refusal(true)
+}
+
+/// The policy with these settings of the builder.
+fn adjusted(patches: u32, backoff: Option<Backoff>) -> Policy {
+    let mut policy = policy();
     if patches > 0 {
         policy = policy.with_patching(Patching::Within(patches));
     }

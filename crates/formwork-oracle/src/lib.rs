@@ -27,7 +27,7 @@ mod seed;
 pub mod service;
 pub mod wallet;
 
-pub use builder::{DEFAULT_DEADLINE, DEFAULT_MAX_TOKENS, OracleBuilder};
+pub use builder::{DEFAULT_DEADLINE, DEFAULT_MAX_TOKENS, OracleBuilder, policy};
 pub use check::{CROSS_CHECK, CrossCheck, Formula, TOLERANCE};
 pub use contract::contract;
 pub use event::{CrossChecks, Rejection, ScoreEvent, ScoreFailure, ScoreObserver};

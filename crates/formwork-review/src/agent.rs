@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::{
-    Capabilities, Clock, Contract, Enforcement, Error, ErrorKind, Input, Lower, Outcome, Policy, Temperature,
-    Time,
+    Capabilities, Clock, Contract, Enforcement, Error, ErrorKind, Feedback, Input, Lower, Outcome, Patching,
+    Policy, Temperature, Template, Time,
 };
 use formwork_dialect::registry::Registry;
 use formwork_extract::{
@@ -25,8 +25,7 @@ use tracing::{Instrument as _, Span};
 /// Clones share the observations about the models.
 ///
 /// ```
-/// use formwork_core::Policy;
-/// use formwork_review::Agent;
+/// use formwork_review::{Agent, policy};
 /// use formwork_testkit::Scripted;
 /// use std::sync::Arc;
 ///
@@ -47,6 +46,22 @@ pub struct Agent {
     store: ObservationStore,
 }
 
+/// Returns the policy of the agent layer: 2 whole attempts, the first at `temperature`, the second at 0.2 at most and
+/// below the previous answer with what is wrong with it.
+pub fn policy(temperature: f64) -> Policy {
+    let template = Template::new(
+        "Your previous response failed validation with these errors:\n",
+        "- {path}: {detail}",
+        "\n\nPlease correct the output to match the schema. \
+         Ensure all required fields are present with correct types.",
+    );
+    Policy::new(2)
+        .with_temperature(Temperature::AtMost { first: temperature, then: 0.2 })
+        .with_patching(Patching::Never)
+        .with_feedback(Feedback::new(template))
+        .with_stop_on_repeat(false)
+}
+
 impl Agent {
     /// The schema name in requests.
     pub const SCHEMA_NAME: &'static str = "output_schema";
@@ -63,7 +78,7 @@ impl Agent {
         let store = backends.iter().find_map(Backend::observation_store).cloned().unwrap_or_default();
         Self {
             backends,
-            policy: Policy::agent(Self::TEMPERATURE),
+            policy: policy(Self::TEMPERATURE),
             limit: Self::TIME_LIMIT,
             until: None,
             max_tokens: None,
@@ -75,7 +90,7 @@ impl Agent {
         }
     }
 
-    /// Sets the policy (default: [`Policy::agent`] at [`Agent::TEMPERATURE`]).
+    /// Sets the policy (default: [`policy`] at [`Agent::TEMPERATURE`]).
     #[must_use]
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.policy = policy;

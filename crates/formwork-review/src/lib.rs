@@ -51,7 +51,7 @@ mod review;
 mod rubric;
 mod votes;
 
-pub use agent::{Agent, modes};
+pub use agent::{Agent, modes, policy};
 pub use compare::{Comparison, Pair, Preference, Preferred};
 pub use generate::{GenerateOptions, generate_with_review};
 pub use generation::{

@@ -77,7 +77,7 @@ pub use error::ShapeError;
 pub use from_schema::Unsaid;
 pub use lint::LintFinding;
 pub use node::{Field, Kind, Node};
-pub use runner::{ShapeRunner, ShapeRunnerBuilder};
+pub use runner::{ShapeRunner, ShapeRunnerBuilder, policy};
 pub use shape::Shape;
 
 /// The maximum size of a shape's text in bytes.

@@ -5,7 +5,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use formwork_core::{Error, ErrorKind, Input, Lower, Message, Outcome, Policy, spaced};
+use formwork_core::{
+    Error, ErrorKind, Feedback, Input, Lower, Message, Outcome, Patching, Policy, Template, spaced,
+};
 use formwork_dialect::Silent;
 use formwork_extract::{Backend, Extraction, Extractor, ExtractorBuilder, Observer};
 use serde::de::DeserializeOwned;
@@ -61,6 +63,20 @@ pub struct ShapeRunnerBuilder<T = Value> {
     extractor: Result<ExtractorBuilder<T>, Error>,
 }
 
+/// Returns the policy of the runner: 3 whole attempts without a temperature of its own, each one fresh prompt that ends in
+/// all errors of the last answer.
+pub fn policy() -> Policy {
+    let template = Template::new(
+        "\n\nYour last answer had these errors:\n",
+        "- {message}",
+        "\n\nFix all of them. Output valid JSON only.",
+    );
+    Policy::new(3)
+        .with_patching(Patching::Never)
+        .with_feedback(Feedback::new(template).folded())
+        .with_stop_on_repeat(false)
+}
+
 impl ShapeRunner<Value> {
     /// Returns a builder of a runner whose values are JSON.
     pub fn builder(shape: Shape) -> ShapeRunnerBuilder<Value> {
@@ -75,8 +91,7 @@ impl<T: DeserializeOwned + Send + 'static> ShapeRunner<T> {
         let contract = shape
             .contract()
             .map_err(|error| Error::new(ErrorKind::Schema, format!("the shape cannot be used: {error}")));
-        let extractor =
-            contract.map(|contract| Extractor::for_contract(contract).with_policy(Policy::shape()));
+        let extractor = contract.map(|contract| Extractor::for_contract(contract).with_policy(policy()));
         ShapeRunnerBuilder { shape, task: None, extractor }
     }
 

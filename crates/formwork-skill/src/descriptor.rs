@@ -259,7 +259,7 @@ impl PolicySpec {
     /// Returns the agent layer's policy with these settings.
     pub fn policy(&self) -> Policy {
         let first = self.temperature.unwrap_or(Agent::TEMPERATURE);
-        let mut policy = Policy::agent(first);
+        let mut policy = formwork_review::policy(first);
         policy.attempts = self.attempts.unwrap_or(policy.attempts);
         policy.attempts_per_target = self.attempts_per_target.or(policy.attempts_per_target);
         policy.temperature = Temperature::AtMost { first, then: self.retry_temperature.unwrap_or(0.2) };

@@ -58,7 +58,12 @@ impl Setup {
     /// # Errors
     /// [`ErrorKind::Config`] if a provider cannot be created.
     pub async fn open(config: &Config, providers: &Providers) -> Result<Self, Error> {
-        Ok(Self { backends: providers.probed(config).await?, defaults: config.defaults() })
+        let defaults = config.defaults();
+        let mut backends = providers.probed(config).await?;
+        if let Some(budget) = defaults.budget() {
+            backends = backends.into_iter().map(|backend| backend.with_budget(budget.clone())).collect();
+        }
+        Ok(Self { backends, defaults })
     }
 
     /// Returns the providers, in the order of calls.

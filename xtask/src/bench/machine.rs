@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use formwork_core::{
     Capabilities, Completion, Context, Contract, Enforcement, Event, Input, Level, Lower, LowerRequest,
-    Lowered, Outcome, Plan, Policy, Refused, Run, SchemaText, Step, Target, Time, spaced,
+    Lowered, Outcome, Plan, Refused, Run, SchemaText, Step, Target, Time, spaced,
 };
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
 fn plan(contract: &Contract) -> Result<Plan, String> {
     let capabilities = Capabilities::new(Enforcement::None).with_temperature();
     let target = Target::new("scripted", capabilities).with_mode(Arc::new(Prompt));
-    let plan = Plan::new(contract.clone(), vec![target]).with_policy(Policy::oracle()).build();
+    let plan = Plan::new(contract.clone(), vec![target]).with_policy(formwork_oracle::policy()).build();
     plan.map_err(|error| error.to_string())
 }
 

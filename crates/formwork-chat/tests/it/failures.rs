@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_chat::ChatCode;
-use formwork_core::{Backoff, Cost, Fault, FaultKind, Message, Policy, Temperature};
+use formwork_core::{
+    Backoff, Cost, Fault, FaultKind, JsonPath, Message, Patching, Role, Stage, Temperature, Violation,
+};
 use formwork_extract::CancellationToken;
 use formwork_testkit::server::{Reply as ServerReply, Server};
 use formwork_testkit::{Reply, VirtualClock};
@@ -147,7 +149,7 @@ async fn blocking_inside_of_a_runtime_is_a_failure_and_no_panic() {
 #[test]
 fn policies_are_configurable() {
     let model = model(["no", "no", good().to_string().as_str()]);
-    let policy = Policy::chat(2).with_temperature(Temperature::Steps(vec![0.8, 0.4]));
+    let policy = formwork_chat::policy(2).with_temperature(Temperature::Steps(vec![0.8, 0.4]));
     let client =
         client(&model).with_policy(policy).with_backoff(Backoff::none()).with_seed(7).build().unwrap();
     assert_eq!(client.ask_blocking("x").into_result().unwrap().attempts, 3);
@@ -179,5 +181,28 @@ fn codes_are_written_as_the_documents_have_them() {
     ] {
         assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
         assert_eq!(code.to_string(), code.as_str());
+    }
+}
+
+#[test]
+fn the_policy_is_the_document_s() {
+    for retries in [0, 1, 3] {
+        let policy = formwork_chat::policy(retries);
+        assert_eq!((policy.attempts, policy.patching), (retries + 1, Patching::Never));
+        assert_eq!((policy.temperature, policy.backoff), (Temperature::Own, Backoff::exponential()));
+        assert!(!policy.accept_cut && !policy.ask_after_refusal && !policy.stop_on_repeat);
+        assert_eq!((policy.feedback.role, policy.feedback.keep_previous), (Role::System, true));
+        let wrong = [
+            Violation::new(JsonPath::root().key("answer"), "required", Stage::Schema),
+            Violation::new(JsonPath::root().key("version"), "required", Stage::Schema),
+        ];
+        assert_eq!(
+            policy.feedback.template.render(&wrong),
+            "SCHEMA_VALIDATION_FAILED: the previous answer breaks the contract:\n\
+             - Missing required field at path $.answer\n- Missing required field at path $.version\n\
+             Return only a corrected JSON object."
+        );
+        let prose = [Violation::new(JsonPath::root(), "json", Stage::Read)];
+        assert!(policy.feedback.template.render(&prose).starts_with("INVALID_JSON: "));
     }
 }

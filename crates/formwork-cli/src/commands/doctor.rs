@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::exit::{Failed, Status};
 use crate::rows::{DoctorOutput, DoctorState};
-use crate::targets::{self, Targets};
+use crate::targets::{self, Named};
 use crate::{interrupt, output};
 
 const AFTER_HELP: &str = "\
@@ -40,7 +40,7 @@ const CANARY: &str = "serinus-7431";
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
-    targets: Targets,
+    targets: Named,
     /// Print one JSON object a line
     #[arg(long)]
     json: bool,

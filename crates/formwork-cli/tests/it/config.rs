@@ -203,3 +203,31 @@ fn a_line_that_is_no_row_is_named_by_its_place_alone() {
         }
     }
 }
+
+#[test]
+fn a_provider_without_its_key_is_left_out_where_another_one_can_be_asked() {
+    let keyless = |name: &str| {
+        format!(
+            "[providers.{name}]\nkind = \"openai\"\nmodel = \"m\"\napi_key_env = \"FORMWORK_NO_SUCH_KEY\"\n"
+        )
+    };
+    for targets in [["primary", "keyless"], ["keyless", "primary"]] {
+        for command in super::exits::commands() {
+            let server = chat(&[MARIA]);
+            let text = format!("targets = {targets:?}\n{}{}", of(&server), keyless("keyless"));
+            let file = config(&format!("keyless-{}.toml", server.address().port()), &text);
+            let command: Vec<&str> = command.iter().map(String::as_str).collect();
+            let ran = formwork(&[&command[..], &["--config", &file, "--timeout", "5"]].concat(), "Maria");
+            assert_ne!(ran.code, 2, "{command:?}: {}", ran.stderr);
+            assert!(!server.received().is_empty(), "{command:?}: {}", ran.stderr);
+            let told: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("warning: ")).collect();
+            let [told] = told[..] else { panic!("{command:?}: {}", ran.stderr) };
+            assert!(
+                told.contains("`keyless`") && told.contains("`FORMWORK_NO_SUCH_KEY` is not set"),
+                "{told}"
+            );
+        }
+    }
+    let none = config("all-keyless.toml", &(keyless("a") + &keyless("b")));
+    refused(&extract(&none, &["x"]), 2, "`FORMWORK_NO_SUCH_KEY` is not set");
+}

@@ -9,7 +9,7 @@ use super::{example, formwork, temporary};
 
 /// The commands that ask a model, with what they need beside a configuration. Their files are written once: tests run side
 /// by side.
-fn commands() -> &'static [Vec<String>] {
+pub(crate) fn commands() -> &'static [Vec<String>] {
     static COMMANDS: LazyLock<Vec<Vec<String>>> = LazyLock::new(written);
     &COMMANDS
 }

@@ -17,6 +17,7 @@ mod ledger;
 mod lower;
 #[cfg(feature = "local")]
 mod models;
+mod money;
 mod oracle;
 mod oracle_serve;
 mod read;

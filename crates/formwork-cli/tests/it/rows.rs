@@ -275,3 +275,22 @@ fn diagnostics_are_coloured_as_the_option_and_the_environment_say() {
     }
     assert_eq!(formwork(&["check", "--color", "sometimes"], "").code, 2);
 }
+
+#[test]
+fn rows_after_one_that_could_not_reach_its_only_provider_fail_without_a_call() {
+    let file = temporary(
+        "rows-gone.toml",
+        "[providers.gone]\nkind = \"llama-server\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:9/v1\"\n",
+    );
+    let person = example("person.schema.json");
+    let rows: String = (0..50).map(|n| format!("{}\n", json!({"id": n, "input": "Maria"}))).collect();
+    // The wait of 2 s after the first call would be longer than the time limit.
+    let args = ["extract", "--jsonl", "-s", &person, "--config", &file, "--timeout", "1.5"];
+    let ran = formwork(&args, rows);
+    let rows = ran.rows();
+    assert_eq!((ran.code, rows.len()), (1, 50), "{}", ran.stderr);
+    let calls = |row: &Value| row["attempts"].as_array().map_or(0, Vec::len);
+    assert_eq!(rows.iter().map(calls).collect::<Vec<_>>(), [[1].as_slice(), &[0; 49]].concat());
+    assert!(rows.iter().all(|row| row["error"]["class"] == "unavailable"), "{}", ran.stdout);
+    assert_eq!(ran.stderr.matches("`gone` could not be reached").count(), 1, "{}", ran.stderr);
+}

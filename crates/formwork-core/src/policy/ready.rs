@@ -154,45 +154,7 @@ impl Policy {
         }
     }
 
-    /// Returns the oracle's policy: 3 whole attempts at 0.3, 0.2 and 0.1. An answer that the token limit cut off in a text
-    /// is accepted, because the oracle's specification limits the number of attempts.
-    pub fn oracle() -> Self {
-        Self::new(3)
-            .with_temperature(Temperature::Steps(vec![0.3, 0.2, 0.1]))
-            .with_patching(Patching::Never)
-            .with_stop_on_repeat(false)
-            .with_accept_cut(true)
-            .with_ask_after_refusal(true)
-    }
-
-    /// Returns the chat client's policy: `1 + max_retries` whole attempts, a corrective system message, the provider's own
-    /// temperature.
-    pub fn chat(max_retries: u32) -> Self {
-        Self::new(max_retries.saturating_add(1))
-            .with_patching(Patching::Never)
-            .with_feedback(Feedback::corrective())
-            .with_stop_on_repeat(false)
-    }
-
-    /// Returns the shape runner's policy: 3 whole attempts, each with a fresh prompt that ends in the violations of the
-    /// last answer.
-    pub fn shape() -> Self {
-        Self::new(3)
-            .with_patching(Patching::Never)
-            .with_feedback(Feedback::folded())
-            .with_stop_on_repeat(false)
-    }
-
-    /// Returns the agent layer's policy: 2 whole attempts, the first at `temperature`, the second at 0.2 or less.
-    pub fn agent(temperature: f64) -> Self {
-        Self::new(2)
-            .with_temperature(Temperature::AtMost { first: temperature, then: 0.2 })
-            .with_patching(Patching::Never)
-            .with_feedback(Feedback::agent())
-            .with_stop_on_repeat(false)
-    }
-
-    /// Sets the maximum number of attempts of each target (default: an equal share, rounded up).
+    /// Sets how many attempts each target gets (default: an equal share, rounded up).
     #[must_use]
     pub const fn with_attempts_per_target(mut self, attempts: u32) -> Self {
         self.attempts_per_target = Some(attempts);

@@ -2,12 +2,13 @@
 
 use formwork_json::{Edit, JsonPath};
 
+use super::end::over_budget;
 use super::examine::{Examined, Question};
 use super::step::External;
 use super::{Run, State};
 use crate::{
-    Ask, Attempt, Completion, ErrorKind, Failure, Fault, FaultKind, Finish, Plan, Severity, Time, Usage,
-    Verdict, Violation,
+    Ask, Attempt, Completion, Cost, ErrorKind, Failure, Fault, FaultKind, Finish, Plan, Severity, Time,
+    Usage, Verdict, Violation,
 };
 
 impl Run {
@@ -86,14 +87,14 @@ impl Run {
         }
     }
 
-    /// Handles a call that the shared budget does not allow: advances to a cheaper target if there is one.
-    pub(super) fn denied(&mut self, plan: &Plan) {
+    /// A shared budget has no room for the call: a cheaper target of those that are left may have.
+    pub(super) fn denied(&mut self, plan: &Plan, left: Option<Cost>) {
         let State::Calling { call, .. } = &self.state else { return };
         let denied = self.reserve(plan, call);
         if self.go_to_cheaper(plan, |cost| cost.fits(denied) && cost != denied) {
             self.state = State::Ready;
         } else {
-            self.give_up(plan, ErrorKind::Budget, "the shared budget does not allow another call");
+            self.give_up(plan, ErrorKind::Budget, &over_budget(denied, left));
         }
     }
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::end::over_budget;
 use super::{DEADLINE_PASSED, MAX_CALLS, Run, State};
-use crate::{Ask, Call, Cost, Decision, ErrorKind, Failure, Plan, RetryContext, Time, Usage};
+use crate::{Ask, Call, Cost, Decision, ErrorKind, Failure, FaultKind, Plan, RetryContext, Time, Usage};
 
 /// The number of tokens that is reserved for an answer without a limit. Every call under a budget has a limit.
 const UNLIMITED: u32 = 128_000;
@@ -26,10 +27,14 @@ impl Run {
         if let Some(budget) = plan.budget {
             let spent = self.counters.spent();
             let fits = |cost: Cost| spent.plus(cost).fits(budget);
-            if !fits(self.reserve(plan, &call)) {
+            let worst = self.reserve(plan, &call);
+            if !fits(worst) {
                 return match self.go_to_cheaper(plan, fits) {
                     true => self.begin(plan, now),
-                    false => self.give_up(plan, ErrorKind::Budget, "the budget does not allow another call"),
+                    false => {
+                        let left = budget.minus(spent);
+                        self.give_up(plan, ErrorKind::Budget, &over_budget(worst, Some(left)));
+                    }
                 };
             }
         }
@@ -68,8 +73,11 @@ impl Run {
     pub(super) fn reserve(&self, plan: &Plan, call: &Call) -> Cost {
         let Some(target) = self.position.target_of(plan) else { return Cost::default() };
         let answer = call.max_tokens.or(target.capabilities.output_tokens).unwrap_or(UNLIMITED);
+        let mode = self.position.mode_of(plan).filter(|mode| Arc::ptr_eq(&mode.whole, &call.lowered));
+        let asked = mode
+            .map_or_else(|| call.most_input_tokens(), |mode| call.most_input_tokens_with(mode.schema_bytes));
         target.cost(Usage {
-            input_tokens: call.most_input_tokens(),
+            input_tokens: asked,
             output_tokens: u64::from(answer),
             estimated: true,
             ..Usage::default()
@@ -153,6 +161,11 @@ impl Run {
     }
 
     fn wait(&mut self, plan: &Plan, now: Time, wait: Duration) {
+        let is_unreached =
+            matches!(self.failure(), Some(Failure::Fault(fault)) if fault.kind == FaultKind::Unreachable);
+        if self.fails_fast && is_unreached && !wait.is_zero() {
+            return self.give_up_on_failure(plan, false);
+        }
         let until = now.after(wait);
         if self.deadline(plan).is_some_and(|deadline| until >= deadline) && !wait.is_zero() {
             return self.give_up(plan, ErrorKind::Deadline, "the next retry would come after the deadline");

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::closed::Closed;
+use crate::contract::Decoded;
 use crate::{Attempt, Best, Provenance, Violation};
 
 /// A document that is not accepted yet.
@@ -18,6 +19,9 @@ pub(super) struct Draft {
     pub(super) closed: Closed,
     /// The index of the ledger entry with its violations.
     pub(super) entry: usize,
+    /// The value as the contract's type, if nothing is wrong with it.
+    #[serde(skip)]
+    pub(super) decoded: Decoded,
 }
 
 /// The current draft and the best one before it.

@@ -1,5 +1,7 @@
 //! How a run ends.
 
+use std::time::Duration;
+
 use formwork_json::JsonPath;
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +9,8 @@ use super::drafts::Draft;
 use super::step::External;
 use super::{Run, State};
 use crate::{
-    ErrorKind, Failure, FaultKind, Origin, Plan, Provenance, Refused, Source, Stage, Time, Usage, Verdict,
-    Violation,
+    Cost, ErrorKind, Failure, FaultKind, Origin, Plan, Provenance, Refused, Source, Stage, Time, Usage,
+    Verdict, Violation,
 };
 
 /// The error with which a run ends.
@@ -26,7 +28,8 @@ impl Run {
     pub(super) fn accept(&mut self, plan: &Plan) {
         let Some(draft) = self.drafts.accept() else { return };
         let target = self.ledger.last().map(|attempt| attempt.target.clone()).unwrap_or_default();
-        let Draft { value, mut provenance, mut warnings, closed, .. } = draft;
+        let Draft { value, mut provenance, mut warnings, closed, decoded, .. } = draft;
+        self.decoded = decoded;
         warnings.extend(
             plan.skipped_before(self.position.target(), self.position.mode())
                 .map(|(dialect, reason)| skipped(dialect, reason)),
@@ -62,7 +65,17 @@ impl Run {
         self.give_up(plan, kind, &message);
     }
 
-    /// Ends the run with an error, after the fallback if the plan has one.
+    /// Ends before the first call: an earlier run has waited for the targets in vain.
+    pub(super) fn give_up_unreached(&mut self, plan: &Plan, wait: Duration) {
+        let target = self.position.target_of(plan).map(|target| target.name.as_str()).unwrap_or_default();
+        let message = format!(
+            "`{target}` could not be reached a moment ago, and is not asked for the next {} s",
+            wait.as_secs_f64().ceil()
+        );
+        self.give_up(plan, ErrorKind::Unavailable, &message);
+    }
+
+    /// Ends without an answer, after the fallback if the plan has one.
     pub(super) fn give_up(&mut self, plan: &Plan, kind: ErrorKind, message: &str) {
         let end = End { kind, message: message.to_owned() };
         self.state = if plan.fallback {
@@ -114,7 +127,29 @@ fn explain(failure: &Failure, attempts: u32, repeated: bool) -> (ErrorKind, Stri
     }
 }
 
-/// Returns the warning that a dialect is not used because it cannot express the schema.
+/// Returns why a budget allows no further call: what the call may cost at worst, and what is left.
+pub(super) fn over_budget(worst: Cost, left: Option<Cost>) -> String {
+    let numbers = left.and_then(|left| match (worst.micro_usd, left.micro_usd) {
+        (Some(worst), Some(left)) if worst > left => {
+            Some(format!(": it may cost up to {}, and {} is left", dollars(worst), dollars(left)))
+        }
+        _ if worst.tokens > left.tokens => {
+            Some(format!(": it may take up to {} tokens, and {} are left", worst.tokens, left.tokens))
+        }
+        _ => None,
+    });
+    format!("the budget does not allow another call{}", numbers.unwrap_or_default())
+}
+
+/// Millionths of a dollar as people write them: `$0.05`, `$0.000123`.
+fn dollars(micro: u64) -> String {
+    let text = format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000);
+    let cents = text.len() - 4;
+    let (sure, rest) = text.split_at(cents);
+    format!("${sure}{}", rest.trim_end_matches('0'))
+}
+
+/// The warning that a dialect was left out because it cannot take the schema.
 fn skipped(dialect: &str, reason: &Refused) -> Violation {
     let expected = format!("a schema that the dialect `{dialect}` can take");
     Violation::new(JsonPath::root(), "lowering", Stage::Schema)

@@ -7,6 +7,7 @@ use super::closed::{CUT, Closed, is_incomplete};
 use super::compliance;
 use super::drafts::Draft;
 use super::patch::label;
+use crate::contract::Decoded;
 use crate::feedback::cut_bytes;
 use crate::{
     Ask, Call, Completion, Context, Failure, Finish, Fit, Judgement, Plan, Provenance, Source, Stage,
@@ -139,7 +140,7 @@ impl Question<'_> {
         let provenance = vec![Provenance { path: JsonPath::root(), source, attempt: self.attempt }];
         let mut closed = closed(completion, candidate).lifted(lowered, &value);
         let unlifted = closed.take_full(unlifted, self.plan.policy.accepts_cut());
-        let Judgement { mut violations, warnings, .. } = self.judge(&value, unlifted);
+        let (Judgement { mut violations, warnings, .. }, decoded) = self.judge(&value, unlifted);
         self.add_incomplete(&mut violations, &closed);
         if untouched {
             let spans = locate_all(&text, violations.iter().map(|violation| &violation.path));
@@ -147,7 +148,7 @@ impl Question<'_> {
                 violation.span = span.map(|span| span.shifted(candidate.span.start));
             }
         }
-        (Draft { text, value, provenance, warnings, closed, entry: self.entry }, violations)
+        (Draft { text, value, provenance, warnings, closed, entry: self.entry, decoded }, violations)
     }
 
     /// Splices the values of a patch into the draft and judges the whole document.
@@ -183,17 +184,18 @@ impl Question<'_> {
             incomplete.adopt(&cut, &label(path), path);
         }
         let value = serde_json::from_str(&text).unwrap_or_default();
-        let Judgement { mut violations, warnings, .. } = self.judge(&value, unlifted);
+        let (Judgement { mut violations, warnings, .. }, decoded) = self.judge(&value, unlifted);
         self.add_incomplete(&mut violations, &incomplete);
         let entry = self.entry;
-        let draft = Draft { text, value, provenance, warnings, closed: incomplete, entry };
+        let draft = Draft { text, value, provenance, warnings, closed: incomplete, entry, decoded };
         Examined { draft: Some(draft), edits: candidate.edits, failure: failure(violations), ignored: None }
     }
 
-    fn judge(&self, value: &Value, unlifted: Vec<Violation>) -> Judgement {
+    fn judge(&self, value: &Value, unlifted: Vec<Violation>) -> (Judgement, Decoded) {
         let mut judgement = self.plan.contract.judge(value, &self.context);
         judgement.violations.splice(0..0, unlifted);
-        judgement
+        let decoded = judgement.take_decoded();
+        (judgement, decoded)
     }
 }
 

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::contract::Decoded;
 use crate::{
     Ask, Attempt, Call, Context, Error, ErrorKind, Origin, Outcome, Plan, Provenance, Time, Usage, Violation,
 };
@@ -78,11 +79,17 @@ pub struct Run {
     draws: u64,
     /// The seed of the jitter, if the input has no seed.
     jitter: Option<u64>,
+    /// Whether the run ends where it would wait for a target.
+    #[serde(default)]
+    fails_fast: bool,
     position: Position,
     request: Request,
     counters: Counters,
     drafts: Drafts,
     ledger: Vec<Attempt>,
+    /// The accepted value as the contract's type.
+    #[serde(skip)]
+    decoded: Decoded,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -109,11 +116,13 @@ impl Run {
             ids: 0,
             draws: 0,
             jitter: None,
+            fails_fast: false,
             position: Position::default(),
             request: Request::first(plan),
             counters: Counters::default(),
             drafts: Drafts::default(),
             ledger: Vec::new(),
+            decoded: Decoded::default(),
         }
     }
 
@@ -127,7 +136,16 @@ impl Run {
         self
     }
 
-    /// Returns the next task of the driver.
+    /// Ends the run where it would wait for a target that cannot be reached (default: it waits): at once if every target is
+    /// out of service, and after a failed call that no other target can take. For runs that follow one which has waited in
+    /// vain.
+    #[must_use]
+    pub const fn with_fail_fast(mut self) -> Self {
+        self.fails_fast = true;
+        self
+    }
+
+    /// Returns what the driver has to do next, at this moment.
     ///
     /// # Errors
     /// [`Misuse::OtherPlan`], if the run was created with another plan; the run is unchanged then.
@@ -138,6 +156,9 @@ impl Run {
         if self.started.is_none() {
             self.started = Some(now);
             self.position.enter_first(plan, now);
+            if let Some(wait) = self.position.wait(now).filter(|_| self.fails_fast) {
+                self.give_up_unreached(plan, wait);
+            }
         }
         if let State::Waiting { until } = self.state {
             if now < until {
@@ -189,7 +210,9 @@ impl Run {
             (Event::Failed { id, fault, usage }, State::Calling { .. }) if open == Some(id) => {
                 self.failed(plan, now, fault, usage)
             }
-            (Event::Denied { id }, State::Calling { .. }) if open == Some(id) => self.denied(plan),
+            (Event::Denied { id, left }, State::Calling { .. }) if open == Some(id) => {
+                self.denied(plan, left);
+            }
             (Event::Checked { id, violations, spent }, State::Outside { who: External::Checks, .. })
                 if open == Some(id) =>
             {
@@ -241,6 +264,15 @@ impl Run {
     /// Returns every call so far, in order.
     pub fn ledger(&self) -> &[Attempt] {
         &self.ledger
+    }
+
+    /// Returns the accepted value as the type of the contract, which judging it has decoded: once, and not after the run was
+    /// stored. [`decode`](crate::decode) gives the same in these cases.
+    pub fn take_decoded<T: 'static>(&mut self) -> Option<T> {
+        match self.state {
+            State::Accepted { .. } => self.decoded.take(),
+            _ => None,
+        }
     }
 
     /// Ends the run and returns its result. A run that has not ended counts as cancelled.

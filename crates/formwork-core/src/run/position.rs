@@ -78,6 +78,11 @@ impl Position {
             .min_by_key(|(_, wait)| *wait)
     }
 
+    /// The time until the target in use is in service; `None` if it is.
+    pub(super) fn wait(&self, now: Time) -> Option<Duration> {
+        Some(self.time_until(self.target, now)).filter(|wait| !wait.is_zero())
+    }
+
     fn time_until(&self, target: usize, now: Time) -> Duration {
         let out = self.out_of_service.iter().filter(|(other, _)| *other == target);
         out.map(|(_, until)| until.since(now)).max().unwrap_or_default()

@@ -108,6 +108,8 @@ pub enum Event {
     Denied {
         /// The number of the step.
         id: CallId,
+        /// The rest of the budget, if that is known.
+        left: Option<Cost>,
     },
     /// The asynchronous checks are complete.
     #[non_exhaustive]
@@ -147,9 +149,10 @@ impl Event {
         Self::Failed { id, fault, usage }
     }
 
-    /// Reports that a call was not made, because a shared budget does not allow it.
-    pub const fn denied(id: CallId) -> Self {
-        Self::Denied { id }
+    /// The call of a step was not made, because a shared budget does not allow it; `left` is the rest of that budget, for the
+    /// message of the error.
+    pub const fn denied(id: CallId, left: Option<Cost>) -> Self {
+        Self::Denied { id, left }
     }
 
     /// Reports the violations that the asynchronous checks found, and the cost of the checks.

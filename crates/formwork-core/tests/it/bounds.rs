@@ -115,9 +115,7 @@ fn re_asks_errors_and_lessons_do_not_grow_with_the_answer() {
         |long| format!(r#"{{"a": 1.5, "{long}": 1"#),
     ];
     for answer in answers {
-        for policy in
-            [Policy::default(), Policy::oracle(), Policy::chat(1), Policy::shape(), Policy::agent(0.7)]
-        {
+        for policy in policies() {
             for contract in [map(), contract()] {
                 let plan =
                     Plan::new(contract, vec![target("one")]).with_policy(policy.clone()).build().unwrap();

@@ -94,8 +94,8 @@ fn a_policy_may_accept_what_was_cut_and_never_what_was_supplied() {
         assert_eq!(paths(outcome.closed()), expected.collect::<Vec<_>>(), "closed at {at}");
     }
     assert!(accepted > 3, "{accepted}");
-    assert!(Policy::oracle().accept_cut);
-    assert!(!Policy::default().accept_cut && !Policy::chat(1).accept_cut && !Policy::shape().accept_cut);
+    assert!(cooling().accept_cut);
+    assert!(!Policy::default().accept_cut && !corrective(1).accept_cut && !folded().accept_cut);
 }
 
 /// Requests these values alone after every failure, three times.

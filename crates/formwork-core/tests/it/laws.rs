@@ -178,7 +178,7 @@ fn every_script_of_replies_keeps_the_laws() {
     let policies = [
         Policy::new(2).with_attempts_per_target(1).with_backoff(backoff),
         Policy::new(2).with_temperature(Temperature::Steps(vec![0.3, 0.2])).with_backoff(Backoff::none()),
-        Policy::agent(0.7).with_patching(Patching::Within(1)).with_backoff(Backoff::none()),
+        at_most(0.7).with_patching(Patching::Within(1)).with_backoff(Backoff::none()),
     ];
     let mut ends = 0;
     for policy in policies {
@@ -199,9 +199,9 @@ fn any_policy() -> impl Strategy<Value = Policy> {
     let backoff = (prop::collection::vec(0u64..5000, 0..4), 0.0..1.0f64);
     let feedback = prop_oneof![
         Just(Feedback::standard()),
-        Just(Feedback::agent()),
-        Just(Feedback::corrective()),
-        Just(Feedback::folded())
+        Just(at_most(0.7).feedback),
+        Just(corrective(1).feedback),
+        Just(folded().feedback)
     ];
     (1u32..6, prop::option::of(1u32..4), temperature, patching, backoff, feedback, any::<bool>()).prop_map(
         |(attempts, per_target, temperature, patching, (waits, jitter), feedback, stop)| {

@@ -93,7 +93,7 @@ fn a_whole_answer_is_asked_for_where_no_patch_can_help() {
 
 #[test]
 fn a_patch_within_an_attempt_keeps_its_temperature_and_number() {
-    let policy = Policy::oracle().with_patching(Patching::Within(1));
+    let policy = cooling().with_patching(Patching::Within(1));
     let script = [
         Reply::Says(BAD_SUM),
         Reply::Says(r#"{"score": 1}"#),
@@ -178,7 +178,7 @@ fn the_next_target_hears_what_was_wrong() {
 fn what_a_target_does_not_take_is_left_out_and_noted() {
     let plain =
         Target::new("plain", Capabilities::default()).with_mode(Arc::new(AsIs("prompt", Enforcement::None)));
-    let plan = Plan::new(contract(), vec![plain]).with_policy(Policy::oracle()).build().unwrap();
+    let plan = Plan::new(contract(), vec![plain]).with_policy(cooling()).build().unwrap();
     let driven = drive(&plan, input().with_seed(7), &[Reply::Says(GOOD)]);
     assert_eq!(driven.calls[0].2.sampling, Sampling::default());
     assert_eq!(driven.run.ledger()[0].skipped, ["temperature", "seed"]);
@@ -188,7 +188,7 @@ fn what_a_target_does_not_take_is_left_out_and_noted() {
 fn each_attempt_has_a_seed_of_its_own_and_a_repeated_call_the_same() {
     let script =
         [Reply::Says("no"), Reply::Fails(FaultKind::Timeout), Reply::Says("still no"), Reply::Says(GOOD)];
-    let driven = drive(&plan(Policy::oracle()), input().with_seed(40), &script);
+    let driven = drive(&plan(cooling()), input().with_seed(40), &script);
     let seeds: Vec<_> = driven.calls.iter().map(|(_, _, call)| call.sampling.seed).collect();
     assert_eq!(seeds, [Some(40), Some(41), Some(41), Some(42)]);
 }
@@ -305,8 +305,7 @@ fn cancelling_ends_it_at_once_with_the_ledger() {
 
 #[test]
 fn an_error_tells_its_story_with_values_masked() {
-    let driven =
-        drive(&plan(Policy::oracle()), input(), &[Reply::Says(BAD_RANGE), Reply::Fails(FaultKind::Auth)]);
+    let driven = drive(&plan(cooling()), input(), &[Reply::Says(BAD_RANGE), Reply::Fails(FaultKind::Auth)]);
     let error = driven.run.finish().unwrap_err();
     assert_eq!(error.to_string(), "no provider answered: not authorised: scripted");
     let long = format!("{error:#}");
@@ -325,7 +324,7 @@ fn the_candidate_that_satisfies_the_contract_is_taken() {
         "First I had {BAD_RANGE} but the answer is {GOOD}, unlike {{\"score\": 500, \"parts\": {{\"a\": 1, \"b\": 1}}, \"note\": \"much longer than the answer itself\"}}"
     );
     let leaked: &'static str = text.leak();
-    let outcome = drive(&plan(Policy::oracle()), input(), &[Reply::Says(leaked)]).run.finish().unwrap();
+    let outcome = drive(&plan(cooling()), input(), &[Reply::Says(leaked)]).run.finish().unwrap();
     assert_eq!(
         (outcome.value["note"].as_str(), outcome.provenance[0].source),
         (Some("fine"), Source::Repaired)
@@ -334,7 +333,7 @@ fn the_candidate_that_satisfies_the_contract_is_taken() {
 
 #[test]
 fn violations_point_into_the_answer() {
-    let driven = drive(&plan(Policy::oracle()), input(), &[Reply::Says(BAD_RANGE)]);
+    let driven = drive(&plan(cooling()), input(), &[Reply::Says(BAD_RANGE)]);
     let Verdict::Failed { failure } = &driven.run.ledger()[0].verdict else { panic!() };
     assert_eq!(failure.violations()[0].span.unwrap().of(BAD_RANGE), "170");
 }
@@ -360,7 +359,7 @@ fn checks_see_the_source_and_the_callers_data() {
             }
         },
     );
-    let plan = Plan::new(contract, vec![target("one")]).with_policy(Policy::oracle()).build().unwrap();
+    let plan = Plan::new(contract, vec![target("one")]).with_policy(cooling()).build().unwrap();
     let input = Input::new(["A FINE wallet"]).with_data(json!({"cap": 500}));
     let driven = drive(&plan, input, &[Reply::Says(GOOD)]);
     let rules: Vec<_> = driven.run.ledger()[0].verdict.clone().into_violations();

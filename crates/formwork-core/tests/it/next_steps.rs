@@ -162,16 +162,12 @@ fn targets_that_are_out_of_service_are_left_out_as_long_as_there_is_another_one(
 }
 
 #[test]
-fn the_oracle_alone_asks_again_after_a_refusal() {
+fn a_refusal_is_an_attempt_where_the_policy_says_so() {
     let refused = Reply::Ends("I will not.", Finish::Refused);
     let filtered = Reply::Ends("", Finish::Filtered);
-    for (policy, calls) in [
-        (Policy::oracle(), 3),
-        (Policy::chat(2), 1),
-        (Policy::shape(), 1),
-        (Policy::agent(0.7), 1),
-        (Policy::new(3), 1),
-    ] {
+    for (policy, calls) in
+        [(cooling(), 3), (corrective(2), 1), (folded(), 1), (at_most(0.7), 1), (Policy::new(3), 1)]
+    {
         for reply in [&refused, &filtered] {
             let driven = drive(&planned(1, policy.clone()), input(), std::slice::from_ref(reply));
             assert_eq!(driven.calls.len(), calls, "{policy:?}");

@@ -178,7 +178,7 @@ fn the_next_attempt_is_asked_in_another_mode() {
 fn without_another_mode_it_is_said_once() {
     let only = Target::new("only", Capabilities::new(Enforcement::Schema))
         .with_mode(Arc::new(AsIs("strict", Enforcement::Schema)));
-    let plan = Plan::new(contract(), vec![only]).with_policy(Policy::oracle()).build().unwrap();
+    let plan = Plan::new(contract(), vec![only]).with_policy(cooling()).build().unwrap();
     let run = drive(&plan, input(), &[Reply::Says("no"), Reply::Says("nor this")]).run;
     assert_eq!((run.ledger().len(), run.observations().count()), (3, 1));
     let error = run.finish().unwrap_err();
@@ -227,13 +227,13 @@ fn a_lesson_is_data() {
     let written: Value = serde_json::to_value(&observation).unwrap();
     assert_eq!(written["kind"], "ignored");
     assert_eq!(serde_json::from_value::<Observation>(written).unwrap(), *observation);
-    let run = drive(&plan(Policy::oracle()), input(), &[Reply::Says(GOOD)]).run;
+    let run = drive(&plan(cooling()), input(), &[Reply::Says(GOOD)]).run;
     assert_eq!(json!(run.ledger()[0]).get("observation"), None, "most attempts teach nothing");
 }
 
 #[test]
 fn a_refusal_s_words_are_cut() {
-    let plan = plan(Policy::oracle());
+    let plan = plan(cooling());
     let mut run = Run::new(&plan, input());
     let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!() };
     let fault = Fault::new(FaultKind::SchemaRefused, "x".repeat(10_000));

@@ -11,12 +11,9 @@ fn temperatures(driven: &Driven) -> Vec<Option<f64>> {
 }
 
 #[test]
-fn the_oracle_makes_three_whole_attempts_and_cools_down() {
-    let plan = Plan::new(contract(), vec![target("ollama")])
-        .with_policy(Policy::oracle())
-        .with_fallback()
-        .build()
-        .unwrap();
+fn steps_of_the_temperature_go_with_the_attempts() {
+    let plan =
+        Plan::new(contract(), vec![target("ollama")]).with_policy(cooling()).with_fallback().build().unwrap();
     let driven = drive(&plan, input(), &[Reply::Says("I think it is a fine wallet.")]);
     assert_eq!(temperatures(&driven), [Some(0.3), Some(0.2), Some(0.1)]);
     let outcome = driven.run.finish().unwrap();
@@ -25,12 +22,9 @@ fn the_oracle_makes_three_whole_attempts_and_cools_down() {
 }
 
 #[test]
-fn the_oracle_retries_a_schema_fault_and_a_sum_fault_alike() {
-    let driven = drive(
-        &plan(Policy::oracle()),
-        input(),
-        &[Reply::Says(BAD_RANGE), Reply::Says(BAD_SUM), Reply::Says(GOOD)],
-    );
+fn a_schema_fault_and_a_sum_fault_are_attempts_alike() {
+    let driven =
+        drive(&plan(cooling()), input(), &[Reply::Says(BAD_RANGE), Reply::Says(BAD_SUM), Reply::Says(GOOD)]);
     assert_eq!(temperatures(&driven), [Some(0.3), Some(0.2), Some(0.1)]);
     let outcome = driven.run.finish().unwrap();
     let stages: Vec<Stage> = outcome
@@ -46,9 +40,9 @@ fn the_oracle_retries_a_schema_fault_and_a_sum_fault_alike() {
 }
 
 #[test]
-fn the_oracle_asks_three_times_over_all_targets() {
+fn attempts_count_over_all_targets() {
     let plan = Plan::new(contract(), vec![target("one"), target("two")])
-        .with_policy(Policy::oracle().with_attempts_per_target(2))
+        .with_policy(cooling().with_attempts_per_target(2))
         .build()
         .unwrap();
     let driven = drive(&plan, input(), &[Reply::Says("no")]);
@@ -60,7 +54,7 @@ fn the_oracle_asks_three_times_over_all_targets() {
 #[test]
 fn a_refused_schema_steps_down_without_using_up_an_attempt() {
     let driven =
-        drive(&plan(Policy::oracle()), input(), &[Reply::Fails(FaultKind::SchemaRefused), Reply::Says("no")]);
+        drive(&plan(cooling()), input(), &[Reply::Fails(FaultKind::SchemaRefused), Reply::Says("no")]);
     assert_eq!(temperatures(&driven), [Some(0.3), Some(0.3), Some(0.2), Some(0.1)]);
     let dialects: Vec<_> =
         driven.run.ledger().iter().map(|attempt| (attempt.attempt, attempt.dialect.as_str())).collect();
@@ -70,10 +64,10 @@ fn a_refused_schema_steps_down_without_using_up_an_attempt() {
 }
 
 #[test]
-fn chat_injects_a_corrective_system_message_once() {
+fn a_corrective_message_is_the_last_one() {
     let fenced = "```json\n{}\n```";
     let plan = Plan::new(contract(), vec![target("openai")])
-        .with_policy(Policy::chat(1))
+        .with_policy(corrective(1))
         .with_level(Level::Strict)
         .build()
         .unwrap();
@@ -96,20 +90,20 @@ fn chat_injects_a_corrective_system_message_once() {
 }
 
 #[test]
-fn chat_counts_its_retries() {
+fn there_is_one_attempt_more_than_retries() {
     for (max_retries, calls) in [(0, 1), (1, 2), (3, 4)] {
-        let driven = drive(&plan(Policy::chat(max_retries)), input(), &[Reply::Says("no")]);
+        let driven = drive(&plan(corrective(max_retries)), input(), &[Reply::Says("no")]);
         assert_eq!(driven.calls.len(), calls);
     }
 }
 
 #[test]
-fn shape_keeps_one_fresh_prompt_with_the_last_errors_only() {
+fn a_folded_feedback_keeps_one_prompt_with_the_last_errors_only() {
     let answers = [Reply::Says(r#"{"parts": {"a": 1, "b": 1}}"#), Reply::Says(BAD_RANGE), Reply::Says("no")];
     // The target has one mode only; otherwise the first answer would prove that the schema is ignored.
     let only = Target::new("only", Capabilities::new(Enforcement::Schema))
         .with_mode(Arc::new(AsIs("strict", Enforcement::Schema)));
-    let plan = Plan::new(contract(), vec![only]).with_policy(Policy::shape()).build().unwrap();
+    let plan = Plan::new(contract(), vec![only]).with_policy(folded()).build().unwrap();
     let driven = drive(&plan, input(), &answers);
     let prompts: Vec<String> =
         driven.calls.iter().map(|(_, _, call)| call.messages.iter().map(Message::text).collect()).collect();
@@ -131,17 +125,14 @@ fn shape_keeps_one_fresh_prompt_with_the_last_errors_only() {
 }
 
 #[test]
-fn the_agent_asks_once_more_and_cooler() {
-    let driven = drive(&plan(Policy::agent(0.7)), input(), &[Reply::Says(BAD_RANGE)]);
+fn a_temperature_above_the_bound_is_lowered_after_the_first_attempt() {
+    let driven = drive(&plan(at_most(0.7)), input(), &[Reply::Says(BAD_RANGE)]);
     assert_eq!(temperatures(&driven), [Some(0.7), Some(0.2)]);
     let messages = &driven.calls[1].2.messages;
     assert_eq!(messages[messages.len() - 2], Message::assistant(BAD_RANGE));
     let words = messages.last().unwrap().text();
-    assert!(
-        words.starts_with("Your previous response failed validation with these errors:\n- $.parts.a: "),
-        "{words}"
-    );
-    let driven = drive(&plan(Policy::agent(0.1)), input(), &[Reply::Says("no")]);
+    assert!(words.starts_with("Errors:\n- $.parts.a: "), "{words}");
+    let driven = drive(&plan(at_most(0.1)), input(), &[Reply::Says("no")]);
     assert_eq!(temperatures(&driven), [Some(0.1), Some(0.1)]);
 }
 
@@ -149,36 +140,35 @@ fn the_agent_asks_once_more_and_cooler() {
 fn failed_calls_wait_2_4_8_seconds_and_are_no_attempts() {
     let unavailable = Reply::Fails(FaultKind::Overloaded);
     let script = [unavailable.clone(), unavailable.clone(), unavailable.clone(), Reply::Says(GOOD)];
-    let driven = drive(&plan(Policy::agent(0.7)), input(), &script);
+    let driven = drive(&plan(at_most(0.7)), input(), &script);
     let waits: Vec<u64> = driven.calls.windows(2).map(|pair| pair[1].0.since(pair[0].0).as_secs()).collect();
     assert_eq!(waits, [2, 4, 8]);
     let outcome = driven.run.finish().unwrap();
     assert!(outcome.attempts.iter().all(|attempt| attempt.attempt == 1));
 
-    let driven = drive(&plan(Policy::agent(0.7)), input(), std::slice::from_ref(&unavailable));
+    let driven = drive(&plan(at_most(0.7)), input(), std::slice::from_ref(&unavailable));
     assert_eq!((driven.calls.len(), driven.run.finish().unwrap_err().kind()), (4, ErrorKind::Unavailable));
 
     let script =
         [unavailable.clone(), unavailable.clone(), unavailable.clone(), Reply::Says("no"), unavailable];
-    let driven = drive(&plan(Policy::agent(0.7)), input(), &script);
+    let driven = drive(&plan(at_most(0.7)), input(), &script);
     assert_eq!(driven.calls.len(), 8, "the retries are counted anew for each attempt");
 
-    let driven = drive(&plan(Policy::agent(0.7)), input(), &[Reply::Fails(FaultKind::Auth)]);
+    let driven = drive(&plan(at_most(0.7)), input(), &[Reply::Fails(FaultKind::Auth)]);
     assert_eq!((driven.calls.len(), driven.run.finish().unwrap_err().kind()), (1, ErrorKind::Unavailable));
 }
 
 #[test]
 fn a_longer_retry_after_wins() {
     let driven =
-        drive(&plan(Policy::agent(0.7)), input(), &[Reply::Limits(7), Reply::Limits(1), Reply::Says(GOOD)]);
+        drive(&plan(at_most(0.7)), input(), &[Reply::Limits(7), Reply::Limits(1), Reply::Says(GOOD)]);
     let waits: Vec<u64> = driven.calls.windows(2).map(|pair| pair[1].0.since(pair[0].0).as_secs()).collect();
     assert_eq!(waits, [7, 4]);
 }
 
 #[test]
 fn a_policy_is_data() {
-    for policy in [Policy::default(), Policy::oracle(), Policy::chat(2), Policy::shape(), Policy::agent(0.7)]
-    {
+    for policy in policies() {
         let stored = serde_json::to_string(&policy).unwrap();
         assert_eq!(serde_json::from_str::<Policy>(&stored).unwrap(), policy);
     }

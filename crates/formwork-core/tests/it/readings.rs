@@ -26,7 +26,7 @@ fn document(kind: usize, n: usize) -> (Value, Option<usize>) {
 
 /// Returns the value that the run took from an answer: the accepted one, or the best of the others.
 fn taken(text: &str) -> (bool, Value) {
-    let plan = plan(Policy::oracle());
+    let plan = plan(cooling());
     match drive(&plan, input(), &[Reply::Says(text.to_owned().leak())]).run.finish() {
         Ok(outcome) => (true, outcome.value),
         Err(error) => (false, error.best().unwrap().value.clone()),
@@ -69,7 +69,7 @@ fn an_aside_of_another_type_is_never_the_draft() {
 #[test]
 fn the_ledger_names_the_other_documents() {
     let text = format!("Draft: {BAD_RANGE} Final: {GOOD} [1]");
-    let driven = drive(&plan(Policy::oracle()), input(), &[Reply::Says(text.clone().leak())]);
+    let driven = drive(&plan(cooling()), input(), &[Reply::Says(text.clone().leak())]);
     let edits = driven.run.ledger()[0].edits.iter();
     let others: Vec<&str> =
         edits.filter(|edit| edit.kind == EditKind::OtherDocument).map(|edit| edit.span.of(&text)).collect();
@@ -88,11 +88,7 @@ fn of_a_stopped_answer_only_whole_documents_count() {
             std::sync::Arc::new(Inline::new("list", json!({"type": "array"}))),
             std::sync::Arc::new(Free(Box::new(numbers))),
         );
-        Plan::new(contract, vec![target("one")])
-            .with_level(level)
-            .with_policy(Policy::oracle())
-            .build()
-            .unwrap()
+        Plan::new(contract, vec![target("one")]).with_level(level).with_policy(cooling()).build().unwrap()
     };
     let class = |text: &'static str, level| {
         let driven = drive(&plan(level), input(), &[Reply::Ends(text, Finish::Stopped)]);

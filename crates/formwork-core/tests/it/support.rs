@@ -166,7 +166,7 @@ impl Reply {
                     .with_retry_after(Some(Duration::from_secs(*seconds)));
                 Event::failed(id, fault, Usage::default())
             }
-            Self::Denies => Event::denied(id),
+            Self::Denies => Event::denied(id, None),
         }
     }
 }
@@ -208,4 +208,42 @@ pub(crate) fn drive_run(plan: &Plan, mut run: Run, script: &[Reply]) -> Driven {
 
 pub(crate) fn input() -> Input {
     Input::new(["Score this wallet."])
+}
+
+/// Policies that differ in every respect: those of the applications, as they were when this was written. Each application's
+/// own tests hold its policy to its document.
+pub(crate) fn policies() -> [Policy; 5] {
+    [Policy::default(), cooling(), corrective(1), folded(), at_most(0.7)]
+}
+
+fn whole(attempts: u32) -> Policy {
+    Policy::new(attempts).with_patching(Patching::Never).with_stop_on_repeat(false)
+}
+
+/// Three whole attempts that get cooler, texts that were cut, and refusals that count as attempts.
+pub(crate) fn cooling() -> Policy {
+    whole(3)
+        .with_temperature(Temperature::Steps(vec![0.3, 0.2, 0.1]))
+        .with_accept_cut(true)
+        .with_ask_after_refusal(true)
+}
+
+/// A corrective system message after each answer.
+pub(crate) fn corrective(max_retries: u32) -> Policy {
+    let template = Template::new("{code}: wrong:\n", "- {message}", "\nReturn only a corrected JSON object.");
+    whole(max_retries + 1).with_feedback(Feedback::new(template).with_role(Role::System))
+}
+
+/// One prompt that ends in the last errors.
+pub(crate) fn folded() -> Policy {
+    let template = Template::new("\n\nErrors:\n", "- {message}", "\n\nFix all of them.");
+    whole(3).with_feedback(Feedback::new(template).folded())
+}
+
+/// Two attempts, the second at 0.2 at most.
+pub(crate) fn at_most(temperature: f64) -> Policy {
+    let template = Template::new("Errors:\n", "- {path}: {detail}", "\n\nPlease correct the output.");
+    whole(2)
+        .with_temperature(Temperature::AtMost { first: temperature, then: 0.2 })
+        .with_feedback(Feedback::new(template))
 }

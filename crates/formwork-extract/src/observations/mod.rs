@@ -182,6 +182,26 @@ impl ObservationStore {
         (0..plan.targets().count()).filter_map(out).collect()
     }
 
+    /// Returns the targets of a plan that a run has to leave out because an earlier one waited for every target in vain; of
+    /// those whose time is over, this run is to try the ones that are not among them. `None` if there is hope for a target.
+    pub(crate) fn given_up(&self, plan: &Plan, now: Time) -> Option<Vec<(usize, Time)>> {
+        let mut service = self.service();
+        let keys: Vec<String> = (0..plan.targets().count()).map(|target| key(plan, target)).collect();
+        if service.is_empty() || !keys.iter().all(|key| service.is_down(key)) {
+            return None;
+        }
+        let left_out = keys.iter().enumerate().filter_map(|(target, key)| {
+            let until = service.until(key, now).map(|until| (target, until));
+            until.or_else(|| (!service.claim(key, now)).then_some((target, now)))
+        });
+        Some(left_out.collect())
+    }
+
+    /// Remembers that a run has ended because it could not reach a target.
+    pub(crate) fn gave_up(&self, plan: &Plan, target: usize) {
+        self.service().gave_up(&key(plan, target));
+    }
+
     /// Remembers that a call of a target failed. A driver does this by itself.
     pub fn failed(&self, plan: &Plan, target: usize, fault: &Fault, now: Time) {
         self.service().failed(&key(plan, target), fault, now);

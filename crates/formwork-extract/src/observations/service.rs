@@ -23,6 +23,10 @@ struct Outage {
     until: Time,
     /// How often in a row it could not be reached.
     times: u32,
+    /// Whether a run has waited for it in vain.
+    is_down: bool,
+    /// Whether one run is trying it out, so that the others need not.
+    is_tried: bool,
 }
 
 impl Service {
@@ -37,7 +41,7 @@ impl Service {
             (FaultKind::Unreachable | FaultKind::Timeout, _) => {
                 // Calls that were under way together are one outage.
                 let times = match before {
-                    Some(Outage { until, times }) if now < until => times.max(1),
+                    Some(Outage { until, times, is_tried: false, .. }) if now < until => times.max(1),
                     Some(Outage { times, .. }) => times + 1,
                     None => 1,
                 };
@@ -46,8 +50,33 @@ impl Service {
             _ => return,
         };
         let until = now.after(wait.min(LONGEST));
-        let until = before.map_or(until, |before| before.until.max(until));
-        self.0.insert(target.to_owned(), Outage { until, times });
+        let until = before.filter(|before| !before.is_tried).map_or(until, |before| before.until.max(until));
+        // A server that says that it is busy can be reached.
+        let is_down = times > 0 && before.is_some_and(|before| before.is_down);
+        self.0.insert(target.to_owned(), Outage { until, times, is_down, is_tried: false });
+    }
+
+    /// Notes that a run has ended because it could not reach a target, however often it tried.
+    pub(super) fn gave_up(&mut self, target: &str) {
+        if let Some(outage) = self.0.get_mut(target) {
+            outage.is_down = true;
+        }
+    }
+
+    /// Whether a run has waited for a target in vain, and none has reached it since.
+    pub(super) fn is_down(&self, target: &str) -> bool {
+        self.0.get(target).is_some_and(|outage| outage.is_down)
+    }
+
+    /// Lets one run try a target whose time is over: it is left out by all others until that run has called it, at most for 30 s.
+    pub(super) fn claim(&mut self, target: &str, now: Time) -> bool {
+        match self.0.get_mut(target) {
+            Some(outage) if outage.is_down && now >= outage.until => {
+                (outage.until, outage.is_tried) = (now.after(UNREACHABLE), true);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Notes that a target answered.
@@ -117,5 +146,33 @@ mod tests {
         service.answered("a");
         service.failed("a", &fault(FaultKind::Unreachable, None), now);
         assert_eq!(service.until("a", now).unwrap().since(now), Duration::from_secs(30));
+    }
+
+    #[test]
+    fn one_run_tries_a_target_again_that_another_waited_for_in_vain() {
+        let (mut service, mut now) = (Service::default(), Time(0));
+        let unreachable = fault(FaultKind::Unreachable, None);
+        service.failed("a", &unreachable, now);
+        assert!(
+            !service.is_down("a") && !service.claim("a", Time(30_000)),
+            "only a run that gives up says so"
+        );
+        service.gave_up("a");
+        for seconds in [30, 60, 120, 240] {
+            assert!(service.is_down("a"));
+            let until = service.until("a", now).unwrap();
+            assert_eq!(until.since(now), Duration::from_secs(seconds));
+            assert!(!service.claim("a", now));
+            assert_eq!([service.claim("a", until), service.claim("a", until)], [true, false]);
+            assert!(service.until("a", until).is_some(), "the others leave it out meanwhile");
+            now = until;
+            service.failed("a", &unreachable, now);
+        }
+        // A run that was dropped in the middle of its call leaves the try to another one.
+        let until = service.until("a", now).unwrap();
+        assert!(service.claim("a", until));
+        assert!(service.claim("a", until.after(UNREACHABLE)));
+        service.answered("a");
+        assert!(!service.is_down("a") && service.until("a", until).is_none());
     }
 }

@@ -76,9 +76,9 @@ fn what_cannot_work_is_refused_when_it_is_built() {
     assert_eq!(kind, ErrorKind::Config);
     assert!(message.contains("`age`"), "{message}");
 
-    let custom = persons(&model()).0.with_policy(Arc::new(Policy::chat(1))).with_max_attempts(2);
+    let custom = persons(&model()).0.with_policy(Arc::new(Policy::new(2))).with_max_attempts(2);
     assert_eq!(refused(custom).0, ErrorKind::Config);
-    let ready = persons(&model()).0.with_policy(Policy::chat(1)).with_max_attempts(2);
+    let ready = persons(&model()).0.with_policy(Policy::new(2)).with_max_attempts(2);
     assert!(ready.build().is_ok());
 
     let of_another_type = Contract::new(
@@ -104,7 +104,7 @@ async fn settings_reach_the_call() {
     assert!(calls.iter().all(|call| call.sampling.temperature == Some(0.3)));
     assert_eq!(calls[0].max_tokens, Some(99));
 
-    let builder = persons(&model).0.with_policy(Arc::new(Policy::chat(3)));
+    let builder = persons(&model).0.with_policy(Arc::new(Policy::new(4).with_stop_on_repeat(false)));
     assert_eq!(builder.build().unwrap().extract(TEXT).await.unwrap_err().attempts().len(), 4);
 }
 

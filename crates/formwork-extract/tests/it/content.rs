@@ -145,11 +145,40 @@ async fn the_ledger_is_complete_on_failure() {
         Reply::from(TOO_OLD),
     ];
     let model = Arc::new(Scripted::new(replies));
-    let policy = Policy::oracle();
+    let policy = Policy::new(3).with_patching(Patching::Never);
     let error = persons(&model).0.with_policy(policy).build().unwrap().extract(TEXT).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Rejected);
     assert_eq!(classes(error.attempts()), ["fault", "not_json", "truncated", "invalid"]);
     assert_eq!(error.attempts().iter().map(|attempt| attempt.attempt).collect::<Vec<_>>(), [1, 1, 2, 3]);
     assert_eq!(error.best().unwrap().value, json!({"name": "Maria", "age": 340}));
     assert_eq!(error.attempts().len(), model.calls().len());
+}
+
+/// How often a [`Counted`] was decoded.
+static DECODED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+
+#[derive(Debug, PartialEq, schemars::JsonSchema)]
+struct Counted {
+    age: u8,
+}
+
+impl<'de> serde::Deserialize<'de> for Counted {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        struct Plain {
+            age: u8,
+        }
+        DECODED.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Plain::deserialize(deserializer).map(|Plain { age }| Self { age })
+    }
+}
+
+#[tokio::test]
+async fn the_accepted_value_is_decoded_once() {
+    let model = Arc::new(Scripted::new([r#"{"age": 34}"#]));
+    let extractor = Extractor::<Counted>::builder().with_target(backend(&model)).build().unwrap();
+    for inputs in 1..=3 {
+        assert_eq!(extractor.extract(TEXT).await.unwrap().value, Counted { age: 34 });
+        assert_eq!(DECODED.load(std::sync::atomic::Ordering::Relaxed), inputs);
+    }
 }

@@ -2,7 +2,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::*;
+use formwork_extract::Extractor;
 use formwork_testkit::{Reply, Scripted};
+use futures_util::StreamExt as _;
 use proptest::prelude::*;
 
 use crate::support::*;
@@ -130,4 +132,63 @@ async fn reasoning_that_runs_away_is_stopped_too() {
     let builder = persons(&model).0.with_max_attempts(1);
     let error = builder.build().unwrap().extract(TEXT).await.unwrap_err();
     assert_eq!(classes(error.attempts()), ["stopped"]);
+}
+
+/// Inputs that are extracted `concurrency` at a time, and what came of each.
+async fn many(
+    extractor: &Extractor<Person>,
+    inputs: usize,
+    concurrency: usize,
+) -> Vec<Result<Person, ErrorKind>> {
+    let results = extractor.extract_all((0..inputs).map(|_| TEXT), concurrency);
+    let kinds = results.map(|result| result.map(|outcome| outcome.value).map_err(|error| error.kind()));
+    kinds.collect().await
+}
+
+#[tokio::test]
+async fn while_the_only_target_cannot_be_reached_one_input_waits_and_the_others_fail_at_once() {
+    let replies = std::iter::repeat_n(Reply::from(FaultKind::Unreachable), 4 + 2);
+    let model = Arc::new(Scripted::new(replies.chain([Reply::text(MARIA)])));
+    let (builder, clock) = persons(&model);
+    let extractor = builder.with_fail_fast().build().unwrap();
+    let failed = |results: Vec<Result<Person, ErrorKind>>| {
+        results.iter().all(|result| *result == Err(ErrorKind::Unavailable))
+    };
+    assert!(failed(many(&extractor, 100, 1).await));
+    assert_eq!(clock.waits(), [2, 4, 8].map(Duration::from_secs));
+    assert_eq!(model.calls().len(), 4);
+
+    // Once the time is over, a single input makes a single call, for twice as long each time.
+    for (seconds, calls) in [(30, 5), (60, 6)] {
+        clock.advance(Duration::from_secs(seconds - 1));
+        assert!(failed(many(&extractor, 20, 5).await));
+        assert_eq!(model.calls().len(), calls - 1, "{seconds} s are not over");
+        clock.advance(Duration::from_secs(1));
+        assert!(failed(many(&extractor, 20, 5).await));
+        assert_eq!((model.calls().len(), clock.waits().len()), (calls, 3));
+    }
+    clock.advance(Duration::from_secs(120));
+    let results = many(&extractor, 20, 1).await;
+    assert!(results.iter().all(|result| result.as_ref() == Ok(&maria())), "{results:?}");
+
+    // Nobody who has not asked for it is refused without a call.
+    let down = Arc::new(Scripted::new([Reply::from(FaultKind::Unreachable)]));
+    let (builder, _) = persons(&down);
+    assert!(failed(many(&builder.build().unwrap(), 3, 1).await));
+    assert_eq!(down.calls().len(), 3 * 4);
+}
+
+#[tokio::test]
+async fn inputs_do_not_fail_at_once_while_a_target_is_left_that_can_be_reached_or_is_only_busy() {
+    let up = Arc::new(Scripted::new([Reply::text(MARIA)]).with_name("up"));
+    let down = Arc::new(Scripted::new([Reply::from(FaultKind::Unreachable)]).with_name("down"));
+    let (builder, _) = persons(&down);
+    let extractor = builder.with_target(backend(&up)).with_fail_fast().build().unwrap();
+    assert!(many(&extractor, 10, 1).await.iter().all(Result::is_ok));
+
+    let busy = Arc::new(Scripted::new([Reply::from(FaultKind::Overloaded)]));
+    let (builder, clock) = persons(&busy);
+    let extractor = builder.with_fail_fast().build().unwrap();
+    assert!(many(&extractor, 3, 1).await.iter().all(Result::is_err));
+    assert_eq!((busy.calls().len(), clock.waits().len()), (3 * 4, 3 * 3));
 }

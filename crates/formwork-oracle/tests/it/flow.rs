@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use formwork_core::{Capabilities, Enforcement, FaultKind, Sampling, Stage, Usage, Verdict};
+use formwork_core::{
+    Backoff, Capabilities, Enforcement, FaultKind, Feedback, Patching, Sampling, Stage, Temperature, Usage,
+    Verdict,
+};
 use formwork_extract::Backend;
 use formwork_oracle::{CrossCheck, Examples, Formula, Oracle, Prompt, ScoreSource};
 use formwork_testkit::{FmtSpan, Log, Reply, Scripted};
@@ -301,4 +304,13 @@ async fn what_the_model_calls_itself_and_used_up_is_told() {
     let scored = scored(&model).await;
     assert_eq!((scored.model.as_str(), scored.usage.output_tokens), ("qwen3:8b", 120));
     assert_eq!((scored.prompt.name.as_str(), scored.prompt.hash.len()), ("v1", 64));
+}
+
+#[test]
+fn the_policy_is_the_document_s() {
+    let policy = formwork_oracle::policy();
+    assert_eq!((policy.attempts, policy.patching), (3, Patching::Never));
+    assert_eq!(policy.temperature, Temperature::Steps(vec![0.3, 0.2, 0.1]));
+    assert_eq!((policy.backoff, policy.feedback), (Backoff::exponential(), Feedback::standard()));
+    assert!(policy.accept_cut && policy.ask_after_refusal && !policy.stop_on_repeat);
 }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use formwork_core::{ErrorKind, FaultKind};
+use formwork_core::{Backoff, ErrorKind, FaultKind, JsonPath, Patching, Role, Stage, Temperature, Violation};
 use formwork_review::*;
 use formwork_testkit::{Reply, Scripted};
 use serde_json::{Value, json};
@@ -180,4 +180,28 @@ async fn a_long_critique_is_cut() {
     let told = last(&model.calls()[0]);
     assert!(told.len() < 12_000 && !told.contains("Suggestions"), "{}", told.len());
     assert_eq!(told.lines().filter(|line| line.starts_with("- ")).count(), 20, "nothing forges a point");
+}
+
+#[test]
+fn the_policy_is_the_document_s() {
+    let policy = policy(0.7);
+    assert_eq!((policy.attempts, policy.patching), (2, Patching::Never));
+    assert_eq!(policy.temperature, Temperature::AtMost { first: 0.7, then: 0.2 });
+    assert_eq!(policy.backoff, Backoff::exponential());
+    assert!(!policy.accept_cut && !policy.ask_after_refusal && !policy.stop_on_repeat);
+    assert_eq!((policy.feedback.role, policy.feedback.keep_previous), (Role::User, true));
+    let wrong = [
+        Violation::new(JsonPath::root().key("name"), "required", Stage::Schema),
+        Violation::new(JsonPath::root().key("a"), "type", Stage::Schema)
+            .with_expected("string")
+            .with_found("number"),
+    ];
+    assert_eq!(
+        policy.feedback.template.render(&wrong),
+        "Your previous response failed validation with these errors:\n\
+         - $.name: required field is missing\n\
+         - $.a: expected string, found number\n\n\
+         Please correct the output to match the schema. \
+         Ensure all required fields are present with correct types."
+    );
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formwork_core::{ErrorKind, Lower as _, Role, Verdict};
+use formwork_core::{Backoff, ErrorKind, Lower as _, Patching, Role, Stage, Temperature, Verdict, Violation};
 use formwork_extract::Backend;
 use formwork_shape::{Shape, ShapeRunner};
 use formwork_testkit::Scripted;
@@ -139,4 +139,19 @@ fn a_shape_that_is_no_object_is_explained_by_its_dialect() {
         ShapeRunner::builder(Shape::parse("[string]").unwrap()).with_target(backend).build().unwrap();
     assert_eq!(runner.run_blocking(&json!("x")).unwrap().value, json!(["a"]));
     assert!(model.calls()[0].messages[0].text().contains("\"value\""));
+}
+
+#[test]
+fn the_policy_is_the_document_s() {
+    let policy = formwork_shape::policy();
+    assert_eq!((policy.attempts, policy.patching), (3, Patching::Never));
+    assert_eq!((policy.temperature, policy.backoff), (Temperature::Own, Backoff::exponential()));
+    assert!(!policy.accept_cut && !policy.ask_after_refusal && !policy.stop_on_repeat);
+    assert!(policy.feedback.fold && !policy.feedback.keep_previous);
+    let wrong = [Violation::new("$.risks".parse().unwrap(), "required", Stage::Schema)];
+    assert_eq!(
+        policy.feedback.template.render(&wrong),
+        "\n\nYour last answer had these errors:\n- Missing required field at path $.risks\n\nFix all of them. \
+         Output valid JSON only."
+    );
 }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use formwork_core::{Policy, Temperature};
-use formwork_extract::ExtractorBuilder;
+use formwork_core::{Cost, Policy, Temperature};
+use formwork_extract::{Budget, ExtractorBuilder};
 use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -33,6 +33,11 @@ pub struct Defaults {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,
+    /// The most US dollars that everything may cost together which is asked with one configuration: one run of the command, or
+    /// all extractors of one [`Setup`](crate::Setup). From 0 to 1,000,000. Every provider that is asked needs a price then.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub max_cost_usd: Option<f64>,
 }
 
 impl Defaults {
@@ -55,6 +60,7 @@ impl Defaults {
             temperature: self.temperature.or(other.temperature),
             max_tokens: self.max_tokens.or(other.max_tokens),
             timeout_seconds: self.timeout_seconds.or(other.timeout_seconds),
+            max_cost_usd: self.max_cost_usd.or(other.max_cost_usd),
         }
     }
 
@@ -63,7 +69,13 @@ impl Defaults {
         self.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
     }
 
-    /// Returns the policy with the numbers of attempts of these settings; absent ones keep the policy's own.
+    /// Returns a new budget with the limit on money, if there is one.
+    pub fn budget(&self) -> Option<Budget> {
+        let micro_usd = self.max_cost_usd.map(|dollars| (dollars.clamp(0.0, MAX_COST) * 1e6).round() as u64);
+        micro_usd.map(|_| Budget::new(Cost { tokens: u64::MAX, micro_usd }))
+    }
+
+    /// Returns a policy with these numbers of attempts where they are set.
     #[must_use]
     pub fn limit(&self, mut policy: Policy) -> Policy {
         policy.attempts = self.max_attempts.unwrap_or(policy.attempts).max(1);
@@ -112,6 +124,15 @@ fn temperature<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>
     let first = f64::deserialize(deserializer)?;
     let error = || D::Error::custom(format!("expected a temperature from 0 to 2, found {first}"));
     Some(first).filter(|first| (0.0..=2.0).contains(first)).ok_or_else(error).map(Some)
+}
+
+/// The largest limit of money, in US dollars.
+const MAX_COST: f64 = 1e6;
+
+fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let dollars = f64::deserialize(deserializer)?;
+    let error = || D::Error::custom(format!("expected US dollars from 0 to {MAX_COST}, found {dollars}"));
+    Some(dollars).filter(|dollars| (0.0..=MAX_COST).contains(dollars)).ok_or_else(error).map(Some)
 }
 
 fn tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {

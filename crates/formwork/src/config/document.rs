@@ -98,7 +98,7 @@ impl Document {
             (before.matches('\n').count() + 1, line.chars().count() + 1)
         });
         let message = message.split('\n').map(str::trim).collect::<Vec<_>>().join(" ");
-        ConfigError { file: self.file.to_string(), at, message }
+        ConfigError { at, ..ConfigError::new(&self.file, message) }
     }
 }
 

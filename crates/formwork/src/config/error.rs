@@ -17,11 +17,17 @@ pub struct ConfigError {
     pub at: Option<(usize, usize)>,
     /// The message, in one line.
     pub message: String,
+    pub(crate) lacks_key: bool,
 }
 
 impl ConfigError {
     pub(crate) fn new(file: &str, message: impl Into<String>) -> Self {
-        Self { file: file.to_owned(), at: None, message: message.into() }
+        Self { file: file.to_owned(), at: None, message: message.into(), lacks_key: false }
+    }
+
+    /// Returns whether nothing is wrong but a key: the environment variable that holds it is not set.
+    pub const fn lacks_key(&self) -> bool {
+        self.lacks_key
     }
 }
 

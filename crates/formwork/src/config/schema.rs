@@ -20,8 +20,8 @@ pub fn schema(providers: &Providers) -> Value {
         .map(|kind| {
             let mut own = kind.schema();
             let mut section = common.clone();
-            definitions.extend(taken(&mut own, "$defs"));
-            definitions.extend(taken(&mut section, "$defs"));
+            adopt(&mut definitions, &mut own, kind.name());
+            adopt(&mut definitions, &mut section, kind.name());
             let mut properties = taken(&mut section, "properties");
             properties.insert("kind".to_owned(), json!({"const": kind.name(), "description": kind.about()}));
             properties.extend(taken(&mut own, "properties"));
@@ -88,6 +88,39 @@ pub fn schema(providers: &Providers) -> Value {
 
 fn document_of<T: JsonSchema>() -> Value {
     SchemaGenerator::default().into_root_schema_for::<T>().to_value()
+}
+
+/// Moves the definitions of a document among the others. Where one of them has the name of another definition that says
+/// something else, all of them get names that begin with the kind's, because each may refer to the others.
+fn adopt(definitions: &mut Map<String, Value>, document: &mut Value, kind: &str) {
+    let is_other = |(name, own): (&String, &Value)| definitions.get(name).is_some_and(|known| known != own);
+    let own = document["$defs"].as_object();
+    if own.is_some_and(|own| own.iter().any(is_other)) {
+        refer(document, kind);
+        let own = taken(document, "$defs").into_iter();
+        definitions.extend(own.map(|(name, own)| (format!("{kind}.{name}"), own)));
+    } else {
+        definitions.extend(taken(document, "$defs"));
+    }
+}
+
+/// Puts the name of a kind before the names of all definitions that are referred to.
+fn refer(value: &mut Value, kind: &str) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| refer(item, kind)),
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member {
+                    Value::String(reference) if name == "$ref" => {
+                        let kind = kind.replace('~', "~0").replace('/', "~1");
+                        *reference = reference.replacen("#/$defs/", &format!("#/$defs/{kind}."), 1);
+                    }
+                    _ => refer(member, kind),
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 fn taken(document: &mut Value, name: &str) -> Map<String, Value> {

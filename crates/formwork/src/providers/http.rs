@@ -72,7 +72,10 @@ pub fn transport(section: &Section, server: &Server<'_>) -> Result<SharedTranspo
                        config trust`, or name it with --config";
         return Err(section.error(message));
     }
-    let mut network = network(section, server).map_err(|error| section.error(error.to_string()))?;
+    let mut network = network(section, server).map_err(|error| {
+        let lacks_key = matches!(error, formwork_http::ConfigError::NoKey { .. });
+        ConfigError { lacks_key, ..section.error(error.to_string()) }
+    })?;
     if let Some(path) = &section.common.ca_file {
         let path = section.path(path);
         let failed = |reason: String| section.error(format!("`ca_file` {}: {reason}", path.display()));

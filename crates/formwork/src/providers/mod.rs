@@ -291,8 +291,34 @@ impl Providers {
     /// [`ConfigError`] if one of them cannot be created: an unknown kind, a missing key, an invalid address.
     pub fn backends(&self, config: &Config) -> Result<Vec<Backend>, ConfigError> {
         let list = config.target_list();
-        let backends = list.targets.iter().map(|name| self.backend(config.section(name)?));
+        let made = self.usable(config, list)?.into_iter();
+        let backends = made.map(|(made, section)| made.backend(section, &self.dialects));
         Ok(in_turns(backends.collect::<Result<_, _>>()?, list))
+    }
+
+    /// Returns the providers of a list, without those whose keys are missing.
+    fn usable<'c>(
+        &self,
+        config: &'c Config,
+        list: &TargetList,
+    ) -> Result<Vec<(Made, &'c Section)>, ConfigError> {
+        let (mut usable, mut missing) = (Vec::new(), Vec::new());
+        for name in &list.targets {
+            let section = config.section(name)?;
+            match self.make(section) {
+                Ok(made) => usable.push((made, section)),
+                Err(error) if error.lacks_key() => missing.push(error),
+                Err(error) => return Err(error),
+            }
+        }
+        if usable.is_empty() && !missing.is_empty() {
+            return Err(missing.swap_remove(0));
+        }
+        #[cfg(feature = "http")]
+        for error in missing {
+            tracing::warn!(target: "formwork", "{error}; the other providers are asked");
+        }
+        Ok(usable)
     }
 
     /// Returns the backend of one section, without probing its server.
@@ -318,17 +344,20 @@ impl Providers {
     /// As [`backends`](Self::backends).
     pub async fn probed_list(&self, config: &Config, list: &TargetList) -> Result<Vec<Backend>, ConfigError> {
         let mut backends = Vec::new();
-        for name in &list.targets {
-            let section = config.section(name)?;
-            backends.push(self.make(section)?.probed().await.backend(section, &self.dialects)?);
+        for (made, section) in self.usable(config, list)? {
+            backends.push(made.probed().await.backend(section, &self.dialects)?);
         }
         Ok(in_turns(backends, list))
     }
 }
 
 impl Made {
-    /// Returns the registry's price of the model at its own vendor, and zero for a model in this process. Elsewhere the
-    /// price is unknown.
+    /// Returns the price of the model: that of the configuration, else the registry's, if it is asked at its own vendor; a
+    /// model in this process costs nothing. `None` if the price is not known.
+    pub fn price(&self, section: &Section) -> Option<Price> {
+        section.common.price.or_else(|| self.known_price(section))
+    }
+
     fn known_price(&self, section: &Section) -> Option<Price> {
         if self.system == LOCAL {
             return Some(Price::default());
@@ -374,8 +403,8 @@ impl Made {
     /// # Errors
     /// [`ConfigError`] if `modes` names a dialect that is not one of `dialects`.
     pub fn backend(self, section: &Section, dialects: &Dialects) -> Result<Backend, ConfigError> {
-        let Common { modes, prompt_only, concurrency, rpm, tpm, price, tighten, .. } = &section.common;
-        let known_price = self.known_price(section);
+        let Common { modes, prompt_only, concurrency, rpm, tpm, tighten, .. } = &section.common;
+        let price = self.price(section);
         let mut provider = self.provider;
         let identity =
             identity(&self.system, self.address.as_deref(), &self.model, section.common.kind.as_str());
@@ -411,22 +440,22 @@ impl Made {
         for name in modes.iter().flatten() {
             backend = backend.with_mode(dialects.get(name).map_err(|message| section.error(message))?);
         }
-        if let Some(price) = price.or(known_price) {
+        if let Some(price) = price {
             backend = backend.with_price(price);
         }
         Ok(backend)
     }
 }
 
-/// Returns the backends of a list with the rotation that it asks for, if any.
+/// Returns the backends of a list with the rotation that it asks for, if any. Targets that were left out have no turn.
 pub fn in_turns(backends: Vec<Backend>, list: &TargetList) -> Vec<Backend> {
-    match list.weights() {
-        Some(weights) => {
-            let rotation = Rotation::weighted(&weights);
-            backends.into_iter().map(|backend| backend.with_rotation(rotation.clone())).collect()
-        }
-        None => backends,
-    }
+    let Some(weights) = list.weights() else { return backends };
+    let weight = |backend: &Backend| {
+        let place = list.targets.iter().position(|target| target == backend.name());
+        place.and_then(|place| weights.get(place)).copied().unwrap_or_default()
+    };
+    let rotation = Rotation::weighted(&backends.iter().map(weight).collect::<Vec<_>>());
+    backends.into_iter().map(|backend| backend.with_rotation(rotation.clone())).collect()
 }
 
 /// The name of the model in this process as a target.

@@ -1,5 +1,5 @@
 use formwork::config::{Config, schema};
-use formwork::providers::Providers;
+use formwork::providers::{Kind, Providers};
 use serde_json::{Value, json};
 
 #[test]
@@ -69,7 +69,39 @@ fn the_schema_for_editors_takes_what_is_taken() {
     }
 }
 
-/// Returns a provider as TOML: JSON's values are also TOML values, except objects.
+#[test]
+fn definitions_of_two_kinds_that_share_a_name_are_both_kept() {
+    let kind = |name: &str, values: &[&str]| {
+        // `Outer` is the same text in both, and means something else in each.
+        let own = json!({
+            "properties": {"level": {"$ref": "#/$defs/Outer"}},
+            "$defs": {"Outer": {"$ref": "#/$defs/Level"}, "Level": {"enum": values}},
+        });
+        Kind::new(name, "A kind of our own", own, |section| Err(section.error("it is never made")))
+    };
+    let takes = |validator: &jsonschema::Validator, kind: &str, level: &str| {
+        validator.is_valid(&json!({"providers": {"a": {"kind": kind, "level": level}}}))
+    };
+    let kinds =
+        [kind("one", &["low", "high"]), kind("ot/h~er", &["0", "1"]), kind("third", &["low", "high"])];
+    for order in [[0, 1, 2], [1, 0, 2], [2, 1, 0]] {
+        let with = |providers: Providers, at: usize| providers.with(kinds[at].clone());
+        let schema = schema(&order.into_iter().fold(Providers::builtin(), with));
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        for (kind, level, is_valid) in [
+            ("one", "low", true),
+            ("one", "1", false),
+            ("ot/h~er", "1", true),
+            ("ot/h~er", "low", false),
+            ("third", "high", true),
+            ("third", "0", false),
+        ] {
+            assert_eq!(takes(&validator, kind, level), is_valid, "{order:?} {kind} {level}");
+        }
+    }
+}
+
+/// One provider as TOML: JSON's values are values of TOML as well, tables apart.
 fn toml_of(section: &Value) -> String {
     let inline = |value: &Value| match value {
         Value::Object(members) => {

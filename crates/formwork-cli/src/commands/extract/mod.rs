@@ -223,10 +223,14 @@ impl<'a> Asks<'a> {
             temperature: args.temperature,
             max_tokens: args.max_tokens,
             timeout_seconds: args.timeout,
+            ..Defaults::default()
         };
         let builder = flags.or(self.opened.defaults).or(own).apply(Extractor::for_document("answer", schema));
         let builder = builder.with_rules(rules);
         let mut builder = self.opened.backends.iter().cloned().fold(builder, ExtractorBuilder::with_target);
+        if args.jsonl {
+            builder = builder.with_fail_fast();
+        }
         if let Some(seed) = args.seed {
             builder = builder.with_seed(seed);
         }

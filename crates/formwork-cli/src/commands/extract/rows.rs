@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::{Arc, Once};
 
 use formwork::providers::Providers;
-use formwork_core::{Error, ErrorKind};
-use formwork_extract::{CancellationToken, Extraction, Extractor};
+use formwork_core::{Error, ErrorKind, Outcome};
+use formwork_extract::{CancellationToken, Extraction, Extractor, Observer, RunId};
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 
@@ -15,6 +16,7 @@ use crate::exit::{Failed, Status};
 use crate::jsonl::BadRow;
 use crate::rows::{ExtractInput, ExtractOutput};
 use crate::rules::Placed;
+use crate::stderr::say;
 use crate::{files, jsonl, output, rules, terminal};
 
 pub(super) async fn run(
@@ -39,7 +41,8 @@ pub(super) async fn run(
         }
         None => None,
     };
-    let mut extractors = Extractors { asks, common, name, rules, known: HashMap::new() };
+    let (known, down) = (HashMap::new(), Arc::new(Once::new()));
+    let mut extractors = Extractors { asks, common, name, rules, known, down };
     // No row is begun after a cancel; those that are open still say how far they came.
     let rows = stream::poll_fn(|cx| rows.poll_recv(cx)).take_until(cancel.cancelled());
     let answers = rows.map(|row| {
@@ -87,11 +90,30 @@ fn prepare(
     let verbose = extractors.asks.args.verbose;
     let name = extractors.name.clone().filter(|_| schema.is_none());
     let extraction = extractors.of(schema).map(|extractor| {
+        let down = Down(Arc::clone(&extractors.down));
         let extraction = extractors.asks.extraction(&extractor, input, name.as_deref());
-        let extraction = extraction.with_cancel(cancel.clone());
+        let extraction = extraction.with_cancel(cancel.clone()).with_observer(down);
         if verbose { extraction.with_observer(report::Report) } else { extraction }
     });
     (id, extraction)
+}
+
+/// Says once that no provider can be reached, and what this means for the rows that follow.
+struct Down(Arc<Once>);
+
+impl Observer for Down {
+    fn done(&self, _: RunId, result: &Result<Outcome<Value>, Error>) {
+        let Err(error) = result else { return };
+        // A row that was not asked for follows one that waited in vain.
+        if error.kind() == ErrorKind::Unavailable && error.attempts().is_empty() {
+            self.0.call_once(|| {
+                say!(
+                    "warning: {}; rows fail without a call until then, and then a single call tries again",
+                    error.message()
+                );
+            });
+        }
+    }
 }
 
 /// The extractors of the schemas that were seen; rows tend to repeat them.
@@ -103,6 +125,8 @@ struct Extractors<'a> {
     /// The rules of `--rules`, for every schema.
     rules: Vec<Placed>,
     known: HashMap<String, Extractor<Value>>,
+    /// Whether somebody was told that no provider can be reached.
+    down: Arc<Once>,
 }
 
 /// The most schemas that are kept.

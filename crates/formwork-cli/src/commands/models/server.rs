@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{Action, Args};
 use crate::exit::{Failed, Status};
 use crate::progress::Bytes;
-use crate::targets::Targets;
+use crate::targets::Named;
 use crate::{interrupt, output};
 
 pub(super) fn run(
@@ -56,7 +56,7 @@ pub(super) fn run(
 
 /// Returns the administration of a provider's server.
 fn admin(config: Option<&Path>, provider: &str, providers: &Providers) -> Result<Admin, Failed> {
-    let chosen = Targets::named(config, provider).choose(providers)?;
+    let chosen = Named::of(config, provider).choose(providers)?;
     let Some(section) = chosen.sections.first() else {
         return Err(Failed::usage("there is no such provider"));
     };

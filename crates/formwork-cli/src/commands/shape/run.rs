@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use formwork::config::Defaults;
 use formwork::providers::Providers;
-use formwork_core::{Error, Policy};
+use formwork_core::Error;
 use formwork_extract::CancellationToken;
 use formwork_json::{Level, read};
 use formwork_shape::{Shape, ShapeRunner, ShapeRunnerBuilder};
@@ -91,7 +91,7 @@ async fn ask(
     let opened = args.targets.open(providers, args.verbose).await?;
     let recorder = opened.recorder(ledger, "shape run");
     let own = Defaults {
-        max_attempts: Some(Policy::shape().attempts),
+        max_attempts: Some(formwork_shape::policy().attempts),
         timeout_seconds: Some(300.0),
         ..Defaults::default()
     };
@@ -102,7 +102,7 @@ async fn ask(
         ..Defaults::default()
     };
     let asked = flags.or(opened.defaults).or(own);
-    let policy = asked.limit(Policy::shape());
+    let policy = asked.limit(formwork_shape::policy());
     let builder = ShapeRunner::builder(shape).with_observer(Attempts { most: policy.attempts });
     let mut builder = opened.backends.into_iter().fold(builder, ShapeRunnerBuilder::with_target);
     if let Some(recorder) = recorder {

@@ -144,7 +144,7 @@ pub(super) fn runner(
     if let Some(name) = &skill.descriptor().provider {
         backends = backends.with(name, opened.backends.clone());
     }
-    let Defaults { max_attempts, attempts_per_target, temperature, max_tokens, timeout_seconds } =
+    let Defaults { max_attempts, attempts_per_target, temperature, max_tokens, timeout_seconds, .. } =
         opened.defaults;
     let defaults = PolicySpec {
         attempts: max_attempts,
