@@ -4,7 +4,8 @@
 //! [`Lowered`](formwork_core::Lowered): what is sent, what the model is shown, how an answer is mapped back, and a
 //! lowering report of what the dialect cannot say. Judging always uses the original schema.
 //!
-//! - [`Native`] is a dialect that is enforced: OpenAI's, Anthropic's, Gemini's, llama.cpp's, Ollama's, llguidance's.
+//! - [`Native`] is a dialect that is enforced: of hosted providers (OpenAI, Azure, Anthropic, Gemini, Mistral,
+//!   Groq, xAI, Cohere) and of engines (llama.cpp, Ollama, xgrammar, llguidance).
 //! - [`JsonObject`] is for providers that enforce some JSON object.
 //! - [`Prompt`] puts the schema into words.
 //! - [`Silent`] is any of them for a prompt that shows the schema in words of its own.
@@ -21,15 +22,19 @@
 //! To embed it alone see `examples/embed-dialect.rs`.
 
 mod anthropic;
+mod azure;
+mod cohere;
 mod depth;
 mod dialects;
 mod expand;
 mod form;
 mod gemini;
+mod groq;
 mod json_object;
 mod limits;
 mod lint;
 mod lower_value;
+mod mistral;
 mod modes;
 mod native;
 mod order;
@@ -44,6 +49,8 @@ mod reshape;
 mod silent;
 mod tighten;
 mod write;
+mod xai;
+mod xgrammar;
 
 pub use dialects::{Dialect, Dialects};
 pub use json_object::JsonObject;

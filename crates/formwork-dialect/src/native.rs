@@ -4,16 +4,22 @@ use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, SchemaTe
 use serde_json::Value;
 
 use crate::anthropic::ANTHROPIC;
+use crate::azure::AZURE;
+use crate::cohere::COHERE;
 use crate::expand::{Expanded, expand, reported};
 use crate::gemini::{GEMINI, GEMINI_OPENAPI};
+use crate::groq::GROQ;
 use crate::limits::Size;
 use crate::lint::findings;
+use crate::mistral::MISTRAL;
 use crate::order::Order;
 use crate::outline::outline;
-use crate::profile::{LLAMA_CPP, LLGUIDANCE, Lengths, Limits, OLLAMA, OPENAI, Profile};
+use crate::profile::{LLAMA_CPP, LLGUIDANCE, Limits, OLLAMA, OPENAI, Profile};
 use crate::reshape::reshape;
 use crate::tighten::{bound, close};
 use crate::write::{Written, write};
+use crate::xai::XAI;
+use crate::xgrammar::XGRAMMAR;
 use crate::{Dialect, LintFinding};
 
 /// The dialect of a provider that keeps a model to a schema.
@@ -41,10 +47,10 @@ pub struct Native {
 }
 
 impl Native {
-    /// The `llguidance` crate (1.9), in process, in vLLM and in SGLang. The model reads an outline of the schema.
+    /// The `llguidance` crate (1.9), in process, and in vLLM and SGLang where it is configured there. The model reads an outline of the schema.
     pub const LLGUIDANCE: Self = Self { profile: &LLGUIDANCE };
 
-    /// OpenAI's strict mode (`response_format`, `text.format`, strict tools), and Azure's.
+    /// OpenAI's strict mode (`response_format`, `text.format`, strict tools).
     ///
     /// Every member is required; an optional one may be `null`, which stands for absent, or, where `null` is a value of it,
     /// the object `{"absent": true}`. Maps are arrays of `{"key", "value"}`, tuples are objects, a root that is no object is
@@ -52,6 +58,29 @@ impl Native {
     /// that are not enforced in words. Objects and arrays nested more than 10 levels deep become JSON in a string; where
     /// more than 1,000 values are listed, the longest lists are left to the validator.
     pub const OPENAI: Self = Self { profile: &OPENAI };
+
+    /// Azure's strict mode: as [`OPENAI`](Self::OPENAI), without bounds, lengths, patterns and formats, which are sent as words, and
+    /// with smaller limits (100 members, five levels of nesting).
+    pub const AZURE: Self = Self { profile: &AZURE };
+
+    /// Groq's structured outputs: the shape of [`AZURE`](Self::AZURE) in the limits of OpenAI.
+    pub const GROQ: Self = Self { profile: &GROQ };
+
+    /// Mistral's structured outputs: closed objects whose members may be left out; all further constraints are words.
+    pub const MISTRAL: Self = Self { profile: &MISTRAL };
+
+    /// xAI's structured outputs: as [`MISTRAL`](Self::MISTRAL), with formats, and without definitions that contain themselves.
+    pub const XAI: Self = Self { profile: &XAI };
+
+    /// Cohere's structured outputs: the shape of [`AZURE`](Self::AZURE) with dates, times and UUIDs; an object without members
+    /// is JSON in a string.
+    pub const COHERE: Self = Self { profile: &COHERE };
+
+    /// xgrammar (0.2.8), the engine of vLLM and SGLang. The model reads an outline of the schema.
+    ///
+    /// Lengths of strings and bounds on numbers that are no integers are left to the validator, because the engine would
+    /// forbid valid strings and numbers with them. Patterns are rewritten to those that it matches as they are meant.
+    pub const XGRAMMAR: Self = Self { profile: &XGRAMMAR };
 
     /// Anthropic's structured outputs (`output_config.format`, strict tools).
     ///
@@ -127,7 +156,7 @@ impl Lower for Native {
             close(&mut forms, &mut losses);
         }
         // Bounds on lengths that are not sent would only be losses.
-        let is_bounded = request.tighten == Tighten::Bounded && profile.lengths != Lengths::NotEmpty;
+        let is_bounded = request.tighten == Tighten::Bounded && profile.lengths.of_lists();
         let mut forms =
             reshape(&mut forms, profile, &Order::new(request.dependencies), is_bounded, &mut losses);
         if is_bounded {

@@ -24,11 +24,17 @@ const RUNS: usize = 3;
 /// The answers that are made up for each lowered schema.
 const ANSWERS: usize = 2;
 
-const DIALECTS: [Native; 7] = [
+const DIALECTS: [Native; 13] = [
     Native::OPENAI,
     Native::ANTHROPIC,
     Native::GEMINI,
     Native::GEMINI_OPENAPI,
+    Native::AZURE,
+    Native::MISTRAL,
+    Native::GROQ,
+    Native::XAI,
+    Native::COHERE,
+    Native::XGRAMMAR,
     Native::LLAMA_CPP,
     Native::OLLAMA,
     Native::LLGUIDANCE,

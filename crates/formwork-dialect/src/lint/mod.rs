@@ -60,7 +60,7 @@ impl fmt::Display for LintFinding {
 /// Returns what a dialect of this crate would reject, ignore or misread in a schema as it stands, in the order of the document;
 /// [`Dialect::lint`](crate::Dialect::lint) is the same for any dialect.
 ///
-/// For `openai`, `anthropic`, `gemini`, `gemini-openapi`, `llama-cpp`, `ollama` and `llguidance`; the dialects that enforce no schema
+/// For every dialect of [`Native`](crate::Native); the dialects that enforce no schema
 /// find nothing, and so does an unknown name. The lint reports nothing about schemas that the dialect itself wrote, and nothing about a keyword whose
 /// treatment is not known for sure.
 ///

@@ -258,7 +258,7 @@ impl Writer<'_> {
             self.lose(form.origin, "minItems", LossKind::Loosened);
             min = limit;
         }
-        let is_lost = |max: u64| max > limit || self.profile.lengths == Lengths::NotEmpty;
+        let is_lost = |max: u64| max > limit || !self.profile.lengths.of_lists();
         if max.is_some_and(is_lost) {
             self.lose(form.origin, "maxItems", LossKind::Unenforced);
             max = None;
@@ -286,6 +286,7 @@ impl Writer<'_> {
     /// The largest count that a dialect takes for the characters of a string or the items of a list.
     const fn limit(&self) -> u64 {
         match self.profile.lengths {
+            Lengths::None => 0,
             Lengths::NotEmpty => 1,
             Lengths::UpTo(limit) => limit,
             Lengths::Any | Lengths::ListsOnly => u64::MAX,

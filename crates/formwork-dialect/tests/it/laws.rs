@@ -11,11 +11,17 @@ use serde_json::Value;
 
 use crate::model::{allows, matcher, sample};
 
-pub(crate) const ALL: [Native; 7] = [
+pub(crate) const ALL: [Native; 13] = [
     Native::OPENAI,
     Native::ANTHROPIC,
     Native::GEMINI,
     Native::GEMINI_OPENAPI,
+    Native::AZURE,
+    Native::MISTRAL,
+    Native::GROQ,
+    Native::XAI,
+    Native::COHERE,
+    Native::XGRAMMAR,
     Native::LLAMA_CPP,
     Native::OLLAMA,
     Native::LLGUIDANCE,
@@ -34,8 +40,8 @@ fn lowered(dialect: &Native, schema: &Value, tighten: Tighten) -> Option<Lowered
 /// Whether a schema is over the limits of a dialect: then the model is asked in another one.
 fn is_too_large(dialect: &Native, schema: &Value, tighten: Tighten) -> bool {
     let refused = dialect.lower(&LowerRequest::new(schema).with_tighten(tighten)).err();
-    let counts = ["optional properties", "unions"];
-    dialect.name() == "anthropic"
+    let counts = ["optional properties", "unions", "properties", "listed values"];
+    ["anthropic", "azure"].contains(&dialect.name())
         && refused.is_some_and(|refused| counts.iter().any(|what| refused.message.contains(what)))
 }
 
