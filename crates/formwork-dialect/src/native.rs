@@ -163,8 +163,8 @@ impl Lower for Native {
             bound(&mut forms, &profile.token_budget, request.max_tokens, &mut losses);
         }
         let written = match &profile.limits {
-            None => write(&forms, profile, usize::MAX),
-            Some(limits) => within(limits, |most_values| write(&forms, profile, most_values))
+            None => write(&forms, profile, usize::MAX, true),
+            Some(limits) => within(limits, |most_values, noted| write(&forms, profile, most_values, noted))
                 .map_err(|message| Refused::new(profile.name, message))?,
         };
         losses.extend(written.losses);
@@ -180,11 +180,16 @@ impl Lower for Native {
 /// From how many values on a list is left out, one after the other, until the rest is small enough.
 const MOST_VALUES: [usize; 8] = [usize::MAX, 500, 250, 100, 50, 20, 5, 1];
 
-fn within(limits: &Limits, write: impl Fn(usize) -> Written) -> Result<Written, String> {
+fn within(limits: &Limits, write: impl Fn(usize, bool) -> Written) -> Result<Written, String> {
     let mut over = None;
     for most_values in MOST_VALUES {
-        let written = write(most_values);
-        match Size::of(&written.schema).over(limits) {
+        let mut written = write(most_values, true);
+        let mut size = Size::of(&written.schema);
+        if size.unions > limits.unions {
+            written = write(most_values, false);
+            size = Size::of(&written.schema);
+        }
+        match size.over(limits) {
             None => return Ok(written),
             Some(what) => over = Some(what),
         }

@@ -8,6 +8,8 @@ use std::collections::{HashMap, HashSet};
 use formwork_core::{AddedBound, LiftOp, LossKind, escape};
 use serde_json::{Map, Value, json};
 
+pub(crate) use scalars::kind_of;
+
 use crate::expand::Losses;
 use crate::form::{Alternative, ArrayForm, FormId, Forms, Notes, ObjectForm, Property, Shape, Use};
 use crate::place::PlaceId;
@@ -25,12 +27,14 @@ pub(crate) struct Written {
     pub(crate) losses: Losses,
 }
 
-/// Writes forms. Lists of more than `most_values` are left out.
-pub(crate) fn write(forms: &Forms, profile: &Profile, most_values: usize) -> Written {
+/// Writes forms. Lists of more than `most_values` are left out, and so are annotations beside references unless there are
+/// `noted` ones: beside a reference they take a union of one.
+pub(crate) fn write(forms: &Forms, profile: &Profile, most_values: usize, noted: bool) -> Written {
     let mut writer = Writer {
         forms,
         profile,
         most_values,
+        noted,
         shared: match profile.references {
             References::Native => shared(forms),
             References::Inlined => HashSet::new(),
@@ -123,6 +127,7 @@ struct Writer<'f> {
     forms: &'f Forms,
     profile: &'f Profile,
     most_values: usize,
+    noted: bool,
     shared: HashSet<FormId>,
     /// How much the `maxItems` to come may be together.
     items_left: u64,
@@ -149,7 +154,7 @@ impl Writer<'_> {
             return self.inline(value.form, &value.notes, said, at, depth);
         }
         let reference = self.reference(value.form);
-        if self.profile.shown || value.notes.is_empty() {
+        if self.profile.shown || !self.noted || value.notes.is_empty() {
             return reference;
         }
         // Nothing may stand beside a reference in OpenAI's strict mode.
