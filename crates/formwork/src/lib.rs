@@ -42,7 +42,7 @@
 //! - [`schema`]: JSON Schema; every violation in words, and a lint for the schema itself.
 //! - [`json`]: finds and reads JSON in model text.
 //! - [`layers`]: time-outs, a limit of calls at once, traces.
-//! - [`anthropic`], [`gemini`], [`ollama`], [`openai`], [`prompt`], [`http`], [`wire`]: models behind servers. `local`, with the feature of that name:
+//! - [`anthropic`], [`bedrock`], [`cohere`], [`gemini`], [`ollama`], [`openai`], [`prompt`], [`http`], [`wire`]: models behind servers. `local`, with the feature of that name:
 //!   a model in this process; no default feature brings it along.
 //!
 //! Which model is asked is a matter of a file, [`config`], and of [`providers`], which knows what its words stand for:
@@ -70,7 +70,11 @@ mod setup;
 
 #[cfg(feature = "anthropic")]
 pub use formwork_anthropic as anthropic;
+#[cfg(feature = "bedrock")]
+pub use formwork_bedrock as bedrock;
 pub use formwork_chat as chat;
+#[cfg(feature = "cohere")]
+pub use formwork_cohere as cohere;
 pub use formwork_core as core;
 pub use formwork_dialect as dialect;
 pub use formwork_extract as extract;

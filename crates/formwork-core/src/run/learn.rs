@@ -6,7 +6,7 @@ use super::{Run, State};
 #[cfg(doc)]
 use crate::Tighten;
 use crate::feedback::cut_bytes;
-use crate::{Ask, Failure, Finish, Observation, ObservationKind, Plan, Time};
+use crate::{Ask, Failure, Finish, Observation, ObservationKind, Plan, SamplingParameter, Time};
 
 /// The rule that a stream breaks which repeats itself; see [`Watch`](crate::Watch).
 const RUNAWAY: &str = "runaway";
@@ -61,6 +61,19 @@ impl Run {
     pub fn with_out_of_service(mut self, targets: impl IntoIterator<Item = (usize, Time)>) -> Self {
         if self.started.is_none() {
             self.position.leave_out(targets);
+        }
+        self
+    }
+
+    /// Leaves these parameters of sampling (default: none) out of the calls of these targets, by their places in the plan:
+    /// earlier runs found them refused. Without effect once the run has made its first step.
+    #[must_use]
+    pub fn with_refused_sampling(
+        mut self,
+        refused: impl IntoIterator<Item = (usize, SamplingParameter)>,
+    ) -> Self {
+        if self.started.is_none() {
+            self.position.leave_sampling_out(refused);
         }
         self
     }
@@ -137,6 +150,12 @@ impl Run {
             self.learn(plan, ObservationKind::Refused, cut_bytes(reason, MAX_REASON));
         }
         self.position.lower_mode(plan)
+    }
+
+    /// The last call failed because of a parameter of sampling: leaves it out from now on.
+    pub(super) fn was_refused_sampling(&mut self, plan: &Plan, parameter: SamplingParameter, reason: &str) {
+        self.learn(plan, ObservationKind::RefusedSampling(parameter), cut_bytes(reason, MAX_REASON));
+        self.position.leave_sampling_out([(self.position.target(), parameter)]);
     }
 
     /// The last answer proves that the target ignored the schema: goes down to the first mode of another mode.

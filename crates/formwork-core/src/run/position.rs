@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Mode;
-use crate::{Enforcement, Plan, Target, Tighten, Time};
+use crate::{Enforcement, Plan, SamplingParameter, Target, Tighten, Time};
 
 /// The target in use and the way of asking it. Targets only advance, and within one no dialect is taken again once a later one
 /// is.
@@ -21,6 +21,9 @@ pub(super) struct Position {
     bounded: bool,
     /// The targets that other runs found out of service, each with the time from which on it may be asked again.
     out_of_service: Vec<(usize, Time)>,
+    /// The parameters of sampling that targets refused.
+    #[serde(default)]
+    refused_sampling: Vec<(usize, SamplingParameter)>,
 }
 
 impl Position {
@@ -62,6 +65,19 @@ impl Position {
     /// Leaves these targets out until then, as long as there is another one.
     pub(super) fn leave_out(&mut self, targets: impl IntoIterator<Item = (usize, Time)>) {
         self.out_of_service.extend(targets);
+    }
+
+    /// Leaves these parameters of sampling out of the calls of these targets.
+    pub(super) fn leave_sampling_out(
+        &mut self,
+        refused: impl IntoIterator<Item = (usize, SamplingParameter)>,
+    ) {
+        self.refused_sampling.extend(refused);
+    }
+
+    /// Whether the target in use refused a parameter of sampling.
+    pub(super) fn leaves_out(&self, parameter: SamplingParameter) -> bool {
+        self.refused_sampling.contains(&(self.target, parameter))
     }
 
     /// Takes the first target that is in service; the first of all if none is.
