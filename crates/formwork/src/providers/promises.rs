@@ -13,6 +13,10 @@ use crate::config::Section;
 #[cfg(feature = "openai")]
 const OWN_ENFORCEMENT: [&str; 5] = ["llama-server", "lm-studio", "ollama-v1", "sglang", "vllm"];
 
+/// The dialects of vendors that take `strict` beside a schema.
+#[cfg(feature = "openai")]
+const STRICT_FLAG: [&str; 5] = ["azure", "groq", "mistral", "openai", "xai"];
+
 /// The same configuration with what a model's row says, where the configuration says nothing; `None` if no row is about
 /// it: then the vendor's values hold, and a schema that is refused costs one call.
 ///
@@ -31,7 +35,8 @@ pub(super) fn promised(config: &Config, preset: &str, now: &Resolved, section: &
             dialects.iter().filter(|name| is_possible(name, row, section.dialects())).cloned().collect(),
         );
     }
-    if is_own && row.native.enforcement() == Enforcement::Schema && row.dialect.as_deref() == Some("openai") {
+    let has_flag = row.dialect.as_deref().is_some_and(|name| STRICT_FLAG.contains(&name));
+    if is_own && row.native.enforcement() == Enforcement::Schema && has_flag {
         config.strict = config.strict.or(Some(row.strict));
     }
     let own = &mut config.capabilities;
