@@ -1,6 +1,6 @@
 //! Models on Amazon Bedrock over the Converse API (`POST /model/{model}/converse`).
 //!
-//! [`Bedrock`] is a [`Wire`](formwork_wire::Wire), a pure codec. The key is a Bedrock API key, which is sent as a bearer token;
+//! [`Bedrock`] is a [`Wire`](formwork_wire::Wire), a pure codec; `examples/embed-bedrock.rs` does without a network. The key is a Bedrock API key, which is sent as a bearer token;
 //! requests are not signed (SigV4), so that IAM credentials cannot be used without a proxy that signs.
 //!
 //! ```

@@ -1,6 +1,6 @@
 //! Command models over Cohere's chat API, version 2 (`POST /v2/chat`).
 //!
-//! [`Cohere`] is a [`Wire`](formwork_wire::Wire), a pure codec.
+//! [`Cohere`] is a [`Wire`](formwork_wire::Wire), a pure codec; `examples/embed-cohere.rs` does without a network.
 //!
 //! ```
 //! use formwork_cohere::Cohere;

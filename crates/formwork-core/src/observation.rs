@@ -54,7 +54,7 @@ pub enum SamplingParameter {
     Temperature,
     /// The probability of the tokens that are drawn from.
     TopP,
-    /// What makes answers repeatable.
+    /// The number that makes answers repeatable.
     Seed,
 }
 

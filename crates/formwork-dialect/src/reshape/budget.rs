@@ -1,4 +1,4 @@
-//! What is written as lists, so that a schema has no more optional members and unions than a provider takes.
+//! Lists in place of optional members and unions, so that a schema has no more optional members and unions than a provider takes.
 //!
 //! A list of at most one item says the same as an optional member and is none, and an object of lists says the same as a union. Both are
 //! harder to read for a model, so only as many are written as the limits ask for.
