@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use formwork::anthropic::Anthropic;
+use formwork::bedrock::Bedrock;
+use formwork::cohere::Cohere;
 use formwork::gemini::Gemini;
 use formwork::ollama::Ollama;
 use formwork::openai::{Api, OpenAi};
@@ -59,6 +61,13 @@ const PROTOCOLS: &[Protocol] = &[
         path: ":streamGenerateContent",
         provider: |model, over| Arc::new(Http::new(Gemini::new(model), over)),
     },
+    Protocol { path: "/converse", provider: |model, over| Arc::new(Http::new(Bedrock::new(model), over)) },
+    // A stream that was refused; the framing of others is not read.
+    Protocol {
+        path: "/converse-stream",
+        provider: |model, over| Arc::new(Http::new(Bedrock::new(model), over)),
+    },
+    Protocol { path: "/v2/chat", provider: |model, over| Arc::new(Http::new(Cohere::new(model), over)) },
     Protocol { path: "/api/chat", provider: |model, over| Arc::new(Http::new(Ollama::new(model), over)) },
 ];
 
@@ -142,10 +151,12 @@ fn called<'r>(row: &'r Value, read: &Result<Completion, Fault>) -> Vec<&'r str> 
     if !read.as_ref().is_ok_and(|completion| completion.finish == Finish::ToolCall) {
         return Vec::new();
     }
-    let tools = row["request"]["tools"].as_array().into_iter().flatten();
+    let request = &row["request"];
+    let tools = [&request["tools"], &request["toolConfig"]["tools"]];
+    let tools = tools.into_iter().filter_map(Value::as_array).flatten();
     let names = tools.flat_map(|tool| {
         let declared = tool["functionDeclarations"].as_array().into_iter().flatten();
-        [tool, &tool["function"]].into_iter().chain(declared)
+        [tool, &tool["function"], &tool["toolSpec"]].into_iter().chain(declared)
     });
     names.filter_map(|tool| tool["name"].as_str()).collect()
 }

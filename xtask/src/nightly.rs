@@ -30,6 +30,8 @@ fn steps(seed: u64) -> Vec<Step> {
         "",
         "http",
         "anthropic",
+        "bedrock",
+        "cohere",
         "gemini",
         "ollama",
         "openai",
@@ -38,7 +40,7 @@ fn steps(seed: u64) -> Vec<Step> {
         "skill",
         "golden",
         "local",
-        "anthropic,gemini,ollama,openai,oracle,skill,local",
+        "anthropic,bedrock,cohere,gemini,ollama,openai,oracle,skill,local",
     ];
     let mut steps: Vec<Step> = features
         .iter()

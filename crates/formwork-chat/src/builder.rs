@@ -118,7 +118,7 @@ impl<A: AnswerContract> ChatBuilder<A> {
         self
     }
 
-    /// Sets the whole policy (default: [`Policy::chat`]): attempts, temperatures, backoff, and the template of the
+    /// Sets the whole policy (default: [`policy`] with one retry): attempts, temperatures, backoff, and the template of the
     /// correction.
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.policy = policy;

@@ -9,7 +9,7 @@
 //!
 //! Every answer passes four layers: a governing system prompt that contains the contract byte for byte, JSON mode
 //! (`{"type": "json_object"}`), a strict parser, and a hand-written validator. An invalid answer is corrected by a system
-//! message that lists all errors, once by default. [`Policy::chat`](formwork_core::Policy::chat) defines the retries, and
+//! message that lists all errors, once by default. [`policy`] defines the retries, and
 //! `formwork-extract` makes them.
 //!
 //! `examples/embed-chat.rs` uses this crate alone.

@@ -64,7 +64,7 @@ pub use lower_value::lower_value;
 pub use message::{Message, Part, Role, Tool};
 pub use nearest::{advised, misspelled, nearest};
 pub use normalise::{is_old_draft, normalise, normalise_with_origins};
-pub use observation::{Observation, ObservationKind};
+pub use observation::{Observation, ObservationKind, SamplingParameter};
 pub use plan::{Instruction, Plan, PlanBuilder, Target};
 pub use policy::{Ask, Backoff, Decision, Patching, Policy, Reask, RetryContext, RetryPolicy, Temperature};
 pub use provider::{Clock, Layer, Provider, SharedProvider};

@@ -82,6 +82,9 @@ impl<'a> Writer<'a> {
             // The variant that leaves out the fewest members wins, and of equal ones the first.
             return written.min_by_key(|written| std::cmp::Reverse(size(&written.meant)));
         }
+        if let [Lift::Choice { names, null }] = self.lifter.ops(node) {
+            return self.choice(node, names, *null, value);
+        }
         let is_text = self.lifter.ops(node).iter().any(|lift| **lift == Lift::ParseJson);
         if let Some(listed) = listed(node).find(|listed| !is_text && is_same(listed, value)) {
             return Some(Written { sent: listed.clone(), meant: value.clone() });
@@ -126,7 +129,29 @@ impl<'a> Writer<'a> {
         Some(Written { sent, meant })
     }
 
-    /// Writes the members of an object in the order of the schema, and returns whether some were left out.
+    /// Writes a value into the list of the first variant that takes it, or of the one that leaves out least.
+    fn choice(&self, node: &'a Value, names: &[String], null: bool, value: &Value) -> Option<Written> {
+        let filled = |filled: Option<(&String, Value)>| {
+            let mut lists: Map<_, _> = names.iter().map(|name| (name.clone(), json!([]))).collect();
+            if let Some((name, item)) = filled {
+                lists.insert(name.clone(), json!([item]));
+            }
+            Value::Object(lists)
+        };
+        if null && value.is_null() {
+            return Some(Written { sent: filled(None), meant: Value::Null });
+        }
+        let mut written = names.iter().filter_map(|name| {
+            let Written { sent, meant } = self.checked(&node["properties"][name]["items"], value)?;
+            Some(Written { sent: filled(Some((name, sent))), meant })
+        });
+        if !self.prunes {
+            return written.next();
+        }
+        written.min_by_key(|written| std::cmp::Reverse(size(&written.meant)))
+    }
+
+    /// Writes the members of an object, in the order of the schema; whether something was left out.
     fn members(&self, node: &'a Value, members: &mut Map<String, Value>) -> Option<bool> {
         let mut ordered = Map::new();
         let mut has_pruned = false;
@@ -244,6 +269,15 @@ fn undo(lift: &Lift, all: &[&Lift], node: &Value, value: &mut Value) -> Option<(
                 members.insert(key.clone(), Value::Object(others));
             }
         }
+        Lift::Unlist(names) => {
+            let members = value.as_object_mut()?;
+            for name in names {
+                let items: Vec<Value> = members.remove(name).into_iter().collect();
+                members.insert(name.clone(), Value::Array(items));
+            }
+        }
+        // Which of the lists holds the value is for the one who knows what each takes.
+        Lift::Choice { .. } => return None,
         Lift::Reorder(_) => drop(value.as_object()?),
     }
     Some(())

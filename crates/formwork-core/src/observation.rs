@@ -41,17 +41,50 @@ pub enum ObservationKind {
     RanAway,
     /// The target completed a document of this schema that the bounds would have cut: the schema no longer needs bounds.
     Completed,
+    /// It refused this parameter of sampling, with any schema: the next call leaves it out.
+    RefusedSampling(SamplingParameter),
+}
+
+/// A parameter of sampling, which a call can do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SamplingParameter {
+    /// How freely tokens are drawn.
+    Temperature,
+    /// The probability of the tokens that are drawn from.
+    TopP,
+    /// The number that makes answers repeatable.
+    Seed,
+}
+
+impl SamplingParameter {
+    /// Returns the name of the parameter in requests and in the configuration: `top_p`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Temperature => "temperature",
+            Self::TopP => "top_p",
+            Self::Seed => "seed",
+        }
+    }
 }
 
 /// Writes one line for logs: ``target `primary` ignored the schema (dialect `openai`): the answer is not JSON``.
 impl fmt::Display for Observation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, dialect, kind, reason, .. } = self;
+        if let ObservationKind::RefusedSampling(parameter) = kind {
+            let parameter = parameter.name();
+            return write!(
+                f,
+                "target `{name}` refused `{parameter}`, which is left out from now on: {reason}"
+            );
+        }
         let verb = match kind {
             ObservationKind::Refused => "refused",
             ObservationKind::Ignored => "ignored",
             ObservationKind::RanAway => "ran away with",
-            ObservationKind::Completed => "completed",
+            ObservationKind::Completed | ObservationKind::RefusedSampling(_) => "completed",
         };
         write!(f, "target `{name}` {verb} the schema (dialect `{dialect}`): {reason}")
     }

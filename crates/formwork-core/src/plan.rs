@@ -20,7 +20,7 @@ use crate::{
 /// fn plan(contract: Contract, dialect: Arc<dyn Lower>) -> Result<Plan, Error> {
 ///     let target = Target::new("local", Capabilities::default()).with_mode(dialect);
 ///     Plan::new(contract, vec![target])
-///         .with_policy(Policy::oracle())
+///         .with_policy(Policy::new(3))
 ///         .with_deadline(Duration::from_secs(10))
 ///         .build()
 /// }

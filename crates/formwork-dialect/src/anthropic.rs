@@ -4,10 +4,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::Verdict::Rejected;
 use crate::pattern::is_simple;
 use crate::profile::{
-    Any, Engine, Lengths, Limits, LintRule, Maps, OPENAI, Optional, Patterns, Profile, Tuples,
+    Any, Engine, Lengths, Limits, LintRule, Maps, OPENAI, Optional, Patterns, Profile, Tuples, on,
 };
 
 /// The formats that are enforced in strings.
@@ -39,69 +38,66 @@ pub(crate) const ANTHROPIC: Profile = Profile {
     ..OPENAI
 };
 
-/// Returns a rule for every schema with a keyword.
-macro_rules! refused {
-    ($keyword:literal, $words:literal) => {
-        rule($keyword, |schema| schema.get($keyword).is_some(), $words)
-    };
-}
-
-const fn rule(keyword: &'static str, when: fn(&Value) -> bool, words: &'static str) -> LintRule {
-    LintRule { keyword, when, verdict: Rejected, words }
-}
-
 const BOUNDS: &str = "bounds of numbers are not supported";
 const LENGTHS: &str = "lengths of strings are not supported";
 const COUNTS: &str = "only a `minItems` of 0 or 1 is supported";
 
 const RULES: &[LintRule] = &[
-    rule("type", Value::is_boolean, "a schema has to be an object, not `true` or `false`"),
-    refused!("oneOf", "not supported: write anyOf"),
-    refused!("not", "not supported"),
-    refused!("if", "conditions are not supported"),
-    refused!("dependentRequired", "not supported"),
-    refused!("dependentSchemas", "not supported"),
-    refused!("dependencies", "not supported"),
+    LintRule::rejected("type", Value::is_boolean, "a schema has to be an object, not `true` or `false`"),
+    on!(rejected "oneOf", "not supported: write anyOf"),
+    on!(rejected "not", "not supported"),
+    on!(rejected "if", "conditions are not supported"),
+    on!(rejected "dependentRequired", "not supported"),
+    on!(rejected "dependentSchemas", "not supported"),
+    on!(rejected "dependencies", "not supported"),
     // references
-    rule("$ref", is_remote, "nothing is fetched: put the schema into $defs"),
-    rule("$ref", is_whole_document, "recursive schemas are not supported"),
-    rule("$defs", is_recursive, "recursive schemas are not supported"),
+    LintRule::rejected("$ref", is_remote, "nothing is fetched: put the schema into $defs"),
+    LintRule::rejected("$ref", is_whole_document, "recursive schemas are not supported"),
+    LintRule::rejected("$defs", contains_recursion, "recursive schemas are not supported"),
     // objects
-    rule("additionalProperties", is_open, "has to be `false`: write maps as arrays of key and value"),
-    refused!("patternProperties", "write maps as arrays of key and value"),
-    refused!("propertyNames", "not supported"),
-    refused!("minProperties", "not supported"),
-    refused!("maxProperties", "not supported"),
-    refused!("unevaluatedProperties", "not supported"),
+    LintRule::rejected(
+        "additionalProperties",
+        is_open,
+        "has to be `false`: write maps as arrays of key and value",
+    ),
+    on!(rejected "patternProperties", "write maps as arrays of key and value"),
+    on!(rejected "propertyNames", "not supported"),
+    on!(rejected "minProperties", "not supported"),
+    on!(rejected "maxProperties", "not supported"),
+    on!(rejected "unevaluatedProperties", "not supported"),
     // arrays
-    rule("minItems", has_other_minimum, COUNTS),
-    rule("maxItems", |schema| schema.get("maxItems").is_some(), COUNTS),
-    refused!("prefixItems", "write tuples as objects"),
-    rule("uniqueItems", |schema| schema.get("uniqueItems") == Some(&Value::Bool(true)), "not supported"),
-    refused!("contains", "not supported"),
-    refused!("minContains", "not supported"),
-    refused!("maxContains", "not supported"),
-    refused!("unevaluatedItems", "not supported"),
+    LintRule::rejected("minItems", has_other_minimum, COUNTS),
+    on!(rejected "maxItems", COUNTS),
+    on!(rejected "prefixItems", "write tuples as objects"),
+    LintRule::rejected(
+        "uniqueItems",
+        |schema| schema.get("uniqueItems") == Some(&Value::Bool(true)),
+        "not supported",
+    ),
+    on!(rejected "contains", "not supported"),
+    on!(rejected "minContains", "not supported"),
+    on!(rejected "maxContains", "not supported"),
+    on!(rejected "unevaluatedItems", "not supported"),
     // numbers
-    rule("minimum", |schema| schema.get("minimum").is_some(), BOUNDS),
-    rule("maximum", |schema| schema.get("maximum").is_some(), BOUNDS),
-    rule("exclusiveMinimum", |schema| schema.get("exclusiveMinimum").is_some(), BOUNDS),
-    rule("exclusiveMaximum", |schema| schema.get("exclusiveMaximum").is_some(), BOUNDS),
-    rule("multipleOf", |schema| schema.get("multipleOf").is_some(), BOUNDS),
+    on!(rejected "minimum", BOUNDS),
+    on!(rejected "maximum", BOUNDS),
+    on!(rejected "exclusiveMinimum", BOUNDS),
+    on!(rejected "exclusiveMaximum", BOUNDS),
+    on!(rejected "multipleOf", BOUNDS),
     // strings and values
-    rule("minLength", |schema| schema.get("minLength").is_some(), LENGTHS),
-    rule("maxLength", |schema| schema.get("maxLength").is_some(), LENGTHS),
-    rule(
+    on!(rejected "minLength", LENGTHS),
+    on!(rejected "maxLength", LENGTHS),
+    LintRule::rejected(
         "pattern",
         |schema| schema["pattern"].as_str().is_some_and(|pattern| !is_simple(pattern)),
         "only simple patterns from `^` to `$` are supported",
     ),
-    rule(
+    LintRule::rejected(
         "format",
         |schema| schema["format"].as_str().is_some_and(|format| !FORMATS.contains(&format)),
         "not one of the formats that are supported",
     ),
-    rule("enum", lists_containers, "objects and arrays cannot be listed"),
+    LintRule::rejected("enum", lists_containers, "objects and arrays cannot be listed"),
 ];
 
 fn is_remote(schema: &Value) -> bool {
@@ -126,8 +122,8 @@ fn lists_containers(schema: &Value) -> bool {
     schema["enum"].as_array().is_some_and(|values| values.iter().any(|one| one.is_object() || one.is_array()))
 }
 
-/// Returns whether one of the definitions of a schema contains itself.
-fn is_recursive(schema: &Value) -> bool {
+/// Whether one of the definitions of a schema contains itself.
+pub(crate) fn contains_recursion(schema: &Value) -> bool {
     let definitions = ["$defs", "definitions"].iter().filter_map(|keyword| schema[*keyword].as_object());
     definitions
         .into_iter()

@@ -4,10 +4,9 @@
 
 use serde_json::Value;
 
-use crate::Verdict;
 use crate::profile::{
     Any, Engine, Enums, Lengths, Limits, LintRule, Maps, Optional, Patterns, Profile, References,
-    TokenBudget, Tuples,
+    TokenBudget, Tuples, on,
 };
 
 /// JSON Schema as the Gemini API accepts it (`responseJsonSchema`, models from 2.0 on).
@@ -86,17 +85,9 @@ fn has(schema: &Value, keywords: &[&str]) -> bool {
     keywords.iter().any(|keyword| schema.get(keyword).is_some())
 }
 
-const fn refused(keyword: &'static str, when: fn(&Value) -> bool, words: &'static str) -> LintRule {
-    LintRule { keyword, when, verdict: Verdict::Rejected, words }
-}
-
-const fn ignored(keyword: &'static str, when: fn(&Value) -> bool, words: &'static str) -> LintRule {
-    LintRule { keyword, when, verdict: Verdict::Ignored, words }
-}
-
 const GEMINI_RULES: &[LintRule] = &[
-    refused("type", Value::is_boolean, "a schema has to be an object, not `true` or `false`"),
-    refused(
+    LintRule::rejected("type", Value::is_boolean, "a schema has to be an object, not `true` or `false`"),
+    LintRule::rejected(
         "$ref",
         |schema| {
             let beside = |name: &String| !name.starts_with('$');
@@ -104,14 +95,18 @@ const GEMINI_RULES: &[LintRule] = &[
         },
         "nothing may stand beside it but keywords that begin with `$`",
     ),
-    ignored("exclusiveMinimum", |schema| has(schema, &["exclusiveMinimum"]), "write `minimum`"),
-    ignored("exclusiveMaximum", |schema| has(schema, &["exclusiveMaximum"]), "write `maximum`"),
+    on!(ignored "exclusiveMinimum", "write `minimum`"),
+    on!(ignored "exclusiveMaximum", "write `maximum`"),
 ];
 
 const GEMINI_OPENAPI_RULES: &[LintRule] = &[
-    refused("type", Value::is_boolean, "a schema has to be an object, not `true` or `false`"),
-    refused("type", |schema| schema["type"].is_array(), "one type alone: write `nullable` or anyOf"),
-    refused(
+    LintRule::rejected("type", Value::is_boolean, "a schema has to be an object, not `true` or `false`"),
+    LintRule::rejected(
+        "type",
+        |schema| schema["type"].is_array(),
+        "one type alone: write `nullable` or anyOf",
+    ),
+    LintRule::rejected(
         "properties",
         |schema| {
             let named = schema["properties"].as_object().is_some_and(|named| !named.is_empty());
@@ -119,35 +114,40 @@ const GEMINI_OPENAPI_RULES: &[LintRule] = &[
         },
         "should not be empty for an object: write maps as arrays of key and value",
     ),
-    refused("$ref", |schema| has(schema, &["$ref"]), "unknown: write the definition at each place"),
-    refused("$defs", |schema| has(schema, &["$defs", "definitions"]), "unknown"),
-    refused("const", |schema| has(schema, &["const"]), "unknown: write an enum of one string"),
-    refused(
+    LintRule::rejected(
+        "$ref",
+        |schema| has(schema, &["$ref"]),
+        "unknown: write the definition at each place",
+    ),
+    LintRule::rejected("$defs", |schema| has(schema, &["$defs", "definitions"]), "unknown"),
+    on!(rejected "const", "unknown: write an enum of one string"),
+    LintRule::rejected(
         "enum",
         |schema| schema["enum"].as_array().is_some_and(|values| !values.iter().all(Value::is_string)),
         "strings alone",
     ),
-    refused("oneOf", |schema| has(schema, &["oneOf"]), "unknown: write anyOf"),
-    refused("allOf", |schema| has(schema, &["allOf"]), "unknown: merge the schemas"),
-    refused("not", |schema| has(schema, &["not"]), "unknown"),
-    refused("if", |schema| has(schema, &["if", "then", "else"]), "unknown"),
-    refused(
-        "dependentRequired",
-        |schema| has(schema, &["dependentRequired", "dependentSchemas", "dependencies"]),
-        "unknown",
+    on!(rejected "oneOf", "unknown: write anyOf"),
+    on!(rejected "allOf", "unknown: merge the schemas"),
+    on!(rejected "not", "unknown"),
+    on!(rejected "if", "unknown"),
+    on!(rejected "then", "unknown"),
+    on!(rejected "else", "unknown"),
+    on!(rejected "dependentRequired", "unknown"),
+    on!(rejected "dependentSchemas", "unknown"),
+    on!(rejected "dependencies", "unknown"),
+    on!(rejected "prefixItems", "unknown: write an object"),
+    on!(rejected "uniqueItems", "unknown"),
+    on!(rejected "contains", "unknown"),
+    on!(rejected "minContains", "unknown"),
+    on!(rejected "maxContains", "unknown"),
+    on!(rejected "patternProperties", "unknown"),
+    on!(rejected "propertyNames", "unknown"),
+    on!(rejected "multipleOf", "unknown"),
+    on!(rejected "exclusiveMinimum", "unknown: write `minimum`"),
+    on!(rejected "exclusiveMaximum", "unknown: write `maximum`"),
+    LintRule::forbids(
+        "additionalProperties",
+        |schema| !matches!(schema.get("additionalProperties"), None | Some(Value::Bool(_))),
+        "maps arrive empty: write an array of key and value",
     ),
-    refused("prefixItems", |schema| has(schema, &["prefixItems"]), "unknown: write an object"),
-    refused("uniqueItems", |schema| has(schema, &["uniqueItems"]), "unknown"),
-    refused("contains", |schema| has(schema, &["contains", "minContains", "maxContains"]), "unknown"),
-    refused("patternProperties", |schema| has(schema, &["patternProperties"]), "unknown"),
-    refused("propertyNames", |schema| has(schema, &["propertyNames"]), "unknown"),
-    refused("multipleOf", |schema| has(schema, &["multipleOf"]), "unknown"),
-    refused("exclusiveMinimum", |schema| has(schema, &["exclusiveMinimum"]), "unknown: write `minimum`"),
-    refused("exclusiveMaximum", |schema| has(schema, &["exclusiveMaximum"]), "unknown: write `maximum`"),
-    LintRule {
-        keyword: "additionalProperties",
-        when: |schema| !matches!(schema.get("additionalProperties"), None | Some(Value::Bool(_))),
-        verdict: Verdict::Forbids,
-        words: "maps arrive empty: write an array of key and value",
-    },
 ];

@@ -21,15 +21,19 @@
 //! To embed it alone see `examples/embed-dialect.rs`.
 
 mod anthropic;
+mod azure;
+mod cohere;
 mod depth;
 mod dialects;
 mod expand;
 mod form;
 mod gemini;
+mod groq;
 mod json_object;
 mod limits;
 mod lint;
 mod lower_value;
+mod mistral;
 mod modes;
 mod native;
 mod order;
@@ -44,6 +48,8 @@ mod reshape;
 mod silent;
 mod tighten;
 mod write;
+mod xai;
+mod xgrammar;
 
 pub use dialects::{Dialect, Dialects};
 pub use json_object::JsonObject;

@@ -4,16 +4,22 @@ use formwork_core::{Enforcement, Lower, LowerRequest, Lowered, Refused, SchemaTe
 use serde_json::Value;
 
 use crate::anthropic::ANTHROPIC;
+use crate::azure::AZURE;
+use crate::cohere::COHERE;
 use crate::expand::{Expanded, expand, reported};
 use crate::gemini::{GEMINI, GEMINI_OPENAPI};
+use crate::groq::GROQ;
 use crate::limits::Size;
 use crate::lint::findings;
+use crate::mistral::MISTRAL;
 use crate::order::Order;
 use crate::outline::outline;
-use crate::profile::{LLAMA_CPP, LLGUIDANCE, Lengths, Limits, OLLAMA, OPENAI, Profile};
+use crate::profile::{LLAMA_CPP, LLGUIDANCE, Limits, OLLAMA, OPENAI, Profile};
 use crate::reshape::reshape;
 use crate::tighten::{bound, close};
 use crate::write::{Written, write};
+use crate::xai::XAI;
+use crate::xgrammar::XGRAMMAR;
 use crate::{Dialect, LintFinding};
 
 /// The dialect of a provider that enforces a schema.
@@ -46,7 +52,7 @@ impl Native {
     /// schema.
     pub const LLGUIDANCE: Self = Self { profile: &LLGUIDANCE };
 
-    /// OpenAI's strict mode (`response_format`, `text.format`, strict tools), and Azure's.
+    /// OpenAI's strict mode (`response_format`, `text.format`, strict tools).
     ///
     /// Every member is required. `null` means that an optional member is absent, or `{"absent": true}` if `null` is a
     /// value of it. Maps become arrays of `{"key", "value"}`, tuples become objects, and a root of another type is
@@ -54,6 +60,29 @@ impl Native {
     /// constraints as text. Objects and arrays below 10 levels become JSON in a string. If more than 1,000 values are
     /// enumerated, validation alone checks the longest lists.
     pub const OPENAI: Self = Self { profile: &OPENAI };
+
+    /// Azure's strict mode: as [`OPENAI`](Self::OPENAI), without bounds, lengths, patterns and formats, which are sent as words, and
+    /// with smaller limits (100 members, five levels of nesting).
+    pub const AZURE: Self = Self { profile: &AZURE };
+
+    /// Groq's structured outputs: the shape of [`AZURE`](Self::AZURE) in the limits of OpenAI.
+    pub const GROQ: Self = Self { profile: &GROQ };
+
+    /// Mistral's structured outputs: closed objects whose members may be left out; all further constraints are words.
+    pub const MISTRAL: Self = Self { profile: &MISTRAL };
+
+    /// xAI's structured outputs: as [`MISTRAL`](Self::MISTRAL), with formats, and without definitions that contain themselves.
+    pub const XAI: Self = Self { profile: &XAI };
+
+    /// Cohere's structured outputs: the shape of [`AZURE`](Self::AZURE) with dates, times and UUIDs; an object without members
+    /// is JSON in a string.
+    pub const COHERE: Self = Self { profile: &COHERE };
+
+    /// xgrammar (0.2.8), the engine of vLLM and SGLang. The model reads an outline of the schema.
+    ///
+    /// Lengths of strings and bounds on numbers that are no integers are left to the validator, because the engine would
+    /// forbid valid strings and numbers with them. Patterns are rewritten to those that it matches as they are meant.
+    pub const XGRAMMAR: Self = Self { profile: &XGRAMMAR };
 
     /// Anthropic's structured outputs (`output_config.format`, strict tools).
     ///
@@ -129,16 +158,16 @@ impl Lower for Native {
         if request.tighten != Tighten::None {
             close(&mut forms, &mut losses);
         }
-        // Bounds of lengths that are not sent would only be losses.
-        let is_bounded = request.tighten == Tighten::Bounded && profile.lengths != Lengths::NotEmpty;
+        // Bounds on lengths that are not sent would only be losses.
+        let is_bounded = request.tighten == Tighten::Bounded && profile.lengths.of_lists();
         let mut forms =
             reshape(&mut forms, profile, &Order::new(request.dependencies), is_bounded, &mut losses);
         if is_bounded {
             bound(&mut forms, &profile.token_budget, request.max_tokens, &mut losses);
         }
         let written = match &profile.limits {
-            None => write(&forms, profile, usize::MAX),
-            Some(limits) => within(limits, |most_values| write(&forms, profile, most_values))
+            None => write(&forms, profile, usize::MAX, true),
+            Some(limits) => within(limits, |most_values, noted| write(&forms, profile, most_values, noted))
                 .map_err(|message| Refused::new(profile.name, message))?,
         };
         losses.extend(written.losses);
@@ -154,11 +183,16 @@ impl Lower for Native {
 /// The lengths of lists that are left out, one after the other, until the rest is small enough.
 const MOST_VALUES: [usize; 8] = [usize::MAX, 500, 250, 100, 50, 20, 5, 1];
 
-fn within(limits: &Limits, write: impl Fn(usize) -> Written) -> Result<Written, String> {
+fn within(limits: &Limits, write: impl Fn(usize, bool) -> Written) -> Result<Written, String> {
     let mut over = None;
     for most_values in MOST_VALUES {
-        let written = write(most_values);
-        match Size::of(&written.schema).over(limits) {
+        let mut written = write(most_values, true);
+        let mut size = Size::of(&written.schema);
+        if size.unions > limits.unions {
+            written = write(most_values, false);
+            size = Size::of(&written.schema);
+        }
+        match size.over(limits) {
             None => return Ok(written),
             Some(what) => over = Some(what),
         }

@@ -150,13 +150,32 @@ pub struct LintRule {
     pub words: &'static str,
 }
 
-/// The notation of optional members.
-///
-/// ```
-/// use formwork_dialect::profile::{LLAMA_CPP, Optional};
-///
-/// assert!(matches!(LLAMA_CPP.optional, Optional::RequiredFirst));
-/// ```
+impl LintRule {
+    /// A rule about schemas that the server answers with an error.
+    pub const fn rejected(keyword: &'static str, when: fn(&Value) -> bool, words: &'static str) -> Self {
+        Self { keyword, when, verdict: Verdict::Rejected, words }
+    }
+
+    /// A rule about a keyword that the server does not enforce.
+    pub const fn ignored(keyword: &'static str, when: fn(&Value) -> bool, words: &'static str) -> Self {
+        Self { keyword, when, verdict: Verdict::Ignored, words }
+    }
+
+    /// A rule about schemas that the server reads so that valid answers cannot be given.
+    pub const fn forbids(keyword: &'static str, when: fn(&Value) -> bool, words: &'static str) -> Self {
+        Self { keyword, when, verdict: Verdict::Forbids, words }
+    }
+}
+
+/// A rule about every schema that has a keyword: `on!(rejected "oneOf", "write anyOf")`.
+macro_rules! on {
+    ($verdict:ident $keyword:literal, $words:expr) => {
+        $crate::profile::LintRule::$verdict($keyword, |schema| schema.get($keyword).is_some(), $words)
+    };
+}
+pub(crate) use on;
+
+/// How members are written that an object may leave out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Optional {
     /// Members may be left out, and all are generated in the order of `properties`.
@@ -266,9 +285,16 @@ pub enum Lengths {
     ListsOnly,
     /// Only whether arrays may be empty (`minItems` of 1).
     NotEmpty,
+    /// None, of strings and of lists.
+    None,
 }
 
 impl Lengths {
+    /// Returns whether an upper bound of lists is enforced.
+    pub(crate) const fn of_lists(self) -> bool {
+        !matches!(self, Self::NotEmpty | Self::None)
+    }
+
     /// Returns whether lengths of strings are enforced.
     pub(crate) const fn of_strings(self) -> bool {
         matches!(self, Self::Any | Self::UpTo(_))
@@ -389,7 +415,7 @@ pub const LLGUIDANCE: Profile = Profile {
 /// ```
 pub const OPENAI: Profile = Profile {
     name: "openai",
-    about: "strict mode of OpenAI and Azure",
+    about: "strict mode of OpenAI",
     engine: Engine::OpenAi,
     rules: &[],
     shown: false,
@@ -470,12 +496,11 @@ pub const LLAMA_CPP: Profile = Profile {
 pub const OLLAMA: Profile = Profile {
     name: "ollama",
     about: "Ollama, which is llama.cpp",
-    rules: &[LintRule {
-        keyword: "pattern",
-        when: |schema| schema["pattern"].as_str().is_some_and(looks_around),
-        verdict: Verdict::Rejected,
-        words: "the whole server has died of look-around (0.17.4)",
-    }],
+    rules: &[LintRule::rejected(
+        "pattern",
+        |schema| schema["pattern"].as_str().is_some_and(looks_around),
+        "the whole server has died of look-around (0.17.4)",
+    )],
     sorts_keys: true,
     ..LLAMA_CPP
 };

@@ -190,6 +190,7 @@ impl Driver {
         let run = run
             .with_start_modes(self.store.start_modes(plan, now))
             .with_bounded(self.store.bounded(plan))
+            .with_refused_sampling(self.store.refused_sampling(plan, self.clock.now()))
             .with_out_of_service(out)
             .with_jitter(RandomState::new().hash_one("jitter"));
         let (result, decoded) = drive.finish(run).instrument(span.clone()).await;
@@ -344,7 +345,10 @@ impl Drive<'_> {
         }
         if let Some(observation) = &attempt.observation {
             self.driver.store.learn(self.plan, observation, attempt.ended);
-            if matches!(observation.kind, ObservationKind::Ignored | ObservationKind::RanAway) {
+            if matches!(
+                observation.kind,
+                ObservationKind::Ignored | ObservationKind::RanAway | ObservationKind::RefusedSampling(_)
+            ) {
                 tracing::warn!(target: "formwork", "{observation}");
             }
         }

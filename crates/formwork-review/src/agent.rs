@@ -15,7 +15,7 @@ use tracing::{Instrument as _, Span};
 
 /// The models that the services call, and the rules for every call: the agent layer.
 ///
-/// - [`Policy::agent`] is the default policy: at most two attempts, the second with the previous answer and its
+/// - [`policy`] is the default policy: at most two attempts, the second with the previous answer and its
 ///   violations at a temperature of at most 0.2. Failed calls are repeated after 2, 4 and 8 seconds, or later if the
 ///   server sends a longer `Retry-After`.
 /// - All calls of one [`begun`](Self::begun) agent share a time limit of [60 seconds](Self::TIME_LIMIT).
@@ -29,7 +29,7 @@ use tracing::{Instrument as _, Span};
 /// use formwork_testkit::Scripted;
 /// use std::sync::Arc;
 ///
-/// let agent = Agent::new([Arc::new(Scripted::new(["{}"])).into()]).with_policy(Policy::agent(0.4)).with_seed(7);
+/// let agent = Agent::new([Arc::new(Scripted::new(["{}"])).into()]).with_policy(policy(0.4)).with_seed(7);
 /// assert_eq!((agent.seed(), agent.max_tokens()), (Some(7), None));
 /// ```
 #[derive(Clone)]

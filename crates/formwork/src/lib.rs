@@ -70,7 +70,11 @@ mod setup;
 
 #[cfg(feature = "anthropic")]
 pub use formwork_anthropic as anthropic;
+#[cfg(feature = "bedrock")]
+pub use formwork_bedrock as bedrock;
 pub use formwork_chat as chat;
+#[cfg(feature = "cohere")]
+pub use formwork_cohere as cohere;
 pub use formwork_core as core;
 pub use formwork_dialect as dialect;
 pub use formwork_extract as extract;

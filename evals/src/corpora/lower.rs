@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use formwork_core::{Lower as _, LowerRequest, Lowered, Tighten, lift};
+use formwork_core::{Lift, Lower as _, LowerRequest, Lowered, Tighten, lift};
 use formwork_dialect::{Native, lint, lower_value};
 use formwork_json::is_same;
 use formwork_schema::{Compiled, compile};
@@ -24,11 +24,17 @@ const RUNS: usize = 3;
 /// The answers that are made up for each lowered schema.
 const ANSWERS: usize = 2;
 
-const DIALECTS: [Native; 7] = [
+const DIALECTS: [Native; 13] = [
     Native::OPENAI,
     Native::ANTHROPIC,
     Native::GEMINI,
     Native::GEMINI_OPENAPI,
+    Native::AZURE,
+    Native::MISTRAL,
+    Native::GROQ,
+    Native::XAI,
+    Native::COHERE,
+    Native::XGRAMMAR,
     Native::LLAMA_CPP,
     Native::OLLAMA,
     Native::LLGUIDANCE,
@@ -39,7 +45,9 @@ pub(super) fn run(args: &Args) -> Result<(), String> {
         .map_err(|error| format!("llguidance does not start: {error}"))?;
     factory.quiet();
     let rows = rows(&args.folder.join("schemas_maskbench.jsonl"))?;
-    for dialect in DIALECTS {
+    let is_wanted =
+        |dialect: &Native| args.dialect.is_empty() || args.dialect.iter().any(|name| name == dialect.name());
+    for dialect in DIALECTS.into_iter().filter(is_wanted) {
         let mut score = Score::default();
         for row in &rows {
             score.schema(args, dialect, row, &factory);
@@ -52,6 +60,8 @@ pub(super) fn run(args: &Args) -> Result<(), String> {
 #[derive(Default)]
 struct Score {
     refused: usize,
+    /// Schemas a part of which is JSON in a string.
+    texts: usize,
     valid: usize,
     /// Valid instances that come back as they are.
     whole: usize,
@@ -97,6 +107,7 @@ impl Score {
             }
         };
         let Some(sent) = &lowered.schema else { return };
+        self.texts += usize::from(lowered.lift.iter().any(|op| op.lift == Lift::ParseJson));
         for loss in &lowered.losses {
             *self.losses.entry(format!("{} {:?}", loss.keyword, loss.kind)).or_default() += 1;
         }
@@ -176,6 +187,11 @@ impl Score {
             percent(kept, self.valid),
             self.closed,
             self.refused,
+        );
+        println!(
+            "  {} of {schemas} schemas with JSON in a string for a part; {:.2} % served by structure alone",
+            self.texts,
+            percent(schemas - self.refused - self.texts, schemas),
         );
         println!(
             "  {} of {} made-up answers lift to an invalid document without a violation; {} schemas with a finding of the linter",

@@ -19,6 +19,9 @@ pub(crate) struct Args {
     /// Run one part only
     #[arg(long, value_enum)]
     only: Option<Part>,
+    /// Lower to these dialects only
+    #[arg(long)]
+    dialect: Vec<String>,
     /// Print the rows that failed, of this kind only if one is named
     #[arg(long, num_args = 0..=1, default_missing_value = "")]
     failures: Option<String>,

@@ -55,6 +55,8 @@ impl Rule {
 /// What speaks to models. Everything above takes any of them through a trait.
 const PROVIDERS: &[&str] = &[
     "formwork-anthropic",
+    "formwork-bedrock",
+    "formwork-cohere",
     "formwork-gemini",
     "formwork-local",
     "formwork-ollama",
@@ -83,6 +85,8 @@ pub(super) const TABLE: &[Rule] = &[
     Rule::at("formwork-ollama", 3).never_by_default(&["reqwest"]),
     Rule::at("formwork-anthropic", 3).never(&["reqwest"]),
     Rule::at("formwork-gemini", 3).never(&["reqwest"]),
+    Rule::at("formwork-bedrock", 3).never(&["reqwest"]),
+    Rule::at("formwork-cohere", 3).never(&["reqwest"]),
     Rule::at("formwork-prompt", 3),
     Rule::at("formwork-local", 3).never(&["reqwest"]),
     Rule::at("formwork-extract", 4).never(PROVIDERS),

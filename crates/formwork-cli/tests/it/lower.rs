@@ -91,7 +91,7 @@ fn an_unknown_dialect_is_answered_with_the_nearest_name_or_all_names() {
         ("opnai", "there is no dialect `opnai`: did you mean `openai`?"),
         (
             "esperanto",
-            "there are openai, anthropic, gemini, gemini-openapi, llama-cpp, ollama, llguidance, json-object, prompt, prompt-outline",
+            "there are openai, anthropic, gemini, gemini-openapi, azure, mistral, groq, xai, cohere, xgrammar, llama-cpp, ollama, llguidance, json-object, prompt, prompt-outline",
         ),
     ] {
         let ran = formwork(&["lower", "--dialect", name, &schema()], "");

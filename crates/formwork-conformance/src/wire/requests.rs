@@ -48,7 +48,8 @@ pub(super) async fn order(protocol: Shared) -> Result<(), String> {
         return Ok(());
     }
     let (_, body) = asked(&protocol, &call(strictest)).await?;
-    let places: Vec<_> = ["\"zulu\"", "\"alpha\"", "\"mike\""].iter().map(|name| body.find(name)).collect();
+    // Without quotation marks: some protocols send the schema as text.
+    let places: Vec<_> = ["zulu", "alpha", "mike"].iter().map(|name| body.find(name)).collect();
     equal("each property is sent", &places.iter().all(Option::is_some), &true)?;
     equal("in the schema's order", &places.is_sorted(), &true)
 }

@@ -53,6 +53,17 @@ pub enum Lift {
     Spread(String),
     /// Renames members from the names that were sent to those of the original schema.
     Rename(Vec<(String, String)>),
+    /// These members of an object are lists of at most one item: the item is the member, and a member whose list is empty is
+    /// absent. A member that is no list is taken as it is.
+    Unlist(Vec<String>),
+    /// The members of an object are lists, one for each variant of a union: the one item of all lists is the value. Without
+    /// any item the value is `null`, where `null` is a variant.
+    Choice {
+        /// The members, in the order of the variants.
+        names: Vec<String>,
+        /// Whether `null` is a variant.
+        null: bool,
+    },
 }
 
 /// A description for people: ``#/properties/nick: a null of `nick` means that it is absent``.
@@ -81,6 +92,13 @@ impl fmt::Display for LiftOp {
                 let names: Vec<_> =
                     names.iter().map(|(sent, original)| format!("`{sent}` to `{original}`")).collect();
                 write!(f, "members get their names back: {}", names.join(", "))
+            }
+            Lift::Unlist(names) => {
+                write!(f, "these are lists of one item, or empty where they are absent: {}", listed(names))
+            }
+            Lift::Choice { names, null } => {
+                let none = if *null { ", or null where all are empty" } else { "" };
+                write!(f, "the answer is the one item of the lists {}{none}", listed(names))
             }
         }
     }
@@ -195,7 +213,8 @@ impl<'a> Lifter<'a> {
                     };
                     let governing = node["properties"].get(name).or_else(|| node.get("additionalProperties"));
                     if let Some(node) = governing {
-                        self.walk(member, Place { node, path: inner, is_pair: false }, problems, 0);
+                        let is_pair = member.is_array() && ops.iter().any(|lift| lift.lists(name));
+                        self.walk(member, Place { node, path: inner, is_pair }, problems, 0);
                     }
                 }
             }
@@ -203,7 +222,8 @@ impl<'a> Lifter<'a> {
                 let are_pairs = ops.iter().any(|lift| **lift == Lift::PairsToMap);
                 for (index, item) in items.iter_mut().enumerate() {
                     let key = item["key"].as_str().filter(|_| are_pairs);
-                    let inner = key.map_or_else(|| path.index(index), |key| path.key(key));
+                    let outer = || if is_pair { path.clone() } else { path.index(index) };
+                    let inner = key.map_or_else(outer, |key| path.key(key));
                     let is_pair = key.is_some();
                     if let Some(node) = keywords::item(node, index) {
                         self.walk(item, Place { node, path: inner, is_pair }, problems, 0);
@@ -254,10 +274,19 @@ impl Lift {
         }
     }
 
-    /// Returns the path of an object's member in the original document, if it differs from the member's name.
+    /// Whether a member of an object is a list that holds the member.
+    fn lists(&self, name: &str) -> bool {
+        match self {
+            Self::Unlist(names) | Self::Choice { names, .. } => names.iter().any(|key| key == name),
+            _ => false,
+        }
+    }
+
+    /// The path in the original document of an object's member, where it is another than its name says.
     fn path_below(&self, path: &JsonPath, name: &str) -> Option<JsonPath> {
         match self {
             Self::Unwrap(key) | Self::Spread(key) if key == name => Some(path.clone()),
+            Self::Choice { names, .. } if names.iter().any(|key| key == name) => Some(path.clone()),
             Self::Tuple { items, .. } => {
                 items.iter().position(|key| key == name).map(|index| path.index(index))
             }
@@ -332,6 +361,40 @@ impl Lift {
                 Ok(parsed) => *value = parsed,
                 Err(error) => return Err(("json", "a string that holds JSON", error.to_string())),
             },
+            (Self::Unlist(names), Value::Object(members)) => {
+                for name in names {
+                    let Some(Value::Array(items)) = members.get_mut(name) else { continue };
+                    match (items.pop(), items.len()) {
+                        (None, _) => drop(members.shift_remove(name)),
+                        (Some(item), 0) => drop(members.insert(name.clone(), item)),
+                        (Some(_), more) => {
+                            return Err((
+                                "maxItems",
+                                "at most one item",
+                                format!("{} in `{name}`", more + 1),
+                            ));
+                        }
+                    }
+                }
+            }
+            (Self::Choice { names, null }, Value::Object(members)) => {
+                // An answer that was not enforced may be the value itself.
+                if !members.iter().all(|(name, list)| names.contains(name) && list.is_array()) {
+                    return Ok(());
+                }
+                let mut items: Vec<Value> = Vec::new();
+                for list in members.values_mut().filter_map(Value::as_array_mut) {
+                    items.append(list);
+                }
+                *value = match (items.pop(), items.len()) {
+                    (Some(item), 0) => item,
+                    (None, _) if *null => Value::Null,
+                    (last, more) => {
+                        let count = more + usize::from(last.is_some());
+                        return Err(("oneOf", "one item in all of the lists", count.to_string()));
+                    }
+                };
+            }
             (Self::Reorder(keys), Value::Object(members)) => {
                 let mut ordered = Map::new();
                 for key in keys {

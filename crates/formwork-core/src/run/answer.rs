@@ -4,6 +4,7 @@ use formwork_json::{Edit, JsonPath};
 
 use super::end::over_budget;
 use super::examine::{Examined, Question};
+use super::sampling::refused as refused_sampling;
 use super::step::External;
 use super::{Run, State};
 use crate::{
@@ -77,9 +78,16 @@ impl Run {
 
     pub(super) fn failed(&mut self, plan: &Plan, now: Time, fault: Fault, usage: Usage) {
         let refused = (fault.kind == FaultKind::SchemaRefused).then(|| fault.message.clone());
+        let State::Calling { call, .. } = &self.state else { return };
+        let sampling =
+            refused_sampling(&fault, &call.sampling).map(|parameter| (parameter, fault.message.clone()));
         let verdict = Verdict::Failed { failure: Failure::Fault(fault) };
         self.enter(plan, now, verdict, None, usage, Vec::new(), Vec::new());
-        if refused.is_some_and(|reason| self.was_refused(plan, &reason)) {
+        if let Some((parameter, reason)) = sampling {
+            // The same call without the parameter is no further attempt; there are three parameters at most.
+            self.was_refused_sampling(plan, parameter, &reason);
+            self.state = State::Ready;
+        } else if refused.is_some_and(|reason| self.was_refused(plan, &reason)) {
             self.state = State::Ready;
         } else {
             self.counters.failed();

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::Run;
 use super::closed::is_incomplete;
+use super::sampling::take;
 use crate::feedback::cut_bytes;
 use crate::plan::Mode;
 use crate::{
     Ask, Call, Capabilities, Enforcement, Failure, LowerRequest, Lowered, Message, Plan, Role, Sampling,
-    SchemaText, Target, Tighten,
+    SamplingParameter, SchemaText, Target, Tighten,
 };
 
 impl Run {
@@ -142,17 +143,15 @@ impl Run {
         sampling.seed = self.input.seed.map(|seed| seed.wrapping_add(nth));
         let mut skipped = Vec::new();
         let capabilities = &target.capabilities;
-        if sampling.temperature.is_some() && !capabilities.temperature {
-            sampling.temperature = None;
-            skipped.push("temperature".to_owned());
-        }
-        if sampling.top_p.is_some() && !capabilities.top_p {
-            sampling.top_p = None;
-            skipped.push("top_p".to_owned());
-        }
-        if sampling.seed.is_some() && !capabilities.seed {
-            sampling.seed = None;
-            skipped.push("seed".to_owned());
+        for (parameter, is_taken) in [
+            (SamplingParameter::Temperature, capabilities.temperature),
+            (SamplingParameter::TopP, capabilities.top_p),
+            (SamplingParameter::Seed, capabilities.seed),
+        ] {
+            let is_left_out = !is_taken || self.position.leaves_out(parameter);
+            if is_left_out && take(&mut sampling, parameter) {
+                skipped.push(parameter.name().to_owned());
+            }
         }
         (sampling, skipped)
     }

@@ -6,7 +6,7 @@ use super::{Run, State};
 #[cfg(doc)]
 use crate::Tighten;
 use crate::feedback::cut_bytes;
-use crate::{Ask, Failure, Finish, Observation, ObservationKind, Plan, Time};
+use crate::{Ask, Failure, Finish, Observation, ObservationKind, Plan, SamplingParameter, Time};
 
 /// The rule of the violation that [`Watch`](crate::Watch) reports.
 const RUNAWAY: &str = "runaway";
@@ -65,7 +65,20 @@ impl Run {
         self
     }
 
-    /// Returns the observations about targets, in order. Each is part of the attempt that led to it.
+    /// Leaves these parameters of sampling (default: none) out of the calls of these targets, by their places in the plan:
+    /// earlier runs found them refused. Without effect once the run has made its first step.
+    #[must_use]
+    pub fn with_refused_sampling(
+        mut self,
+        refused: impl IntoIterator<Item = (usize, SamplingParameter)>,
+    ) -> Self {
+        if self.started.is_none() {
+            self.position.leave_sampling_out(refused);
+        }
+        self
+    }
+
+    /// Returns what it learnt of its targets, in order. Each observation stands in the attempt that taught it.
     pub fn observations(&self) -> impl Iterator<Item = &Observation> {
         self.ledger.iter().filter_map(|attempt| attempt.observation.as_deref())
     }
@@ -139,8 +152,13 @@ impl Run {
         self.position.lower_mode(plan)
     }
 
-    /// Changes to the first mode with weaker enforcement, because the last answer proves that the target ignored the
-    /// schema.
+    /// The last call failed because of a parameter of sampling: leaves it out from now on.
+    pub(super) fn was_refused_sampling(&mut self, plan: &Plan, parameter: SamplingParameter, reason: &str) {
+        self.learn(plan, ObservationKind::RefusedSampling(parameter), cut_bytes(reason, MAX_REASON));
+        self.position.leave_sampling_out([(self.position.target(), parameter)]);
+    }
+
+    /// The last answer proves that the target ignored the schema: goes down to the first mode of another mode.
     ///
     /// Another dialect with the same enforcement would be ignored as well. The observation is recorded once per target: if
     /// no weaker mode is left, every further answer would prove the same.

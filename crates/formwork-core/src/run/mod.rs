@@ -18,6 +18,7 @@ mod learn;
 mod patch;
 mod position;
 mod request;
+mod sampling;
 mod step;
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Mode;
-use crate::{Enforcement, Plan, Target, Tighten, Time};
+use crate::{Enforcement, Plan, SamplingParameter, Target, Tighten, Time};
 
 /// The current target and output mode. Targets only advance, and within a target no mode is used again after a later one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +20,9 @@ pub(super) struct Position {
     bounded: bool,
     /// The targets that other runs found out of service, each with the time from which on it may be called again.
     out_of_service: Vec<(usize, Time)>,
+    /// The parameters of sampling that targets refused.
+    #[serde(default)]
+    refused_sampling: Vec<(usize, SamplingParameter)>,
 }
 
 impl Position {
@@ -63,7 +66,20 @@ impl Position {
         self.out_of_service.extend(targets);
     }
 
-    /// Selects the first target that is in service; the first of all if none is.
+    /// Leaves these parameters of sampling out of the calls of these targets.
+    pub(super) fn leave_sampling_out(
+        &mut self,
+        refused: impl IntoIterator<Item = (usize, SamplingParameter)>,
+    ) {
+        self.refused_sampling.extend(refused);
+    }
+
+    /// Whether the target in use refused a parameter of sampling.
+    pub(super) fn leaves_out(&self, parameter: SamplingParameter) -> bool {
+        self.refused_sampling.contains(&(self.target, parameter))
+    }
+
+    /// Takes the first target that is in service; the first of all if none is.
     pub(super) fn enter_first(&mut self, plan: &Plan, now: Time) {
         let in_service = |target: &usize| self.time_until(*target, now).is_zero();
         self.target = (0..plan.targets.len()).find(in_service).unwrap_or_default();

@@ -50,6 +50,35 @@ const WRONG_TYPE: &str = r#"{"score": 700, "parts": {"a": "70", "b": 70}, "note"
 const UNKNOWN: &str = r#"{"score": 700, "parts": {"a": 70, "b": 70, "c": 1}, "note": "fine"}"#;
 
 #[test]
+fn a_parameter_of_sampling_that_is_refused_is_left_out_and_the_call_made_again() {
+    let refused = Reply::Refuses("`temperature` is deprecated for this model.");
+    let seed = Reply::Refuses("body.seed: Extra inputs are not permitted");
+    let other = Reply::Refuses("Unsupported parameter: 'max_tokens' is not supported with this model.");
+    let plan = plan(at_most(0.2));
+    let run = drive(&plan, input().with_seed(7), &[refused.clone(), seed, Reply::Says(GOOD)]).run;
+    let ledger = run.ledger();
+    let skipped: Vec<&[String]> = ledger.iter().map(|attempt| attempt.skipped.as_slice()).collect();
+    assert_eq!(
+        skipped,
+        [&[][..], &["temperature".to_owned()], &["temperature".to_owned(), "seed".to_owned()]]
+    );
+    assert!(ledger.iter().all(|attempt| attempt.attempt == ledger[0].attempt), "no further attempt");
+    let words: Vec<String> = run.observations().map(ToString::to_string).collect();
+    assert_eq!(words.len(), 2);
+    assert!(words[0].starts_with("target `primary` refused `temperature`, which is left out from now on: "));
+    // The next run starts with what this one learnt, and limits of tokens stay.
+    let known = [(0, SamplingParameter::Temperature)];
+    let run = Run::new(&plan, input()).with_refused_sampling(known);
+    let run = drive_run(&plan, run, &[Reply::Says(GOOD)]).run;
+    assert_eq!(
+        (run.ledger().len(), run.ledger()[0].skipped.as_slice()),
+        (1, &["temperature".to_owned()][..])
+    );
+    let run = drive(&plan, input(), &[other, Reply::Says(GOOD)]).run;
+    assert_eq!(run.observations().count(), 0);
+}
+
+#[test]
 fn what_a_held_model_cannot_write_proves_that_it_is_not_held() {
     let proofs = [
         ("I think that it is a good wallet.", "the answer is not JSON"),

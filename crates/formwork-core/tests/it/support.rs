@@ -137,6 +137,8 @@ pub(crate) enum Reply {
     /// The token limit is reached, and the provider closes the document itself from this byte on.
     Closes(&'static str, usize),
     Fails(FaultKind),
+    /// The server answers 400 with these words.
+    Refuses(&'static str),
     Limits(u64),
     Denies,
 }
@@ -161,6 +163,10 @@ impl Reply {
                 event
             }
             Self::Fails(kind) => Event::failed(id, Fault::new(*kind, "scripted"), Usage::default()),
+            Self::Refuses(words) => {
+                let fault = Fault::new(FaultKind::BadRequest, *words).with_status(400);
+                Event::failed(id, fault, Usage::default())
+            }
             Self::Limits(seconds) => {
                 let fault = Fault::new(FaultKind::RateLimited, "scripted")
                     .with_retry_after(Some(Duration::from_secs(*seconds)));

@@ -40,11 +40,15 @@ impl Reshaper<'_> {
             return self.map(extras, others, object.origin, siblings);
         }
         let mut lifts = Vec::new();
-        let mut properties = self.ordered(object, order, &mut lifts);
+        let listed = self.current.map(|source| self.savings.listed(source, object)).unwrap_or_default();
+        let mut properties = self.ordered(object, order, &listed, &mut lifts);
         for property in &mut properties {
             let below = order.below(&Segment::Key(property.name.clone()));
             let source = property.value.form;
             property.value.form = self.form(source, &below);
+            if listed.contains(&property.name) {
+                self.as_list(property);
+            }
             if !property.required && self.profile.optional == Optional::Nullable {
                 let allows_null =
                     self.source.allows_null(source) || siblings.nullable.contains(&property.name);
@@ -57,13 +61,17 @@ impl Reshaper<'_> {
                 property.value.form = self.optional(&property.name, value, &mut lifts);
             }
         }
+        if !listed.is_empty() {
+            lifts.insert(0, Lift::Unlist(listed.clone()));
+        }
         if self.profile.sorts_keys {
             rename_where_sorting_hurts(&mut properties, order, &mut lifts);
         }
         let mut reshaped = closed(properties, object.origin);
         if as_pairs {
             let name = free_name(reshaped.properties.iter().chain(&object.properties));
-            let is_required = others.min > 0 || self.profile.optional == Optional::Nullable;
+            let is_required =
+                others.min > 0 || !listed.is_empty() || self.profile.optional == Optional::Nullable;
             let pairs = self.pairs(extras, others, object.origin);
             let value = Use::of(self.add(pairs));
             let is_optional = |property: &Property| !property.required;
@@ -175,8 +183,14 @@ impl Reshaper<'_> {
         Alternative::of(Shape::Array(array)).with_lifts(vec![Lift::PairsToMap])
     }
 
-    /// Returns the members in the order of generation.
-    fn ordered(&mut self, object: &ObjectForm, order: &Order, lifts: &mut Vec<Lift>) -> Vec<Property> {
+    /// The members in the order in which they are generated.
+    fn ordered(
+        &mut self,
+        object: &ObjectForm,
+        order: &Order,
+        listed: &[String],
+        lifts: &mut Vec<Lift>,
+    ) -> Vec<Property> {
         let names: Vec<&str> = object.properties.iter().map(|property| property.name.as_str()).collect();
         let mut properties = object.properties.clone();
         if let Some(sorted) = order.sorted(&names) {
@@ -185,7 +199,7 @@ impl Reshaper<'_> {
             properties.sort_by_key(|property| place.get(property.name.as_str()).copied());
         }
         if self.profile.optional == Optional::RequiredFirst {
-            properties.sort_by_key(|property| !property.required);
+            properties.sort_by_key(|property| !property.required && !listed.contains(&property.name));
         }
         if properties.iter().map(|property| property.name.as_str()).ne(names.iter().copied()) {
             lifts.push(Lift::Reorder(names.into_iter().map(str::to_owned).collect()));

@@ -1,5 +1,6 @@
 //! Converts forms to forms that a dialect can express, with the operations that lift the answers.
 
+mod budget;
 mod members;
 mod prepare;
 mod recursion;
@@ -21,6 +22,7 @@ use crate::order::Order;
 use crate::outline::outline;
 use crate::place::PlaceId;
 use crate::profile::{self, Any, Maps, Profile, References};
+use budget::Savings;
 use prepare::{spell_any, spread_texts};
 
 /// Rewrites forms for a dialect. The members of objects get the order of generation.
@@ -42,20 +44,26 @@ pub(crate) fn reshape(
     texts.extend(unrolled);
     spread_texts(source, &mut texts);
     let siblings = Siblings::all(source, profile);
+    let mut savings = Savings::default();
     loop {
-        let mut work = Reshaper::new(source, profile, is_bounded, &names, &siblings, &texts);
+        let mut work = Reshaper::new(source, profile, is_bounded, &names, &siblings, &texts, &savings);
         work.run(order);
         let Reshaper { out, sources, losses: own, .. } = work;
         let mut deep = profile.limits.as_ref().map(|limits| too_deep(&out, limits.depth)).unwrap_or_default();
         if deep.is_empty() && profile.references == References::Inlined {
             deep.extend(too_often(&out));
         }
-        let sources: HashSet<FormId> = deep.into_iter().filter_map(|id| sources[id.index()]).collect();
-        // Each round converts at least one more form to text, so the loop ends.
+        let deep: HashSet<FormId> = deep.into_iter().filter_map(|id| sources[id.index()]).collect();
+        // Each round makes text of at least one form more, so this ends.
         let count = texts.len();
-        texts.extend(sources);
+        texts.extend(deep);
         spread_texts(source, &mut texts);
-        if texts.len() == count {
+        if texts.len() > count {
+            continue;
+        }
+        // The same holds for what is saved.
+        let limits = profile.limits.as_ref();
+        if limits.is_none_or(|limits| !savings.extend(source, &out, &sources, &siblings, &texts, limits)) {
             losses.extend(own);
             return out;
         }
@@ -111,6 +119,7 @@ struct Reshaper<'p> {
     siblings: &'p HashMap<FormId, Siblings>,
     /// The forms that become JSON in a string.
     texts: &'p HashSet<FormId>,
+    savings: &'p Savings,
     out: Forms,
     /// The source of each resulting form.
     sources: Vec<Option<FormId>>,
@@ -130,6 +139,7 @@ impl<'p> Reshaper<'p> {
         names: &'p Names,
         siblings: &'p HashMap<FormId, Siblings>,
         texts: &'p HashSet<FormId>,
+        savings: &'p Savings,
     ) -> Self {
         Self {
             source,
@@ -138,6 +148,7 @@ impl<'p> Reshaper<'p> {
             names,
             siblings,
             texts,
+            savings,
             out: Forms::new(source.places.clone()),
             sources: Vec::new(),
             losses: Losses::new(),
@@ -225,7 +236,7 @@ impl<'p> Reshaper<'p> {
                 new.is_unsaid = alternative.is_unsaid;
             }
         }
-        out
+        if self.savings.is_chosen(source) { self.choice(out) } else { out }
     }
 
     fn alternative(
@@ -385,6 +396,8 @@ struct Siblings {
     has_array: bool,
     /// The names of members for which some alternative allows `null`.
     nullable: HashSet<String>,
+    /// How many of them are objects, the object itself included.
+    objects: usize,
 }
 
 impl Siblings {
@@ -405,12 +418,14 @@ impl Siblings {
                     }
                 }
             }
-            let (mut has_array, mut nullable) = (false, HashSet::new());
+            let (mut has_array, mut nullable, mut objects) = (false, HashSet::new(), 0);
             for alternative in group.iter().flat_map(|id| &forms[*id].alternatives) {
+                objects += usize::from(matches!(alternative.shape, Shape::Object(_)));
                 match &alternative.shape {
                     Shape::Array(_) => has_array = true,
                     Shape::Literals(literals) => {
                         has_array |= literals.values.iter().any(|literal| literal.value.is_array());
+                        objects += literals.values.iter().filter(|literal| literal.value.is_object()).count();
                     }
                     Shape::Object(object) if profile.optional == profile::Optional::Nullable => {
                         let nulls = object.properties.iter().filter(|one| forms.allows_null(one.value.form));
@@ -422,6 +437,7 @@ impl Siblings {
             for id in group {
                 let siblings = all.entry(id).or_default();
                 siblings.has_array |= has_array;
+                siblings.objects = siblings.objects.max(objects);
                 siblings.nullable.extend(nullable.iter().map(|name| (*name).to_owned()));
             }
         }

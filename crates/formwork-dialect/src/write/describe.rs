@@ -145,11 +145,12 @@ fn numbers(number: &NumberForm, profile: &Profile, parts: &mut Vec<String>) {
 }
 
 fn lists(array: &ArrayForm, profile: &Profile, parts: &mut Vec<String>) {
-    if profile.lengths != Lengths::NotEmpty {
+    if profile.lengths.of_lists() {
         return;
     }
     match (array.min, array.max) {
-        (0 | 1, None) => {}
+        (0, None) => {}
+        (1, None) if profile.lengths == Lengths::NotEmpty => {}
         (min, Some(max)) if min == max => parts.push(format!("(Exactly {max} items.)")),
         (0, Some(max)) => parts.push(format!("(At most {max} items.)")),
         (min, None) => parts.push(format!("(At least {min} items.)")),

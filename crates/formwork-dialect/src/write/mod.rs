@@ -8,6 +8,8 @@ use std::collections::{HashMap, HashSet};
 use formwork_core::{AddedBound, LiftOp, LossKind, escape};
 use serde_json::{Map, Value, json};
 
+pub(crate) use scalars::kind_of;
+
 use crate::expand::Losses;
 use crate::form::{Alternative, ArrayForm, FormId, Forms, Notes, ObjectForm, Property, Shape, Use};
 use crate::place::PlaceId;
@@ -25,12 +27,14 @@ pub(crate) struct Written {
     pub(crate) losses: Losses,
 }
 
-/// Writes forms. Lists of more than `most_values` are left out.
-pub(crate) fn write(forms: &Forms, profile: &Profile, most_values: usize) -> Written {
+/// Writes forms. Lists of more than `most_values` are left out, and so are annotations beside references unless there are
+/// `noted` ones: beside a reference they take a union of one.
+pub(crate) fn write(forms: &Forms, profile: &Profile, most_values: usize, noted: bool) -> Written {
     let mut writer = Writer {
         forms,
         profile,
         most_values,
+        noted,
         shared: match profile.references {
             References::Native => shared(forms),
             References::Inlined => HashSet::new(),
@@ -122,6 +126,7 @@ struct Writer<'f> {
     forms: &'f Forms,
     profile: &'f Profile,
     most_values: usize,
+    noted: bool,
     shared: HashSet<FormId>,
     /// The maximum sum of the `maxItems` to come.
     items_left: u64,
@@ -148,7 +153,7 @@ impl Writer<'_> {
             return self.inline(value.form, &value.notes, said, at, depth);
         }
         let reference = self.reference(value.form);
-        if self.profile.shown || value.notes.is_empty() {
+        if self.profile.shown || !self.noted || value.notes.is_empty() {
             return reference;
         }
         // OpenAI's strict mode allows no keyword beside a reference.
@@ -257,7 +262,7 @@ impl Writer<'_> {
             self.lose(form.origin, "minItems", LossKind::Loosened);
             min = limit;
         }
-        let is_lost = |max: u64| max > limit || self.profile.lengths == Lengths::NotEmpty;
+        let is_lost = |max: u64| max > limit || !self.profile.lengths.of_lists();
         if max.is_some_and(is_lost) {
             self.lose(form.origin, "maxItems", LossKind::Unenforced);
             max = None;
@@ -285,6 +290,7 @@ impl Writer<'_> {
     /// Returns the largest count that a dialect accepts for the characters of a string or the items of a list.
     const fn limit(&self) -> u64 {
         match self.profile.lengths {
+            Lengths::None => 0,
             Lengths::NotEmpty => 1,
             Lengths::UpTo(limit) => limit,
             Lengths::Any | Lengths::ListsOnly => u64::MAX,

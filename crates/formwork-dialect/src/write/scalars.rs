@@ -234,7 +234,8 @@ fn format_pattern(format: &str) -> Option<&'static str> {
     }
 }
 
-fn kind_of(value: &Value) -> &'static str {
+/// The name of a value's type in JSON Schema.
+pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",

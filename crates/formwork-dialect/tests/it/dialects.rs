@@ -25,7 +25,15 @@ fn is_looser(lowered: &Lowered) -> bool {
 /// Returns whether an answer may be impossible to lift, which is reported.
 fn can_fail(lowered: &Lowered) -> bool {
     lowered.lift.iter().any(|op| {
-        matches!(op.lift, Lift::ParseJson | Lift::PairsToMap | Lift::Spread(_) | Lift::Tuple { .. })
+        matches!(
+            op.lift,
+            Lift::ParseJson
+                | Lift::PairsToMap
+                | Lift::Spread(_)
+                | Lift::Tuple { .. }
+                | Lift::Unlist(_)
+                | Lift::Choice { .. }
+        )
     })
 }
 
@@ -35,7 +43,14 @@ fn every_probe_keeps_every_valid_answer_and_says_what_it_lets_through() {
     for dialect in ALL {
         for Probe { name, schema, valid, invalid, .. } in probes() {
             let request = LowerRequest::new(&schema).with_tighten(Tighten::None);
-            let lowered = dialect.lower(&request).unwrap_or_else(|refused| panic!("{schema}: {refused}"));
+            let lowered = match dialect.lower(&request) {
+                Ok(lowered) => lowered,
+                // Objects beside each other keep their optional members.
+                Err(refused) if dialect.name() == "narrow" && refused.message.contains("optional") => {
+                    continue;
+                }
+                Err(refused) => panic!("{schema}: {refused}"),
+            };
             let sent = lowered.schema.as_ref().unwrap();
             for document in &valid {
                 let Some(answer) = lower_value(document, &lowered) else {
@@ -286,6 +301,44 @@ fn anthropic_gets_what_it_takes_and_words_for_the_rest() {
 }
 
 #[test]
+fn what_is_over_anthropic_s_budgets_comes_as_lists() {
+    let optional: serde_json::Map<_, _> =
+        (0..30).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
+    let wide = json!({"type": "object", "properties": optional});
+    let nullable: serde_json::Map<_, _> =
+        (0..20).map(|n| (format!("p{n}"), json!({"type": ["integer", "null"]}))).collect();
+    let names: Vec<&String> = nullable.keys().collect();
+    let unions = json!({"type": "object", "required": names, "properties": nullable});
+    for (schema, document, lists) in [
+        (&wide, json!({"p1": "a", "p29": "b"}), 6),
+        (
+            &unions,
+            (0..20).map(|n| (format!("p{n}"), if n % 2 == 0 { json!(n) } else { Value::Null })).collect(),
+            4,
+        ),
+    ] {
+        let lowered = lowered(&Native::ANTHROPIC, schema);
+        let sent = lowered.schema.as_ref().unwrap();
+        assert_eq!(lint("anthropic", sent), []);
+        assert_eq!(sent.to_string().matches("\"array\"").count(), lists, "{sent}");
+        let answer = lower_value(&document, &lowered).unwrap();
+        assert_eq!(allows(sent, &answer), Ok(true));
+        let (back, problems) = lift(answer, &lowered);
+        assert!(is_same(&back, &document) && problems.is_empty(), "{back} {problems:?}");
+    }
+    // A list of two items is reported at the member that it stands for.
+    let twice = json!({"p24": ["a", "b"], "p25": [7], "p26": [], "p27": [], "p28": [], "p29": []});
+    let (value, problems) = lift(twice, &lowered(&Native::ANTHROPIC, &wide));
+    assert_eq!(problems.iter().map(|problem| problem.rule.as_str()).collect::<Vec<_>>(), ["maxItems"]);
+    assert_eq!(value["p25"], json!([7]));
+    // At the limits nothing changes.
+    let narrow: serde_json::Map<_, _> =
+        (0..24).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
+    let narrow = lowered(&Native::ANTHROPIC, &json!({"type": "object", "properties": narrow}));
+    assert!(!narrow.lift.iter().any(|op| matches!(op.lift, Lift::Unlist(_))));
+}
+
+#[test]
 fn a_definition_stands_twice_inside_of_itself_and_then_as_text_where_recursion_is_not_taken() {
     let schema = json!({
         "$ref": "#/$defs/node",
@@ -317,21 +370,14 @@ fn a_definition_stands_twice_inside_of_itself_and_then_as_text_where_recursion_i
 
 #[test]
 fn anthropic_s_counts_are_kept_before_a_call() {
-    let object = |count: usize, member: Value, required: bool| {
+    let object = |count: usize| {
         let properties: serde_json::Map<String, Value> =
-            (0..count).map(|n| (format!("p{n}"), member.clone())).collect();
-        let names: Vec<_> = properties.keys().filter(|_| required).cloned().collect();
-        json!({"type": "object", "properties": properties, "required": names})
+            (0..count).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
+        json!({"type": "object", "properties": properties, "additionalProperties": false})
     };
-    let text = json!({"type": "string"});
-    let nullable = json!({"type": ["string", "null"]});
-    for (schema, refused) in [
-        (object(100, text.clone(), true), None),
-        (object(24, text.clone(), false), None),
-        (object(25, text, false), Some("25 optional properties, and 24 are taken")),
-        (object(16, nullable.clone(), true), None),
-        (object(17, nullable, true), Some("17 unions, and 16 are taken")),
-    ] {
+    // Variants of a union are told apart by their members, so these stay what they are.
+    for (count, refused) in [(12, None), (13, Some("26 optional properties, and 24 are taken"))] {
+        let schema = json!({"anyOf": [object(count), object(count)]});
         let lowered = Native::ANTHROPIC.lower(&LowerRequest::new(&schema)).map(|lowered| lowered.schema);
         match refused {
             None => assert_eq!(lint("anthropic", &lowered.unwrap().unwrap()), []),

@@ -1,6 +1,7 @@
 //! The laws of lowering, on generated schemas with every keyword, for every dialect with enforcement.
 
 use formwork_core::{Lift, LossKind, Lower as _, LowerRequest, Lowered, Tighten, lift};
+use formwork_dialect::profile::{LLGUIDANCE, Limits, Maps, Profile};
 use formwork_dialect::{Native, lint, lower_value};
 use formwork_json::is_same;
 use formwork_testkit::{any_schema, instance, schema};
@@ -11,15 +12,30 @@ use serde_json::Value;
 
 use crate::model::{allows, matcher, sample};
 
-pub(crate) const ALL: [Native; 7] = [
+pub(crate) const ALL: [Native; 14] = [
     Native::OPENAI,
     Native::ANTHROPIC,
     Native::GEMINI,
     Native::GEMINI_OPENAPI,
+    Native::AZURE,
+    Native::MISTRAL,
+    Native::GROQ,
+    Native::XAI,
+    Native::COHERE,
+    Native::XGRAMMAR,
     Native::LLAMA_CPP,
     Native::OLLAMA,
     Native::LLGUIDANCE,
+    Native::new(&NARROW),
 ];
+
+/// A dialect that takes one optional member and one union: the rest comes as lists.
+static NARROW: Profile = Profile {
+    name: "narrow",
+    maps: Maps::Pairs,
+    limits: Some(Limits { optional: 1, unions: 1, ..Limits::NONE }),
+    ..LLGUIDANCE
+};
 
 fn lowered(dialect: &Native, schema: &Value, tighten: Tighten) -> Option<Lowered> {
     let refused = match dialect.lower(&LowerRequest::new(schema).with_tighten(tighten)) {
@@ -34,8 +50,8 @@ fn lowered(dialect: &Native, schema: &Value, tighten: Tighten) -> Option<Lowered
 /// Returns whether a schema exceeds the limits of a dialect, so that the model gets another mode.
 fn is_too_large(dialect: &Native, schema: &Value, tighten: Tighten) -> bool {
     let refused = dialect.lower(&LowerRequest::new(schema).with_tighten(tighten)).err();
-    let counts = ["optional properties", "unions"];
-    dialect.name() == "anthropic"
+    let counts = ["optional properties", "unions", "properties", "listed values"];
+    ["anthropic", "azure", "narrow"].contains(&dialect.name())
         && refused.is_some_and(|refused| counts.iter().any(|what| refused.message.contains(what)))
 }
 
@@ -187,7 +203,15 @@ proptest! {
             };
             let (_, problems) = lift(answer.clone(), &lowered);
             let can_fail = lowered.lift.iter().any(|op| {
-                matches!(op.lift, Lift::ParseJson | Lift::PairsToMap | Lift::Spread(_) | Lift::Tuple { .. })
+                matches!(
+                    op.lift,
+                    Lift::ParseJson
+                        | Lift::PairsToMap
+                        | Lift::Spread(_)
+                        | Lift::Tuple { .. }
+                        | Lift::Unlist(_)
+                        | Lift::Choice { .. }
+                )
             });
             let is_full = problems.iter().all(|problem| problem.rule == "truncated");
             prop_assert!(is_full || can_fail, "{problems:?} in {answer}");

@@ -1,7 +1,7 @@
 //! The linter's findings against the reactions of the engines.
 
 use formwork_dialect::{Verdict, lint};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::model::matcher;
 use crate::probes::{Probe, probes};
@@ -27,6 +27,73 @@ fn what_llama_cpp_was_measured_to_misread_is_found() {
         }
     }
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn what_xgrammar_and_vllm_were_measured_to_misread_is_found() {
+    let mut wrong = Vec::new();
+    for Probe { name, schema, measured, .. } in probes() {
+        let findings = lint("xgrammar", &schema);
+        let has = |verdict| findings.iter().any(|finding| finding.verdict == verdict);
+        let [engine, server] = ["xgrammar", "vllm-xgr"].map(|who| measured[who].split(' ').next().unwrap());
+        let agrees = match (engine, server) {
+            ("FORBIDS-VALID", _) => has(Verdict::Forbids),
+            ("REJECT", _) | (_, "REJECT") => !findings.is_empty(),
+            ("ignored", _) => !findings.is_empty(),
+            _ => !has(Verdict::Rejected),
+        };
+        if !agrees && !NOT_IN_THE_SCHEMA.contains(&name.as_str()) {
+            wrong.push(format!("{name}: {engine}, {server}, but {findings:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn the_strict_modes_of_other_vendors_name_what_they_refuse() {
+    let string = |keyword: &str, value: Value| {
+        let mut schema = json!({"type": "string"});
+        schema[keyword] = value;
+        schema
+    };
+    let all = [
+        ("pattern", string("pattern", json!("^a$"))),
+        ("maxLength", string("maxLength", json!(4))),
+        ("maxItems", json!({"type": "array", "items": {"type": "null"}, "maxItems": 3})),
+        ("multipleOf", json!({"type": "integer", "multipleOf": 2})),
+        ("minimum", json!({"type": "integer", "minimum": 2})),
+        ("oneOf", json!({"oneOf": [{"type": "null"}, {"type": "string"}]})),
+        (
+            "additionalProperties",
+            json!({"type": "object", "properties": {"a": {"type": "null"}}, "required": ["a"]}),
+        ),
+        ("$ref", json!({"type": "array", "items": {"$ref": "#"}})),
+        ("format", string("format", json!("iri"))),
+        ("prefixItems", json!({"type": "array", "prefixItems": [{"type": "null"}]})),
+    ];
+    // What each takes of these, or reads no otherwise than it stands.
+    for (dialect, taken) in [
+        ("azure", vec!["$ref", "prefixItems"]),
+        ("groq", vec!["$ref", "prefixItems"]),
+        ("cohere", vec!["$ref", "prefixItems"]),
+        ("mistral", vec!["$ref"]),
+        ("xai", vec![]),
+        ("xgrammar", vec!["pattern", "maxItems", "minimum", "$ref", "prefixItems"]),
+    ] {
+        let is_taken = |keyword: &str, schema: &Value| {
+            !lint(dialect, schema).iter().any(|finding| finding.keyword == keyword)
+        };
+        let found = all.iter().filter(|(keyword, schema)| is_taken(keyword, schema));
+        let found: Vec<&str> = found.map(|(keyword, _)| *keyword).collect();
+        assert_eq!(found, taken, "{dialect}");
+    }
+    let wide: serde_json::Map<_, _> = (0..101).map(|n| (format!("p{n}"), json!({"type": "null"}))).collect();
+    let required: Vec<&String> = wide.keys().collect();
+    let wide =
+        json!({"type": "object", "required": required, "properties": wide, "additionalProperties": false});
+    let words: Vec<String> = lint("azure", &wide).into_iter().map(|finding| finding.words).collect();
+    assert_eq!(words, ["101 properties, and 100 are taken"]);
+    assert_eq!(lint("groq", &wide), []);
 }
 
 #[test]

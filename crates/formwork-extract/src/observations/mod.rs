@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use formwork_core::{Enforcement, Fault, Observation, ObservationKind, Plan, Time};
+use formwork_core::{Enforcement, Fault, Observation, ObservationKind, Plan, SamplingParameter, Time};
 
 use file::File;
 use service::Service;
@@ -22,7 +22,8 @@ const MAX_KNOWN: usize = 256;
 /// The observations of earlier runs about their targets, so that later ones do not pay for them again.
 ///
 /// A target that refused a schema in a dialect is not asked for it in that dialect; one that ignored a schema is asked
-/// without promises of any schema. Both for an hour, by the driver's clock. A target that ran away with a schema is sent
+/// without promises of any schema, and one that refused a parameter of sampling without that parameter. All for an hour, by
+/// the driver's clock. A target that ran away with a schema is sent
 /// that schema with [bounds](formwork_core::Tighten::Bounded) from the first call on, until it completes a document without
 /// them. At most 256 things are remembered.
 ///
@@ -77,6 +78,8 @@ enum What {
     Ignores,
     /// The target runs away with this schema, by its digest.
     RunsAway { schema: String },
+    /// The target refuses this parameter of sampling.
+    RefusesSampling(SamplingParameter),
 }
 
 impl ObservationStore {
@@ -114,7 +117,7 @@ impl ObservationStore {
             let refuses = |asked: &str| {
                 of_it().any(|known| match &known.what {
                     What::Refuses { schema, dialect } => schema == plan.schema_digest() && dialect == asked,
-                    What::Ignores | What::RunsAway { .. } => false,
+                    What::Ignores | What::RunsAway { .. } | What::RefusesSampling(_) => false,
                 })
             };
             let usable = |(dialect, enforcement): (&str, Enforcement)| {
@@ -141,6 +144,22 @@ impl ObservationStore {
         (0..plan.targets().count()).filter(runs_away).collect()
     }
 
+    /// Returns the parameters of sampling that targets of a plan refused within the last hour, for
+    /// [`Run::with_refused_sampling`](formwork_core::Run::with_refused_sampling). A driver does this by itself.
+    pub fn refused_sampling(&self, plan: &Plan, now: Time) -> Vec<(usize, SamplingParameter)> {
+        let known = self.known();
+        let of_target = |target: usize| {
+            let key = key(plan, target);
+            let fresh =
+                known.iter().filter(move |known| known.target == key && now.since(known.since) < LASTS);
+            fresh.filter_map(move |known| match known.what {
+                What::RefusesSampling(parameter) => Some((target, parameter)),
+                _ => None,
+            })
+        };
+        (0..plan.targets().count()).flat_map(of_target).collect()
+    }
+
     /// Remembers what a run of this plan learnt. A driver does this by itself.
     pub fn learn(&self, plan: &Plan, observation: &Observation, now: Time) {
         let schema = observation.schema.clone();
@@ -148,6 +167,7 @@ impl ObservationStore {
             ObservationKind::Refused => What::Refuses { schema, dialect: observation.dialect.clone() },
             ObservationKind::Ignored => What::Ignores,
             ObservationKind::RanAway | ObservationKind::Completed => What::RunsAway { schema },
+            ObservationKind::RefusedSampling(parameter) => What::RefusesSampling(parameter),
             // Nothing that is known here follows from it.
             _ => return,
         };

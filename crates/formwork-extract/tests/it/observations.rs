@@ -55,6 +55,21 @@ async fn what_was_refused_once_is_not_asked_again() {
 }
 
 #[tokio::test]
+async fn a_refused_parameter_of_sampling_is_left_out_for_an_hour() {
+    let refused = Fault::new(FaultKind::BadRequest, "`seed` is not supported").with_status(400);
+    let model = Arc::new(Scripted::new([Reply::fault(refused), Reply::text(r#"{"a": 1}"#)]));
+    let (extractor, clock) = on(&model, &thing(), &ObservationStore::new());
+    let skipped = async |seed: u64| {
+        let outcome = extractor.extract(Input::new([TEXT]).with_seed(seed)).await.unwrap();
+        outcome.attempts.into_iter().map(|attempt| attempt.skipped).collect::<Vec<_>>()
+    };
+    assert_eq!(skipped(1).await, [vec![], vec!["seed".to_owned()]]);
+    assert_eq!(skipped(2).await, [vec!["seed".to_owned()]], "known from the start");
+    clock.advance(Duration::from_secs(3601));
+    assert_eq!(skipped(3).await, [Vec::<String>::new()], "after an hour it is tried again");
+}
+
+#[tokio::test]
 async fn a_refusal_is_about_one_schema_and_one_target() {
     let store = ObservationStore::new();
     let model = Arc::new(Scripted::new([NO.into(), Reply::text(r#"{"a": 1}"#)]));

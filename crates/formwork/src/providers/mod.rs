@@ -2,6 +2,10 @@
 
 #[cfg(feature = "anthropic")]
 mod anthropic;
+#[cfg(feature = "bedrock")]
+mod bedrock;
+#[cfg(feature = "cohere")]
+mod cohere;
 #[cfg(feature = "gemini")]
 mod gemini;
 #[cfg(feature = "http")]
@@ -209,6 +213,10 @@ impl Providers {
         let providers = Self::none().with(local::kind());
         #[cfg(feature = "anthropic")]
         let providers = providers.with(anthropic::kind());
+        #[cfg(feature = "bedrock")]
+        let providers = providers.with(bedrock::kind());
+        #[cfg(feature = "cohere")]
+        let providers = providers.with(cohere::kind());
         #[cfg(feature = "gemini")]
         let providers = providers.with(gemini::kind());
         #[cfg(feature = "ollama")]
@@ -480,8 +488,14 @@ fn store() -> ObservationStore {
     MEMORY.clone()
 }
 
-/// Returns the value of an environment variable that is set and not empty.
-#[cfg(any(feature = "anthropic", feature = "gemini", feature = "ollama", feature = "openai"))]
+/// The value of an environment variable that is set and not empty.
+#[cfg(any(
+    feature = "anthropic",
+    feature = "bedrock",
+    feature = "gemini",
+    feature = "ollama",
+    feature = "openai"
+))]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }

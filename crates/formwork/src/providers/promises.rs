@@ -13,8 +13,12 @@ use crate::config::Section;
 #[cfg(feature = "openai")]
 const OWN_ENFORCEMENT: [&str; 5] = ["llama-server", "lm-studio", "ollama-v1", "sglang", "vllm"];
 
-/// Returns the configuration with the registry's facts about its model, for absent settings. `None` if no row matches:
-/// then the vendor's defaults apply, and a rejected schema costs one call.
+/// The dialects of vendors that take `strict` beside a schema.
+#[cfg(feature = "openai")]
+const STRICT_FLAG: [&str; 5] = ["azure", "groq", "mistral", "openai", "xai"];
+
+/// The same configuration with what a model's row says, where the configuration says nothing; `None` if no row is about
+/// it: then the vendor's values hold, and a schema that is refused costs one call.
 ///
 /// A row describes the model at its own vendor. For another host it removes capabilities that the model lacks, and adds
 /// none.
@@ -31,7 +35,8 @@ pub(super) fn promised(config: &Config, preset: &str, now: &Resolved, section: &
             dialects.iter().filter(|name| is_possible(name, row, section.dialects())).cloned().collect(),
         );
     }
-    if is_own && row.native.enforcement() == Enforcement::Schema && row.dialect.as_deref() == Some("openai") {
+    let has_flag = row.dialect.as_deref().is_some_and(|name| STRICT_FLAG.contains(&name));
+    if is_own && row.native.enforcement() == Enforcement::Schema && has_flag {
         config.strict = config.strict.or(Some(row.strict));
     }
     let own = &mut config.capabilities;

@@ -1,0 +1,37 @@
+//! Encodes a call and decodes a response without a network: `cargo run -p formwork-bedrock --example embed-bedrock`.
+
+use formwork_bedrock::Bedrock;
+use formwork_core::{Call, Delta, Enforcement, Lowered, Message};
+use formwork_wire::http::Response;
+use formwork_wire::{Deltas, Wire};
+use serde_json::json;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let schema = json!({
+        "type": "object",
+        "properties": {"age": {"type": "integer"}},
+        "required": ["age"],
+        "additionalProperties": false,
+    });
+    let messages = vec![Message::system("Extract."), Message::user("Maria, 34, moved to Lisbon.")];
+    let call = Call::new(messages, Lowered::new(Enforcement::Schema, schema)).with_schema_name("person");
+    let wire = Bedrock::new("us.anthropic.claude-haiku-4-5-20251001-v1:0");
+    let request = wire.encode(&call)?;
+    println!("{} {}\n{}", request.method(), request.uri(), String::from_utf8_lossy(request.body()));
+
+    let response = json!({
+        "output": {"message": {"role": "assistant", "content": [{"text": "{\"age\": 34}"}]}},
+        "stopReason": "end_turn",
+        "usage": {"inputTokens": 40, "outputTokens": 7},
+    });
+    let (head, ()) = Response::new(()).into_parts();
+    let (mut decoder, mut deltas) = (wire.decoder(&call, &head), Deltas::new());
+    decoder.push(response.to_string().as_bytes(), &mut deltas)?;
+    decoder.end(&mut deltas)?;
+    for delta in deltas {
+        if let Delta::Text(text) = delta {
+            println!("{text}");
+        }
+    }
+    Ok(())
+}

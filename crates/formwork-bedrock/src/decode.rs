@@ -1,0 +1,73 @@
+//! A response into an answer.
+
+use formwork_core::{Delta, Fault, FaultKind, Finish, Usage};
+use formwork_wire::{Deltas, quoted};
+use serde_json::Value;
+
+/// Reads a response that is one document. `carrier` is the name of the tool whose input is the answer; `input_tokens` an estimate
+/// for responses that count nothing.
+pub(crate) fn document(
+    body: &[u8],
+    carrier: Option<&str>,
+    input_tokens: u64,
+    out: &mut Deltas,
+) -> Result<(), Fault> {
+    let bad = |what: &str| {
+        Fault::new(FaultKind::BadWire, format!("{what}: {}", quoted(&String::from_utf8_lossy(body))))
+    };
+    let document: Value =
+        serde_json::from_slice(body).map_err(|_| bad("the response is not one of the Converse API"))?;
+    let blocks = document.pointer("/output/message/content").and_then(Value::as_array);
+    let Some(blocks) = blocks else { return Err(bad("the response has no content")) };
+    let (mut answer, mut aside, mut is_carried, mut answered) = (String::new(), String::new(), false, 0);
+    for block in blocks {
+        let thought = block.pointer("/reasoningContent/reasoningText/text").and_then(Value::as_str);
+        if let Some(text) = block["text"].as_str() {
+            if carrier.is_some() { aside.push_str(text) } else { answer.push_str(text) }
+        } else if let Some(thought) = thought.filter(|thought| !thought.is_empty()) {
+            answered += thought.len();
+            out.push_back(Delta::Reasoning(thought.to_owned()));
+        } else if let Some(tool) = block.get("toolUse")
+            && !is_carried
+            && carrier.is_some_and(|name| tool["name"] == name)
+        {
+            is_carried = true;
+            answer = match &tool["input"] {
+                // Some models write the document as text into a string.
+                Value::String(text) => text.clone(),
+                Value::Null => String::new(),
+                input => input.to_string(),
+            };
+        }
+    }
+    // The answer of a model that called no tool.
+    if carrier.is_some() && !is_carried {
+        answer = aside;
+    }
+    answered += answer.len();
+    if !answer.is_empty() {
+        out.push_back(Delta::Text(answer));
+    }
+    let finish = match document["stopReason"].as_str().unwrap_or_default() {
+        "max_tokens" | "model_context_window_exceeded" => Finish::Length,
+        "guardrail_intervened" | "content_filtered" => Finish::Filtered,
+        "refusal" => Finish::Refused,
+        // It called the tool that it had to call.
+        "tool_use" if is_carried => Finish::Stop,
+        "tool_use" => Finish::ToolCall,
+        // `end_turn`, `stop_sequence`, `malformed_model_output`: the answer is judged.
+        _ => Finish::Stop,
+    };
+    let count = |name: &str| document["usage"][name].as_u64();
+    let usage = match (count("inputTokens"), count("outputTokens")) {
+        (Some(input), Some(output)) => {
+            // Input that was read from the cache, or written to it, is counted apart.
+            let cached = count("cacheReadInputTokens").unwrap_or_default();
+            let written = count("cacheWriteInputTokens").unwrap_or_default();
+            Usage::new(input.saturating_add(cached).saturating_add(written), output).with_cached(cached)
+        }
+        _ => Usage::new(input_tokens, (answered as u64).div_ceil(4)).with_estimated(true),
+    };
+    out.push_back(Delta::End { finish, usage, closed_at: None, restrained: false, model: None });
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! The Converse API against the suite that every provider runs.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use formwork_bedrock::{Bedrock, Mode};
+use formwork_conformance::{Protocol, Reply, SentRequest, ServerAnswer, Suite};
+use formwork_core::{Finish, SharedProvider};
+use formwork_wire::http::Request;
+use formwork_wire::{Bytes, Http, SharedTransport};
+use serde_json::{Value, json};
+
+fn main() -> ExitCode {
+    Suite::new().protocol(Converse { mode: Mode::Schema }).protocol(Converse { mode: Mode::Tool }).run()
+}
+
+struct Converse {
+    mode: Mode,
+}
+
+impl Protocol for Converse {
+    fn name(&self) -> &'static str {
+        match self.mode {
+            Mode::Schema => "schema",
+            Mode::Tool => "tool",
+        }
+    }
+
+    fn provider(&self, transport: SharedTransport) -> SharedProvider {
+        Arc::new(Http::new(Bedrock::new("amazon.test-v1:0").with_mode(self.mode), transport))
+    }
+
+    fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
+        let mut content = Vec::new();
+        if !said.reasoning.is_empty() {
+            content.push(json!({"reasoningContent": {"reasoningText": {"text": said.reasoning}}}));
+        }
+        content.push(match self.mode {
+            Mode::Schema => json!({"text": said.text}),
+            Mode::Tool => json!({"toolUse": {"toolUseId": "t", "name": "thing", "input": said.text}}),
+        });
+        let reason = match said.finish {
+            Finish::Length => "max_tokens",
+            Finish::Refused => "refusal",
+            Finish::Filtered => "content_filtered",
+            _ if self.mode == Mode::Tool => "tool_use",
+            _ => "end_turn",
+        };
+        let whole = json!({
+            "output": {"message": {"role": "assistant", "content": content}},
+            "stopReason": reason,
+            "usage": {"inputTokens": said.usage.input_tokens, "outputTokens": said.usage.output_tokens},
+        });
+        vec![Reply::new(200, "application/json", whole.to_string())]
+    }
+
+    fn error(&self, status: u16, words: &str) -> Reply {
+        Reply::new(status, "application/json", json!({"message": words}).to_string())
+    }
+
+    fn error_within(&self, _: &str, _: &str) -> Option<Reply> {
+        None
+    }
+
+    fn schema_complaints(&self) -> Vec<(u16, &'static str)> {
+        vec![
+            (
+                400,
+                "The model returned the following errors: output_config.format.schema: For 'integer' type, properties maximum, minimum are not supported",
+            ),
+            (
+                400,
+                "This model doesn't support the outputConfig.textFormat field. Remove outputConfig.textFormat and try again.",
+            ),
+        ]
+    }
+
+    fn asked(&self, request: &Request<Bytes>) -> SentRequest {
+        let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+        let format = &body["outputConfig"]["textFormat"]["structure"]["jsonSchema"]["schema"];
+        let format = format.as_str().and_then(|text| serde_json::from_str(text).ok());
+        let tool = &body["toolConfig"]["tools"][0]["toolSpec"];
+        let input = || Some(tool["inputSchema"]["json"].clone()).filter(|schema| !schema.is_null());
+        let is_strict = tool["strict"] == true;
+        let system = json!({"role": "system", "content": body["system"]});
+        let turns = body["messages"].as_array().into_iter().flatten();
+        let messages = std::iter::once(&system).chain(turns).flat_map(|turn| {
+            let role = turn["role"].as_str().unwrap_or_default();
+            let blocks = turn["content"].as_array().into_iter().flatten();
+            blocks.map(move |block| (role.to_owned(), block["text"].as_str().unwrap_or_default().to_owned()))
+        });
+        SentRequest {
+            schema: format.or_else(|| input().filter(|_| is_strict)),
+            tool: input().filter(|_| !is_strict),
+            json_object: false,
+            temperature: body["inferenceConfig"]["temperature"].as_f64(),
+            top_p: body["inferenceConfig"]["topP"].as_f64(),
+            seed: None,
+            max_tokens: body["inferenceConfig"]["maxTokens"].as_u64(),
+            messages: messages.collect(),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! A call into a request.
+
+use formwork_core::{Call, Enforcement, Fault, FaultKind, Message, Part, Role};
+use formwork_wire::Bytes;
+use formwork_wire::http::header::CONTENT_TYPE;
+use formwork_wire::http::{HeaderValue, Method, Request, Uri};
+use serde_json::{Map, Value, json};
+
+use crate::Cohere;
+
+/// Returns the request for a call.
+pub(crate) fn request(wire: &Cohere, call: &Call) -> Result<Request<Bytes>, Fault> {
+    let body = serde_json::to_vec(&body(wire, call)?)
+        .map_err(|error| bad_request(format!("the request cannot be written: {error}")))?;
+    let mut request = Request::new(Bytes::from(body));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = Uri::from_static("/v2/chat");
+    request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(request)
+}
+
+/// Returns the name of the tool whose arguments are the answer to this call; `None` if the answer is text.
+pub(crate) fn carrier(call: &Call) -> Option<String> {
+    (call.enforcement() == Enforcement::Tool).then(|| safe_name(&call.schema_name))
+}
+
+fn body(wire: &Cohere, call: &Call) -> Result<Value, Fault> {
+    let mut messages = Vec::with_capacity(call.messages.len());
+    for message in &call.messages {
+        self::messages(message, &mut messages)?;
+    }
+    if messages.is_empty() {
+        return Err(bad_request("there is no message to answer"));
+    }
+    let mut body = Map::new();
+    let mut put = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
+    put("model", json!(wire.model));
+    put("messages", Value::Array(messages));
+    put("stream", json!(false));
+    let known = &wire.capabilities;
+    if let Some(limit) = call.max_tokens.or(known.default_max_tokens) {
+        put("max_tokens", json!(limit));
+    }
+    if let Some(temperature) = call.sampling.temperature.filter(|_| known.temperature) {
+        put("temperature", json!(temperature));
+    }
+    if let Some(top_p) = call.sampling.top_p.filter(|_| known.top_p) {
+        put("p", json!(top_p));
+    }
+    if let Some(seed) = call.sampling.seed.filter(|_| known.seed) {
+        put("seed", json!(seed));
+    }
+    let function = |name: &str, description: &str, schema: &Value| json!({"type": "function", "function": {"name": name, "description": description, "parameters": schema}});
+    let schema = || call.schema().ok_or_else(|| bad_request("a schema is to be enforced, and there is none"));
+    let mut tools: Vec<Value> =
+        call.tools.iter().map(|one| function(&one.name, &one.description, &one.parameters)).collect();
+    match call.enforcement() {
+        Enforcement::Schema | Enforcement::JsonObject if !tools.is_empty() => {
+            let message = "Cohere takes no `response_format` beside tools";
+            return Err(Fault::new(FaultKind::Unsupported, message));
+        }
+        Enforcement::Schema => {
+            put("response_format", json!({"type": "json_object", "schema": schema()?}));
+        }
+        Enforcement::JsonObject => put("response_format", json!({"type": "json_object"})),
+        Enforcement::Tool => {
+            tools.insert(0, function(&safe_name(&call.schema_name), "Gives the answer.", schema()?));
+            put("tool_choice", json!("REQUIRED"));
+        }
+        _ => {}
+    }
+    if !tools.is_empty() {
+        put("tools", Value::Array(tools));
+    }
+    body.extend(wire.extra.clone());
+    Ok(Value::Object(body))
+}
+
+/// Adds what the API makes of a message: results of tools are messages of their own.
+fn messages(message: &Message, out: &mut Vec<Value>) -> Result<(), Fault> {
+    let role = match message.role {
+        Role::System => "system",
+        Role::Assistant => "assistant",
+        _ => "user",
+    };
+    let (mut content, mut calls) = (Vec::new(), Vec::new());
+    for part in &message.parts {
+        match part {
+            Part::Text { text } if text.trim().is_empty() => {}
+            Part::Text { text } => content.push(json!({"type": "text", "text": text})),
+            Part::Image { media_type, data } if role == "user" => {
+                let url = format!("data:{media_type};base64,{data}");
+                content.push(json!({"type": "image_url", "image_url": {"url": url}}));
+            }
+            Part::ToolCall { id, name, arguments } if role == "assistant" => {
+                let function = json!({"name": name, "arguments": arguments.to_string()});
+                calls.push(json!({"id": id, "type": "function", "function": function}));
+            }
+            Part::ToolResult { id, text } => {
+                out.push(json!({"role": "tool", "tool_call_id": id, "content": text}));
+            }
+            Part::Reasoning { .. } => {}
+            other => {
+                let message = format!("Cohere's chat API has no such part here: {other:?}");
+                return Err(Fault::new(FaultKind::Unsupported, message));
+            }
+        }
+    }
+    if content.is_empty() && calls.is_empty() {
+        return Ok(());
+    }
+    let mut written = json!({"role": role});
+    // Plain texts are taken for every role.
+    match content.as_slice() {
+        [] => {}
+        [only] if only["type"] == "text" => written["content"] = only["text"].clone(),
+        _ => written["content"] = Value::Array(content),
+    }
+    if !calls.is_empty() {
+        written["tool_calls"] = Value::Array(calls);
+    }
+    out.push(written);
+    Ok(())
+}
+
+/// Returns a name that the API takes: `[A-Za-z0-9_]{1,64}`.
+fn safe_name(name: &str) -> String {
+    let is_safe = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '_';
+    let safe: String =
+        name.chars().take(64).map(|letter| if is_safe(&letter) { letter } else { '_' }).collect();
+    if safe.is_empty() { "answer".to_owned() } else { safe }
+}
+
+fn bad_request(message: impl Into<String>) -> Fault {
+    Fault::new(FaultKind::BadRequest, message)
+}

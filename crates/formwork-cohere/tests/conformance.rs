@@ -1,0 +1,75 @@
+//! Cohere's chat API against the suite that every provider runs.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use formwork_cohere::Cohere;
+use formwork_conformance::{Protocol, Reply, SentRequest, ServerAnswer, Suite};
+use formwork_core::{Finish, SharedProvider};
+use formwork_wire::http::Request;
+use formwork_wire::{Bytes, Http, SharedTransport};
+use serde_json::{Value, json};
+
+fn main() -> ExitCode {
+    Suite::new().protocol(Chat).run()
+}
+
+struct Chat;
+
+impl Protocol for Chat {
+    fn provider(&self, transport: SharedTransport) -> SharedProvider {
+        Arc::new(Http::new(Cohere::new("command-test"), transport))
+    }
+
+    fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
+        let mut content = Vec::new();
+        if !said.reasoning.is_empty() {
+            content.push(json!({"type": "thinking", "thinking": said.reasoning}));
+        }
+        content.push(json!({"type": "text", "text": said.text}));
+        let reason = match said.finish {
+            Finish::Length => "MAX_TOKENS",
+            Finish::Filtered | Finish::Refused => "ERROR_TOXIC",
+            _ => "COMPLETE",
+        };
+        let tokens =
+            json!({"input_tokens": said.usage.input_tokens, "output_tokens": said.usage.output_tokens});
+        let whole = json!({
+            "id": "1",
+            "finish_reason": reason,
+            "message": {"role": "assistant", "content": content},
+            "usage": {"billed_units": {"input_tokens": 1, "output_tokens": 1}, "tokens": tokens},
+        });
+        vec![Reply::new(200, "application/json", whole.to_string())]
+    }
+
+    fn error(&self, status: u16, words: &str) -> Reply {
+        Reply::new(status, "application/json", json!({"id": "1", "message": words}).to_string())
+    }
+
+    fn error_within(&self, _: &str, _: &str) -> Option<Reply> {
+        None
+    }
+
+    fn schema_complaints(&self) -> Vec<(u16, &'static str)> {
+        vec![(400, "invalid request: schema is not valid: unsupported keyword allOf")]
+    }
+
+    fn asked(&self, request: &Request<Bytes>) -> SentRequest {
+        let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+        let some = |value: &Value| (!value.is_null()).then(|| value.clone());
+        let schema = some(&body["response_format"]["schema"]);
+        let messages = body["messages"].as_array().into_iter().flatten();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        SentRequest {
+            json_object: body["response_format"]["type"] == "json_object" && schema.is_none(),
+            schema,
+            tool: some(&body["tools"][0]["function"]["parameters"]),
+            temperature: body["temperature"].as_f64(),
+            top_p: body["p"].as_f64(),
+            seed: body["seed"].as_u64(),
+            max_tokens: body["max_tokens"].as_u64(),
+            messages: messages.map(|message| (text(&message["role"]), text(&message["content"]))).collect(),
+        }
+    }
+}
