@@ -87,6 +87,7 @@ pub(super) const TABLE: &[Rule] = &[
     Rule::at("formwork-local", 3).never(&["reqwest"]),
     Rule::at("formwork-extract", 4).never(PROVIDERS),
     Rule::at("formwork-review", 5).never(PROVIDERS),
+    Rule::at("formwork-serve", 5).never(PROVIDERS),
     Rule::at("formwork-shape", 5).never(PROVIDERS),
     Rule::at("formwork-oracle", 6).never(PROVIDERS),
     Rule::at("formwork-chat", 6).never(PROVIDERS),
