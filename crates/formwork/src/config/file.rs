@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use toml::de::DeTable;
 use super::document::Document;
 use super::find;
 use super::overlay::{self, Edit};
-use super::{Common, ConfigError, Defaults};
+use super::{Alias, Common, ConfigError, Defaults, Serve};
 
 /// The configuration that holds where there is none.
 const IN_PROCESS: &str = "[providers.local]\nkind = \"local\"\n";
@@ -45,6 +46,9 @@ pub struct Config {
     targets: Vec<String>,
     defaults: Defaults,
     sections: Vec<Section>,
+    aliases: BTreeMap<String, Alias>,
+    contracts: Option<PathBuf>,
+    serve: Serve,
 }
 
 /// One provider of a configuration.
@@ -71,6 +75,12 @@ struct Rest {
     defaults: Defaults,
     #[serde(default)]
     registry: Option<PathBuf>,
+    #[serde(default)]
+    aliases: BTreeMap<String, Alias>,
+    #[serde(default)]
+    contracts: Option<PathBuf>,
+    #[serde(default)]
+    serve: Serve,
 }
 
 impl Config {
@@ -148,7 +158,7 @@ impl Config {
     pub(super) fn new(document: Document, folder: &Path, dialects: &Dialects) -> Result<Self, ConfigError> {
         let mut table = document.table()?;
         table.remove("providers");
-        let Rest { targets, defaults, registry } =
+        let Rest { targets, defaults, registry, aliases, contracts, serve } =
             document.read(table, 0..document.text.len(), &["providers"])?;
         let registry = Arc::new(known_models(&document, folder, registry.as_deref(), dialects)?);
         let sections = document
@@ -172,7 +182,19 @@ impl Config {
         if targets.is_empty() {
             return Err(document.error(None, "`targets` is empty: name the providers to ask, in order"));
         }
-        Ok(Self { targets, defaults, sections, document: document.clone() })
+        for (alias, Alias(meant)) in &aliases {
+            if let Some(unknown) = meant.iter().find(|target| !names().any(|name| name == *target)) {
+                let reason = format!("the alias `{alias}`: {}", unknown_provider(unknown, names()));
+                return Err(document.error(document.quoted(unknown), &reason));
+            }
+            if meant.is_empty() || names().any(|name| name == alias) {
+                let reason = if meant.is_empty() { "names no provider" } else { "is the name of a provider" };
+                return Err(document.error(None, &format!("the alias `{alias}` {reason}")));
+            }
+        }
+        let contracts = contracts.map(|contracts| folder.join(contracts));
+        let document = document.clone();
+        Ok(Self { targets, defaults, sections, aliases, contracts, serve, document })
     }
 
     /// The names of the providers that are asked, in order.
@@ -183,6 +205,21 @@ impl Config {
     /// How extractions are made unless they say otherwise.
     pub const fn defaults(&self) -> Defaults {
         self.defaults
+    }
+
+    /// Returns the further names that clients of `formwork serve` may ask for, each with its providers in order.
+    pub fn aliases(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.aliases.iter().map(|(name, alias)| (name.as_str(), alias.0.as_slice()))
+    }
+
+    /// Returns the folder of named contracts, if one is set.
+    pub fn contracts(&self) -> Option<&Path> {
+        self.contracts.as_deref()
+    }
+
+    /// Returns how `formwork serve` answers.
+    pub const fn serve(&self) -> &Serve {
+        &self.serve
     }
 
     /// Every provider, those that are not asked included.

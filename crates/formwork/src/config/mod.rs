@@ -8,9 +8,11 @@ mod file;
 mod find;
 mod overlay;
 mod schema;
+mod serve;
 
 pub use common::Common;
 pub use defaults::Defaults;
 pub use error::ConfigError;
 pub use file::{Config, Section};
 pub use schema::schema;
+pub use serve::{Alias, Serve};

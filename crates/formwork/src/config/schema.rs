@@ -1,7 +1,7 @@
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::{Common, Defaults};
+use super::{Common, Defaults, Serve};
 use crate::providers::Providers;
 
 /// The JSON Schema of a configuration file, for editors: what each kind of these providers may be told.
@@ -29,10 +29,12 @@ pub fn schema(providers: &Providers) -> Value {
             })
         })
         .collect();
-    let mut defaults = document_of::<Defaults>();
-    if let Value::Object(defaults) = &mut defaults {
-        defaults.remove("$schema");
-    }
+    let [defaults, serve] = [document_of::<Defaults>(), document_of::<Serve>()].map(|mut document| {
+        if let Value::Object(document) = &mut document {
+            document.remove("$schema");
+        }
+        document
+    });
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "formwork.toml",
@@ -50,6 +52,21 @@ pub fn schema(providers: &Providers) -> Value {
                 "description": "A file with rows about models, in the form of schemas/registry.json, that go before those that are known. A path below the folder of the configuration.",
                 "type": "string",
             },
+            "aliases": {
+                "description": "Further names that clients of `formwork serve` may ask for: a provider, or a list of providers in the order in which they are asked.",
+                "type": "object",
+                "additionalProperties": {
+                    "anyOf": [
+                        {"type": "string"},
+                        {"type": "array", "items": {"type": "string"}, "minItems": 1},
+                    ],
+                },
+            },
+            "contracts": {
+                "description": "The folder of named contracts. A path below the folder of the configuration.",
+                "type": "string",
+            },
+            "serve": serve,
             "providers": {
                 "description": "Providers by name.",
                 "type": "object",

@@ -15,6 +15,8 @@ mod probe_cache;
 #[cfg(any(feature = "gemini", feature = "openai"))]
 mod promises;
 #[cfg(feature = "http")]
+mod raw;
+#[cfg(feature = "http")]
 mod tape;
 
 use std::fmt;
@@ -38,6 +40,8 @@ pub use http::{Server, transport};
 #[cfg(feature = "ollama")]
 pub use ollama::ollama_admin;
 pub use probe_cache::ProbeCache;
+#[cfg(feature = "http")]
+pub use raw::{Protocol, Raw, raw};
 
 /// A provider made from a section of a configuration, before anything is wrapped around it.
 #[derive(Debug, Clone)]

@@ -7,6 +7,7 @@ use formwork_wire::{Auth, Http, SharedTransport};
 use schemars::SchemaGenerator;
 
 use super::http::{Server, transport};
+use super::raw::{Protocol, Raw};
 use super::{Kind, Made, Probe, ProbeCache, Probed};
 use crate::config::{ConfigError, Section};
 
@@ -69,6 +70,12 @@ impl Asked {
     fn distinguishing(&self) -> Config {
         Config { api_key_env: None, headers: BTreeMap::new(), ..self.config.clone() }
     }
+}
+
+pub(super) fn raw(section: &Section) -> Result<Raw, ConfigError> {
+    let config = configured(section)?;
+    let transport = transport(section, &server(&config))?;
+    Ok(Raw { protocol: Protocol::Ollama, transport, model: config.model })
 }
 
 /// Returns what administers the models of the server of a section, over the transport that its calls use: with its TLS, key,

@@ -1,0 +1,8 @@
+//! The service over sockets, in front of scripted servers.
+
+mod bad_input;
+mod outcomes;
+mod passing;
+mod service;
+mod streams;
+mod support;
