@@ -86,6 +86,7 @@ pub(super) const TABLE: &[Rule] = &[
     Rule::at("formwork-prompt", 3),
     Rule::at("formwork-local", 3).never(&["reqwest"]),
     Rule::at("formwork-extract", 4).never(PROVIDERS),
+    Rule::at("formwork-ledger", 5).never(PROVIDERS),
     Rule::at("formwork-review", 5).never(PROVIDERS),
     Rule::at("formwork-serve", 5).never(PROVIDERS),
     Rule::at("formwork-shape", 5).never(PROVIDERS),

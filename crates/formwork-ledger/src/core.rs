@@ -1,0 +1,134 @@
+//! What the writer's thread and all handles share.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+
+use crate::keys::Known;
+use crate::queue::Queue;
+use crate::store::Store;
+use crate::task::Job;
+use crate::{RunRecord, Settings};
+
+pub(crate) struct Core {
+    pub(crate) store: Store,
+    pub(crate) queue: Queue,
+    pub(crate) settings: Settings,
+    /// The keys that were looked up lately.
+    pub(crate) known: Known,
+    /// Settlements that could not be written.
+    unsettled: Mutex<Vec<Box<dyn Job>>>,
+    recorded: AtomicU64,
+    shed_bodies: AtomicU64,
+    shed_runs: AtomicU64,
+    shed_values: AtomicU64,
+    errors: AtomicU64,
+    last_error: Mutex<Option<String>>,
+}
+
+/// What the ledger has done since it was opened, for metrics.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Health {
+    /// Runs that wait to be written.
+    pub queued: u64,
+    /// Runs that were written.
+    pub recorded: u64,
+    /// Runs that were recorded without the requests and answers that they should have had, because the queue or the disk is
+    /// full, a body is too long, or no rule can say what to remove from it.
+    pub shed_bodies: u64,
+    /// Runs that were lost, because the queue or the disk is full.
+    pub shed_runs: u64,
+    /// Values that were not cached, because the queue is full.
+    pub shed_values: u64,
+    /// Writes that failed, with any number of runs in each.
+    pub errors: u64,
+    /// The message of the last such write; `None` once a later group was written.
+    pub last_error: Option<String>,
+}
+
+impl Core {
+    pub(crate) fn new(store: Store, settings: Settings) -> Self {
+        Self {
+            store,
+            queue: Queue::new(),
+            settings,
+            known: Known::default(),
+            unsettled: Mutex::default(),
+            recorded: AtomicU64::new(0),
+            shed_bodies: AtomicU64::new(0),
+            shed_runs: AtomicU64::new(0),
+            shed_values: AtomicU64::new(0),
+            errors: AtomicU64::new(0),
+            last_error: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Health {
+            queued: self.queue.len() as u64,
+            recorded: count(&self.recorded),
+            shed_bodies: count(&self.shed_bodies),
+            shed_runs: count(&self.shed_runs),
+            shed_values: count(&self.shed_values),
+            errors: count(&self.errors),
+            last_error: lock(&self.last_error).clone(),
+        }
+    }
+
+    /// Queues a run, or what the queue has room for.
+    pub(crate) fn record(&self, mut run: RunRecord) {
+        use crate::queue::Queued;
+        if self.settings.bodies {
+            self.shed_bodies(usize::from(run.drop_long_bodies(self.settings.max_body)));
+        } else {
+            run.drop_bodies();
+        }
+        match self.queue.push_run(run, &self.settings) {
+            Queued::Whole => {}
+            Queued::WithoutBodies => self.shed_bodies(1),
+            Queued::Not => self.shed_runs(1),
+        }
+    }
+
+    pub(crate) fn recorded(&self, runs: usize) {
+        self.recorded.fetch_add(runs as u64, Ordering::Relaxed);
+        *lock(&self.last_error) = None;
+    }
+
+    pub(crate) fn shed_bodies(&self, runs: usize) {
+        self.shed_bodies.fetch_add(runs as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn shed_runs(&self, runs: usize) {
+        self.shed_runs.fetch_add(runs as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn shed_value(&self) {
+        self.shed_values.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a write that failed; the first of a row of failures is logged.
+    pub(crate) fn note(&self, error: &rusqlite::Error) {
+        self.errors.fetch_add(1, Ordering::Relaxed);
+        let mut last = lock(&self.last_error);
+        if last.is_none() {
+            tracing::error!(%error, "the ledger cannot be written: runs are shed until it can");
+        }
+        *last = Some(error.to_string());
+    }
+
+    pub(crate) fn push_unsettled(&self, job: Box<dyn Job>) {
+        lock(&self.unsettled).push(job);
+    }
+
+    pub(crate) fn take_unsettled(&self) -> Vec<Box<dyn Job>> {
+        std::mem::take(&mut *lock(&self.unsettled))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

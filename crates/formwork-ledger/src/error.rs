@@ -1,0 +1,101 @@
+use std::path::PathBuf;
+
+use rusqlite::ErrorCode;
+
+use crate::RecordId;
+
+/// Why the ledger could not do what it was asked for. [`Ledger::record`](crate::Ledger::record) never returns one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file cannot be opened, created or protected.
+    #[error("{}: {message}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's or SQLite's message.
+        message: String,
+    },
+    /// The file holds something else.
+    #[error("{} is not a ledger of formwork{}", path.display(), .hint.map(|hint| format!(": {hint}")).unwrap_or_default())]
+    NotALedger {
+        /// The file.
+        path: PathBuf,
+        /// What the file looks like, where that is known.
+        hint: Option<&'static str>,
+    },
+    /// A later version of formwork wrote the file.
+    #[error(
+        "{} has format {found}, and this version of formwork knows formats up to {known}: use a newer version of formwork",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The format of the file.
+        found: i64,
+        /// The newest format that this version reads.
+        known: i64,
+    },
+    /// Reading or writing the open file failed.
+    #[error("the ledger cannot be {}: {message}", if *.is_write { "written" } else { "read" })]
+    Storage {
+        /// SQLite's message.
+        message: String,
+        /// Whether the disk, or the size that the settings allow, is used up.
+        is_full: bool,
+        /// Whether it happened while writing.
+        is_write: bool,
+    },
+    /// The ledger was closed, or its writer has ended.
+    #[error("the ledger is closed")]
+    Closed,
+    /// A text is not the id of a run.
+    #[error("`{0}` is not the id of a run: ids look like run_01hzy3k8w2m4q")]
+    NotAnId(String),
+    /// The ledger has no such run.
+    #[error("the ledger has no run {0}")]
+    NoSuchRun(RecordId),
+    /// The ledger has no such key.
+    #[error("the ledger has no key named `{name}`{}", names(known))]
+    NoSuchKey {
+        /// The name that was given.
+        name: String,
+        /// The names of the keys that there are.
+        known: Vec<String>,
+    },
+    /// Another key has this name.
+    #[error("the ledger has a key named `{0}` already: revoke or rotate it, or choose another name")]
+    KeyExists(String),
+    /// A setting of a key or a query cannot be used.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+fn names(known: &[String]) -> String {
+    /// Names that an error lists.
+    const SHOWN: usize = 10;
+    if known.is_empty() {
+        return ": it has no keys yet".to_owned();
+    }
+    let shown: Vec<_> = known.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    let more = if known.len() > SHOWN { ", …" } else { "" };
+    format!("; its keys are {}{more}", shown.join(", "))
+}
+
+impl Error {
+    /// Returns the error of a failed write.
+    pub(crate) fn write(error: &rusqlite::Error) -> Self {
+        Self::Storage { message: error.to_string(), is_full: is_full(error), is_write: true }
+    }
+
+    /// Returns the error of a failed read.
+    pub(crate) fn read(error: &rusqlite::Error) -> Self {
+        Self::Storage { message: error.to_string(), is_full: is_full(error), is_write: false }
+    }
+}
+
+/// Returns whether SQLite found no room for what it was to write.
+pub(crate) fn is_full(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DiskFull)
+}

@@ -1,0 +1,212 @@
+//! A group of runs becomes rows and adds to the rollups.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use formwork_core::Usage;
+use rusqlite::{Connection, params};
+
+use crate::paths::general;
+use crate::record::{ACCEPTED, AttemptRecord, RunRecord};
+
+const RUN: &str = "INSERT OR IGNORE INTO run VALUES
+    (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, NULL)";
+const ATTEMPT: &str = "INSERT INTO attempt VALUES
+    (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
+const VIOLATION: &str = "INSERT INTO violation VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+const BODY: &str = "INSERT INTO body VALUES (?1, ?2, ?3)";
+const HOURLY_RUN: &str = "INSERT INTO hourly_run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+    ON CONFLICT DO UPDATE SET runs = runs + excluded.runs, attempts = attempts + excluded.attempts,
+    input_tokens = input_tokens + excluded.input_tokens, output_tokens = output_tokens + excluded.output_tokens,
+    micro_usd = micro_usd + excluded.micro_usd, unpriced = unpriced + excluded.unpriced, millis = millis + excluded.millis";
+const HOURLY_REASON: &str = "INSERT INTO hourly_reason VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+    ON CONFLICT DO UPDATE SET count = count + excluded.count";
+
+/// Milliseconds in an hour.
+const HOUR: u64 = 3_600_000;
+
+/// Returns a count, a time or an amount as SQLite keeps it: at most 2^43, which is nearly nine million dollars or the year 2248.
+pub(crate) fn number(count: u64) -> i64 {
+    /// So small that the sum of a million such numbers is an integer in SQLite.
+    const MAX: i64 = 1 << 43;
+    i64::try_from(count).unwrap_or(MAX).min(MAX)
+}
+
+/// Inserts runs; returns how many were left out, because there is a run with the same id.
+pub(crate) fn group(connection: &Connection, runs: &[RunRecord]) -> rusqlite::Result<usize> {
+    let mut rollups = Rollups::default();
+    let mut duplicates = 0;
+    for run in runs {
+        if insert(connection, run)? {
+            rollups.add(run);
+        } else {
+            duplicates += 1;
+        }
+    }
+    rollups.write(connection)?;
+    Ok(duplicates)
+}
+
+fn insert(connection: &Connection, run: &RunRecord) -> rusqlite::Result<bool> {
+    let usage = &run.usage;
+    let rows = connection.prepare_cached(RUN)?.execute(params![
+        run.id.0,
+        number(run.started.0),
+        number(run.ended.0),
+        run.outcome.name(),
+        run.message,
+        run.source,
+        run.key.map(|key| key.0),
+        run.user,
+        run.contract,
+        run.digest,
+        run.target,
+        run.model,
+        list(&run.tags),
+        number(run.attempts.len() as u64),
+        number(usage.input_tokens),
+        number(usage.output_tokens),
+        number(usage.cached_tokens),
+        number(usage.reasoning_tokens),
+        usage.estimated,
+        run.micro_usd.map(number),
+        run.cached,
+    ])?;
+    if rows == 0 {
+        return Ok(false);
+    }
+    for (call, attempt) in (1_i64..).zip(&run.attempts) {
+        insert_attempt(connection, run, call, attempt)?;
+    }
+    if run.body_bytes() > 0 {
+        let answers: Vec<_> = run.attempts.iter().map(|attempt| attempt.answer.as_deref()).collect();
+        connection.prepare_cached(BODY)?.execute(params![run.id.0, run.request, json(&answers)])?;
+    }
+    Ok(true)
+}
+
+fn insert_attempt(
+    connection: &Connection,
+    run: &RunRecord,
+    call: i64,
+    attempt: &AttemptRecord,
+) -> rusqlite::Result<()> {
+    let Usage { input_tokens, output_tokens, cached_tokens, reasoning_tokens, estimated, .. } = attempt.usage;
+    connection.prepare_cached(ATTEMPT)?.execute(params![
+        run.id.0,
+        call,
+        attempt.number,
+        attempt.target,
+        attempt.model,
+        attempt.mode,
+        attempt.class,
+        attempt.message,
+        number(attempt.started.0),
+        number(attempt.ended.0),
+        number(input_tokens),
+        number(output_tokens),
+        number(cached_tokens),
+        number(reasoning_tokens),
+        estimated,
+        attempt.micro_usd.map(number),
+        list(&attempt.patched),
+    ])?;
+    if !attempt.violations.is_empty() {
+        let mut insert = connection.prepare_cached(VIOLATION)?;
+        for (nth, violation) in (1_i64..).zip(&attempt.violations) {
+            insert.execute(params![
+                run.id.0,
+                call,
+                nth,
+                violation.class,
+                violation.path,
+                violation.message
+            ])?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns a JSON array; `None` for an empty one.
+fn list(items: &[String]) -> Option<String> {
+    (!items.is_empty()).then(|| json(items))
+}
+
+fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
+    // Lists of strings always can be written.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// What a group adds to the hours.
+#[derive(Default)]
+struct Rollups<'a> {
+    runs: HashMap<(i64, &'a str, &'a str, &'static str), Sums>,
+    reasons: HashMap<(i64, &'a str, Cow<'a, str>, &'a str, &'a str), i64>,
+}
+
+#[derive(Default)]
+struct Sums {
+    runs: i64,
+    attempts: i64,
+    input_tokens: i64,
+    output_tokens: i64,
+    micro_usd: i64,
+    unpriced: i64,
+    millis: i64,
+}
+
+impl<'a> Rollups<'a> {
+    fn add(&mut self, run: &'a RunRecord) {
+        let hour = number(run.started.0 / HOUR);
+        let contract = run.contract_label();
+        let sums = self.runs.entry((hour, contract, &run.model, run.outcome.name())).or_default();
+        for (sum, more) in [
+            (&mut sums.runs, 1),
+            (&mut sums.attempts, run.attempts.len() as u64),
+            (&mut sums.input_tokens, run.usage.input_tokens),
+            (&mut sums.output_tokens, run.usage.output_tokens),
+            (&mut sums.micro_usd, run.micro_usd.unwrap_or(0)),
+            (&mut sums.unpriced, u64::from(run.micro_usd.is_none())),
+            (&mut sums.millis, run.ended.0.saturating_sub(run.started.0)),
+        ] {
+            *sum = sum.saturating_add(number(more));
+        }
+        for attempt in run.attempts.iter().filter(|attempt| attempt.class != ACCEPTED) {
+            let model = attempt.model.as_str();
+            let mut count = |class: &'a str, path| {
+                *self.reasons.entry((hour, class, path, model, contract)).or_default() += 1;
+            };
+            if attempt.violations.is_empty() {
+                count(&attempt.class, Cow::Borrowed(""));
+            }
+            for violation in &attempt.violations {
+                count(&violation.class, general(&violation.path));
+            }
+        }
+    }
+
+    fn write(self, connection: &Connection) -> rusqlite::Result<()> {
+        let mut insert = connection.prepare_cached(HOURLY_RUN)?;
+        for ((hour, contract, model, outcome), sums) in self.runs {
+            let Sums { runs, attempts, input_tokens, output_tokens, micro_usd, unpriced, millis } = sums;
+            insert.execute(params![
+                hour,
+                contract,
+                model,
+                outcome,
+                runs,
+                attempts,
+                input_tokens,
+                output_tokens,
+                micro_usd,
+                unpriced,
+                millis
+            ])?;
+        }
+        let mut insert = connection.prepare_cached(HOURLY_REASON)?;
+        for ((hour, class, path, model, contract), count) in self.reasons {
+            insert.execute(params![hour, class, path, model, contract, count])?;
+        }
+        Ok(())
+    }
+}

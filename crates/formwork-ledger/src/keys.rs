@@ -1,0 +1,411 @@
+//! API keys: who may ask, for how much, until when.
+//!
+//! A key is 256 random bits. The file has its SHA-256 alone: without the secret it is of no use, and because nobody can
+//! guess 256 bits, a slow hash for passwords would only cost time. The lookup is by that hash in an index. How long it takes depends on the
+//! hash of what was presented and not on the secret, so comparing in constant time would protect nothing.
+
+use std::collections::HashMap;
+use std::fmt::{self, Write as _};
+use std::sync::{Mutex, PoisonError};
+
+use formwork_core::Time;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::insert::number;
+use crate::task::Committed;
+use crate::{Error, Ledger};
+
+/// What every secret begins with.
+const PREFIX: &str = "fw_";
+
+/// How many characters of a secret are kept, so that people recognise it.
+const HINT: usize = 11;
+
+/// For how long a key that was found is not looked up again, in milliseconds: another process that revokes a key is noticed
+/// within this time.
+const FRESH: u64 = 1000;
+
+/// How many keys are remembered.
+const MAX_KNOWN: usize = 1024;
+
+/// Names a key within its ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KeyId(pub(crate) i64);
+
+/// What the holder of a key may do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyRole {
+    /// Makes requests and sees its own runs.
+    #[default]
+    Client,
+    /// Sees everything besides: pages, metrics, all runs.
+    Admin,
+}
+
+impl KeyRole {
+    /// Returns the name in the file and in JSON: `client` or `admin`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// A key that is to be added. Only the name is needed.
+#[derive(Debug, Clone, Default)]
+pub struct NewKey {
+    /// A name for people, of 1 to 64 characters; no two keys of a ledger have the same.
+    pub name: String,
+    /// How much may be spent with it, in millionths of a US dollar (default: without limit).
+    pub budget: Option<u64>,
+    /// How many requests a minute may be made with it (default: without limit).
+    pub rpm: Option<u32>,
+    /// The models, targets and aliases that may be asked (default: empty, which allows all).
+    pub models: Vec<String>,
+    /// When it ends (default: never).
+    pub expires: Option<Time>,
+    /// What its holder may do (default: a client).
+    pub role: KeyRole,
+}
+
+impl NewKey {
+    /// Returns a client's key without limits.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+}
+
+/// A key, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Key {
+    /// Its id.
+    pub id: KeyId,
+    /// Its name.
+    pub name: String,
+    /// The first characters of the secret.
+    pub hint: String,
+    /// What its holder may do.
+    pub role: KeyRole,
+    /// How much may be spent, in millionths of a US dollar; `None` without limit.
+    pub budget: Option<u64>,
+    /// How much was spent by calls that were settled.
+    pub spent: u64,
+    /// How much is reserved for calls under way, and for calls whose process died before it settled them.
+    pub held: u64,
+    /// How many requests a minute may be made; `None` without limit.
+    pub rpm: Option<u32>,
+    /// The models, targets and aliases that may be asked; empty allows all.
+    pub models: Vec<String>,
+    /// When it was added.
+    pub created: Time,
+    /// When it ends.
+    pub expires: Option<Time>,
+    /// When it was revoked.
+    pub revoked: Option<Time>,
+}
+
+impl Key {
+    /// Returns whether a model, target or alias of this name may be asked.
+    pub fn allows(&self, model: &str) -> bool {
+        self.models.is_empty() || self.models.iter().any(|allowed| allowed == model)
+    }
+
+    /// Returns how much may still be reserved, in millionths of a US dollar; `None` without limit.
+    pub fn left(&self) -> Option<u64> {
+        self.budget.map(|budget| budget.saturating_sub(self.spent.saturating_add(self.held)))
+    }
+}
+
+/// The secret of a key. It is shown once: the ledger keeps only its hash.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    fn random() -> Result<Self, Error> {
+        let mut bytes = [0_u8; 32];
+        getrandom::fill(&mut bytes).map_err(|error| {
+            Error::Invalid(format!("the system has no random numbers for a key: {error}"))
+        })?;
+        let mut text = PREFIX.to_owned();
+        for byte in bytes {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+        }
+        Ok(Self(text))
+    }
+
+    /// Returns the text that a client presents.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    fn hint(&self) -> String {
+        self.0.chars().take(HINT).collect()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret({}…)", self.hint())
+    }
+}
+
+/// Why a presented key is of no use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// No key has this secret.
+    #[error("the API key is unknown")]
+    Unknown,
+    /// The key has ended.
+    #[error("the API key `{0}` has expired")]
+    Expired(String),
+    /// The key was revoked, or its secret was replaced.
+    #[error("the API key `{0}` has been revoked")]
+    Revoked(String),
+    /// The ledger cannot be read.
+    #[error(transparent)]
+    Ledger(#[from] Error),
+}
+
+type Hash = [u8; 32];
+
+fn hash(secret: &str) -> Hash {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+/// Keys that were found lately, so that a request does not read the file.
+#[derive(Debug, Default)]
+pub(crate) struct Known(Mutex<HashMap<Hash, (Key, Time)>>);
+
+impl Known {
+    fn get(&self, hash: &Hash, now: Time) -> Option<Key> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (key, found) = known.get(hash)?;
+        (now >= *found && now.0 - found.0 < FRESH).then(|| key.clone())
+    }
+
+    fn put(&self, hash: Hash, key: Key, now: Time) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        known.insert(hash, (key, now));
+    }
+
+    fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+const COLUMNS: &str = "id, name, hint, role, budget, spent, held, rpm, models, created, expires, revoked";
+
+fn key(row: &Row<'_>) -> rusqlite::Result<Key> {
+    let count = |column| {
+        row.get::<_, Option<i64>>(column).map(|value| value.map(|value| value.max(0).unsigned_abs()))
+    };
+    let models: Option<String> = row.get(8)?;
+    Ok(Key {
+        id: KeyId(row.get(0)?),
+        name: row.get(1)?,
+        hint: row.get(2)?,
+        role: if row.get::<_, String>(3)? == KeyRole::Admin.name() {
+            KeyRole::Admin
+        } else {
+            KeyRole::Client
+        },
+        budget: count(4)?,
+        spent: count(5)?.unwrap_or_default(),
+        held: count(6)?.unwrap_or_default(),
+        rpm: row.get(7)?,
+        models: models.and_then(|models| serde_json::from_str(&models).ok()).unwrap_or_default(),
+        created: Time(count(9)?.unwrap_or_default()),
+        expires: count(10)?.map(Time),
+        revoked: count(11)?.map(Time),
+    })
+}
+
+fn by_name(connection: &Connection, name: &str) -> rusqlite::Result<Option<Key>> {
+    let sql = format!("SELECT {COLUMNS} FROM key WHERE name = ?1");
+    connection.prepare_cached(&sql)?.query_row([name], key).optional()
+}
+
+/// Keys. All of these calls wait for the disk; a service makes them on a thread of its own.
+impl Ledger {
+    /// Adds a key. The secret is returned this once.
+    ///
+    /// # Errors
+    /// [`Error::KeyExists`], [`Error::Invalid`] for a name or a limit that cannot be used, [`Error::Storage`].
+    pub fn add_key(&self, new: NewKey, now: Time) -> Result<(Key, Secret), Error> {
+        check(&new)?;
+        let secret = Secret::random()?;
+        let (name, hint, hashed) = (new.name.clone(), secret.hint(), hash(secret.reveal()));
+        let models = (!new.models.is_empty()).then(|| serde_json::json!(new.models).to_string());
+        let added = self.key_job(move |connection| {
+            let rows = connection.execute(
+                "INSERT INTO key (name, hash, hint, role, budget, rpm, models, created, expires)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (name) DO NOTHING",
+                params![
+                    new.name,
+                    hashed,
+                    hint,
+                    new.role.name(),
+                    new.budget.map(number),
+                    new.rpm,
+                    models,
+                    number(now.0),
+                    new.expires.map(|expires| number(expires.0))
+                ],
+            )?;
+            if rows == 0 { Ok(None) } else { by_name(connection, &new.name) }
+        });
+        match added.wait()? {
+            Some(key) => Ok((key, secret)),
+            None => Err(Error::KeyExists(name)),
+        }
+    }
+
+    /// Returns all keys, revoked ones included, in the order in which they were added.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn keys(&self) -> Result<Vec<Key>, Error> {
+        self.core().store.read(|connection| {
+            let mut rows = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM key ORDER BY id"))?;
+            rows.query_map([], key)?.collect()
+        })
+    }
+
+    /// Returns whether the ledger has any key, revoked ones included. A service without keys may be open to this machine.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn has_keys(&self) -> Result<bool, Error> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM key)";
+        self.core().store.read(|connection| connection.prepare_cached(sql)?.query_row([], |row| row.get(0)))
+    }
+
+    /// Ends a key for good. Its runs and its spending stay. Revoking again changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchKey`], [`Error::Storage`].
+    pub fn revoke_key(&self, name: &str, now: Time) -> Result<Key, Error> {
+        let wanted = name.to_owned();
+        let revoked = self.key_job(move |connection| {
+            let sql = "UPDATE key SET revoked = coalesce(revoked, ?2) WHERE name = ?1";
+            connection.execute(sql, params![wanted, number(now.0)])?;
+            by_name(connection, &wanted)
+        });
+        revoked.wait()?.ok_or_else(|| self.no_such_key(name))
+    }
+
+    /// Gives a key a new secret; the old one ends at once. Limits, spending and runs stay. A revoked key cannot be rotated.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchKey`], [`Error::Invalid`] for a revoked key, [`Error::Storage`].
+    pub fn rotate_key(&self, name: &str) -> Result<(Key, Secret), Error> {
+        let secret = Secret::random()?;
+        let (wanted, hint, hashed) = (name.to_owned(), secret.hint(), hash(secret.reveal()));
+        let rotated = self.key_job(move |connection| {
+            let sql = "UPDATE key SET hash = ?2, hint = ?3 WHERE name = ?1 AND revoked IS NULL";
+            let rows = connection.execute(sql, params![wanted, hashed, hint])?;
+            Ok(by_name(connection, &wanted)?.map(|key| (key, rows > 0)))
+        });
+        match rotated.wait()? {
+            Some((key, true)) => Ok((key, secret)),
+            Some(_) => Err(Error::Invalid(format!("the key `{name}` has been revoked: add another one"))),
+            None => Err(self.no_such_key(name)),
+        }
+    }
+
+    /// Returns the key with this secret, if it may be used now. A key that was found is remembered for a second, so what
+    /// [`Key::spent`] and [`Key::held`] say may be as old; revoking and rotating in this process work at once.
+    ///
+    /// # Errors
+    /// [`KeyError`] says why the request must be refused. Its message names the key, never the secret.
+    pub fn find_key(&self, presented: &str, now: Time) -> Result<Key, KeyError> {
+        if !presented.starts_with(PREFIX) {
+            return Err(KeyError::Unknown);
+        }
+        let hashed = hash(presented);
+        let core = self.core();
+        let key = match core.known.get(&hashed, now) {
+            Some(key) => key,
+            None => {
+                let sql = format!("SELECT {COLUMNS} FROM key WHERE hash = ?1");
+                let found = core
+                    .store
+                    .read(|connection| connection.prepare_cached(&sql)?.query_row([hashed], key).optional());
+                let key = found?.ok_or(KeyError::Unknown)?;
+                core.known.put(hashed, key.clone(), now);
+                key
+            }
+        };
+        if key.revoked.is_some() {
+            return Err(KeyError::Revoked(key.name));
+        }
+        if key.expires.is_some_and(|expires| expires <= now) {
+            return Err(KeyError::Expired(key.name));
+        }
+        Ok(key)
+    }
+
+    /// Writes, and forgets the keys that were looked up before anybody hears of it.
+    fn key_job<T: Send + 'static>(
+        &self,
+        write: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> KeyJob<'_, T> {
+        KeyJob { ledger: self, committed: self.submit(write) }
+    }
+
+    fn no_such_key(&self, name: &str) -> Error {
+        let known = self.keys().unwrap_or_default().into_iter().map(|key| key.name).collect();
+        Error::NoSuchKey { name: name.to_owned(), known }
+    }
+}
+
+struct KeyJob<'a, T> {
+    ledger: &'a Ledger,
+    committed: Committed<T>,
+}
+
+impl<T> KeyJob<'_, T> {
+    fn wait(self) -> Result<T, Error> {
+        let done = self.committed.wait();
+        self.ledger.core().known.clear();
+        done
+    }
+}
+
+fn check(new: &NewKey) -> Result<(), Error> {
+    /// Characters of the longest name.
+    const MAX_NAME: usize = 64;
+    let name = &new.name;
+    if name.trim() != name
+        || name.is_empty()
+        || name.chars().count() > MAX_NAME
+        || name.chars().any(char::is_control)
+    {
+        let what = "a key's name has 1 to 64 characters, no control characters, and no spaces around it";
+        return Err(Error::Invalid(what.to_owned()));
+    }
+    if new.rpm == Some(0) {
+        return Err(Error::Invalid("a key needs at least one request a minute".to_owned()));
+    }
+    if new.models.iter().any(String::is_empty) {
+        return Err(Error::Invalid("the name of a model is empty".to_owned()));
+    }
+    if new.budget.is_some_and(|budget| budget > crate::spending::MAX_AMOUNT) {
+        return Err(Error::Invalid(format!(
+            "a budget is at most {} US dollars",
+            crate::usd::format(crate::spending::MAX_AMOUNT)
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::core::Core;
+use crate::queue::Task;
+use crate::store::Store;
+use crate::task::{Committed, Job, block_on, job};
+use crate::{Error, Health, RunRecord, Settings, writer};
+
+/// Runs, spending and keys in one SQLite file. Clones are handles to the same ledger; the last one that is dropped writes
+/// what waits and closes it.
+///
+/// Several processes may use one file. Functions that read or write block the calling thread unless they are `async` or
+/// say that they do not; a service calls them on a thread for blocking work.
+#[derive(Clone)]
+pub struct Ledger(Arc<Handle>);
+
+struct Handle {
+    core: Arc<Core>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ledger").field("store", &self.0.core.store).finish_non_exhaustive()
+    }
+}
+
+impl Ledger {
+    /// Opens a ledger, creates it if there is no file, and brings a file of an older version to the newest format. On Unix its
+    /// owner alone may read it: mode 0600, which a file with another mode is given with a warning.
+    ///
+    /// # Errors
+    /// [`Error::File`] as the file system says, [`Error::NotALedger`] for a file that holds something else, which is left as it is,
+    /// [`Error::Newer`] for a file of a later version.
+    pub fn open(path: impl AsRef<Path>, settings: Settings) -> Result<Self, Error> {
+        Self::start(Store::open(path.as_ref())?, settings)
+    }
+
+    /// Returns a ledger that is gone when it is closed: for tests, and for services that keep nothing.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if SQLite has no memory.
+    pub fn in_memory(settings: Settings) -> Result<Self, Error> {
+        Self::start(Store::in_memory()?, settings)
+    }
+
+    fn start(store: Store, settings: Settings) -> Result<Self, Error> {
+        let core = Arc::new(Core::new(store, settings));
+        let of_writer = Arc::clone(&core);
+        let writer = thread::Builder::new()
+            .name("formwork-ledger".to_owned())
+            .spawn(move || writer::run(&of_writer))
+            .map_err(|error| Error::Invalid(format!("the ledger's thread cannot be started: {error}")))?;
+        Ok(Self(Arc::new(Handle { core, writer: Mutex::new(Some(writer)) })))
+    }
+
+    /// Records a run. It never blocks, waits or fails: what the queue or the disk has no room for is left out and counted, first
+    /// requests and answers, then whole runs. [`Ledger::health`] has the counts.
+    pub fn record(&self, run: RunRecord) {
+        self.0.core.record(run);
+    }
+
+    /// Returns what was recorded and what was shed since the ledger was opened. It does not read the file.
+    pub fn health(&self) -> Health {
+        self.0.core.health()
+    }
+
+    /// Waits until everything that was recorded before is written, or shed.
+    ///
+    /// # Errors
+    /// [`Error::Closed`].
+    pub async fn flush(&self) -> Result<(), Error> {
+        self.submit_flush().await
+    }
+
+    /// The same as [`Ledger::flush`] for callers without a runtime: blocks the thread.
+    ///
+    /// # Errors
+    /// [`Error::Closed`].
+    pub fn flush_blocking(&self) -> Result<(), Error> {
+        block_on(self.submit_flush())
+    }
+
+    /// Writes what waits and ends the writer, whatever other handles there are. Runs that are recorded afterwards are counted as
+    /// shed, and writes fail; reading still works. Blocks the thread.
+    pub fn close(&self) {
+        self.0.close();
+    }
+
+    fn submit_flush(&self) -> Committed<()> {
+        let (done, end) = oneshot::channel();
+        // A closed ledger drops the sender, which is how whoever waits hears of it.
+        let _ = self.0.core.queue.push_task(Task::Flush(done));
+        Committed::new(end)
+    }
+
+    /// Runs a write in the writer's next transaction.
+    pub(crate) fn submit<T: Send + 'static>(
+        &self,
+        write: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Committed<T> {
+        let (job, committed) = job(write);
+        self.submit_job(job);
+        committed
+    }
+
+    pub(crate) fn submit_job(&self, job: Box<dyn Job>) {
+        if let Err(Task::Write(job)) = self.0.core.queue.push_task(Task::Write(job)) {
+            job.report(Err(Error::Closed));
+        }
+    }
+
+    pub(crate) fn core(&self) -> &Core {
+        &self.0.core
+    }
+
+    pub(crate) fn weak(&self) -> Weak<Core> {
+        Arc::downgrade(&self.0.core)
+    }
+}
+
+impl Handle {
+    fn close(&self) {
+        self.core.queue.close();
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer {
+            // The writer's thread itself may hold the last handle, in a write; it cannot wait for itself.
+            if writer.thread().id() != thread::current().id() {
+                let _ = writer.join();
+            }
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,648 @@
+//! Reading runs: pages, one run, rollups, JSON Lines; and what people add and take away.
+
+use std::borrow::Cow;
+use std::io;
+
+use formwork_core::{Time, Usage};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
+use serde::{Deserialize, Serialize};
+
+use crate::id::RecordId;
+use crate::insert::number;
+use crate::record::{AttemptRecord, RunOutcome, ViolationRecord};
+use crate::{Error, KeyId, Ledger};
+
+/// How many runs a page has at most.
+pub const MAX_PAGE: usize = 1000;
+
+/// How many runs are deleted in one transaction, so that others can write in between.
+const PRUNED: i64 = 1000;
+
+/// For how long the clocks of a caller and of this process may differ, in milliseconds.
+const SKEW: u64 = 24 * 3_600_000;
+
+/// What a user thinks of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Feedback {
+    /// The answer was what was wanted.
+    Good,
+    /// It was not.
+    Bad,
+}
+
+impl Feedback {
+    /// Returns the name in the file and in JSON: `good` or `bad`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+/// Which runs are wanted: those that agree with every field that is set. The default is all, 50 on a page.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunQuery {
+    /// Runs that began at this time or later.
+    pub since: Option<Time>,
+    /// Runs that began before this time.
+    pub until: Option<Time>,
+    /// Runs that are older than this one: [`Page::next`] of the page before.
+    pub before: Option<RecordId>,
+    /// How many runs a page has (default: 50), at most [`MAX_PAGE`].
+    pub limit: usize,
+    /// Runs of this key.
+    pub key: Option<KeyId>,
+    /// Runs that ended so.
+    pub outcome: Option<RunOutcome>,
+    /// Runs with a contract of this name or digest.
+    pub contract: Option<String>,
+    /// Runs whose last call went to this model.
+    pub model: Option<String>,
+    /// Runs whose last call went to this target.
+    pub target: Option<String>,
+    /// Runs from this command or endpoint.
+    pub source: Option<String>,
+    /// Runs of this user.
+    pub user: Option<String>,
+    /// Runs with this tag.
+    pub tag: Option<String>,
+    /// Runs with a violation or a failed call of this class.
+    pub class: Option<String>,
+    /// Runs with a violation at this path; `$.items[*].price` is any index.
+    pub path: Option<String>,
+    /// Runs with this text, in any case, in their message, user, tags, contract, model or target.
+    pub text: Option<String>,
+    /// Runs with this feedback.
+    pub feedback: Option<Feedback>,
+    /// Runs with more than one call.
+    pub retried: bool,
+}
+
+impl Default for RunQuery {
+    fn default() -> Self {
+        Self {
+            since: None,
+            until: None,
+            before: None,
+            limit: 50,
+            key: None,
+            outcome: None,
+            contract: None,
+            model: None,
+            target: None,
+            source: None,
+            user: None,
+            tag: None,
+            class: None,
+            path: None,
+            text: None,
+            feedback: None,
+            retried: false,
+        }
+    }
+}
+
+/// A run as it is listed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct StoredRun {
+    /// The id.
+    pub id: RecordId,
+    /// When it began.
+    pub started: Time,
+    /// When it ended.
+    pub ended: Time,
+    /// How it ended; see [`RunOutcome::name`].
+    pub outcome: String,
+    /// Why there is no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The command or endpoint.
+    pub source: String,
+    /// The key that the client presented.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<KeyId>,
+    /// The name of that key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_name: Option<String>,
+    /// The user, as the client named them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The name of the contract.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contract: Option<String>,
+    /// The digest of the contract.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The target that was asked last.
+    pub target: String,
+    /// Its model.
+    pub model: String,
+    /// The tags.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// How many calls were made.
+    pub calls: u32,
+    /// The tokens of all calls.
+    pub usage: Usage,
+    /// The cost of all calls in millionths of a US dollar; `None` where a price is not known.
+    pub micro_usd: Option<u64>,
+    /// Whether the answer came from the cache.
+    pub cached: bool,
+    /// What a user said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<String>,
+}
+
+/// One run with everything that is known of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RunDetail {
+    /// The run.
+    #[serde(flatten)]
+    pub run: StoredRun,
+    /// The request's text, if it was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// The calls, in order, with their answers if these were kept.
+    pub attempts: Vec<AttemptRecord>,
+}
+
+/// Runs, newest first.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Page {
+    /// The runs.
+    pub runs: Vec<StoredRun>,
+    /// What [`RunQuery::before`] must be for the next page; `None` on the last one.
+    pub next: Option<RecordId>,
+}
+
+/// The runs of one hour with the same contract, model and outcome, added up.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
+pub struct HourlyRuns {
+    /// When the hour began.
+    pub hour: Time,
+    /// The name of the contract, else its digest, else empty.
+    pub contract: String,
+    /// The model.
+    pub model: String,
+    /// How the runs ended; see [`RunOutcome::name`].
+    pub outcome: String,
+    /// How many runs began in this hour.
+    pub runs: u64,
+    /// How many calls they made.
+    pub attempts: u64,
+    /// Tokens of the prompts.
+    pub input_tokens: u64,
+    /// Tokens of the answers.
+    pub output_tokens: u64,
+    /// The known cost in millionths of a US dollar.
+    pub micro_usd: u64,
+    /// How many of the runs have a cost that is not known.
+    pub unpriced: u64,
+    /// How long they took together, in milliseconds.
+    pub millis: u64,
+}
+
+/// How often calls failed for the same reason in one hour.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
+pub struct HourlyReason {
+    /// When the hour of the runs began.
+    pub hour: Time,
+    /// The class of the violation; of calls without one the class of the call, such as `timeout`.
+    pub class: String,
+    /// The path, with `[*]` for every index; empty for calls without a violation.
+    pub path: String,
+    /// The model.
+    pub model: String,
+    /// The name of the contract, else its digest, else empty.
+    pub contract: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// What is to be deleted: everything before these times. The default deletes nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Prune {
+    /// Runs that ended before this time, with all that belongs to them and the record of their settled spending. What keys have
+    /// spent in total stays, and so do reservations that were never settled.
+    pub runs: Option<Time>,
+    /// Requests and answers of runs that ended before this time.
+    pub bodies: Option<Time>,
+    /// Rollups of hours that began before this time.
+    pub rollups: Option<Time>,
+}
+
+/// How much was deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Pruned {
+    /// Runs.
+    pub runs: u64,
+    /// Runs whose request and answers were deleted; those of deleted runs are not counted.
+    pub bodies: u64,
+    /// Rows of rollups.
+    pub rollups: u64,
+}
+
+const COLUMNS: &str = "run.id, run.started, run.ended, run.outcome, run.message, run.source, run.key, key.name, run.user,
+    run.contract, run.digest, run.target, run.model, run.tags, run.attempts, run.input_tokens, run.output_tokens,
+    run.cached_tokens, run.reasoning_tokens, run.estimated, run.micro_usd, run.cached, run.feedback
+    FROM run LEFT JOIN key ON key.id = run.key";
+
+fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    Ok(row.get::<_, i64>(column)?.max(0).unsigned_abs())
+}
+
+fn money(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(|micro| micro.max(0).unsigned_abs()))
+}
+
+/// Reads five columns: tokens, and whether they were estimated.
+fn usage(row: &Row<'_>, from: usize) -> rusqlite::Result<Usage> {
+    let mut usage = Usage::new(count(row, from)?, count(row, from + 1)?);
+    usage.cached_tokens = count(row, from + 2)?;
+    usage.reasoning_tokens = count(row, from + 3)?;
+    usage.estimated = row.get(from + 4)?;
+    Ok(usage)
+}
+
+fn list(text: Option<String>) -> Vec<String> {
+    text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRun> {
+    Ok(StoredRun {
+        id: RecordId(row.get(0)?),
+        started: Time(count(row, 1)?),
+        ended: Time(count(row, 2)?),
+        outcome: row.get(3)?,
+        message: row.get(4)?,
+        source: row.get(5)?,
+        key: row.get::<_, Option<i64>>(6)?.map(KeyId),
+        key_name: row.get(7)?,
+        user: row.get(8)?,
+        contract: row.get(9)?,
+        digest: row.get(10)?,
+        target: row.get(11)?,
+        model: row.get(12)?,
+        tags: list(row.get(13)?),
+        calls: row.get(14)?,
+        usage: usage(row, 15)?,
+        micro_usd: money(row, 20)?,
+        cached: row.get(21)?,
+        feedback: row.get(22)?,
+    })
+}
+
+fn detail(connection: &Connection, run: StoredRun) -> rusqlite::Result<RunDetail> {
+    let id = run.id.0;
+    let body = connection
+        .prepare_cached("SELECT request, answers FROM body WHERE run = ?1")?
+        .query_row([id], |row| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, String>(1)?)))
+        .optional()?;
+    let (request, answers) = body.unwrap_or_default();
+    let mut answers: Vec<Option<String>> = serde_json::from_str(&answers).unwrap_or_default();
+    let mut rows = connection.prepare_cached(
+        "SELECT number, target, model, mode, class, message, started, ended, input_tokens, output_tokens, cached_tokens,
+         reasoning_tokens, estimated, micro_usd, patched FROM attempt WHERE run = ?1 ORDER BY call",
+    )?;
+    let attempts = rows.query_map([id], |row| {
+        Ok(AttemptRecord {
+            number: row.get(0)?,
+            target: row.get(1)?,
+            model: row.get(2)?,
+            mode: Cow::Owned(row.get(3)?),
+            class: Cow::Owned(row.get(4)?),
+            message: row.get(5)?,
+            started: Time(count(row, 6)?),
+            ended: Time(count(row, 7)?),
+            usage: usage(row, 8)?,
+            micro_usd: money(row, 13)?,
+            patched: list(row.get(14)?),
+            violations: Vec::new(),
+            answer: None,
+        })
+    })?;
+    let mut attempts: Vec<_> = attempts.collect::<Result<_, _>>()?;
+    for (attempt, answer) in attempts.iter_mut().zip(answers.iter_mut()) {
+        attempt.answer = answer.take();
+    }
+    let mut rows = connection.prepare_cached(
+        "SELECT call, class, path, message FROM violation WHERE run = ?1 ORDER BY call, nth",
+    )?;
+    let mut rows = rows.query([id])?;
+    while let Some(row) = rows.next()? {
+        let call = usize::try_from(count(row, 0)?).unwrap_or_default();
+        if let Some(attempt) = call.checked_sub(1).and_then(|index| attempts.get_mut(index)) {
+            attempt.violations.push(ViolationRecord {
+                class: row.get(1)?,
+                path: row.get(2)?,
+                message: row.get(3)?,
+            });
+        }
+    }
+    Ok(RunDetail { run, request, attempts })
+}
+
+/// Conditions with the values that they are about.
+#[derive(Default)]
+struct Conditions {
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Conditions {
+    fn add(&mut self, sql: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.values.push(value.into());
+            self.also(&sql.replace("?", &format!("?{}", self.values.len())));
+        }
+    }
+
+    fn also(&mut self, sql: &str) {
+        self.sql.push_str(if self.sql.is_empty() { " WHERE " } else { " AND " });
+        self.sql.push_str(sql);
+    }
+}
+
+impl RunQuery {
+    fn conditions(&self) -> Conditions {
+        let mut all = Conditions::default();
+        all.add("run.id < ?", self.before.map(|id| id.0));
+        all.add("run.started >= ?", self.since.map(|time| number(time.0)));
+        // Ids grow with time: nothing older has to be looked at.
+        all.add("run.id >= ?", self.since.map(|time| RecordId::at(Time(time.0.saturating_sub(SKEW))).0));
+        all.add("run.started < ?", self.until.map(|time| number(time.0)));
+        all.add("run.key = ?", self.key.map(|key| key.0));
+        all.add("run.outcome = ?", self.outcome.map(|outcome| outcome.name().to_owned()));
+        all.add("? IN (run.contract, run.digest)", self.contract.clone());
+        all.add("run.model = ?", self.model.clone());
+        all.add("run.target = ?", self.target.clone());
+        all.add("run.source = ?", self.source.clone());
+        all.add("run.user = ?", self.user.clone());
+        all.add("EXISTS (SELECT 1 FROM json_each(run.tags) WHERE value = ?)", self.tag.clone());
+        all.add("run.feedback = ?", self.feedback.map(|feedback| feedback.name().to_owned()));
+        all.add(
+            "instr(lower(concat_ws(char(10), run.message, run.user, run.tags, run.contract, run.model, run.target)), lower(?)) > 0",
+            self.text.clone(),
+        );
+        if self.retried {
+            all.also("run.attempts > 1");
+        }
+        match (&self.class, &self.path) {
+            (class, Some(path)) => {
+                // Both must be true of the same violation.
+                let class = class.as_ref().map(|class| {
+                    all.values.push(class.clone().into());
+                    format!(" AND class = ?{}", all.values.len())
+                });
+                let class = class.unwrap_or_default();
+                let matches = if path.contains("[*]") { "general(path)" } else { "path" };
+                let sql =
+                    format!("EXISTS (SELECT 1 FROM violation WHERE violation.run = run.id AND {matches} = @");
+                let at = all.values.len() + 1;
+                all.values.push(path.clone().into());
+                all.also(&format!("{}{class})", sql.replace('@', &format!("?{at}"))));
+            }
+            (Some(class), None) => all.add(
+                "(EXISTS (SELECT 1 FROM violation WHERE violation.run = run.id AND class = ?)
+                 OR EXISTS (SELECT 1 FROM attempt WHERE attempt.run = run.id AND class = ?))",
+                Some(class.clone()),
+            ),
+            (None, None) => {}
+        }
+        all
+    }
+}
+
+/// Reading, feedback and retention.
+impl Ledger {
+    /// Returns a page of runs, newest first. Runs that wait in memory are not among them; see [`Ledger::flush`].
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn runs(&self, query: &RunQuery) -> Result<Page, Error> {
+        let limit = query.limit.clamp(1, MAX_PAGE);
+        let Conditions { sql, mut values } = query.conditions();
+        // One more than the page has tells whether there is a next one.
+        values.push(number(limit as u64 + 1).into());
+        let sql = format!("SELECT {COLUMNS}{sql} ORDER BY run.id DESC LIMIT ?{}", values.len());
+        let mut runs: Vec<_> = self.core().store.read(|connection| {
+            connection.prepare_cached(&sql)?.query_map(params_from_iter(values), stored)?.collect()
+        })?;
+        let is_last = runs.len() <= limit;
+        runs.truncate(limit);
+        let next = if is_last { None } else { runs.last().map(|run| run.id) };
+        Ok(Page { runs, next })
+    }
+
+    /// Returns one run with its calls; `None` if the ledger has no such run, or it waits in memory still.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn run(&self, id: RecordId) -> Result<Option<RunDetail>, Error> {
+        self.core().store.read(|connection| {
+            let run = connection
+                .prepare_cached(&format!("SELECT {COLUMNS} WHERE run.id = ?1"))?
+                .query_row([id.0], stored)
+                .optional()?;
+            run.map(|run| detail(connection, run)).transpose()
+        })
+    }
+
+    /// Returns the runs of the hours from `since` until before `until`, by contract, model and outcome, oldest hour first.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn hourly_runs(&self, since: Option<Time>, until: Option<Time>) -> Result<Vec<HourlyRuns>, Error> {
+        let sql = "SELECT hour, contract, model, outcome, runs, attempts, input_tokens, output_tokens, micro_usd, unpriced, millis
+            FROM hourly_run WHERE hour >= ?1 AND hour < ?2 ORDER BY hour, contract, model, outcome";
+        self.hours(sql, since, until, |row| {
+            Ok(HourlyRuns {
+                hour: hour(row)?,
+                contract: row.get(1)?,
+                model: row.get(2)?,
+                outcome: row.get(3)?,
+                runs: count(row, 4)?,
+                attempts: count(row, 5)?,
+                input_tokens: count(row, 6)?,
+                output_tokens: count(row, 7)?,
+                micro_usd: count(row, 8)?,
+                unpriced: count(row, 9)?,
+                millis: count(row, 10)?,
+            })
+        })
+    }
+
+    /// Returns why calls failed in the hours from `since` until before `until`, oldest hour first: what runs were retried or
+    /// given up for.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn hourly_reasons(
+        &self,
+        since: Option<Time>,
+        until: Option<Time>,
+    ) -> Result<Vec<HourlyReason>, Error> {
+        let sql = "SELECT hour, class, path, model, contract, count FROM hourly_reason WHERE hour >= ?1 AND hour < ?2
+            ORDER BY hour, class, path, model, contract";
+        self.hours(sql, since, until, |row| {
+            Ok(HourlyReason {
+                hour: hour(row)?,
+                class: row.get(1)?,
+                path: row.get(2)?,
+                model: row.get(3)?,
+                contract: row.get(4)?,
+                count: count(row, 5)?,
+            })
+        })
+    }
+
+    fn hours<T>(
+        &self,
+        sql: &str,
+        since: Option<Time>,
+        until: Option<Time>,
+        read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, Error> {
+        let since = since.map_or(0, |time| number(time.0 / HOUR));
+        let until = until.map_or(i64::MAX, |time| number(time.0.div_ceil(HOUR)));
+        self.core().store.read(|connection| {
+            connection.prepare_cached(sql)?.query_map(params![since, until], |row| read(row))?.collect()
+        })
+    }
+
+    /// Writes runs as JSON Lines, newest first: one [`RunDetail`] each. [`RunQuery::limit`] does not matter. Returns how many there were.
+    ///
+    /// # Errors
+    /// As the writer says, and [`Error::Storage`] as an [`io::Error`].
+    pub fn export(&self, query: &RunQuery, mut to: impl io::Write) -> io::Result<u64> {
+        let mut query = RunQuery { limit: MAX_PAGE, ..query.clone() };
+        let mut written = 0;
+        loop {
+            let page = self.runs(&query).map_err(io::Error::other)?;
+            for run in page.runs {
+                let run =
+                    self.core().store.read(|connection| detail(connection, run)).map_err(io::Error::other)?;
+                serde_json::to_writer(&mut to, &run)?;
+                to.write_all(b"\n")?;
+                written += 1;
+            }
+            if page.next.is_none() {
+                to.flush()?;
+                return Ok(written);
+            }
+            query.before = page.next;
+        }
+    }
+
+    /// Notes what a user thinks of a run; a later word replaces an earlier one.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRun`], [`Error::Storage`].
+    pub fn feedback(&self, run: RecordId, feedback: Feedback) -> Result<(), Error> {
+        // The run may wait in memory still.
+        self.flush_blocking()?;
+        let noted = self.submit(move |connection| {
+            connection.execute("UPDATE run SET feedback = ?2 WHERE id = ?1", params![run.0, feedback.name()])
+        });
+        if noted.wait()? == 0 { Err(Error::NoSuchRun(run)) } else { Ok(()) }
+    }
+
+    /// Deletes what is old, in transactions of a thousand runs, and gives the space back to the file system.
+    ///
+    /// # Errors
+    /// [`Error::Storage`]; what was deleted before stays deleted.
+    pub fn prune(&self, prune: Prune) -> Result<Pruned, Error> {
+        let mut pruned = Pruned::default();
+        if let Some(before) = prune.runs {
+            pruned.runs = self.delete(before, delete_runs)?;
+        }
+        if let Some(before) = prune.bodies {
+            pruned.bodies = self.delete(before, delete_bodies)?;
+        }
+        if let Some(before) = prune.rollups {
+            let hour = number(before.0 / HOUR);
+            let deleted = self.submit(move |connection| {
+                let runs = connection.execute("DELETE FROM hourly_run WHERE hour < ?1", [hour])?;
+                Ok(runs + connection.execute("DELETE FROM hourly_reason WHERE hour < ?1", [hour])?)
+            });
+            pruned.rollups = deleted.wait()? as u64;
+        }
+        Ok(pruned)
+    }
+
+    fn delete(
+        &self,
+        before: Time,
+        chunk: fn(&Connection, i64) -> rusqlite::Result<usize>,
+    ) -> Result<u64, Error> {
+        let before = number(before.0);
+        let mut deleted = 0;
+        loop {
+            let rows = self.submit(move |connection| {
+                let rows = chunk(connection, before)?;
+                give_back(connection)?;
+                Ok(rows)
+            });
+            let rows = rows.wait()? as u64;
+            deleted += rows;
+            if rows == 0 {
+                return Ok(deleted);
+            }
+        }
+    }
+}
+
+/// Milliseconds in an hour.
+const HOUR: u64 = 3_600_000;
+
+fn hour(row: &Row<'_>) -> rusqlite::Result<Time> {
+    Ok(Time(count(row, 0)?.saturating_mul(HOUR)))
+}
+
+fn delete_runs(connection: &Connection, before: i64) -> rusqlite::Result<usize> {
+    let sql = "SELECT id FROM run WHERE ended < ?1 ORDER BY id LIMIT ?2";
+    let mut rows = connection.prepare_cached(sql)?;
+    let ids: Vec<i64> = rows.query_map([before, PRUNED], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for sql in [
+        "DELETE FROM violation WHERE run = ?1",
+        "DELETE FROM attempt WHERE run = ?1",
+        "DELETE FROM body WHERE run = ?1",
+        "DELETE FROM run WHERE id = ?1",
+    ] {
+        let mut delete = connection.prepare_cached(sql)?;
+        for id in &ids {
+            delete.execute([id])?;
+        }
+    }
+    connection
+        .prepare_cached(
+            "DELETE FROM spending WHERE reserved_at < ?1 AND actual IS NOT NULL AND id IN
+            (SELECT id FROM spending WHERE reserved_at < ?1 AND actual IS NOT NULL LIMIT ?2)",
+        )?
+        .execute([before, PRUNED])?;
+    Ok(ids.len())
+}
+
+fn delete_bodies(connection: &Connection, before: i64) -> rusqlite::Result<usize> {
+    let sql = "DELETE FROM body WHERE run IN
+        (SELECT body.run FROM body JOIN run ON run.id = body.run WHERE run.ended < ?1 ORDER BY body.run LIMIT ?2)";
+    connection.prepare_cached(sql)?.execute([before, PRUNED])
+}
+
+/// Shortens the file by the pages that are free.
+fn give_back(connection: &Connection) -> rusqlite::Result<()> {
+    let mut vacuum = connection.prepare_cached("PRAGMA incremental_vacuum")?;
+    let mut rows = vacuum.query([])?;
+    // Each row that is asked for frees pages.
+    while rows.next()?.is_some() {}
+    Ok(())
+}

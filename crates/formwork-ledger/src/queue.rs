@@ -1,0 +1,159 @@
+//! What waits to be written. Runs and cached values may be shed, tasks never are.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::oneshot;
+
+use crate::cache::Put;
+use crate::task::Job;
+use crate::{Error, RunRecord, Settings};
+
+pub(crate) enum Task {
+    Write(Box<dyn Job>),
+    /// Everything that waits is to be written; then the sender is told.
+    Flush(oneshot::Sender<Result<(), Error>>),
+}
+
+#[derive(Default)]
+struct State {
+    runs: Vec<RunRecord>,
+    puts: Vec<Put>,
+    /// The bytes of bodies and of cached values that wait.
+    bytes: usize,
+    /// When the oldest run or value must be written.
+    due: Option<Instant>,
+    tasks: Vec<Task>,
+    /// Whether the writer sleeps until it is woken.
+    is_idle: bool,
+    is_closed: bool,
+}
+
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+/// What the writer has to do now.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) runs: Vec<RunRecord>,
+    pub(crate) puts: Vec<Put>,
+    pub(crate) is_last: bool,
+}
+
+/// What became of a run that was to be queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Queued {
+    Whole,
+    WithoutBodies,
+    Not,
+}
+
+impl Queue {
+    pub(crate) fn new() -> Self {
+        Self { state: Mutex::default(), wake: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn push_run(&self, mut run: RunRecord, settings: &Settings) -> Queued {
+        let bytes = run.body_bytes();
+        let mut state = self.lock();
+        if state.is_closed || state.runs.len() >= settings.max_queued {
+            return Queued::Not;
+        }
+        let is_whole = bytes == 0 || state.bytes + bytes <= settings.max_queued_bytes;
+        if is_whole {
+            state.bytes += bytes;
+        } else {
+            run.drop_bodies();
+        }
+        state.runs.push(run);
+        self.wake(state, settings);
+        if is_whole { Queued::Whole } else { Queued::WithoutBodies }
+    }
+
+    /// Returns whether there was room.
+    pub(crate) fn push_put(&self, put: Put, settings: &Settings) -> bool {
+        let mut state = self.lock();
+        if state.is_closed || state.bytes + put.value.len() > settings.max_queued_bytes {
+            return false;
+        }
+        state.bytes += put.value.len();
+        state.puts.push(put);
+        self.wake(state, settings);
+        true
+    }
+
+    /// Sets the time of the group, and wakes the writer where it would not wake in time.
+    fn wake(&self, mut state: MutexGuard<'_, State>, settings: &Settings) {
+        let is_full = state.runs.len() + state.puts.len() == settings.group_size;
+        if state.due.is_none() {
+            state.due = Some(Instant::now() + settings.group_delay);
+        }
+        let is_idle = state.is_idle;
+        drop(state);
+        if is_idle || is_full {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Returns the task if the ledger is closed.
+    pub(crate) fn push_task(&self, task: Task) -> Result<(), Task> {
+        let mut state = self.lock();
+        if state.is_closed {
+            return Err(task);
+        }
+        state.tasks.push(task);
+        drop(state);
+        self.wake.notify_one();
+        Ok(())
+    }
+
+    pub(crate) fn close(&self) {
+        self.lock().is_closed = true;
+        self.wake.notify_one();
+    }
+
+    /// Returns how many runs wait.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().runs.len()
+    }
+
+    /// Waits until there is something to do.
+    pub(crate) fn take(&self, settings: &Settings) -> Batch {
+        let mut state = self.lock();
+        loop {
+            let now = Instant::now();
+            let is_flush = state.is_closed || state.tasks.iter().any(|task| matches!(task, Task::Flush(_)));
+            let is_due = is_flush
+                || state.runs.len() + state.puts.len() >= settings.group_size
+                || state.due.is_some_and(|due| due <= now);
+            if is_due {
+                (state.bytes, state.due, state.is_idle) = (0, None, false);
+                return Batch {
+                    tasks: std::mem::take(&mut state.tasks),
+                    runs: std::mem::take(&mut state.runs),
+                    puts: std::mem::take(&mut state.puts),
+                    is_last: state.is_closed,
+                };
+            }
+            if !state.tasks.is_empty() {
+                state.is_idle = false;
+                return Batch { tasks: std::mem::take(&mut state.tasks), ..Batch::default() };
+            }
+            state = if let Some(due) = state.due {
+                state.is_idle = false;
+                let wait = self.wake.wait_timeout(state, due.saturating_duration_since(now));
+                wait.unwrap_or_else(PoisonError::into_inner).0
+            } else {
+                state.is_idle = true;
+                self.wake.wait(state).unwrap_or_else(PoisonError::into_inner)
+            };
+        }
+    }
+}

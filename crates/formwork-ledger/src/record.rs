@@ -1,0 +1,383 @@
+use std::borrow::Cow;
+
+use formwork_core::{
+    Attempt, Enforcement, ErrorKind, Failure, Origin, Outcome, Time, Usage, Verdict, Violation,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{KeyId, RecordId, Redaction};
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RunOutcome {
+    /// A model's answer was accepted, or passed through.
+    Ok,
+    /// The fallback supplied the value.
+    Fallback,
+    /// There is no acceptable answer.
+    Failed(ErrorKind),
+}
+
+impl RunOutcome {
+    /// All of them, by name.
+    const NAMES: [(&'static str, Self); 10] = [
+        ("ok", Self::Ok),
+        ("fallback", Self::Fallback),
+        ("config", Self::Failed(ErrorKind::Config)),
+        ("schema", Self::Failed(ErrorKind::Schema)),
+        ("rejected", Self::Failed(ErrorKind::Rejected)),
+        ("refused", Self::Failed(ErrorKind::Refused)),
+        ("unavailable", Self::Failed(ErrorKind::Unavailable)),
+        ("deadline", Self::Failed(ErrorKind::Deadline)),
+        ("budget", Self::Failed(ErrorKind::Budget)),
+        ("cancelled", Self::Failed(ErrorKind::Cancelled)),
+    ];
+
+    /// Returns the name in the file, in JSON and in metrics: `ok`, `fallback`, or the class of the error, such as `rejected`.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, outcome)| *outcome == self).map_or("failed", |(name, _)| name)
+    }
+
+    /// Returns the outcome with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, outcome)| *outcome)
+    }
+
+    /// Returns all names.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::NAMES.iter().map(|(name, _)| *name)
+    }
+}
+
+impl<T> From<&Result<Outcome<T>, formwork_core::Error>> for RunOutcome {
+    fn from(result: &Result<Outcome<T>, formwork_core::Error>) -> Self {
+        match result {
+            Ok(outcome) if outcome.origin == Origin::Fallback => Self::Fallback,
+            Ok(_) => Self::Ok,
+            Err(error) => Self::Failed(error.kind()),
+        }
+    }
+}
+
+/// One run for the ledger: a request and all calls that were made for it.
+///
+/// Texts that are empty are unknown. [`RunRecord::of`] fills in what a run of Formwork knows; the rest is up to the caller.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRecord {
+    /// The id of the run; [`RunRecord::new`] makes one.
+    pub id: RecordId,
+    /// When it began.
+    pub started: Time,
+    /// When it ended.
+    pub ended: Time,
+    /// How it ended.
+    pub outcome: RunOutcome,
+    /// Why there is no answer, in one line without values of the user.
+    pub message: Option<String>,
+    /// Where the run comes from: a command or an endpoint, such as `extract` or `/v1/chat/completions`.
+    pub source: Cow<'static, str>,
+    /// The key that the client presented.
+    pub key: Option<KeyId>,
+    /// The user, as the client named them.
+    pub user: Option<String>,
+    /// The name of the contract.
+    pub contract: Option<String>,
+    /// The digest of the contract; see [`formwork_core::Contract::digest`].
+    pub digest: Option<String>,
+    /// The name of the target that was asked last.
+    pub target: String,
+    /// The model behind the target.
+    pub model: String,
+    /// Free words to find the run by.
+    pub tags: Vec<String>,
+    /// The tokens of all calls.
+    pub usage: Usage,
+    /// The cost of all calls in millionths of a US dollar; `None` where a price is not known.
+    pub micro_usd: Option<u64>,
+    /// Whether the answer came from the cache of validated values.
+    pub cached: bool,
+    /// All calls, in order.
+    pub attempts: Vec<AttemptRecord>,
+    /// The request's text. It is kept only if [`Settings::bodies`](crate::Settings::bodies) says so.
+    pub request: Option<String>,
+}
+
+impl RunRecord {
+    /// Returns a run with a new id that began now and has nothing in it yet. It ends when it began and has succeeded,
+    /// unless the fields are set otherwise.
+    pub fn new(source: impl Into<Cow<'static, str>>, started: Time) -> Self {
+        Self {
+            id: RecordId::next(),
+            started,
+            ended: started,
+            outcome: RunOutcome::Ok,
+            message: None,
+            source: source.into(),
+            key: None,
+            user: None,
+            contract: None,
+            digest: None,
+            target: String::new(),
+            model: String::new(),
+            tags: Vec::new(),
+            usage: Usage::default(),
+            micro_usd: Some(0),
+            cached: false,
+            attempts: Vec::new(),
+            request: None,
+        }
+    }
+
+    /// Fills in what a run of Formwork knows: the outcome, the calls with their answers, target, model, usage and cost. The
+    /// model is the target's name; [`RunRecord::with_models`] replaces it.
+    #[must_use]
+    pub fn of<T>(mut self, result: &Result<Outcome<T>, formwork_core::Error>, ended: Time) -> Self {
+        (self.outcome, self.ended) = (RunOutcome::from(result), ended);
+        let attempts = match result {
+            Ok(outcome) => {
+                (self.usage, self.micro_usd) = (outcome.usage, outcome.cost.micro_usd);
+                &outcome.attempts[..]
+            }
+            Err(error) => {
+                (self.usage, self.micro_usd) = (error.usage(), error.cost().micro_usd);
+                self.message = Some(error.message().to_owned());
+                error.attempts()
+            }
+        };
+        self.attempts = attempts.iter().map(AttemptRecord::from).collect();
+        if let Some(last) = self.attempts.last() {
+            (self.target, self.model) = (last.target.clone(), last.target.clone());
+        }
+        self
+    }
+
+    /// Replaces the model of the run and of each attempt by the model that stands behind its target.
+    #[must_use]
+    pub fn with_models(mut self, model_of: impl Fn(&str) -> Option<String>) -> Self {
+        if let Some(model) = model_of(&self.target) {
+            self.model = model;
+        }
+        for attempt in &mut self.attempts {
+            if let Some(model) = model_of(&attempt.target) {
+                attempt.model = model;
+            }
+        }
+        self
+    }
+
+    /// Sets the name and the digest of the contract (default: neither).
+    #[must_use]
+    pub fn with_contract(mut self, name: Option<String>, digest: Option<String>) -> Self {
+        (self.contract, self.digest) = (name, digest);
+        self
+    }
+
+    /// Sets the key that the client presented (default: none).
+    #[must_use]
+    pub const fn with_key(mut self, key: Option<KeyId>) -> Self {
+        self.key = key;
+        self
+    }
+
+    /// Sets the user and the tags (default: none).
+    #[must_use]
+    pub fn with_labels(mut self, user: Option<String>, tags: Vec<String>) -> Self {
+        (self.user, self.tags) = (user, tags);
+        self
+    }
+
+    /// Sets the request's text (default: none).
+    #[must_use]
+    pub fn with_request(mut self, request: Option<String>) -> Self {
+        self.request = request;
+        self
+    }
+
+    /// Returns the contract as rollups name it: its name, else its digest, else nothing.
+    pub(crate) fn contract_label(&self) -> &str {
+        self.contract.as_deref().or(self.digest.as_deref()).unwrap_or_default()
+    }
+}
+
+/// One call to a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptRecord {
+    /// Which attempt the call belongs to, from 1; repeated calls and patches belong to the same.
+    pub number: u32,
+    /// The target's name.
+    pub target: String,
+    /// The model behind it.
+    pub model: String,
+    /// How the schema was enforced: `schema`, `tool`, `json_object` or `none`.
+    pub mode: Cow<'static, str>,
+    /// `accepted`, `cancelled`, `not_json`, `invalid`, `truncated`, `stopped`, `refused`, or the kind of a fault, such as `timeout`.
+    pub class: Cow<'static, str>,
+    /// What happened to the call, where that is no violation.
+    pub message: Option<String>,
+    /// When it began.
+    pub started: Time,
+    /// When it ended.
+    pub ended: Time,
+    /// The tokens that it used up.
+    pub usage: Usage,
+    /// The cost in millionths of a US dollar; `None` where the price is not known.
+    pub micro_usd: Option<u64>,
+    /// The paths that were asked for again; empty if the whole document was asked for.
+    pub patched: Vec<String>,
+    /// What is wrong with the answer.
+    pub violations: Vec<ViolationRecord>,
+    /// The answer. It is kept only if [`Settings::bodies`](crate::Settings::bodies) says so.
+    pub answer: Option<String>,
+}
+
+/// The class of a call whose answer was accepted.
+pub(crate) const ACCEPTED: &str = "accepted";
+
+impl AttemptRecord {
+    /// Returns an accepted call without usage.
+    pub fn new(target: impl Into<String>, model: impl Into<String>, started: Time, ended: Time) -> Self {
+        Self {
+            number: 1,
+            target: target.into(),
+            model: model.into(),
+            mode: mode_name(Enforcement::None).into(),
+            class: ACCEPTED.into(),
+            message: None,
+            started,
+            ended,
+            usage: Usage::default(),
+            micro_usd: Some(0),
+            patched: Vec::new(),
+            violations: Vec::new(),
+            answer: None,
+        }
+    }
+}
+
+impl From<&Attempt> for AttemptRecord {
+    fn from(attempt: &Attempt) -> Self {
+        let failure = attempt.verdict.failure();
+        let class = match (&attempt.verdict, failure) {
+            (_, Some(Failure::Fault(fault))) => fault_name(fault.kind).into(),
+            (_, Some(failure)) => failure.class().into(),
+            (Verdict::Cancelled, None) => "cancelled".into(),
+            (_, None) => ACCEPTED.into(),
+        };
+        Self {
+            number: attempt.attempt,
+            target: attempt.target.clone(),
+            model: attempt.target.clone(),
+            mode: mode_name(attempt.enforcement).into(),
+            class,
+            message: match failure {
+                Some(Failure::Fault(fault)) => Some(fault.message.clone()),
+                _ => None,
+            },
+            started: attempt.started,
+            ended: attempt.ended,
+            usage: attempt.usage,
+            micro_usd: attempt.cost.micro_usd,
+            patched: attempt.patched.iter().map(ToString::to_string).collect(),
+            violations: failure
+                .map_or(&[][..], Failure::violations)
+                .iter()
+                .map(ViolationRecord::from)
+                .collect(),
+            answer: (!attempt.text.is_empty()).then(|| attempt.text.clone()),
+        }
+    }
+}
+
+const fn mode_name(enforcement: Enforcement) -> &'static str {
+    match enforcement {
+        Enforcement::None => "none",
+        Enforcement::JsonObject => "json_object",
+        Enforcement::Tool => "tool",
+        Enforcement::Schema => "schema",
+        _ => "other",
+    }
+}
+
+const fn fault_name(kind: formwork_core::FaultKind) -> &'static str {
+    use formwork_core::FaultKind::{
+        Auth, BadRequest, BadWire, NoCredit, Overloaded, RateLimited, SchemaRefused, Timeout, Unreachable,
+        Unsupported,
+    };
+    match kind {
+        Unreachable => "unreachable",
+        Timeout => "timeout",
+        RateLimited => "rate_limited",
+        Overloaded => "overloaded",
+        Auth => "auth",
+        NoCredit => "no_credit",
+        BadRequest => "bad_request",
+        SchemaRefused => "schema_refused",
+        Unsupported => "unsupported",
+        BadWire => "bad_wire",
+        _ => "fault",
+    }
+}
+
+/// One thing that was wrong with an answer, without the values of the answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViolationRecord {
+    /// The keyword of the schema or the name of the check.
+    pub class: String,
+    /// The place in the document, as messages write it: `$.items[0].price`.
+    pub path: String,
+    /// The sentence, without the value that was found.
+    pub message: String,
+}
+
+impl From<&Violation> for ViolationRecord {
+    fn from(violation: &Violation) -> Self {
+        Self { class: violation.rule.clone(), path: violation.place(), message: violation.masked() }
+    }
+}
+
+/// What the queue and the writer do with a run.
+impl RunRecord {
+    /// Returns how many bytes its request and answers have.
+    pub(crate) fn body_bytes(&self) -> usize {
+        let answers = self.attempts.iter().filter_map(|attempt| attempt.answer.as_ref());
+        self.request.iter().chain(answers).map(String::len).sum()
+    }
+
+    pub(crate) fn drop_bodies(&mut self) {
+        self.request = None;
+        for attempt in &mut self.attempts {
+            attempt.answer = None;
+        }
+    }
+
+    /// Drops requests and answers that are longer than `max`; returns whether there were any.
+    pub(crate) fn drop_long_bodies(&mut self, max: usize) -> bool {
+        self.keep_bodies(|text, _| if text.len() > max { None } else { Some(text) })
+    }
+
+    /// Removes what the rules say from all texts; returns whether bodies had to be left out as a whole.
+    pub(crate) fn redact(&mut self, rules: &Redaction) -> usize {
+        let attempts = self.attempts.iter_mut().flat_map(|attempt| {
+            let violations = attempt.violations.iter_mut().flat_map(|one| [&mut one.path, &mut one.message]);
+            attempt.message.iter_mut().chain(&mut attempt.patched).chain(violations)
+        });
+        let own = self.message.iter_mut().chain(&mut self.user).chain(&mut self.tags);
+        own.chain(attempts).for_each(|text| rules.text(text));
+        usize::from(self.keep_bodies(
+            |text, is_request| if is_request { rules.request(text) } else { rules.answer(text) },
+        ))
+    }
+
+    /// Replaces each body, or leaves it out; returns whether any was left out.
+    fn keep_bodies(&mut self, keep: impl Fn(String, bool) -> Option<String>) -> bool {
+        let mut is_missing = false;
+        let answers = self.attempts.iter_mut().map(|attempt| (&mut attempt.answer, false));
+        for (body, is_request) in std::iter::once((&mut self.request, true)).chain(answers) {
+            if let Some(text) = body.take() {
+                *body = keep(text, is_request);
+                is_missing |= body.is_none();
+            }
+        }
+        is_missing
+    }
+}

@@ -1,0 +1,161 @@
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use formwork_json::{PathPattern, PatternStep, Segment};
+use regex::Regex;
+use serde_json::Value;
+
+use crate::Error;
+
+/// What stands in the place of a text or value that was removed.
+pub const REDACTED: &str = "[redacted]";
+
+/// API keys of Formwork and of vendors, by their prefixes, and the values of `Authorization` headers.
+const KEYS: &str = concat!(
+    r"\b(?:fw_[0-9a-f]{32,}|sk-[A-Za-z0-9_-]{16,}|sk_[A-Za-z0-9_]{16,}|AIza[A-Za-z0-9_-]{30,}|gsk_[A-Za-z0-9]{20,}",
+    r"|hf_[A-Za-z0-9]{20,}|xai-[A-Za-z0-9]{20,}|AKIA[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{20,})",
+    r"|\b[Bb]earer +[A-Za-z0-9._~+/-]{8,}=*",
+);
+
+static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(KEYS).ok());
+
+/// Rules about what the ledger must not hold. API keys are removed by every rule set, the empty one included.
+///
+/// - A **pattern** is a regular expression. What it matches is removed from all texts of a run: from bodies, messages,
+///   paths, tags and the user.
+/// - A **path** with wildcards (`$.patient.name`, `$.rows[*].email`) removes a value from requests and answers. A dialect
+///   may have moved the value and a patch names it otherwise, so in answers every member with the last name of the
+///   path is removed, wherever it stands. A body that is not JSON is left out as a whole while there are paths.
+///
+/// Tokens, times, cost and the names of targets, models and contracts stay.
+#[derive(Debug, Clone, Default)]
+pub struct Redaction {
+    paths: Vec<PathPattern>,
+    patterns: Vec<Regex>,
+}
+
+impl Redaction {
+    /// Adds a path.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it is not a path.
+    pub fn with_path(mut self, path: &str) -> Result<Self, Error> {
+        let wrong = |error| Error::Invalid(format!("`{path}` is not a path to redact: {error}"));
+        self.paths.push(path.parse().map_err(wrong)?);
+        Ok(self)
+    }
+
+    /// Adds a regular expression.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it is not one.
+    pub fn with_pattern(mut self, pattern: &str) -> Result<Self, Error> {
+        let wrong = |error| Error::Invalid(format!("`{pattern}` is not a pattern to redact: {error}"));
+        self.patterns.push(Regex::new(pattern).map_err(wrong)?);
+        Ok(self)
+    }
+
+    /// Removes keys and what the patterns match.
+    pub(crate) fn text(&self, text: &mut String) {
+        let Some(keys) = &*KEY else {
+            REDACTED.clone_into(text);
+            return;
+        };
+        for pattern in std::iter::once(keys).chain(&self.patterns) {
+            if let Cow::Owned(shorter) = pattern.replace_all(text, REDACTED) {
+                *text = shorter;
+            }
+        }
+    }
+
+    /// Removes from a request what the rules say; `None` if the whole request must be left out.
+    pub(crate) fn request(&self, text: String) -> Option<String> {
+        self.body(text, |document| {
+            for pattern in &self.paths {
+                remove_at(pattern, document);
+            }
+            true
+        })
+    }
+
+    /// Removes from an answer what the rules say; `None` if the whole answer must be left out.
+    pub(crate) fn answer(&self, text: String) -> Option<String> {
+        self.body(text, |document| {
+            self.paths.iter().all(|pattern| {
+                remove_at(pattern, document);
+                let name = last_name(pattern);
+                name.inspect(|name| remove_named(name, document)).is_some()
+            })
+        })
+    }
+
+    fn body(&self, mut text: String, remove: impl FnOnce(&mut Value) -> bool) -> Option<String> {
+        if !self.paths.is_empty() {
+            let mut document = serde_json::from_str(&text).ok()?;
+            if !remove(&mut document) {
+                return None;
+            }
+            text = document.to_string();
+        }
+        self.text(&mut text);
+        Some(text)
+    }
+}
+
+fn remove_at(pattern: &PathPattern, document: &mut Value) {
+    let paths: Vec<_> = pattern.find(document).into_iter().map(|(path, _)| path).collect();
+    for path in paths {
+        if let Some(value) = path.get_mut(document) {
+            *value = REDACTED.into();
+        }
+    }
+}
+
+/// Returns the last member name that a pattern spells out; `None` if it has wildcards and numbers only.
+fn last_name(pattern: &PathPattern) -> Option<String> {
+    pattern.steps().iter().rev().find_map(|step| match step {
+        PatternStep::One(Segment::Key(name)) => Some(name.to_string()),
+        _ => None,
+    })
+}
+
+/// Replaces the value of every member with this name, in texts that hold JSON as well.
+fn remove_named(name: &str, value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| remove_named(name, item)),
+        Value::Object(members) => {
+            // A map that was written as a list has its names in values: `{"key": "email", "value": …}`.
+            let is_entry = members.values().any(|value| value.as_str() == Some(name));
+            for (member, value) in members.iter_mut() {
+                if is_entry || is_about(member, name) {
+                    *value = REDACTED.into();
+                } else {
+                    remove_named(name, value);
+                }
+            }
+        }
+        Value::String(text) if text.starts_with(['{', '[']) => {
+            if let Ok(mut inner) = serde_json::from_str(text) {
+                remove_named(name, &mut inner);
+                *text = inner.to_string();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns whether a member has this name, or is the name of a patch for a value at or below such a member:
+/// `rows[0].email`.
+fn is_about(member: &str, name: &str) -> bool {
+    member == name || member.split(['.', '[', ']', '\'', '"']).any(|part| part == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_expression_for_keys_is_one() {
+        assert!(KEY.is_some());
+    }
+}

@@ -1,0 +1,203 @@
+//! The file: how it is found to be a ledger, made, protected and brought to the newest format.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::functions::FunctionFlags;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use crate::Error;
+use crate::paths::general;
+
+/// `fwlg`, which SQLite keeps in the file's header.
+const APPLICATION: i64 = 0x6677_6c67;
+
+/// What the first bytes of every SQLite file are.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// The steps from an empty file to the newest format. A file's format is the number of steps that were taken.
+const STEPS: [&str; 3] = [
+    include_str!("schema/0001_runs.sql"),
+    include_str!("schema/0002_keys.sql"),
+    include_str!("schema/0003_views.sql"),
+];
+
+/// How long a connection waits for another process that writes.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The connections of one process: one writes, one reads.
+#[derive(Debug)]
+pub(crate) struct Store {
+    writer: Mutex<Connection>,
+    /// `None` in memory, where the one connection does both.
+    reader: Option<Mutex<Connection>>,
+}
+
+impl Store {
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        protect(path)?;
+        check(path)?;
+        let file_error =
+            |error: &rusqlite::Error| Error::File { path: path.to_owned(), message: error.to_string() };
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connect = || Connection::open_with_flags(path, flags);
+        let mut writer = connect().map_err(|error| file_error(&error))?;
+        prepare(&mut writer, path)?;
+        let reader = connect().and_then(|reader| {
+            reader.busy_timeout(PATIENCE)?;
+            reader.pragma_update(None, "query_only", true)?;
+            functions(&reader)?;
+            Ok(reader)
+        });
+        let reader = reader.map_err(|error| file_error(&error))?;
+        Ok(Self { writer: Mutex::new(writer), reader: Some(Mutex::new(reader)) })
+    }
+
+    pub(crate) fn in_memory() -> Result<Self, Error> {
+        let mut writer = Connection::open_in_memory().map_err(|error| Error::write(&error))?;
+        prepare(&mut writer, Path::new(":memory:"))?;
+        functions(&writer).map_err(|error| Error::write(&error))?;
+        Ok(Self { writer: Mutex::new(writer), reader: None })
+    }
+
+    pub(crate) fn writer(&self) -> MutexGuard<'_, Connection> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads with a closure.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+        let reader =
+            self.reader.as_ref().unwrap_or(&self.writer).lock().unwrap_or_else(PoisonError::into_inner);
+        read(&reader).map_err(|error| Error::read(&error))
+    }
+}
+
+/// Makes sure that the file is there and that its owner alone reads and writes it.
+fn protect(path: &Path) -> Result<(), Error> {
+    let wrong = |error: std::io::Error| Error::File { path: path.to_owned(), message: error.to_string() };
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path).map_err(wrong)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = file.metadata().map_err(wrong)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            tracing::warn!(path = %path.display(), "others could read the ledger: its mode is 0600 now");
+            file.set_permissions(std::fs::Permissions::from_mode(0o600)).map_err(wrong)?;
+        }
+    }
+    drop(file);
+    Ok(())
+}
+
+/// Refuses files that are something else before SQLite touches them.
+fn check(path: &Path) -> Result<(), Error> {
+    let wrong = |error: std::io::Error| Error::File { path: path.to_owned(), message: error.to_string() };
+    let mut head = Vec::new();
+    File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut head)).map_err(wrong)?;
+    if head.is_empty() || head == MAGIC {
+        return Ok(());
+    }
+    let hint = head.starts_with(b"{").then_some("it looks like JSON Lines, which `formwork oracle` writes");
+    Err(Error::NotALedger { path: path.to_owned(), hint })
+}
+
+fn prepare(connection: &mut Connection, path: &Path) -> Result<(), Error> {
+    let file_error =
+        |error: &rusqlite::Error| Error::File { path: path.to_owned(), message: error.to_string() };
+    let number =
+        |connection: &Connection, name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    (|| {
+        connection.busy_timeout(PATIENCE)?;
+        // Both must stand before the first table does, and neither changes a file that has one.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")
+    })()
+    .map_err(|error| file_error(&error))?;
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(|error| file_error(&error))?;
+    let found = |name| number(&transaction, name).map_err(|error| file_error(&error));
+    let (application, format) = (found("application_id")?, found("user_version")?);
+    let tables: i64 = transaction
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(|error| file_error(&error))?;
+    if application != APPLICATION && tables > 0 {
+        return Err(Error::NotALedger {
+            path: path.to_owned(),
+            hint: Some("it is another program's database"),
+        });
+    }
+    let known = STEPS.len() as i64;
+    if format > known {
+        return Err(Error::Newer { path: path.to_owned(), found: format, known });
+    }
+    (|| {
+        for step in STEPS.iter().skip(usize::try_from(format).unwrap_or_default()) {
+            transaction.execute_batch(step)?;
+        }
+        if format < known {
+            transaction.pragma_update(None, "application_id", APPLICATION)?;
+            transaction.pragma_update(None, "user_version", known)?;
+        }
+        transaction.commit()
+    })()
+    .map_err(|error| file_error(&error))?;
+    (|| {
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "journal_size_limit", 16 << 20)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        Ok(())
+    })()
+    .map_err(|error: rusqlite::Error| file_error(&error))
+}
+
+/// Adds `general(path)`, which queries compare paths by.
+fn functions(connection: &Connection) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    connection.create_scalar_function("general", 1, flags, |context| {
+        context.get::<String>(0).map(|path| general(&path).into_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_older_format_becomes_the_newest_and_keeps_its_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        for format in 0..=STEPS.len() {
+            let path = folder.path().join(format!("{format}.db"));
+            let old = Connection::open(&path).unwrap();
+            for step in &STEPS[..format] {
+                old.execute_batch(step).unwrap();
+            }
+            if format > 0 {
+                old.execute_batch("INSERT INTO hourly_reason VALUES (1, 'type', '$', 'm', 'c', 7)").unwrap();
+                old.pragma_update(None, "application_id", APPLICATION).unwrap();
+                old.pragma_update(None, "user_version", format as i64).unwrap();
+            }
+            drop(old);
+            let store = Store::open(&path).unwrap();
+            let kept: i64 = store
+                .read(|reader| {
+                    reader.query_row("SELECT coalesce(sum(count), 0) FROM reasons", [], |row| row.get(0))
+                })
+                .unwrap();
+            assert_eq!(kept, if format > 0 { 7 } else { 0 }, "format {format}");
+            let schema = |connection: &Connection| -> Vec<Option<String>> {
+                let mut rows = connection.prepare("SELECT sql FROM sqlite_schema ORDER BY name").unwrap();
+                rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+            };
+            let fresh = Store::in_memory().unwrap();
+            assert_eq!(store.read(|reader| Ok(schema(reader))), fresh.read(|reader| Ok(schema(reader))));
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Writes that somebody waits for.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::Error;
+
+/// One write. The writer runs it in a transaction with others and reports whether it was committed.
+pub(crate) trait Job: Send {
+    fn run(&mut self, connection: &Connection) -> rusqlite::Result<()>;
+
+    fn report(self: Box<Self>, committed: Result<(), Error>);
+}
+
+/// A write with a value for whoever waits.
+struct Closure<F, T> {
+    write: Option<F>,
+    value: Option<T>,
+    done: oneshot::Sender<Result<T, Error>>,
+}
+
+impl<F: FnOnce(&Connection) -> rusqlite::Result<T> + Send, T: Send> Job for Closure<F, T> {
+    fn run(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        if let Some(write) = self.write.take() {
+            self.value = Some(write(connection)?);
+        }
+        Ok(())
+    }
+
+    fn report(self: Box<Self>, committed: Result<(), Error>) {
+        let Self { value, done, .. } = *self;
+        // Whoever waited may have gone.
+        let _ = done.send(committed.and_then(|()| value.ok_or(Error::Closed)));
+    }
+}
+
+/// Returns a job and what waits for its end.
+pub(crate) fn job<T: Send + 'static>(
+    write: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+) -> (Box<dyn Job>, Committed<T>) {
+    let (done, end) = oneshot::channel();
+    (Box::new(Closure { write: Some(write), value: None, done }), Committed(end))
+}
+
+/// The end of a write: a future, which [`Committed::wait`] waits for without a runtime.
+pub(crate) struct Committed<T>(oneshot::Receiver<Result<T, Error>>);
+
+impl<T> Committed<T> {
+    pub(crate) const fn new(end: oneshot::Receiver<Result<T, Error>>) -> Self {
+        Self(end)
+    }
+
+    /// Blocks the thread.
+    pub(crate) fn wait(self) -> Result<T, Error> {
+        block_on(self)
+    }
+}
+
+impl<T> Future for Committed<T> {
+    type Output = Result<T, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(context).map(|end| end.unwrap_or(Err(Error::Closed)))
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Blocks the thread until the future is done. Unlike a channel's own blocking calls it does not panic inside of a runtime.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = std::pin::pin!(future);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+        thread::park();
+    }
+}

@@ -1,0 +1,155 @@
+//! The thread that alone writes: tasks that somebody waits for at once, runs in groups.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+
+use crate::core::Core;
+use crate::error::is_full;
+use crate::queue::{Batch, Task};
+use crate::task::Job;
+use crate::{Error, RunRecord, cache, insert};
+
+/// What keys and spending may take beyond [`Settings::max_bytes`](crate::Settings::max_bytes).
+const HEADROOM: u64 = 1 << 20;
+
+/// How often a group is tried while another process holds the file; each try waits for five seconds.
+const TRIES: usize = 3;
+
+pub(crate) fn run(core: &Arc<Core>) {
+    let mut cache = cache::Size::default();
+    loop {
+        let batch = core.queue.take(&core.settings);
+        let is_last = batch.is_last;
+        write(core, batch, &mut cache);
+        if is_last {
+            break;
+        }
+    }
+}
+
+fn write(core: &Core, batch: Batch, cache: &mut cache::Size) {
+    let (mut writes, mut flushes) = (Vec::new(), Vec::new());
+    for task in batch.tasks {
+        match task {
+            Task::Write(write) => writes.push(write),
+            Task::Flush(done) => flushes.push(done),
+        }
+    }
+    // Settlements that failed before are tried again first.
+    let mut all = core.take_unsettled();
+    all.append(&mut writes);
+    if !all.is_empty() {
+        run_writes(core, all);
+    }
+    if !batch.runs.is_empty() {
+        write_runs(core, batch.runs);
+    }
+    if !batch.puts.is_empty() {
+        let mut connection = core.store.writer();
+        limit(core, &connection, 0);
+        let put = in_transaction(&mut connection, |transaction| {
+            cache.put(transaction, &batch.puts, core.settings.max_cache_bytes)
+        });
+        drop(connection);
+        if let Err(error) = put {
+            *cache = cache::Size::default();
+            core.note(&error);
+        }
+    }
+    for done in flushes {
+        let _ = done.send(Ok(()));
+    }
+}
+
+fn in_transaction<T>(
+    connection: &mut Connection,
+    write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let value = write(&transaction)?;
+    transaction.commit()?;
+    Ok(value)
+}
+
+/// Holds the file to the size that the settings allow, and so many bytes.
+fn limit(core: &Core, connection: &Connection, more: u64) {
+    if let Some(max) = core.settings.max_bytes {
+        let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).unwrap_or(4096);
+        let pages =
+            i64::try_from(max.saturating_add(more) / u64::from(page.max(1))).unwrap_or(i64::MAX).max(1);
+        // A limit that cannot be set is no reason to lose what fits.
+        let _ = connection.pragma_update(None, "max_page_count", pages);
+    }
+}
+
+/// Commits all tasks together. A task that fails on its own undoes nothing but itself.
+fn run_writes(core: &Core, jobs: Vec<Box<dyn Job>>) {
+    let mut connection = core.store.writer();
+    limit(core, &connection, HEADROOM);
+    let mut done = Vec::with_capacity(jobs.len());
+    let mut rest = jobs.into_iter();
+    let committed = in_transaction(&mut connection, |transaction| {
+        for mut job in rest.by_ref() {
+            transaction.execute_batch("SAVEPOINT job")?;
+            match job.run(transaction) {
+                Ok(()) => {
+                    done.push(job);
+                    transaction.execute_batch("RELEASE job")?;
+                }
+                Err(error) => {
+                    job.report(Err(Error::write(&error)));
+                    // A full disk ends the whole transaction, other errors only this job.
+                    if transaction.is_autocommit() {
+                        return Err(error);
+                    }
+                    transaction.execute_batch("ROLLBACK TO job; RELEASE job")?;
+                }
+            }
+        }
+        Ok(())
+    });
+    drop(connection);
+    let committed = committed.map_err(|error| {
+        core.note(&error);
+        Error::write(&error)
+    });
+    for job in done.into_iter().chain(rest) {
+        job.report(committed.clone());
+    }
+}
+
+/// Commits runs; sheds first their bodies and then the runs if there is no room.
+fn write_runs(core: &Core, mut runs: Vec<RunRecord>) {
+    for run in &mut runs {
+        core.shed_bodies(run.redact(&core.settings.redaction));
+    }
+    let mut connection = core.store.writer();
+    limit(core, &connection, 0);
+    let mut tries = 0;
+    loop {
+        match in_transaction(&mut connection, |transaction| insert::group(transaction, &runs)) {
+            Ok(duplicates) => {
+                core.recorded(runs.len() - duplicates);
+                core.shed_runs(duplicates);
+                return;
+            }
+            Err(error) => {
+                core.note(&error);
+                tries += 1;
+                let with_bodies = runs.iter().filter(|run| run.body_bytes() > 0).count();
+                let is_busy = error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy);
+                if is_busy && tries < TRIES {
+                    continue;
+                }
+                if with_bodies > 0 && (is_full(&error) || !is_busy) {
+                    core.shed_bodies(with_bodies);
+                    runs.iter_mut().for_each(RunRecord::drop_bodies);
+                    continue;
+                }
+                core.shed_runs(runs.len());
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+use std::fs;
+use std::path::Path;
+
+use formwork_ledger::{Error, Ledger, NewKey, RunQuery, Settings};
+use rusqlite::Connection;
+
+use crate::given::{NOW, retried};
+
+fn open(path: &Path) -> Result<Ledger, Error> {
+    Ledger::open(path, Settings::default())
+}
+
+#[cfg(unix)]
+#[test]
+fn the_owner_alone_reads_the_file_and_its_journal_whatever_their_mode_was() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for before in [None, Some(0o644), Some(0o666), Some(0o600), Some(0o640)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.db");
+        if let Some(mode) = before {
+            drop(open(&path).unwrap());
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let ledger = open(&path).unwrap();
+        ledger.record(retried(NOW));
+        ledger.flush_blocking().unwrap();
+        let files: Vec<_> = fs::read_dir(folder.path()).unwrap().map(Result::unwrap).collect();
+        assert!(files.len() > 1, "the journal is there");
+        for file in files {
+            assert_eq!(
+                file.metadata().unwrap().permissions().mode() & 0o777,
+                0o600,
+                "{:?} {before:?}",
+                file.path()
+            );
+        }
+    }
+}
+
+#[test]
+fn other_files_are_refused_and_left_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("other.db");
+    Connection::open(&database).unwrap().execute_batch("CREATE TABLE mine (x)").unwrap();
+    let lines = folder.path().join("scores.jsonl");
+    fs::write(&lines, "{\"score\": 1}\n").unwrap();
+    let text = folder.path().join("notes.txt");
+    fs::write(&text, "hi").unwrap();
+    for (path, says) in [
+        (&database, "other.db is not a ledger of formwork: it is another program's database"),
+        (&lines, "scores.jsonl is not a ledger of formwork: it looks like JSON Lines"),
+        (&text, "notes.txt is not a ledger of formwork"),
+    ] {
+        let before = fs::read(path).unwrap();
+        let error = open(path).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+        assert_eq!(fs::read(path).unwrap(), before);
+    }
+    let error = open(&folder.path().join("no/such/folder.db")).unwrap_err();
+    assert!(matches!(&error, Error::File { .. }) && error.to_string().contains("folder.db"), "{error}");
+    assert!(matches!(open(folder.path()).unwrap_err(), Error::File { .. }));
+}
+
+#[test]
+fn an_empty_file_becomes_a_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    fs::write(&path, "").unwrap();
+    open(&path).unwrap();
+    open(&path).unwrap();
+}
+
+#[test]
+fn a_newer_file_is_one_clear_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    drop(open(&path).unwrap());
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let error = open(&path).unwrap_err();
+    assert!(matches!(error, Error::Newer { found: 99, .. }));
+    assert!(error.to_string().contains("use a newer version of formwork"), "{error}");
+}
+
+#[test]
+fn two_ledgers_on_one_file_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    let writers: Vec<_> = (0..2)
+        .map(|_| {
+            let ledger = open(&path).unwrap();
+            std::thread::spawn(move || {
+                for nth in 0..400 {
+                    ledger.record(retried(NOW));
+                    if nth % 40 == 0 {
+                        ledger.flush_blocking().unwrap();
+                    }
+                }
+                ledger.close();
+                ledger.health()
+            })
+        })
+        .collect();
+    for writer in writers {
+        let health = writer.join().unwrap();
+        assert_eq!((health.recorded, health.shed_runs, health.errors), (400, 0, 0));
+    }
+    let ledger = open(&path).unwrap();
+    assert_eq!(ledger.runs(&RunQuery { limit: 1000, ..RunQuery::default() }).unwrap().runs.len(), 800);
+    assert_eq!(ledger.hourly_runs(None, None).unwrap()[0].runs, 800);
+}
+
+#[test]
+fn the_documented_views_can_be_read_by_any_tool() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    let ledger = open(&path).unwrap();
+    let (key, _) = ledger.add_key(NewKey { budget: Some(2_500_000), ..NewKey::new("k") }, NOW).unwrap();
+    ledger.record(retried(NOW).with_key(Some(key.id)));
+    ledger.close();
+    let tool = Connection::open(&path).unwrap();
+    let readme = include_str!("../../README.md");
+    for view in ["runs", "attempts", "violations", "reasons", "hours", "spend"] {
+        let rows = tool.prepare(&format!("SELECT * FROM {view}")).unwrap();
+        let columns: Vec<_> = rows.column_names().into_iter().map(|name| format!("`{name}`")).collect();
+        let line = readme.lines().find(|line| line.starts_with(&format!("| `{view}` |"))).unwrap_or_default();
+        let documented: Vec<_> = line
+            .split('|')
+            .nth(3)
+            .unwrap_or_default()
+            .split(',')
+            .map(|name| name.trim().to_owned())
+            .collect();
+        assert_eq!(documented, columns, "README has the columns of `{view}`");
+        let count: i64 =
+            tool.query_row(&format!("SELECT count(*) FROM {view}"), [], |row| row.get(0)).unwrap();
+        assert!(count > 0, "{view}");
+    }
+}

@@ -1,0 +1,193 @@
+use std::sync::Arc;
+use std::thread;
+
+use formwork_core::Time;
+use formwork_ledger::{Error, Hold, Key, Ledger, NewKey, ReserveError, Settings};
+use proptest::prelude::*;
+
+use crate::given::{NOW, ledger};
+
+const BUDGET: u64 = 1000;
+
+#[derive(Debug, Clone)]
+enum Act {
+    Reserve(u64),
+    /// Settles one of the open holds at so many percent of its amount.
+    Settle(prop::sample::Index, u64),
+    Drop(prop::sample::Index),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        3 => (0_u64..400).prop_map(Act::Reserve),
+        2 => (any::<prop::sample::Index>(), 0_u64..=100).prop_map(|(which, percent)| Act::Settle(which, percent)),
+        1 => any::<prop::sample::Index>().prop_map(Act::Drop),
+    ]
+}
+
+fn only_key(ledger: &Ledger) -> Key {
+    ledger.keys().unwrap().remove(0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn spent_and_held_are_what_a_ledger_on_paper_has(acts in prop::collection::vec(act(), 1..60)) {
+        let ledger = ledger();
+        let (key, _) = ledger.add_key(NewKey { budget: Some(BUDGET), ..NewKey::new("k") }, NOW).unwrap();
+        let (mut spent, mut holds) = (0, Vec::<Hold>::new());
+        for act in acts {
+            let held: u64 = holds.iter().map(Hold::amount).sum();
+            match act {
+                Act::Reserve(amount) => match ledger.reserve_blocking(key.id, amount, None, NOW) {
+                    Ok(hold) => {
+                        prop_assert!(spent + held + amount <= BUDGET);
+                        holds.push(hold);
+                    },
+                    Err(ReserveError::Exceeded(exceeded)) => {
+                        prop_assert!(spent + held + amount > BUDGET);
+                        prop_assert_eq!((exceeded.budget, exceeded.spent, exceeded.held, exceeded.amount), (BUDGET, spent, held, amount));
+                    },
+                    Err(other) => prop_assert!(false, "{}", other),
+                },
+                Act::Settle(which, percent) if !holds.is_empty() => {
+                    let hold = holds.swap_remove(which.index(holds.len()));
+                    let actual = hold.amount() * percent / 100;
+                    hold.settle_blocking(actual).unwrap();
+                    spent += actual;
+                },
+                Act::Drop(which) if !holds.is_empty() => {
+                    let hold = holds.swap_remove(which.index(holds.len()));
+                    spent += hold.amount();
+                    drop(hold);
+                    ledger.flush_blocking().unwrap();
+                },
+                Act::Settle(..) | Act::Drop(_) => {},
+            }
+            let now = only_key(&ledger);
+            prop_assert_eq!((now.spent, now.held), (spent, holds.iter().map(Hold::amount).sum::<u64>()));
+        }
+    }
+
+}
+
+proptest! {
+    // Each case waits for the disk a few hundred times.
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Threads with handles of two connections to one file draw on one budget.
+    #[test]
+    fn concurrent_reservations_never_exceed_the_budget(
+        scripts in prop::collection::vec(prop::collection::vec((1_u64..120, 0_u64..=100, any::<bool>()), 1..12), 2..6),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.db");
+        let ledgers = [0, 1].map(|_| Ledger::open(&path, Settings::default()).unwrap());
+        let (key, _) = ledgers[0].add_key(NewKey { budget: Some(BUDGET), ..NewKey::new("k") }, NOW).unwrap();
+        let threads: Vec<_> = scripts.into_iter().enumerate().map(|(nth, script)| {
+            let ledger = ledgers[nth % 2].clone();
+            thread::spawn(move || {
+                let (mut spent, mut kept) = (0, Vec::new());
+                for (amount, percent, is_kept) in script {
+                    let Ok(hold) = ledger.reserve_blocking(key.id, amount, None, NOW) else { continue };
+                    let now = only_key(&ledger);
+                    assert!(now.spent + now.held <= BUDGET, "{} and {}", now.spent, now.held);
+                    if is_kept {
+                        kept.push(hold);
+                    } else {
+                        let actual = amount * percent / 100;
+                        hold.settle_blocking(actual).unwrap();
+                        spent += actual;
+                    }
+                }
+                (spent, kept)
+            })
+        }).collect();
+        let done: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        let spent: u64 = done.iter().map(|(spent, _)| spent).sum();
+        let held: u64 = done.iter().flat_map(|(_, kept)| kept).map(Hold::amount).sum();
+        let key = only_key(&ledgers[0]);
+        prop_assert_eq!((key.spent, key.held), (spent, held));
+        prop_assert!(spent + held <= BUDGET);
+    }
+}
+
+#[test]
+fn a_budget_is_drawn_to_its_last_millionth_by_racing_calls() {
+    let ledger = Arc::new(ledger());
+    let (key, _) = ledger.add_key(NewKey { budget: Some(100), ..NewKey::new("k") }, NOW).unwrap();
+    let racers = (0..8).map(|_| {
+        let ledger = Arc::clone(&ledger);
+        thread::spawn(move || {
+            (0..100).filter_map(|_| ledger.reserve_blocking(key.id, 1, None, NOW).ok()).collect::<Vec<_>>()
+        })
+    });
+    let racers: Vec<_> = racers.collect();
+    let holds: Vec<_> = racers.into_iter().flat_map(|racer| racer.join().unwrap()).collect();
+    assert_eq!(holds.len(), 100);
+    drop(holds);
+    ledger.flush_blocking().unwrap();
+    let key = only_key(&ledger);
+    assert_eq!((key.spent, key.held, key.left()), (100, 0, Some(0)));
+}
+
+#[tokio::test]
+async fn what_is_reserved_survives_the_process_and_counts_as_spent() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    let ledger = Ledger::open(&path, Settings::default()).unwrap();
+    let (key, _) = ledger.add_key(NewKey { budget: Some(100), ..NewKey::new("k") }, NOW).unwrap();
+    let settled = ledger.reserve(key.id, 30, None, NOW).await.unwrap();
+    settled.settle(10).await.unwrap();
+    // A process that dies does not drop.
+    std::mem::forget(ledger.reserve(key.id, 60, None, NOW).await.unwrap());
+    ledger.close();
+    let again = Ledger::open(&path, Settings::default()).unwrap();
+    let Err(ReserveError::Exceeded(exceeded)) = again.reserve(key.id, 31, None, NOW).await else {
+        panic!("too much")
+    };
+    assert_eq!(
+        exceeded.to_string(),
+        "the budget of the API key `k` does not allow another call: of 0.0001 US dollars 0.00001 are spent and 0.00006 \
+         reserved, and the call may cost 0.000031"
+    );
+    let hold = again.reserve(key.id, 30, None, NOW).await.unwrap();
+    again.close();
+    assert_eq!(hold.settle(1).await, Err(Error::Closed));
+    assert_eq!(
+        (only_key(&again).spent, only_key(&again).held),
+        (10, 90),
+        "a closed ledger leaves the upper bound"
+    );
+}
+
+#[test]
+fn keys_that_ended_and_amounts_that_nobody_has_are_refused() {
+    let ledger = ledger();
+    let (ends, _) =
+        ledger.add_key(NewKey { expires: Some(Time(NOW.0 + 5)), ..NewKey::new("ends") }, NOW).unwrap();
+    let hold = ledger.reserve_blocking(ends.id, u64::from(u32::MAX), None, NOW).unwrap();
+    assert!(matches!(
+        ledger.reserve_blocking(ends.id, 1, None, Time(NOW.0 + 5)),
+        Err(ReserveError::KeyEnded)
+    ));
+    assert!(matches!(
+        ledger.reserve_blocking(ends.id, u64::MAX, None, NOW),
+        Err(ReserveError::Ledger(Error::Invalid(_)))
+    ));
+    ledger.revoke_key("ends", NOW).unwrap();
+    assert!(matches!(ledger.reserve_blocking(ends.id, 1, None, NOW), Err(ReserveError::KeyEnded)));
+    hold.settle_blocking(5).unwrap();
+    assert_eq!(only_key(&ledger).spent, 5, "a call that was under way is settled");
+}
+
+#[test]
+fn a_settlement_beyond_its_reservation_counts_in_full() {
+    let ledger = ledger();
+    let (key, _) = ledger.add_key(NewKey { budget: Some(100), ..NewKey::new("k") }, NOW).unwrap();
+    ledger.reserve_blocking(key.id, 100, None, NOW).unwrap().settle_blocking(250).unwrap();
+    let key = only_key(&ledger);
+    assert_eq!((key.spent, key.left()), (250, Some(0)));
+    assert!(matches!(ledger.reserve_blocking(key.id, 1, None, NOW), Err(ReserveError::Exceeded(_))));
+}
