@@ -15,12 +15,14 @@ mod files;
 mod hub;
 mod interrupt;
 mod jsonl;
+mod log;
 mod model;
 mod output;
 #[cfg(feature = "local")]
 mod progress;
 pub mod rows;
 mod rules;
+mod signals;
 mod snippet;
 mod spinner;
 mod stderr;
@@ -45,6 +47,7 @@ Examples:
   formwork skill run headline --dir examples/skills --input text=\"Maria moved to Lisbon.\"
   formwork doctor
   formwork oracle score examples/wallets/staker.json
+  formwork serve --listen 127.0.0.1:8190
 
 Exit codes:
   0    done
@@ -78,6 +81,7 @@ enum Command {
     #[cfg(feature = "local")]
     Models(commands::models::Args),
     Oracle(commands::oracle::Args),
+    Serve(commands::serve::Args),
 }
 
 /// Runs the command that the process was called with.
@@ -128,6 +132,7 @@ pub fn run_with(providers: Providers) -> ExitCode {
         #[cfg(feature = "local")]
         Command::Models(args) => commands::models::run(&args, providers),
         Command::Oracle(args) => commands::oracle::run(&args, providers),
+        Command::Serve(args) => commands::serve::run(&args, providers),
     };
     exit::code(done)
 }

@@ -109,6 +109,11 @@ impl Backend {
         self
     }
 
+    /// Returns the price of its tokens, if it is known.
+    pub const fn price(&self) -> Option<Price> {
+        self.price
+    }
+
     /// Its name in the ledger.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(self.provider.name())

@@ -18,6 +18,21 @@ pub(crate) struct Ask {
     pub(crate) include_usage: bool,
 }
 
+impl Ask {
+    /// Returns the request for any text, for a request that is passed on unread.
+    pub(crate) fn plain(model: &str) -> Self {
+        Self {
+            model: model.to_owned(),
+            messages: Vec::new(),
+            want: Want::Text,
+            sampling: Sampling::default(),
+            count: 1,
+            stream: false,
+            include_usage: false,
+        }
+    }
+}
+
 /// What the answer has to be.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Want {

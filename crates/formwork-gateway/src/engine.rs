@@ -8,12 +8,12 @@ use formwork_core::{
     Answer, Call, Cost, Enforcement, Fault, FaultKind, Inline, Input, Lowered, Message, Outcome, Patching,
     Policy, Temperature,
 };
-use formwork_core::{Error, Finish as ModelFinish, Sampling as CallSampling};
+use formwork_core::{Error, ErrorKind, Finish as ModelFinish, Sampling as CallSampling, Usage};
 use formwork_extract::{CancellationToken, Extraction, Extractor, Observer};
 use serde_json::Value;
 
 use crate::ask::{Ask, Sampling, Want};
-use crate::contracts::{Cache, Spec};
+use crate::contracts::{Cache, Key, Spec};
 use crate::limits::Limits;
 use crate::names::{Names, Target};
 use crate::problem::{self, Kind, Problem, Unaccepted};
@@ -41,6 +41,7 @@ pub(crate) struct Bounds {
 
 /// A contract that is ready to be asked for.
 pub(crate) struct Ready {
+    pub(crate) key: Key,
     pub(crate) extractor: Extractor<Value>,
     pub(crate) was_compiled: bool,
 }
@@ -92,7 +93,7 @@ impl Engine {
             }
         };
         let (extractor, was_compiled) = self.cache.get(key, compile).await;
-        Ok(Ready { extractor: extractor?, was_compiled })
+        Ok(Ready { key, extractor: extractor?, was_compiled })
     }
 
     fn builder(
@@ -132,6 +133,42 @@ impl Engine {
         self.targets(targets).fold(builder, |builder, target| builder.with_target(target.backend.clone()))
     }
 
+    /// Returns what a request may cost at most, in millionths of a US dollar, and how much of that one call is. A token has at
+    /// least one byte.
+    ///
+    /// # Errors
+    /// The name of a target whose price is not known.
+    pub(crate) fn worst(&self, ask: &Ask, bytes: usize, targets: &[usize]) -> Result<(u64, u64), String> {
+        /// The tokens of an answer where nothing limits them.
+        const ANSWER: u32 = 4_096;
+
+        let attempts = self.defaults.limit(Policy::default()).attempts.min(self.limits.max_attempts).max(1);
+        let calls = if ask.want.is_contract() { u64::from(attempts) } else { 1 };
+        let mut call = 0;
+        for target in self.targets(targets) {
+            let price = target.backend.price().ok_or_else(|| target.name().to_owned())?;
+            let promised = target.backend.capabilities();
+            let limits = [ask.sampling.max_tokens, self.defaults.max_tokens, promised.default_max_tokens, promised.output_tokens];
+            let output = limits.into_iter().flatten().next().unwrap_or(ANSWER);
+            let usage = Usage::new(bytes as u64, u64::from(output));
+            call = call.max(price.of(usage).micro_usd.unwrap_or(0));
+        }
+        let call = call.saturating_mul(u64::from(ask.count));
+        Ok((call.saturating_mul(calls), call))
+    }
+
+    /// Returns the reply that a model's text is.
+    pub(crate) fn text_reply(&self, target: usize, text: String, finish: ModelFinish, usage: Usage) -> Reply {
+        let price = self.names.targets().get(target).and_then(|target| target.backend.price());
+        Reply {
+            choices: vec![text_choice(text, finish)],
+            usage,
+            cost: price.map_or_else(|| usage.unpriced(), |price| price.of(usage)),
+            attempts: 1,
+            is_cached: false,
+        }
+    }
+
     pub(crate) fn targets<'e>(&'e self, targets: &'e [usize]) -> impl Iterator<Item = &'e Target> {
         targets.iter().filter_map(|nth| self.names.targets().get(*nth))
     }
@@ -141,7 +178,7 @@ impl Engine {
     ///
     /// # Errors
     /// The fault of the last target.
-    pub(crate) async fn text(&self, ask: &Ask, targets: &[usize]) -> Result<(Answer, usize, Call), Fault> {
+    pub(crate) async fn text(&self, ask: &Ask, targets: &[usize]) -> Result<(Answer, usize), Fault> {
         let mut last = Fault::new(FaultKind::Unreachable, "there is no target");
         for nth in targets {
             let Some(target) = self.names.targets().get(*nth) else { continue };
@@ -155,7 +192,7 @@ impl Engine {
                 .with_sampling(sampling);
             call.max_tokens = max_tokens.or(self.defaults.max_tokens).or(promised.default_max_tokens);
             match target.backend.provider().call(&call).await {
-                Ok(answer) => return Ok((answer, *nth, call)),
+                Ok(answer) => return Ok((answer, *nth)),
                 Err(fault) => last = fault,
             }
         }
@@ -258,7 +295,7 @@ pub(crate) fn choice(want: &Want, value: &Value) -> Choice {
 }
 
 /// Returns the answer that a model's text is.
-pub(crate) fn text_choice(text: String, finish: ModelFinish) -> Choice {
+fn text_choice(text: String, finish: ModelFinish) -> Choice {
     match finish {
         ModelFinish::Refused | ModelFinish::Filtered => {
             Choice { content: Content::Refusal(text), finish: Finish::Refused }
@@ -269,7 +306,11 @@ pub(crate) fn text_choice(text: String, finish: ModelFinish) -> Choice {
 }
 
 fn unusable(error: &Error) -> Problem {
-    Problem::invalid("schema", error.to_string())
+    match error.kind() {
+        // No target can be asked for it in this way, as a limit on money without a price.
+        ErrorKind::Config => Problem::new(Kind::Upstream, error.to_string()),
+        _ => Problem::invalid("schema", error.to_string()),
+    }
 }
 
 /// Returns a name that every provider takes: letters, digits, `_` and `-`, at most 64.

@@ -24,17 +24,20 @@
 //! | Ollama | OpenAI, Anthropic | `options` other than `temperature`, `top_p`, `seed`, `num_predict`; `keep_alive`, `think`, durations |
 //! | any | a contract | `top_p` and the above: the retry policy decides how tokens are chosen |
 
+mod access;
 mod ask;
 mod contracts;
 mod engine;
 mod guard;
 mod limits;
+mod meter;
 mod metrics;
 mod names;
 mod options;
 mod pass;
 mod problem;
 mod protocol;
+mod record;
 mod reply;
 mod service;
 mod tools;

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use formwork_core::{Attempt, Verdict};
+use formwork_ledger::Health;
 
 /// The upper bounds of the histogram of durations, in seconds.
 const BOUNDS: [f64; 10] = [0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0, 120.0, 300.0];
@@ -82,7 +83,7 @@ impl Metrics {
     }
 
     /// Returns all of them in the text format of Prometheus.
-    pub(crate) fn render(&self, waiting: usize, working: usize) -> String {
+    pub(crate) fn render(&self, waiting: usize, working: usize, ledger: Option<&Health>) -> String {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut out = String::new();
         let head = |out: &mut String, name: &str, kind: &str, help: &str| {
@@ -142,6 +143,17 @@ impl Metrics {
         _ = writeln!(out, "formwork_requests_in_progress {working}");
         head(&mut out, "formwork_requests_waiting", "gauge", "Requests that wait for their turn.");
         _ = writeln!(out, "formwork_requests_waiting {waiting}");
+        if let Some(health) = ledger {
+            for (name, help, value) in [
+                ("formwork_ledger_recorded_total", "Runs that were written.", health.recorded),
+                ("formwork_ledger_shed_bodies_total", "Runs that were written without their texts.", health.shed_bodies),
+                ("formwork_ledger_shed_runs_total", "Runs that were lost.", health.shed_runs),
+                ("formwork_ledger_errors_total", "Writes that failed.", health.errors),
+            ] {
+                head(&mut out, name, "counter", help);
+                _ = writeln!(out, "{name} {value}");
+            }
+        }
         out
     }
 }

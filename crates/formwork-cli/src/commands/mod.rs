@@ -10,5 +10,6 @@ pub(crate) mod models;
 pub(crate) mod oracle;
 pub(crate) mod read;
 pub(crate) mod review;
+pub(crate) mod serve;
 pub(crate) mod shape;
 pub(crate) mod skill;

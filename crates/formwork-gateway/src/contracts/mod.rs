@@ -6,7 +6,7 @@ mod folder;
 use formwork_core::Rule;
 use serde_json::Value;
 
-pub(crate) use cache::Cache;
+pub(crate) use cache::{Cache, Key};
 pub(crate) use folder::Folder;
 pub use folder::{ContractError, NamedContract, read_contract};
 

@@ -8,23 +8,24 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Request, header};
 use axum::response::{IntoResponse as _, Response};
 use formwork::providers::Protocol as RawProtocol;
-use formwork_core::{Attempt, Error, Outcome};
+use formwork_core::{Attempt, Error, Outcome, Usage};
 use formwork_extract::CancellationToken;
-use formwork_serve::{BodyError, Kept, RequestId, read_body};
-use futures_util::StreamExt as _;
+use formwork_ledger::{Hold, RecordId, RunRecord};
+use formwork_serve::{BodyError, Kept, read_body};
 use serde_json::Value;
 
-use super::Shared;
 use super::routes::refused;
-use super::stream;
-use super::turns::{Open, Turn};
+use super::turns::Turn;
+use super::{Shared, passed, stream};
+use crate::access::{self, Client};
 use crate::ask::{Ask, Want};
-use crate::contracts::{ContractError, Spec};
-use crate::engine::{self, Ready};
+use crate::contracts::{Cache, ContractError, Spec};
+use crate::engine::{self, Bounds, Ready};
 use crate::options::Options;
 use crate::pass;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{OpenAi, Protocol};
+use crate::record::Record;
 use crate::reply::{Meta, Reply};
 
 /// A request that is understood, and may be worked on.
@@ -35,7 +36,10 @@ pub(super) struct Job {
     pub(super) targets: Vec<usize>,
     pub(super) options: Options,
     pub(super) meta: Meta,
-    pub(super) turn: Turn,
+    pub(super) client: Client,
+    pub(super) record: Record,
+    /// Held while the request is worked on.
+    pub(super) _turn: Turn,
 }
 
 /// Answers a request for an answer.
@@ -47,45 +51,110 @@ pub(super) async fn answer(
     work(protocol, shared, request).await.unwrap_or_else(|problem| refused(protocol, &problem))
 }
 
-async fn work(
-    protocol: &'static dyn Protocol,
-    shared: Arc<Shared>,
-    request: Request<Body>,
-) -> Result<Response, Problem> {
+async fn work(protocol: &'static dyn Protocol, shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
+    let client = shared.access.client(&parts.headers)?;
+    shared.access.count(&client)?;
     let options = Options::of(&parts.headers)?;
     let body = json(&shared, &parts.headers, body).await?;
     let model = body.get("model").and_then(Value::as_str).map(str::to_owned);
     let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
+    client.may_ask(&model)?;
     let mut targets = shared.engine.names.resolve(&model)?;
     let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await.inspect_err(|problem| {
         shared.metrics.event(problem.kind.name());
     })?;
+    let text = body.to_string();
+    let run = RunRecord::new(parts.uri.path().to_owned(), access::now())
+        .with_key(client.id())
+        .with_labels(options.user.clone(), options.tags.clone())
+        .with_request(shared.keeps_bodies.then(|| text.clone()));
+    let id = run.id;
+    let mut record = Record::new(Arc::clone(&shared), run);
     if options.contract.is_none() && protocol.is_plain(&body) {
         let (own, path) = protocol.own();
         while let Some(raw) = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own)) {
-            let path = path.to_owned();
+            if !record.has_hold() {
+                let plain = Ask::plain(&model);
+                let hold = match reserve(&shared, &client, &plain, text.len(), &targets, options.bounds, id).await {
+                    Ok((hold, _)) => hold,
+                    Err(problem) => {
+                        record.refused(&problem).await;
+                        return Err(problem);
+                    }
+                };
+                record.hold(hold);
+            }
             let deadline = shared.engine.deadline(options.bounds);
-            match pass::send(raw, &path, body.clone(), &parts.headers, deadline).await {
-                Ok(response) => return Ok(passed(&shared, response, turn)),
-                Err(problem) if targets.len() == 1 => return Err(problem),
+            match pass::send(raw, path, body.clone(), &parts.headers, deadline).await {
+                Ok(response) => {
+                    return Ok(passed::response(&shared, &client, response, record, targets[0], text.len(), turn, &id));
+                }
+                Err(problem) if targets.len() == 1 => {
+                    record.call(targets[0], Usage::default(), Some(&problem)).await;
+                    return Err(problem);
+                }
                 Err(_) => _ = targets.remove(0),
             }
         }
     }
-    let ask = protocol.ask(body)?;
-    if ask.count > shared.engine.limits.max_choices {
-        let message = format!("`n`: at most {} answers", shared.engine.limits.max_choices);
-        return Err(Problem::invalid("n", message));
+    let understood = protocol.ask(body).and_then(|ask| {
+        let max = shared.engine.limits.max_choices;
+        if ask.count > max { Err(Problem::invalid("n", format!("`n`: at most {max} answers"))) } else { Ok(ask) }
+    });
+    let ask = match understood {
+        Ok(ask) => ask,
+        Err(problem) => {
+            record.refused(&problem).await;
+            return Err(problem);
+        }
+    };
+    let meta = Meta { run: id.to_string(), model, created: now() };
+    let mut job = Job { shared, protocol, ask, targets, options, meta, client, record, _turn: turn };
+    match job.prepared(text.len(), id).await {
+        Ok(spec) => match (spec, job.ask.stream) {
+            (Some((spec, told)), true) => stream::contract(job, spec, told).await,
+            (Some((spec, told)), false) => job.contract(spec, told).await,
+            (None, true) => stream::text(job).await,
+            (None, false) => job.text().await,
+        },
+        Err(problem) => {
+            job.record.refused(&problem).await;
+            Err(problem)
+        }
     }
-    let meta = Meta { run: RequestId::new().as_str().replace("req-", "run-"), model, created: now() };
-    let job = Job { shared, protocol, ask, targets, options, meta, turn };
-    match (job.spec().await?, job.ask.stream) {
-        (Some((spec, told)), true) => stream::contract(job, spec, told).await,
-        (Some((spec, told)), false) => job.contract(spec, told).await,
-        (None, true) => stream::text(job).await,
-        (None, false) => job.text().await,
-    }
+}
+
+/// Reserves what a request may cost. Returns the hold, and the limit that the run keeps to.
+pub(super) async fn reserve(
+    shared: &Shared,
+    client: &Client,
+    ask: &Ask,
+    bytes: usize,
+    targets: &[usize],
+    bounds: Bounds,
+    run: RecordId,
+) -> Result<(Option<Hold>, Option<u64>), Problem> {
+    let Some(key) = &client.0 else { return Ok((None, bounds.budget)) };
+    let worst = shared.engine.worst(ask, bytes, targets);
+    let (whole, call): (u64, u64) = match (worst, key.budget) {
+        (Ok(worst), _) => worst,
+        (Err(_), None) => (0_u64, 0_u64),
+        (Err(target), Some(_)) => {
+            let message = format!("the API key `{}` has a budget, and the price of `{target}` is not known", key.name);
+            return Err(Problem::new(Kind::Forbidden, message));
+        }
+    };
+    // Few different limits, because each is a plan of its own.
+    let whole = whole.checked_next_power_of_two().unwrap_or(whole);
+    let amount = match (key.left(), bounds.budget) {
+        (left, Some(own)) => own.min(left.unwrap_or(own).max(call)),
+        // What is left may pay for less than all attempts, but has to pay for one.
+        (Some(left), None) => whole.min(left.max(call)),
+        (None, None) => whole,
+    };
+    let hold = shared.access.reserve(client, amount, run).await?;
+    Ok((hold, bounds.budget.or(key.budget.map(|_| amount))))
 }
 
 impl Job {
@@ -99,6 +168,31 @@ impl Job {
             return Err(Problem::invalid("x-formwork-contract", message));
         }
         named(&self.shared, name).await.map(|spec| Some((spec, None)))
+    }
+
+    /// Returns the contract of the request, and reserves what it may cost.
+    async fn prepared(
+        &mut self,
+        bytes: usize,
+        run: RecordId,
+    ) -> Result<Option<(Spec, Option<formwork_core::Message>)>, Problem> {
+        let spec = self.spec().await?;
+        if let Some((spec, _)) = &spec
+            && self.options.contract.is_some()
+        {
+            // The answer is a document, as if the request had brought its schema.
+            self.ask.want = Want::Json { name: spec.name.clone(), schema: Value::Null };
+        }
+        let (hold, limit) =
+            reserve(&self.shared, &self.client, &self.ask, bytes, &self.targets, self.options.bounds, run).await?;
+        self.record.hold(hold);
+        self.options.bounds.budget = limit;
+        Ok(spec)
+    }
+
+    /// Returns the length of the dialogue's texts.
+    pub(super) fn bytes(&self) -> usize {
+        self.ask.messages.iter().map(|message| message.text().len()).sum()
     }
 
     /// Compiles the contract, and counts whether that was done before.
@@ -115,8 +209,60 @@ impl Job {
         self.options.is_eager && self.ask.stream && !matches!(self.ask.want, Want::Tools { .. })
     }
 
-    async fn contract(self, spec: Spec, told: Option<formwork_core::Message>) -> Result<Response, Problem> {
-        let ready = self.ready(&spec).await?;
+    /// Returns the digest that a value of this request is cached under; `None` if nothing is cached.
+    pub(super) fn digest(&self, ready: &Ready) -> Option<String> {
+        self.shared.cache_ttl?;
+        self.shared.access.ledger()?;
+        if self.ask.count > 1 {
+            return None;
+        }
+        let parts = (hex(&ready.key), &self.ask.messages, self.ask.sampling.seed);
+        Some(hex(&Cache::key(&parts)))
+    }
+
+    /// Returns the answer that is cached under a digest.
+    pub(super) fn cached(&self, digest: Option<&str>) -> Option<Reply> {
+        let ledger = self.shared.access.ledger()?;
+        let text = ledger.cache_get(self.client.id(), digest?, access::now()).ok()??;
+        let value: Value = serde_json::from_str(&text).ok()?;
+        Some(Reply {
+            choices: vec![engine::choice(&self.ask.want, &value)],
+            usage: Usage::default(),
+            cost: formwork_core::Cost::default(),
+            attempts: 0,
+            is_cached: true,
+        })
+    }
+
+    /// Keeps an accepted value.
+    pub(super) fn cache(&self, digest: Option<String>, results: &[Result<Outcome<Value>, Error>]) {
+        let (Some(digest), [Ok(outcome)]) = (digest, results) else { return };
+        let (Some(ledger), Some(ttl)) = (self.shared.access.ledger(), self.shared.cache_ttl) else { return };
+        ledger.cache_put(self.client.id(), digest, outcome.value.to_string(), ttl, access::now());
+    }
+
+    /// Notes what the contract is.
+    pub(super) fn note(&mut self, spec: &Spec, ready: &Ready) {
+        let name = Some(spec.name.clone());
+        let digest = Some(ready.extractor.plan().schema_digest().to_owned());
+        self.record.change(|run| run.with_contract(name, digest));
+    }
+
+    async fn contract(mut self, spec: Spec, told: Option<formwork_core::Message>) -> Result<Response, Problem> {
+        let ready = match self.ready(&spec).await {
+            Ok(ready) => ready,
+            Err(problem) => {
+                self.record.refused(&problem).await;
+                return Err(problem);
+            }
+        };
+        self.note(&spec, &ready);
+        let digest = self.digest(&ready);
+        if let Some(reply) = self.cached(digest.as_deref()) {
+            let response = self.respond(&reply);
+            self.record.cached().await;
+            return response;
+        }
         let cancel = CancellationToken::new();
         let run = {
             let cancel = cancel.clone();
@@ -125,13 +271,14 @@ impl Job {
                     engine::extraction(&ready.extractor, &self.ask, told.clone(), nth, &cancel, None).run()
                 });
                 let results = futures_util::future::join_all(runs).await;
-                let reply = self.finish(&results);
-                (self, reply)
+                let response = self.finish(&results).and_then(|reply| self.respond(&reply));
+                self.cache(digest, &results);
+                self.record.runs(&results).await;
+                response
             }
         };
-        // A client that leaves cancels the runs, which are counted all the same.
-        let (job, reply) = Kept::new(run, cancel).await;
-        job.respond(&reply?)
+        // A client that leaves cancels the runs, which are counted and settled all the same.
+        Kept::new(run, cancel).await
     }
 
     /// Counts the runs of the request, and puts their results together.
@@ -144,21 +291,25 @@ impl Job {
 
     async fn text(self) -> Result<Response, Problem> {
         let deadline = self.shared.engine.deadline(self.options.bounds);
+        let mut asked = self.targets.last().copied().unwrap_or_default();
         let answered = async {
             let answer = self.shared.engine.text(&self.ask, &self.targets).await;
-            let (answer, ..) = answer.map_err(|fault| Problem::of_fault(&fault))?;
+            let (answer, target) = answer.map_err(|fault| Problem::of_fault(&fault))?;
+            asked = target;
             answer.collect().await.map_err(|fault| Problem::of_fault(&fault))
         };
         let late = || Problem::new(Kind::Deadline, "there was no answer in time, and the call is broken off");
-        let completion = tokio::time::timeout(deadline, answered).await.unwrap_or_else(|_| Err(late()))?;
-        let reply = Reply {
-            choices: vec![engine::text_choice(completion.text, completion.finish)],
-            usage: completion.usage,
-            cost: completion.usage.unpriced(),
-            attempts: 1,
-            is_cached: false,
+        let completion = match tokio::time::timeout(deadline, answered).await.unwrap_or_else(|_| Err(late())) {
+            Ok(completion) => completion,
+            Err(problem) => {
+                self.record.call(asked, Usage::default(), Some(&problem)).await;
+                return Err(problem);
+            }
         };
-        self.respond(&reply)
+        let reply = self.shared.engine.text_reply(asked, completion.text, completion.finish, completion.usage);
+        let response = self.respond(&reply);
+        self.record.call(asked, completion.usage, None).await;
+        response
     }
 
     fn respond(&self, reply: &Reply) -> Result<Response, Problem> {
@@ -241,36 +392,46 @@ pub(super) async fn json(shared: &Shared, headers: &HeaderMap, body: Body) -> Re
 
 /// Passes embeddings on to the first target that speaks OpenAI's protocol.
 pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
-    let passed = async {
+    let answered = async {
         let (parts, body) = request.into_parts();
+        let client = shared.access.client(&parts.headers)?;
+        shared.access.count(&client)?;
         let options = Options::of(&parts.headers)?;
         let body = json(&shared, &parts.headers, body).await?;
-        let targets = shared.engine.names.resolve(body["model"].as_str().unwrap_or_default())?;
+        let model = body["model"].as_str().unwrap_or_default().to_owned();
+        client.may_ask(&model)?;
+        let targets = shared.engine.names.resolve(&model)?;
         let deadline = shared.engine.deadline(options.bounds);
         let turn = shared.turns.take(deadline).await?;
-        let speaks = |target: &crate::names::Target| {
-            target.raw(RawProtocol::OpenAi).or_else(|| target.raw(RawProtocol::Responses)).cloned()
-        };
-        let raw = shared.engine.targets(&targets).find_map(speaks).ok_or_else(|| {
+        let found = targets.iter().find_map(|nth| {
+            let target = &shared.engine.names.targets()[*nth];
+            let raw = target.raw(RawProtocol::OpenAi).or_else(|| target.raw(RawProtocol::Responses))?;
+            Some((*nth, raw.clone()))
+        });
+        let (target, raw) = found.ok_or_else(|| {
             Problem::invalid("model", "no target of this model is a server with OpenAI's embeddings")
         })?;
-        let response = pass::send(&raw, "/embeddings", body, &parts.headers, deadline).await?;
-        Ok(self::passed(&shared, response, turn))
+        let asked = body.to_string().len();
+        let run = RunRecord::new("/v1/embeddings", access::now())
+            .with_key(client.id())
+            .with_labels(options.user.clone(), options.tags.clone());
+        let id = run.id;
+        let (hold, _) = reserve(&shared, &client, &Ask::plain(&model), asked, &[target], options.bounds, id).await?;
+        let mut record = Record::new(Arc::clone(&shared), run);
+        record.hold(hold);
+        match pass::send(&raw, "/embeddings", body, &parts.headers, deadline).await {
+            Ok(response) => Ok(passed::response(&shared, &client, response, record, target, asked, turn, &id)),
+            Err(problem) => {
+                record.call(target, Usage::default(), Some(&problem)).await;
+                Err(problem)
+            }
+        }
     };
-    passed.await.unwrap_or_else(|problem| refused(&OpenAi, &problem))
+    answered.await.unwrap_or_else(|problem| refused(&OpenAi, &problem))
 }
 
-/// Returns the response of a target, read from it as the client reads.
-fn passed(shared: &Arc<Shared>, response: axum::http::Response<formwork_wire::Body>, turn: Turn) -> Response {
-    let open = Open::new(shared, "");
-    let whole = |body: formwork_wire::Body| {
-        let held = (turn, open);
-        Body::from_stream(body.map(move |chunk| {
-            let _ = &held;
-            chunk
-        }))
-    };
-    pass::returned(response, whole)
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the seconds since 1970.

@@ -3,6 +3,8 @@
 mod chat;
 mod extract;
 mod lists;
+mod pages;
+mod passed;
 mod routes;
 mod stream;
 mod turns;
@@ -13,10 +15,13 @@ use std::io;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use formwork::config::Defaults;
+use formwork_ledger::Ledger;
 use formwork_serve::{Connections, Draining};
 
+use crate::access::Access;
 use crate::contracts::{Cache, Folder};
 use crate::engine::Engine;
 use crate::guard::Guard;
@@ -35,6 +40,9 @@ pub struct GatewayBuilder {
     limits: Limits,
     contracts: Option<PathBuf>,
     guard: Guard,
+    ledger: Option<Ledger>,
+    keeps_bodies: bool,
+    cache_ttl: Option<Duration>,
 }
 
 impl GatewayBuilder {
@@ -81,6 +89,25 @@ impl GatewayBuilder {
         self
     }
 
+    /// Sets the ledger (default: none). It has the keys that clients need, once it has any, and gets every run.
+    pub fn with_ledger(mut self, ledger: Ledger) -> Self {
+        self.ledger = Some(ledger);
+        self
+    }
+
+    /// Records the texts of requests, if the ledger's settings keep them as well (default: no).
+    pub const fn with_bodies(mut self) -> Self {
+        self.keeps_bodies = true;
+        self
+    }
+
+    /// Answers a contract from the cache for so long after the same request of the same key had an accepted value (default: never).
+    /// Needs a ledger.
+    pub const fn with_cache(mut self, ttl: Duration) -> Self {
+        self.cache_ttl = Some(ttl);
+        self
+    }
+
     /// Returns the service.
     pub fn build(mut self) -> Gateway {
         if !self.names.all().any(|name| name == DEFAULT) {
@@ -88,7 +115,7 @@ impl GatewayBuilder {
                 self.names.targets().iter().map(|target| target.name().to_owned()).collect();
             self.names.alias(DEFAULT, &all);
         }
-        let Self { names, defaults, limits, contracts, guard } = self;
+        let Self { names, defaults, limits, contracts, guard, ledger, keeps_bodies, cache_ttl } = self;
         Gateway(Arc::new(Shared {
             turns: Turns::new(&limits),
             engine: Engine { names, defaults, cache: Cache::new(limits.max_contracts), limits },
@@ -96,6 +123,9 @@ impl GatewayBuilder {
             guard,
             metrics: Metrics::default(),
             draining: Draining::new(),
+            access: Access::new(ledger),
+            keeps_bodies,
+            cache_ttl,
         }))
     }
 }
@@ -127,6 +157,9 @@ pub(crate) struct Shared {
     pub(crate) guard: Guard,
     pub(crate) metrics: Metrics,
     pub(crate) draining: Draining,
+    pub(crate) access: Access,
+    pub(crate) keeps_bodies: bool,
+    pub(crate) cache_ttl: Option<Duration>,
 }
 
 impl Gateway {
@@ -160,7 +193,12 @@ impl Gateway {
         let draining = self.0.draining.clone();
         let routes = routes::Routes::new(Arc::clone(&self.0));
         let answer = move |request| routes.clone().answer(request);
-        formwork_serve::serve(listener, answer, connections, draining, shutdown).await
+        let served = formwork_serve::serve(listener, answer, connections, draining, shutdown).await;
+        if let Some(ledger) = self.0.access.ledger() {
+            // What cannot be written is counted by the ledger.
+            _ = ledger.flush().await;
+        }
+        served
     }
 }
 

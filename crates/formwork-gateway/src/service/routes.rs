@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 
-use super::{Shared, chat, extract, lists};
+use super::{Shared, chat, extract, lists, pages};
 use crate::guard;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{Anthropic, OllamaChat, OllamaGenerate, OpenAi, Protocol, Responses};
@@ -43,6 +43,9 @@ impl Routes {
             .route("/healthz", get(healthy))
             .route("/readyz", get(ready))
             .route("/metrics", get(metrics))
+            .route("/v1/runs/{id}", get(pages::run))
+            .route("/runs/{id}", get(pages::one))
+            .route("/", get(pages::overview))
             .fallback(nowhere)
             .method_not_allowed_fallback(no_method)
             .with_state(Arc::clone(&shared));
@@ -82,17 +85,17 @@ impl Routes {
         let (status, took) = (response.status(), start.elapsed());
         self.shared.metrics.request(protocol.name(), method, status.as_u16(), took);
         let problem = response.extensions().get::<Logged>().map(|logged| logged.0.as_str());
-        tracing::info!(
-            target: "formwork_gateway",
-            request_id = id.as_str(),
-            protocol = protocol.name(),
-            method,
-            path = path.get(..64).unwrap_or(&path),
-            status = status.as_u16(),
-            took_ms = took.as_secs_f64() * 1000.0,
-            problem,
-            "answered"
-        );
+        let path = path.get(..64).unwrap_or(&path);
+        let (status, took_ms) = (status.as_u16(), took.as_secs_f64() * 1000.0);
+        let (request_id, protocol) = (id.as_str(), protocol.name());
+        match problem {
+            Some(problem) => {
+                tracing::warn!(target: "formwork_gateway", request_id, protocol, method, path, status, took_ms, problem);
+            }
+            None => {
+                tracing::info!(target: "formwork_gateway", request_id, protocol, method, path, status, took_ms, "answered");
+            }
+        }
         Ok(response)
     }
 
@@ -195,10 +198,14 @@ async fn ready(State(shared): State<Arc<Shared>>) -> Response {
     }
 }
 
-async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
+async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    if let Err(problem) = pages::admin(&shared, &headers) {
+        return refused(&OpenAi, &problem);
+    }
     let (waiting, working) = shared.turns.numbers();
     let media = "text/plain; version=0.0.4; charset=utf-8";
-    ([(header::CONTENT_TYPE, media)], shared.metrics.render(waiting, working)).into_response()
+    let health = shared.access.ledger().map(formwork_ledger::Ledger::health);
+    ([(header::CONTENT_TYPE, media)], shared.metrics.render(waiting, working, health.as_ref())).into_response()
 }
 
 async fn nowhere(request: Request<Body>) -> Response {

@@ -42,7 +42,7 @@ impl Line {
 
 /// Starts a response whose body is written by a task.
 fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
-    let guard = Open::new(&job.shared, "")?;
+    let guard = Open::new(&job.shared, job.client.name())?;
     let (sender, receiver) = mpsc::channel(AHEAD);
     let pieces = stream::unfold(receiver, |mut receiver| async {
         let piece: Bytes = receiver.recv().await?;
@@ -58,9 +58,27 @@ fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
 }
 
 /// Answers with the value of a contract: the head at once, the value when it is certain; or the first attempt as it comes.
-pub(super) async fn contract(job: Job, spec: Spec, told: Option<Message>) -> Result<Response, Problem> {
-    let ready = job.ready(&spec).await?;
-    let (mut line, guard, response) = open(&job)?;
+pub(super) async fn contract(mut job: Job, spec: Spec, told: Option<Message>) -> Result<Response, Problem> {
+    let opened = match job.ready(&spec).await {
+        Ok(ready) => open(&job).map(|opened| (ready, opened)),
+        Err(problem) => Err(problem),
+    };
+    let (ready, (mut line, guard, mut response)) = match opened {
+        Ok(opened) => opened,
+        Err(problem) => {
+            job.record.refused(&problem).await;
+            return Err(problem);
+        }
+    };
+    job.note(&spec, &ready);
+    let digest = job.digest(&ready);
+    if let Some(reply) = job.cached(digest.as_deref()) {
+        let mut bytes = line.frames.open();
+        bytes.extend(line.frames.close(&reply));
+        job.record.cached().await;
+        *response.body_mut() = bytes.into();
+        return Ok(response);
+    }
     tokio::spawn(async move {
         let _guard = guard;
         let cancel = CancellationToken::new();
@@ -99,11 +117,12 @@ pub(super) async fn contract(job: Job, spec: Spec, told: Option<Message>) -> Res
         }
         let results = [result];
         let reply = job.finish(&results);
+        job.cache(digest, &results);
         let last = match reply.and_then(|reply| held(&shown, reply)) {
             Ok(reply) => line.frames.close(&reply),
             Err(problem) => line.frames.fail(&problem),
         };
-        drop(job);
+        job.record.runs(&results).await;
         line.send(last).await;
     });
     Ok(response)
@@ -154,40 +173,72 @@ impl Observer for Eager {
 
 /// Answers with a model's text as it comes.
 pub(super) async fn text(job: Job) -> Result<Response, Problem> {
-    let (mut line, guard, response) = open(&job)?;
+    let (mut line, guard, response) = match open(&job) {
+        Ok(opened) => opened,
+        Err(problem) => {
+            job.record.refused(&problem).await;
+            return Err(problem);
+        }
+    };
     tokio::spawn(async move {
         let _guard = guard;
         let opening = line.frames.open();
-        if !line.send(opening).await {
-            return;
-        }
+        line.send(opening).await;
+        let mut heard = Heard { target: job.targets.last().copied().unwrap_or_default(), ..Heard::default() };
         let deadline = job.shared.engine.deadline(job.options.bounds);
-        let told = tokio::time::timeout(deadline, tell(&job, &mut line)).await;
-        let last = match told {
-            Ok(Ok(Some(reply))) => line.frames.close(&reply),
-            Ok(Ok(None)) => return,
-            Ok(Err(problem)) => line.frames.fail(&problem),
-            Err(_) => line.frames.fail(&Problem::new(Kind::Deadline, "the answer was not complete in time")),
-        };
-        drop(job);
-        line.send(last).await;
+        let told = tokio::time::timeout(deadline, tell(&job, &mut line, &mut heard)).await;
+        let late = || Problem::new(Kind::Deadline, "the answer was not complete in time");
+        let Heard { text, target, usage, finish } = heard;
+        // What arrived of an answer was paid for, whatever became of it.
+        let estimate = Usage::new(job.bytes().div_ceil(4) as u64, text.len().div_ceil(4) as u64).with_estimated(true);
+        let usage = usage.unwrap_or(if text.is_empty() { Usage::default() } else { estimate });
+        match told.unwrap_or_else(|_| Err(late())) {
+            Ok(true) => {
+                let reply = job.shared.engine.text_reply(target, text, finish, usage);
+                let last = line.frames.close(&reply);
+                job.record.call(target, usage, None).await;
+                line.send(last).await;
+            }
+            Ok(false) => {
+                let left = Problem::new(Kind::Busy, "the client left");
+                job.record.call(target, usage, Some(&left)).await;
+            }
+            Err(problem) => {
+                let last = line.frames.fail(&problem);
+                job.record.call(target, usage, Some(&problem)).await;
+                line.send(last).await;
+            }
+        }
     });
     Ok(response)
 }
 
-/// Sends the text of an answer as it comes. Returns its end; `None` if the client left.
-async fn tell(job: &Job, line: &mut Line) -> Result<Option<Reply>, Problem> {
-    let mut text = String::new();
-    let mut end = (ModelFinish::Stop, Usage::default());
+/// What came of an answer so far.
+struct Heard {
+    text: String,
+    target: usize,
+    usage: Option<Usage>,
+    finish: ModelFinish,
+}
+
+impl Default for Heard {
+    fn default() -> Self {
+        Self { text: String::new(), target: 0, usage: None, finish: ModelFinish::Stop }
+    }
+}
+
+/// Sends the text of an answer as it comes. Returns whether the client is still there.
+async fn tell(job: &Job, line: &mut Line, heard: &mut Heard) -> Result<bool, Problem> {
     let asked = job.shared.engine.text(&job.ask, &job.targets);
-    let (mut answer, ..) = tokio::select! {
+    let (mut answer, target) = tokio::select! {
         asked = asked => asked.map_err(|fault| Problem::of_fault(&fault))?,
-        () = line.sender.closed() => return Ok(None),
+        () = line.sender.closed() => return Ok(false),
     };
+    heard.target = target;
     loop {
         let delta = tokio::select! {
             delta = answer.next() => delta,
-            () = line.sender.closed() => return Ok(None),
+            () = line.sender.closed() => return Ok(false),
             () = tokio::time::sleep(line.keep_alive) => {
                 line.send(line.frames.keep_alive()).await;
                 continue;
@@ -196,26 +247,18 @@ async fn tell(job: &Job, line: &mut Line) -> Result<Option<Reply>, Problem> {
         match delta {
             Some(Ok(Delta::Text(more))) => {
                 let piece = line.frames.text(&more);
-                text.push_str(&more);
+                heard.text.push_str(&more);
                 if !line.send(piece).await {
-                    return Ok(None);
+                    return Ok(false);
                 }
             }
             Some(Ok(Delta::End { finish, usage, .. })) => {
-                end = (finish, usage);
-                break;
+                (heard.finish, heard.usage) = (finish, Some(usage));
+                return Ok(true);
             }
             Some(Ok(_)) => {}
             Some(Err(fault)) => return Err(Problem::of_fault(&fault)),
-            None => break,
+            None => return Ok(true),
         }
     }
-    let (finish, usage) = end;
-    Ok(Some(Reply {
-        choices: vec![engine::text_choice(text, finish)],
-        usage,
-        cost: usage.unpriced(),
-        attempts: 1,
-        is_cached: false,
-    }))
 }
