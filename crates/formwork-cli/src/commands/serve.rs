@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use formwork::config::{Config, Section, Serve};
 use formwork::providers::{Providers, raw};
+use formwork_core::Backoff;
 use formwork_gateway::{Gateway, Limits, Target};
 use formwork_ledger::{Ledger, Settings};
 
@@ -168,5 +169,10 @@ fn limits(serve: &Serve) -> Limits {
     limits.max_streams = streams_per_key.unwrap_or(limits.max_streams);
     let timeout = serve.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     limits.timeout = timeout.unwrap_or(limits.timeout);
+    if let Some(delays) = &serve.retry_delays_seconds {
+        // Negative numbers and those that are too large are cut by the conversion.
+        let waits = delays.iter().map(|seconds| (seconds * 1e3) as u64).collect();
+        limits.backoff = Backoff { waits, jitter: 0.0 };
+    }
     limits
 }

@@ -36,6 +36,9 @@ pub struct Serve {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,
+    /// Seconds between repeated calls of a target that failed, one number for each repetition (default: 2, 4 and 8).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_delays_seconds: Option<Vec<f64>>,
 }
 
 /// The names that an alias stands for.
