@@ -230,7 +230,11 @@ pub(crate) fn extraction(
     cancel: &CancellationToken,
     observer: Option<Arc<dyn Observer>>,
 ) -> Extraction<Value> {
-    let mut input = Input::new(told.into_iter().chain(ask.messages.iter().cloned()));
+    let messages = match ask.want {
+        Want::Tools { .. } => tools::retold(ask.messages.clone()),
+        _ => ask.messages.clone(),
+    };
+    let mut input = Input::new(told.into_iter().chain(messages));
     // Several answers with the same seed would be the same answer.
     input.seed = ask.sampling.seed.map(|seed| seed.wrapping_add(u64::from(nth)));
     let extraction = extractor.extraction(input).with_cancel(cancel.clone());

@@ -1,6 +1,6 @@
 //! Several tools as one contract: a call of one of them, or text.
 
-use formwork_core::Tool;
+use formwork_core::{Message, Part, Role, Tool};
 use serde_json::{Map, Value, json};
 
 use crate::reply::{Choice, Content, Finish};
@@ -46,6 +46,24 @@ pub(crate) fn instruction(tools: &[Tool], required: bool) -> String {
         text.push_str(&format!("\n- {}: {}", tool.name, tool.description));
     }
     text
+}
+
+/// Returns a dialogue whose calls and results of tools are told as text: calls in the form in which the model is to answer, so
+/// that its own turns are examples. No target is given the tools themselves, and some refuse calls without them.
+pub(crate) fn retold(messages: Vec<Message>) -> Vec<Message> {
+    let retell = |message: Message| {
+        let Message { role, parts } = message;
+        let parts = parts.into_iter().map(|part| match part {
+            Part::ToolCall { name, arguments, .. } => {
+                Part::Text { text: json!({"tool": name, "arguments": arguments}).to_string() }
+            }
+            Part::ToolResult { text, .. } => Part::Text { text: format!("The result of the tool: {text}") },
+            other => other,
+        });
+        let role = if role == Role::Tool { Role::User } else { role };
+        Message { role, parts: parts.collect() }
+    };
+    messages.into_iter().map(retell).collect()
 }
 
 /// Returns the answer that a turn stands for.

@@ -11,7 +11,7 @@ use formwork_core::{Error, Input, Outcome, Rule};
 use formwork_extract::{CancellationToken, Update};
 use formwork_ledger::{RecordId, RunRecord};
 use formwork_serve::Kept;
-use futures_util::{StreamExt as _, stream};
+use futures_util::stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -139,3 +139,24 @@ fn a_model_in_process_answers_every_protocol() {
         assert_eq!((got.status, way.text(&got.json()).as_str()), (200, r#"{"age":34}"#), "{}", way.name);
     }
 }
+
+#[test]
+fn calls_of_tools_are_told_as_text_where_tools_are_a_contract() {
+    let tools = [
+        json!({"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}}),
+        json!({"type": "function", "function": {"name": "save", "parameters": schema()}}),
+    ];
+    let (path, mut body) = dialogues().remove(0);
+    body.as_object_mut().unwrap().remove("response_format");
+    body["model"] = "scripted".into();
+    body["tools"] = tools.into_iter().collect();
+    let model = Arc::new(Scripted::new([r#"{"tool": "save", "arguments": {"age": 34}}"#]));
+    let got = gate(&model).post(path, &[], &body).json();
+    assert_eq!(got["choices"][0]["message"]["tool_calls"][0]["function"]["name"], "save", "{got}");
+    let call = &model.calls()[0];
+    let parts = call.messages.iter().flat_map(|message| &message.parts);
+    assert!(parts.clone().all(|part| matches!(part, Part::Text { .. } | Part::Image { .. })), "{call:?}");
+    let text: String = call.messages.iter().map(Message::text).collect();
+    assert!(text.contains(r#"{"tool":"find","arguments":{"q":"face"}}"#) && text.contains("Maria, 34"), "{text}");
+    assert!(call.messages.iter().all(|message| message.role != Role::Tool));
+}
