@@ -6,6 +6,7 @@ use std::time::Duration;
 use formwork_core::{Error, Level};
 use formwork_extract::CancellationToken;
 use formwork_json::read;
+use formwork_ledger::{Ledger, Recorder};
 use formwork_review::document::DocumentError;
 use formwork_review::{Agent, ReviewResult};
 use formwork_skill::SkillError;
@@ -14,6 +15,7 @@ use serde_json::Value;
 use crate::commands::extract::report;
 use crate::exit::Failed;
 use crate::files;
+use crate::ledger::Recording;
 use crate::spinner::Spinner;
 
 /// The worth of the default model's verdicts.
@@ -31,6 +33,8 @@ pub(crate) struct Asking {
     /// The most tokens of an answer
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
+    #[command(flatten)]
+    recording: Recording,
     /// Say what was asked, what came back, what was wrong with it and what is asked next
     #[arg(long, short)]
     verbose: bool,
@@ -44,8 +48,21 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl Asking {
+    /// Opens the ledger, if runs are to be recorded.
+    pub(crate) fn ledger(&self) -> Result<Option<Ledger>, Failed> {
+        self.recording.open()
+    }
+
     /// The agent, asking so.
-    pub(crate) fn apply(&self, mut agent: Agent, cancel: &CancellationToken) -> Agent {
+    pub(crate) fn apply(
+        &self,
+        mut agent: Agent,
+        cancel: &CancellationToken,
+        recorder: Option<&Recorder>,
+    ) -> Agent {
+        if let Some(recorder) = recorder {
+            agent = agent.with_observer(recorder.clone());
+        }
         agent = agent.with_cancel(cancel.clone());
         if let Some(seed) = self.seed {
             agent = agent.with_seed(seed);

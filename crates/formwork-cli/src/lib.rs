@@ -15,6 +15,7 @@ mod files;
 mod hub;
 mod interrupt;
 mod jsonl;
+mod ledger;
 mod log;
 mod model;
 mod output;
@@ -47,6 +48,8 @@ Examples:
   formwork skill run headline --dir examples/skills --input text=\"Maria moved to Lisbon.\"
   formwork doctor
   formwork oracle score examples/wallets/staker.json
+  formwork runs list --outcome rejected
+  formwork keys add alice --budget 5.00
   formwork serve --listen 127.0.0.1:8190
 
 Exit codes:
@@ -81,6 +84,8 @@ enum Command {
     #[cfg(feature = "local")]
     Models(commands::models::Args),
     Oracle(commands::oracle::Args),
+    Runs(commands::runs::Args),
+    Keys(commands::keys::Args),
     Serve(commands::serve::Args),
 }
 
@@ -132,6 +137,8 @@ pub fn run_with(providers: Providers) -> ExitCode {
         #[cfg(feature = "local")]
         Command::Models(args) => commands::models::run(&args, providers),
         Command::Oracle(args) => commands::oracle::run(&args, providers),
+        Command::Runs(args) => commands::runs::run(&args),
+        Command::Keys(args) => commands::keys::run(&args),
         Command::Serve(args) => commands::serve::run(&args, providers),
     };
     exit::code(done)

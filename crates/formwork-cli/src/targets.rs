@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use formwork::config::{Config, Defaults, Section};
 use formwork::providers::{Made, Providers};
 use formwork_extract::Backend;
+use formwork_ledger::{Ledger, Recorder};
 
 use crate::exit::Failed;
 use crate::model;
@@ -36,11 +37,21 @@ fn model_name(text: &str) -> Result<String, String> {
 pub(crate) struct Opened {
     pub(crate) backends: Vec<Backend>,
     pub(crate) defaults: Defaults,
+    /// The names of the targets, each with its model.
+    models: Vec<(String, String)>,
     /// The name of the default model in this process, if that is asked first.
     default_model: Option<&'static str>,
 }
 
 impl Opened {
+    /// Returns an observer that records runs of these targets, if there is a ledger to record them in.
+    pub(crate) fn recorder(&self, ledger: Option<Ledger>, source: &str) -> Option<Recorder> {
+        let recorder = Recorder::new(ledger?, source);
+        Some(
+            self.models.iter().fold(recorder, |recorder, (target, model)| recorder.with_model(target, model)),
+        )
+    }
+
     /// Says on standard error that the default model cannot judge, if it is asked first, and what that means (`so`).
     pub(crate) fn say_what_the_default_model_is(&self, so: &str) {
         if let Some(name) = self.default_model {
@@ -91,16 +102,19 @@ impl Targets {
             chosen.tell();
         }
         let default_model = chosen.sections.first().and_then(model::default_of);
-        let mut backends = Vec::new();
+        let (mut backends, mut models) = (Vec::new(), Vec::new());
         for section in chosen.sections.into_iter().map(adapt) {
             let mut made = make(&section, providers).await?;
             // A server that cannot be asked is found out when it is called.
             if let Ok(Some(weaker)) = made.ask_server(false).await {
                 say!("{}: {weaker}", section.name);
             }
-            backends.push(made.backend(&section, providers.dialects()).map_err(Failed::usage)?);
+            let model = made.model.clone();
+            let backend = made.backend(&section, providers.dialects()).map_err(Failed::usage)?;
+            models.push((backend.name().to_owned(), model));
+            backends.push(backend);
         }
-        Ok(Opened { backends, defaults: chosen.defaults, default_model })
+        Ok(Opened { backends, defaults: chosen.defaults, models, default_model })
     }
 
     /// The same targets, but of this provider, where the command line names neither one nor a model.

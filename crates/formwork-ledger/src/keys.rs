@@ -282,6 +282,14 @@ impl Ledger {
         })
     }
 
+    /// Returns the key with this name.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchKey`], [`Error::Storage`].
+    pub fn key(&self, name: &str) -> Result<Key, Error> {
+        self.core().store.read(|connection| by_name(connection, name))?.ok_or_else(|| self.no_such_key(name))
+    }
+
     /// Returns whether the ledger has any key, revoked ones included. A service without keys may be open to this machine.
     ///
     /// # Errors

@@ -66,6 +66,11 @@ impl Ledger {
         self.0.core.record(run);
     }
 
+    /// Returns whether requests and answers are kept: [`Settings::bodies`].
+    pub fn keeps_bodies(&self) -> bool {
+        self.0.core.settings.bodies
+    }
+
     /// Returns what was recorded and what was shed since the ledger was opened. It does not read the file.
     pub fn health(&self) -> Health {
         self.0.core.health()

@@ -1,13 +1,15 @@
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use formwork_core::{Error, Outcome, Time};
-use formwork_extract::{Observer, RunId};
+use formwork_extract::{Observer, RunId, Started};
 use serde_json::Value;
 
 use crate::{KeyId, Ledger, RunRecord};
 
-/// Records every run of an extractor that it observes.
+/// Records every run of an extractor that it observes. The request is the messages of the run's first call, as JSON, if the ledger
+/// keeps bodies.
 ///
 /// ```no_run
 /// use formwork_ledger::{Ledger, Recorder, Settings};
@@ -27,9 +29,19 @@ pub struct Recorder {
     key: Option<KeyId>,
     user: Option<String>,
     tags: Vec<String>,
-    request: Option<String>,
     models: HashMap<String, String>,
+    open: Arc<Mutex<HashMap<RunId, Opened>>>,
 }
+
+/// What is known of a run that has not ended.
+#[derive(Debug)]
+struct Opened {
+    schema: String,
+    request: Option<String>,
+}
+
+/// How many runs may be open: of those whose futures were dropped nobody says that they ended.
+const MAX_OPEN: usize = 4096;
 
 impl Recorder {
     /// Returns an observer that records runs as coming from `source`: a command or an endpoint.
@@ -42,12 +54,12 @@ impl Recorder {
             key: None,
             user: None,
             tags: Vec::new(),
-            request: None,
             models: HashMap::new(),
+            open: Arc::default(),
         }
     }
 
-    /// Sets the name and the digest of the contract (default: neither).
+    /// Sets the name and the digest of the contract (default: the schema's name and no digest).
     #[must_use]
     pub fn with_contract(mut self, name: Option<String>, digest: Option<String>) -> Self {
         (self.contract, self.digest) = (name, digest);
@@ -68,13 +80,6 @@ impl Recorder {
         self
     }
 
-    /// Sets the request's text (default: none).
-    #[must_use]
-    pub fn with_request(mut self, request: Option<String>) -> Self {
-        self.request = request;
-        self
-    }
-
     /// Adds the model behind a target (default: the target's name stands for it).
     #[must_use]
     pub fn with_model(mut self, target: impl Into<String>, model: impl Into<String>) -> Self {
@@ -84,20 +89,36 @@ impl Recorder {
 }
 
 impl Observer for Recorder {
-    fn done(&self, _: RunId, result: &Result<Outcome<Value>, Error>) {
+    fn attempt_started(&self, run: RunId, started: &Started<'_>) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.contains_key(&run) {
+            return;
+        }
+        if open.len() >= MAX_OPEN {
+            open.clear();
+        }
+        let request =
+            self.ledger.keeps_bodies().then(|| serde_json::to_string(&started.call.messages).ok()).flatten();
+        open.insert(run, Opened { schema: started.call.schema_name.clone(), request });
+    }
+
+    fn done(&self, run: RunId, result: &Result<Outcome<Value>, Error>) {
         let ended = now();
         let attempts = match result {
             Ok(outcome) => &outcome.attempts[..],
             Err(error) => error.attempts(),
         };
         let started = attempts.first().map_or(ended, |first| first.started);
+        let opened = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
+        let (schema, request) = opened.map(|opened| (opened.schema, opened.request)).unzip();
+        let contract = self.contract.clone().or(schema);
         let run = RunRecord::new(self.source.clone(), started)
             .of(result, ended)
             .with_models(|target| self.models.get(target).cloned())
-            .with_contract(self.contract.clone(), self.digest.clone())
+            .with_contract(contract, self.digest.clone())
             .with_key(self.key)
             .with_labels(self.user.clone(), self.tags.clone())
-            .with_request(self.request.clone());
+            .with_request(request.flatten());
         self.ledger.record(run);
     }
 }

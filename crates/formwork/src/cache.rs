@@ -4,7 +4,7 @@ use std::path::PathBuf;
 /// Returns the folder for files that can be made again: `FORMWORK_CACHE`, else `formwork` in the user's cache folder, which is
 /// below `XDG_CACHE_HOME` or `~/.cache` on Linux, `~/Library/Caches` on macOS and `LOCALAPPDATA` on Windows. The model in this
 /// process keeps its weights there as well.
-pub(crate) fn folder() -> Option<PathBuf> {
+pub fn folder() -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     // The specification of XDG ignores relative paths; they would depend on the current folder.
     let absolute = |name: &str| set(name).filter(|folder| folder.is_absolute());

@@ -4,12 +4,14 @@ pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod extract;
+pub(crate) mod keys;
 pub(crate) mod lower;
 #[cfg(feature = "local")]
 pub(crate) mod models;
 pub(crate) mod oracle;
 pub(crate) mod read;
 pub(crate) mod review;
+pub(crate) mod runs;
 pub(crate) mod serve;
 pub(crate) mod shape;
 pub(crate) mod skill;

@@ -27,6 +27,15 @@ fn commands() -> Vec<Vec<&'static str>> {
         vec!["oracle", "import"],
         vec!["oracle", "report"],
         vec!["oracle", "serve"],
+        vec!["runs", "list"],
+        vec!["runs", "show"],
+        vec!["runs", "export"],
+        vec!["runs", "prune"],
+        vec!["runs", "feedback"],
+        vec!["keys", "add"],
+        vec!["keys", "list"],
+        vec!["keys", "revoke"],
+        vec!["keys", "rotate"],
     ];
     if cfg!(feature = "local") {
         for action in ["list", "fetch", "show", "path", "remove"] {

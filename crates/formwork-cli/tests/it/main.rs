@@ -13,6 +13,7 @@ mod finding;
 mod help;
 #[cfg(all(feature = "local", unix))]
 mod interrupt;
+mod ledger;
 mod lower;
 #[cfg(feature = "local")]
 mod models;

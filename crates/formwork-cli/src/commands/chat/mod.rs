@@ -14,6 +14,7 @@ use formwork_extract::CancellationToken;
 use super::extract::report::indented;
 use super::extract::{seconds, temperature};
 use crate::exit::{Failed, Status};
+use crate::ledger::Recording;
 use crate::spinner::Spinner;
 use crate::stderr::say;
 use crate::targets::Targets;
@@ -77,6 +78,8 @@ pub(crate) struct Args {
     /// Print the result with its history, failures too, as one JSON object
     #[arg(long, conflicts_with = "text")]
     json: bool,
+    #[command(flatten)]
+    recording: Recording,
 }
 
 pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
@@ -94,7 +97,9 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
 }
 
 async fn client(args: &Args, providers: &Providers) -> Result<JsonModeChatClient, Failed> {
+    let ledger = args.recording.open()?;
     let opened = args.targets.open(providers, args.debug).await?;
+    let recorder = opened.recorder(ledger, "chat");
     let flags = Defaults {
         max_attempts: args.max_retries.map(|retries| retries + 1),
         temperature: args.temperature,
@@ -119,6 +124,9 @@ async fn client(args: &Args, providers: &Providers) -> Result<JsonModeChatClient
     }
     if !args.debug {
         builder = builder.with_observer(Spinner::new());
+    }
+    if let Some(recorder) = recorder {
+        builder = builder.with_observer(recorder);
     }
     if let Some(system) = &args.system {
         builder = builder.with_system(system);

@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 use formwork::config::Defaults;
 use formwork::providers::Providers;
 use formwork_core::{Error, ErrorKind, Input};
-use formwork_extract::{CancellationToken, Extractor, ExtractorBuilder};
+use formwork_extract::{CancellationToken, Extraction, Extractor, ExtractorBuilder};
+use formwork_ledger::Ledger;
 use serde_json::Value;
 
 use self::schema::Given;
 use crate::exit::{Failed, Status};
+use crate::ledger::Recording;
 use crate::stderr::say;
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt, rules};
@@ -103,6 +105,8 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, requires = "jsonl", conflicts_with = "text")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
+    #[command(flatten)]
+    recording: Recording,
     /// Say what was asked, what came back, what was wrong with it and what is asked next
     #[arg(long, short)]
     verbose: bool,
@@ -149,8 +153,8 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     let asks = Asks::new(args, providers).await?;
     let extractor = asks.extractor(usable).map_err(|error| failed(&error, Some(&name)))?;
     let telling = one::Telling { verbose: args.verbose, json: args.json };
-    one::run(extractor.extraction(Input::from(text)), cancel, telling, |error| failed(error, Some(&name)))
-        .await
+    let extraction = asks.extraction(&extractor, text, Some(&name));
+    one::run(extraction, cancel, telling, |error| failed(error, Some(&name))).await
 }
 
 /// The text that the command line means.
@@ -181,11 +185,27 @@ const EMPTY: &str = "the text is empty: there is nothing to extract from";
 struct Asks<'a> {
     args: &'a Args,
     opened: Opened,
+    ledger: Option<Ledger>,
 }
 
 impl<'a> Asks<'a> {
     async fn new(args: &'a Args, providers: &Providers) -> Result<Self, Failed> {
-        Ok(Self { args, opened: args.targets.open(providers, args.verbose).await? })
+        let ledger = args.recording.open()?;
+        Ok(Self { args, opened: args.targets.open(providers, args.verbose).await?, ledger })
+    }
+
+    /// Returns what is to be done for one input: a run that is recorded, if there is a ledger. A schema has a name if it does not come
+    /// with a row.
+    fn extraction(
+        &self,
+        extractor: &Extractor<Value>,
+        input: String,
+        name: Option<&str>,
+    ) -> Extraction<Value> {
+        let extraction = extractor.extraction(Input::from(input));
+        let Some(recorder) = self.opened.recorder(self.ledger.clone(), "extract") else { return extraction };
+        let digest = extractor.plan().contract().digest();
+        extraction.with_observer(recorder.with_contract(name.map(str::to_owned), Some(digest)))
     }
 
     fn extractor(&self, usable: schema::Usable) -> Result<Extractor<Value>, Error> {

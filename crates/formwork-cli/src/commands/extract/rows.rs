@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use formwork::providers::Providers;
-use formwork_core::{Error, ErrorKind, Input};
+use formwork_core::{Error, ErrorKind};
 use formwork_extract::{CancellationToken, Extraction, Extractor};
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
@@ -32,13 +32,14 @@ pub(super) async fn run(
     };
     let mut rows = jsonl::incoming::<ExtractInput>(source(args))?;
     let asks = Asks::new(args, providers).await?;
+    let name = common.as_ref().map(|common| common.name.clone());
     let common = match common {
         Some(Given { name, usable }) => {
             Some(asks.extractor(usable).map_err(|error| super::failed(&error, Some(&name)))?)
         }
         None => None,
     };
-    let mut extractors = Extractors { asks, common, rules, known: HashMap::new() };
+    let mut extractors = Extractors { asks, common, name, rules, known: HashMap::new() };
     // No row is begun after a cancel; those that are open still say how far they came.
     let rows = stream::poll_fn(|cx| rows.poll_recv(cx)).take_until(cancel.cancelled());
     let answers = rows.map(|row| {
@@ -84,8 +85,10 @@ fn prepare(
         return (id, Err(Error::new(ErrorKind::Config, EMPTY)));
     }
     let verbose = extractors.asks.args.verbose;
+    let name = extractors.name.clone().filter(|_| schema.is_none());
     let extraction = extractors.of(schema).map(|extractor| {
-        let extraction = extractor.extraction(Input::from(input)).with_cancel(cancel.clone());
+        let extraction = extractors.asks.extraction(&extractor, input, name.as_deref());
+        let extraction = extraction.with_cancel(cancel.clone());
         if verbose { extraction.with_observer(report::Report) } else { extraction }
     });
     (id, extraction)
@@ -95,6 +98,8 @@ fn prepare(
 struct Extractors<'a> {
     asks: Asks<'a>,
     common: Option<Extractor<Value>>,
+    /// The name of the common schema.
+    name: Option<String>,
     /// The rules of `--rules`, for every schema.
     rules: Vec<Placed>,
     known: HashMap<String, Extractor<Value>>,

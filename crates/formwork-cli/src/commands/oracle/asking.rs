@@ -1,15 +1,20 @@
 //! The arguments of all commands of the oracle: who is asked, and how.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::ValueEnum;
 use formwork::config::Defaults;
 use formwork::providers::Providers;
 use formwork_core::{Error, ErrorKind};
+use formwork_ledger::{AttemptRecord, RunOutcome, RunRecord};
 use formwork_oracle::ledger::Ledger;
-use formwork_oracle::{CrossCheck, Examples, Formula, Oracle, OracleBuilder, Prompt};
+use formwork_oracle::{
+    CrossCheck, Examples, Formula, Oracle, OracleBuilder, Prompt, ScoreEvent, ScoreSource,
+};
 
 use crate::exit::Failed;
+use crate::ledger::{Recording, is_database};
 use crate::targets::{Opened, Targets};
 
 /// The models that are asked for scores, and how.
@@ -35,7 +40,8 @@ pub(super) struct Asking {
     /// Fail where no model gives a score, instead of counting transactions
     #[arg(long)]
     no_fallback: bool,
-    /// Append every score with its calls to this file, for `formwork oracle report`
+    /// Append every score with its calls to this file, for `formwork oracle report`; in a file that ends in .db or .sqlite
+    /// they are runs, for `formwork runs`
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
     /// Say every call, not only what goes wrong
@@ -76,8 +82,14 @@ impl Asking {
             Some(path) => Examples::read(path, &check).map_err(Failed::usage)?,
             None => Examples::none(),
         };
-        let ledger = self.ledger.as_ref().map(Ledger::open).transpose().map_err(Failed::usage)?;
-        Ok(Checked { asking: self, check, examples, ledger })
+        let (scores, runs) = match &self.ledger {
+            Some(path) if is_database(path) => (None, Recording::at(path).open()?),
+            path => {
+                let scores = path.as_ref().map(Ledger::open).transpose().map_err(Failed::usage)?;
+                (scores, Recording::default().open()?)
+            }
+        };
+        Ok(Checked { asking: self, check, examples, scores, runs })
     }
 }
 
@@ -86,7 +98,10 @@ pub(super) struct Checked<'a> {
     asking: &'a Asking,
     check: CrossCheck,
     examples: Examples,
-    ledger: Option<Ledger>,
+    /// Where scores are appended, as JSON Lines.
+    scores: Option<Ledger>,
+    /// Where they are recorded as runs.
+    runs: Option<formwork_ledger::Ledger>,
 }
 
 impl Checked<'_> {
@@ -136,12 +151,34 @@ impl Checked<'_> {
         if *no_fallback {
             builder = builder.without_fallback();
         }
-        if let Some(ledger) = &self.ledger {
-            builder = builder.with_observer(ledger.clone());
+        if let Some(scores) = &self.scores {
+            builder = builder.with_observer(scores.clone());
+        }
+        if let Some(runs) = self.runs.clone() {
+            builder = builder.with_observer(move |event: &ScoreEvent| runs.record(record(event)));
         }
         let builder = opened.backends.iter().cloned().fold(builder, OracleBuilder::with_target);
         more(builder).build().map_err(|error| failed(&error))
     }
+}
+
+/// A score as a run.
+fn record(event: &ScoreEvent) -> RunRecord {
+    let mut run = RunRecord::new("oracle", event.started);
+    run.ended = event.started.after(Duration::from_millis(event.latency_ms));
+    run.outcome = match (&event.error, event.source) {
+        (Some(error), _) => RunOutcome::Failed(error.class),
+        (None, Some(ScoreSource::Fallback)) => RunOutcome::Fallback,
+        (None, _) => RunOutcome::Ok,
+    };
+    run.message = event.error.as_ref().map(|error| error.message.clone());
+    run.contract = Some("score".to_owned());
+    run.tags = vec![format!("prompt:{}", event.prompt.name)];
+    run.attempts = event.attempts.iter().map(AttemptRecord::from).collect();
+    run.target = run.attempts.last().map_or_else(String::new, |last| last.target.clone());
+    run.model.clone_from(&event.model);
+    (run.usage, run.micro_usd) = (event.usage, event.cost.micro_usd);
+    run
 }
 
 /// An error with the exit code of its kind; `{:#}` lists the attempts.

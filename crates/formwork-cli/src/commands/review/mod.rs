@@ -163,10 +163,12 @@ async fn service(
     providers: &Providers,
     cancel: &CancellationToken,
 ) -> Result<LlmReviewService, Failed> {
+    let ledger = args.asking.ledger()?;
     let opened = args.targets.open(providers, args.asking.is_verbose()).await?;
+    let recorder = opened.recorder(ledger, "review");
     opened.say_what_the_default_model_is(agents::NO_JUDGE);
     let agent = with_defaults(Agent::new(opened.backends), &opened.defaults);
-    let agent = args.asking.apply(agent, cancel);
+    let agent = args.asking.apply(agent, cancel, recorder.as_ref());
     let service = LlmReviewService::new(agent).with_concurrency(usize::from(args.concurrency));
     Ok(match args.temperature.or(opened.defaults.temperature) {
         Some(temperature) => service.with_temperature(temperature),

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::attempts::Attempts;
 use crate::commands::extract::{one, seconds, temperature};
 use crate::exit::{Failed, Status};
+use crate::ledger::Recording;
 use crate::targets::Targets;
 use crate::{files, interrupt};
 
@@ -63,6 +64,8 @@ pub(crate) struct Args {
     /// Print the value with its history as one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    recording: Recording,
     /// Say what was asked, what came back, and how it was read
     #[arg(long, short)]
     verbose: bool,
@@ -84,7 +87,9 @@ async fn ask(
     input: &Value,
     cancel: &CancellationToken,
 ) -> Result<Status, Failed> {
+    let ledger = args.recording.open()?;
     let opened = args.targets.open(providers, args.verbose).await?;
+    let recorder = opened.recorder(ledger, "shape run");
     let own = Defaults {
         max_attempts: Some(Policy::shape().attempts),
         timeout_seconds: Some(300.0),
@@ -100,6 +105,9 @@ async fn ask(
     let policy = asked.limit(Policy::shape());
     let builder = ShapeRunner::builder(shape).with_observer(Attempts { most: policy.attempts });
     let mut builder = opened.backends.into_iter().fold(builder, ShapeRunnerBuilder::with_target);
+    if let Some(recorder) = recorder {
+        builder = builder.with_observer(recorder);
+    }
     if let Some(task) = &args.task {
         builder = builder.with_task(task);
     }

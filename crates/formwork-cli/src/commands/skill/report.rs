@@ -83,6 +83,7 @@ async fn measure(
     cancel: &CancellationToken,
 ) -> Result<Tally, Failed> {
     let mut tally = Tally::default();
+    let ledger = args.asking.ledger()?;
     let first = args.asking.seed().unwrap_or(1);
     // One model for all of them: opening it once per skill would be what is measured. Seeds change with each run, so
     // each has a runner of its own, on the same backends.
@@ -90,7 +91,8 @@ async fn measure(
         let models = opened(skill, &args.targets, providers, args.asking.is_verbose()).await?;
         for seed in first..first + args.runs {
             let asking = args.asking.with_seed(seed);
-            let runner = runner(skill, &models, &asking, cancel);
+            let recorder = models.recorder(ledger.clone(), "skill report");
+            let runner = runner(skill, &models, &asking, cancel, recorder);
             for (n, example) in skill.descriptor().examples.iter().enumerate() {
                 let began = Instant::now();
                 let result = runner.execute(skill.name(), Value::Object(example.clone())).await;

@@ -4,6 +4,7 @@ use formwork::config::Defaults;
 use formwork::providers::Providers;
 use formwork_core::spaced;
 use formwork_extract::CancellationToken;
+use formwork_ledger::Recorder;
 use formwork_review::ReviewRubric;
 use formwork_skill::{
     NamedBackends, PolicySpec, Skill, SkillError, SkillOutcome, SkillRunnerService, TemplateType,
@@ -65,8 +66,10 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     interrupt::run(&cancel, async {
         // What is wrong with the inputs is told before a model is opened.
         skill.complete(inputs.clone()).map_err(|error| agents::skill(&error))?;
+        let ledger = args.asking.ledger()?;
         let opened = opened(&skill, &args.targets, providers, args.asking.is_verbose()).await?;
-        let runner = runner(&skill, &opened, &args.asking, &cancel);
+        let recorder = opened.recorder(ledger, "skill run");
+        let runner = runner(&skill, &opened, &args.asking, &cancel, recorder);
         let result = runner.execute(skill.name(), inputs).await;
         let ended = end(&result, args.fail_on_indeterminate);
         if args.json {
@@ -135,6 +138,7 @@ pub(super) fn runner(
     opened: &Opened,
     asking: &Asking,
     cancel: &CancellationToken,
+    recorder: Option<Recorder>,
 ) -> SkillRunnerService {
     let mut backends = NamedBackends::new(opened.backends.clone());
     if let Some(name) = &skill.descriptor().provider {
@@ -154,7 +158,7 @@ pub(super) fn runner(
     SkillRunnerService::new(backends)
         .with_skill(skill.clone())
         .with_defaults(defaults)
-        .with_agent(move |agent| asking.apply(agent, &cancel))
+        .with_agent(move |agent| asking.apply(agent, &cancel, recorder.as_ref()))
 }
 
 fn inputs(args: &Args, skill: &Skill) -> Result<Value, Failed> {
