@@ -50,7 +50,8 @@ impl Client {
             Some(name) => {
                 let name: String = name.chars().take(100).collect();
                 let models = key.models.join(", ");
-                let message = format!("the API key `{}` may not ask for `{name}`; it may ask for: {models}", key.name);
+                let message =
+                    format!("the API key `{}` may not ask for `{name}`; it may ask for: {models}", key.name);
                 Err(Problem { param: Some("model".to_owned()), ..Problem::new(Kind::Forbidden, message) })
             }
         }
@@ -83,7 +84,9 @@ impl Access {
         })?;
         match ledger.find_key(presented, now()) {
             Ok(key) => Ok(Client(Some(key))),
-            Err(formwork_ledger::KeyError::Ledger(error)) => Err(Problem::new(Kind::Internal, error.to_string())),
+            Err(formwork_ledger::KeyError::Ledger(error)) => {
+                Err(Problem::new(Kind::Internal, error.to_string()))
+            }
             Err(error) => Err(Problem::new(Kind::Unauthorized, error.to_string())),
         }
     }
@@ -95,7 +98,9 @@ impl Access {
     pub(crate) fn count(&self, client: &Client) -> Result<(), Problem> {
         const MINUTE: Duration = Duration::from_secs(60);
 
-        let Some((key, rpm)) = client.0.as_ref().and_then(|key| Some((key, key.rpm?.max(1)))) else { return Ok(()) };
+        let Some((key, rpm)) = client.0.as_ref().and_then(|key| Some((key, key.rpm?.max(1)))) else {
+            return Ok(());
+        };
         // The generic cell rate algorithm: a minute's requests may come at once, and each gives one back after its share.
         let share = MINUTE / rpm;
         let now = Instant::now();

@@ -8,7 +8,7 @@ use formwork_core::{
     Answer, Call, Cost, Enforcement, Fault, FaultKind, Inline, Input, Lowered, Message, Outcome, Patching,
     Policy, Temperature,
 };
-use formwork_core::{Error, ErrorKind, Finish as ModelFinish, Sampling as CallSampling, Usage};
+use formwork_core::{Error, Finish as ModelFinish, Sampling as CallSampling, Usage};
 use formwork_extract::{CancellationToken, Extraction, Extractor, Observer};
 use serde_json::Value;
 
@@ -148,7 +148,12 @@ impl Engine {
         for target in self.targets(targets) {
             let price = target.backend.price().ok_or_else(|| target.name().to_owned())?;
             let promised = target.backend.capabilities();
-            let limits = [ask.sampling.max_tokens, self.defaults.max_tokens, promised.default_max_tokens, promised.output_tokens];
+            let limits = [
+                ask.sampling.max_tokens,
+                self.defaults.max_tokens,
+                promised.default_max_tokens,
+                promised.output_tokens,
+            ];
             let output = limits.into_iter().flatten().next().unwrap_or(ANSWER);
             let usage = Usage::new(bytes as u64, u64::from(output));
             call = call.max(price.of(usage).micro_usd.unwrap_or(0));
@@ -309,12 +314,10 @@ fn text_choice(text: String, finish: ModelFinish) -> Choice {
     }
 }
 
+/// Returns the problem of a contract that cannot be asked for: its schema, a rule or an example is wrong, or it has a limit on money
+/// and a target whose price is not known.
 fn unusable(error: &Error) -> Problem {
-    match error.kind() {
-        // No target can be asked for it in this way, as a limit on money without a price.
-        ErrorKind::Config => Problem::new(Kind::Upstream, error.to_string()),
-        _ => Problem::invalid("schema", error.to_string()),
-    }
+    Problem::invalid("schema", error.to_string())
 }
 
 /// Returns a name that every provider takes: letters, digits, `_` and `-`, at most 64.

@@ -36,7 +36,9 @@ impl Meter {
         let input = most(&["prompt_tokens", "input_tokens", "prompt_eval_count"]);
         let output = most(&["completion_tokens", "output_tokens", "eval_count"]);
         match (input, output) {
-            (None, None) => Usage::new(asked.div_ceil(4) as u64, self.length.div_ceil(4) as u64).with_estimated(true),
+            (None, None) => {
+                Usage::new(asked.div_ceil(4) as u64, self.length.div_ceil(4) as u64).with_estimated(true)
+            }
             (input, output) => Usage::new(input.unwrap_or(0), output.unwrap_or(0)),
         }
     }
@@ -61,7 +63,11 @@ mod tests {
     fn the_usage_of_every_protocol_is_found_in_any_chunking() {
         for (body, input, output) in [
             (r#"{"choices":[],"usage":{"prompt_tokens": 12,"completion_tokens":3}}"#, 12, 3),
-            ("data: {\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}\n\ndata: {\"usage\":{\"output_tokens\":7}}\n\n", 9, 7),
+            (
+                "data: {\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}\n\ndata: {\"usage\":{\"output_tokens\":7}}\n\n",
+                9,
+                7,
+            ),
             ("{\"done\":false}\n{\"done\":true,\"prompt_eval_count\":5,\"eval_count\":6}\n", 5, 6),
         ] {
             for size in [1, 5, 1_000] {

@@ -146,7 +146,11 @@ impl Metrics {
         if let Some(health) = ledger {
             for (name, help, value) in [
                 ("formwork_ledger_recorded_total", "Runs that were written.", health.recorded),
-                ("formwork_ledger_shed_bodies_total", "Runs that were written without their texts.", health.shed_bodies),
+                (
+                    "formwork_ledger_shed_bodies_total",
+                    "Runs that were written without their texts.",
+                    health.shed_bodies,
+                ),
                 ("formwork_ledger_shed_runs_total", "Runs that were lost.", health.shed_runs),
                 ("formwork_ledger_errors_total", "Writes that failed.", health.errors),
             ] {

@@ -98,9 +98,9 @@ pub use formwork_skill as skill;
 #[cfg(feature = "http")]
 pub use formwork_wire as wire;
 
+pub use cache::folder as cache_folder;
 pub use formwork_core::{Error, ErrorKind, Input, Message, Outcome, Policy, Provider, Rule, Violation};
 pub use formwork_extract::{Backend, CancellationToken, Extractor};
-pub use cache::folder as cache_folder;
 pub use setup::Setup;
 
 /// README.md's snippet compiles as it stands.

@@ -8,9 +8,10 @@ use formwork::config::{Config, Section, Serve};
 use formwork::providers::{Providers, raw};
 use formwork_core::Backoff;
 use formwork_gateway::{Gateway, Limits, Target};
-use formwork_ledger::{Ledger, Settings};
+use formwork_ledger::Ledger;
 
 use crate::exit::{Failed, Status};
+use crate::ledger::Recording;
 use crate::stderr::say;
 use crate::targets::make;
 use crate::{log, signals};
@@ -40,14 +41,13 @@ pub(crate) struct Args {
     /// The configuration [default: formwork.toml here or above, see README; without one the model in this process]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The file with keys, runs and spending (`formwork keys`, `formwork runs`) [default: none is kept]
-    #[arg(long, value_name = "FILE")]
-    ledger: Option<PathBuf>,
+    #[command(flatten)]
+    recording: Recording,
     /// The folder of named contracts [default: `contracts` of the configuration]
     #[arg(long, value_name = "DIR")]
     contracts: Option<PathBuf>,
     /// Answer a repeated request from the ledger for so many seconds [default: never]
-    #[arg(long, value_name = "SECONDS", requires = "ledger", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     cache: Option<u64>,
     /// Log every request on standard error
     #[arg(long, short)]
@@ -66,11 +66,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         }
     };
     let is_loopback = args.listen.ip().is_loopback();
-    let ledger = args.ledger.as_ref().map(|path| {
-        let settings = Settings { bodies: is_loopback, ..Settings::default() };
-        Ledger::open(path, settings).map_err(Failed::usage)
-    });
-    let ledger = ledger.transpose()?;
+    let ledger = args.recording.open_for_service(is_loopback)?;
     if !is_loopback && !ledger.as_ref().is_some_and(|ledger| ledger.has_keys().unwrap_or(false)) {
         let message = format!(
             "whoever reaches {} could spend your money: name a file with --ledger and add a key to it with `formwork keys add \
@@ -131,17 +127,24 @@ async fn gateway(
     }
     if let Some(folder) = args.contracts.as_deref().or(config.contracts()) {
         if !folder.is_dir() {
-            return Err(Failed::usage(format!("the folder of contracts, {}, does not exist", folder.display())));
+            return Err(Failed::usage(format!(
+                "the folder of contracts, {}, does not exist",
+                folder.display()
+            )));
         }
         builder = builder.with_contracts(folder);
     }
+    let has_ledger = ledger.is_some();
     if let Some(ledger) = ledger {
         builder = builder.with_ledger(ledger);
-        if is_loopback {
+        if args.recording.keeps_bodies(is_loopback) {
             builder = builder.with_bodies();
         }
     }
     if let Some(seconds) = args.cache {
+        if !has_ledger {
+            return Err(Failed::usage("--cache keeps values in the ledger: name one with --ledger"));
+        }
         builder = builder.with_cache(Duration::from_secs(seconds));
     }
     Ok(builder.build())
@@ -160,7 +163,8 @@ async fn target(section: &Section, providers: &Providers) -> Result<Target, Fail
 
 fn limits(serve: &Serve) -> Limits {
     let mut limits = Limits::default();
-    let Serve { max_body_bytes, max_schema_bytes, max_attempts, concurrency, queue, streams_per_key, .. } = serve;
+    let Serve { max_body_bytes, max_schema_bytes, max_attempts, concurrency, queue, streams_per_key, .. } =
+        serve;
     limits.max_body = max_body_bytes.unwrap_or(limits.max_body);
     limits.max_schema = max_schema_bytes.unwrap_or(limits.max_schema);
     limits.max_attempts = max_attempts.unwrap_or(limits.max_attempts);

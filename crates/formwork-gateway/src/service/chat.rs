@@ -51,7 +51,11 @@ pub(super) async fn answer(
     work(protocol, shared, request).await.unwrap_or_else(|problem| refused(protocol, &problem))
 }
 
-async fn work(protocol: &'static dyn Protocol, shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
+async fn work(
+    protocol: &'static dyn Protocol,
+    shared: Arc<Shared>,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let client = shared.access.client(&parts.headers)?;
     shared.access.count(&client)?;
@@ -76,19 +80,29 @@ async fn work(protocol: &'static dyn Protocol, shared: Arc<Shared>, request: Req
         while let Some(raw) = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own)) {
             if !record.has_hold() {
                 let plain = Ask::plain(&model);
-                let hold = match reserve(&shared, &client, &plain, text.len(), &targets, options.bounds, id).await {
-                    Ok((hold, _)) => hold,
-                    Err(problem) => {
-                        record.refused(&problem).await;
-                        return Err(problem);
-                    }
-                };
+                let hold =
+                    match reserve(&shared, &client, &plain, text.len(), &targets, options.bounds, id).await {
+                        Ok((hold, _)) => hold,
+                        Err(problem) => {
+                            record.refused(&problem).await;
+                            return Err(problem);
+                        }
+                    };
                 record.hold(hold);
             }
             let deadline = shared.engine.deadline(options.bounds);
             match pass::send(raw, path, body.clone(), &parts.headers, deadline).await {
                 Ok(response) => {
-                    return Ok(passed::response(&shared, &client, response, record, targets[0], text.len(), turn, &id));
+                    return Ok(passed::response(
+                        &shared,
+                        &client,
+                        response,
+                        record,
+                        targets[0],
+                        text.len(),
+                        turn,
+                        &id,
+                    ));
                 }
                 Err(problem) if targets.len() == 1 => {
                     record.call(targets[0], Usage::default(), Some(&problem)).await;
@@ -100,7 +114,11 @@ async fn work(protocol: &'static dyn Protocol, shared: Arc<Shared>, request: Req
     }
     let understood = protocol.ask(body).and_then(|ask| {
         let max = shared.engine.limits.max_choices;
-        if ask.count > max { Err(Problem::invalid("n", format!("`n`: at most {max} answers"))) } else { Ok(ask) }
+        if ask.count > max {
+            Err(Problem::invalid("n", format!("`n`: at most {max} answers")))
+        } else {
+            Ok(ask)
+        }
     });
     let ask = match understood {
         Ok(ask) => ask,
@@ -141,7 +159,8 @@ pub(super) async fn reserve(
         (Ok(worst), _) => worst,
         (Err(_), None) => (0_u64, 0_u64),
         (Err(target), Some(_)) => {
-            let message = format!("the API key `{}` has a budget, and the price of `{target}` is not known", key.name);
+            let message =
+                format!("the API key `{}` has a budget, and the price of `{target}` is not known", key.name);
             return Err(Problem::new(Kind::Forbidden, message));
         }
     };
@@ -184,7 +203,8 @@ impl Job {
             self.ask.want = Want::Json { name: spec.name.clone(), schema: Value::Null };
         }
         let (hold, limit) =
-            reserve(&self.shared, &self.client, &self.ask, bytes, &self.targets, self.options.bounds, run).await?;
+            reserve(&self.shared, &self.client, &self.ask, bytes, &self.targets, self.options.bounds, run)
+                .await?;
         self.record.hold(hold);
         self.options.bounds.budget = limit;
         Ok(spec)
@@ -248,7 +268,11 @@ impl Job {
         self.record.change(|run| run.with_contract(name, digest));
     }
 
-    async fn contract(mut self, spec: Spec, told: Option<formwork_core::Message>) -> Result<Response, Problem> {
+    async fn contract(
+        mut self,
+        spec: Spec,
+        told: Option<formwork_core::Message>,
+    ) -> Result<Response, Problem> {
         let ready = match self.ready(&spec).await {
             Ok(ready) => ready,
             Err(problem) => {
@@ -299,14 +323,16 @@ impl Job {
             answer.collect().await.map_err(|fault| Problem::of_fault(&fault))
         };
         let late = || Problem::new(Kind::Deadline, "there was no answer in time, and the call is broken off");
-        let completion = match tokio::time::timeout(deadline, answered).await.unwrap_or_else(|_| Err(late())) {
+        let completion = match tokio::time::timeout(deadline, answered).await.unwrap_or_else(|_| Err(late()))
+        {
             Ok(completion) => completion,
             Err(problem) => {
                 self.record.call(asked, Usage::default(), Some(&problem)).await;
                 return Err(problem);
             }
         };
-        let reply = self.shared.engine.text_reply(asked, completion.text, completion.finish, completion.usage);
+        let reply =
+            self.shared.engine.text_reply(asked, completion.text, completion.finish, completion.usage);
         let response = self.respond(&reply);
         self.record.call(asked, completion.usage, None).await;
         response
@@ -416,11 +442,14 @@ pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Reque
             .with_key(client.id())
             .with_labels(options.user.clone(), options.tags.clone());
         let id = run.id;
-        let (hold, _) = reserve(&shared, &client, &Ask::plain(&model), asked, &[target], options.bounds, id).await?;
+        let (hold, _) =
+            reserve(&shared, &client, &Ask::plain(&model), asked, &[target], options.bounds, id).await?;
         let mut record = Record::new(Arc::clone(&shared), run);
         record.hold(hold);
         match pass::send(&raw, "/embeddings", body, &parts.headers, deadline).await {
-            Ok(response) => Ok(passed::response(&shared, &client, response, record, target, asked, turn, &id)),
+            Ok(response) => {
+                Ok(passed::response(&shared, &client, response, record, target, asked, turn, &id))
+            }
             Err(problem) => {
                 record.call(target, Usage::default(), Some(&problem)).await;
                 Err(problem)

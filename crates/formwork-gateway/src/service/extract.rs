@@ -106,7 +106,8 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
         max_tokens: wanted.max_tokens.filter(|tokens| *tokens > 0),
     };
     let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await?;
-    let ask = Ask { want: Want::Json { name: String::new(), schema: Value::Null }, sampling, ..Ask::plain(&model) };
+    let ask =
+        Ask { want: Want::Json { name: String::new(), schema: Value::Null }, sampling, ..Ask::plain(&model) };
     let run = RunRecord::new("/v1/extract", access::now())
         .with_key(client.id())
         .with_labels(options.user.clone(), options.tags.clone())

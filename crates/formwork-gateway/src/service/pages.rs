@@ -24,7 +24,11 @@ const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;ma
                      border-bottom:1px solid #ddd;vertical-align:top}pre{white-space:pre-wrap;background:#f6f6f6;padding:.6rem}";
 
 /// Answers `GET /v1/runs/{id}`: a client sees its own runs, an admin all.
-pub(super) async fn run(State(shared): State<Arc<Shared>>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+pub(super) async fn run(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
     let found = async {
         let client = shared.access.client(&headers)?;
         find(&shared, &client, &id).await
@@ -41,7 +45,10 @@ async fn find(shared: &Shared, client: &Client, id: &str) -> Result<RunDetail, P
     let id: RecordId = id.parse().map_err(|_| unknown())?;
     // The run may wait in memory still.
     _ = ledger.flush().await;
-    let run = ledger.run(id).map_err(|error| Problem::new(Kind::Internal, error.to_string()))?.ok_or_else(unknown)?;
+    let run = ledger
+        .run(id)
+        .map_err(|error| Problem::new(Kind::Internal, error.to_string()))?
+        .ok_or_else(unknown)?;
     // A run of another key does not exist for a client.
     if client.is_admin() || run.run.key == client.id() { Ok(run) } else { Err(unknown()) }
 }
@@ -74,7 +81,9 @@ pub(super) async fn overview(State(shared): State<Arc<Shared>>, headers: HeaderM
 fn written(shared: &Shared) -> Result<String, Problem> {
     const DAY: u64 = 24 * 3_600_000;
 
-    let mut out = String::from("<h1>Formwork</h1><h2>Targets</h2><table><tr><th>name<th>model<th>modes<th>passes through</tr>");
+    let mut out = String::from(
+        "<h1>Formwork</h1><h2>Targets</h2><table><tr><th>name<th>model<th>modes<th>passes through</tr>",
+    );
     for target in shared.engine.names.targets() {
         let modes: Vec<String> = target.backend.modes().iter().map(|mode| mode.name().to_owned()).collect();
         let raw = target.raw.as_ref().map_or("-".to_owned(), |raw| format!("{:?}", raw.protocol));
@@ -111,7 +120,8 @@ fn written(shared: &Shared) -> Result<String, Problem> {
     let since = formwork_core::Time(now().0.saturating_sub(DAY));
     let mut reasons = std::collections::BTreeMap::new();
     for reason in ledger.hourly_reasons(Some(since), None).map_err(failed)? {
-        *reasons.entry((reason.class, reason.path, reason.model, reason.contract)).or_insert(0) += reason.count;
+        *reasons.entry((reason.class, reason.path, reason.model, reason.contract)).or_insert(0) +=
+            reason.count;
     }
     let mut reasons: Vec<_> = reasons.into_iter().collect();
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -123,7 +133,11 @@ fn written(shared: &Shared) -> Result<String, Problem> {
 }
 
 /// Answers `GET /runs/{id}`.
-pub(super) async fn one(State(shared): State<Arc<Shared>>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+pub(super) async fn one(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
     let found = async {
         admin(&shared, &headers)?;
         find(&shared, &Client::default(), &id).await

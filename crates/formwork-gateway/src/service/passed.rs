@@ -34,7 +34,8 @@ pub(super) fn response(
     // The number of streams is limited where they are made; this one is only counted.
     let open = Open::new(shared, client.name()).ok();
     let whole = |body| {
-        let held = Held { record: Some(record), meter: Meter::default(), target, asked, _turn: turn, _open: open };
+        let held =
+            Held { record: Some(record), meter: Meter::default(), target, asked, _turn: turn, _open: open };
         Body::from_stream(Passed { body, held })
     };
     let mut response = pass::returned(response, whole);

@@ -205,7 +205,8 @@ async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Respo
     let (waiting, working) = shared.turns.numbers();
     let media = "text/plain; version=0.0.4; charset=utf-8";
     let health = shared.access.ledger().map(formwork_ledger::Ledger::health);
-    ([(header::CONTENT_TYPE, media)], shared.metrics.render(waiting, working, health.as_ref())).into_response()
+    ([(header::CONTENT_TYPE, media)], shared.metrics.render(waiting, working, health.as_ref()))
+        .into_response()
 }
 
 async fn nowhere(request: Request<Body>) -> Response {

@@ -190,7 +190,8 @@ pub(super) async fn text(job: Job) -> Result<Response, Problem> {
         let late = || Problem::new(Kind::Deadline, "the answer was not complete in time");
         let Heard { text, target, usage, finish } = heard;
         // What arrived of an answer was paid for, whatever became of it.
-        let estimate = Usage::new(job.bytes().div_ceil(4) as u64, text.len().div_ceil(4) as u64).with_estimated(true);
+        let estimate =
+            Usage::new(job.bytes().div_ceil(4) as u64, text.len().div_ceil(4) as u64).with_estimated(true);
         let usage = usage.unwrap_or(if text.is_empty() { Usage::default() } else { estimate });
         match told.unwrap_or_else(|_| Err(late())) {
             Ok(true) => {

@@ -20,9 +20,16 @@ fn expected() -> Vec<Message> {
         Message { role: Role::User, parts: vec![Part::Text { text: "Who is this?".to_owned() }, image] },
         Message {
             role: Role::Assistant,
-            parts: vec![Part::ToolCall { id: "c1".to_owned(), name: "find".to_owned(), arguments: json!({"q": "face"}) }],
+            parts: vec![Part::ToolCall {
+                id: "c1".to_owned(),
+                name: "find".to_owned(),
+                arguments: json!({"q": "face"}),
+            }],
         },
-        Message { role: Role::Tool, parts: vec![Part::ToolResult { id: "c1".to_owned(), text: "Maria, 34".to_owned() }] },
+        Message {
+            role: Role::Tool,
+            parts: vec![Part::ToolResult { id: "c1".to_owned(), text: "Maria, 34".to_owned() }],
+        },
         Message::user("Go on."),
     ]
 }
@@ -105,9 +112,9 @@ fn dialogues_of_every_protocol_mean_the_same() {
         let got = gate(&model).post(path, &[], &body);
         assert_eq!(got.status, 200, "{path}: {}", got.text());
         let call = &model.calls()[0];
-        // The machine may add to the last message, and begins with that of the system.
-        assert_eq!(call.messages[..4], expected()[..4], "{path}");
-        assert!(call.messages[4].text().starts_with("Go on."), "{path}");
+        // The schema is shown where the system speaks.
+        assert!(call.messages[0].text().starts_with("Be brief."), "{path}");
+        assert_eq!(call.messages[1..], expected()[1..], "{path}");
         assert_eq!((call.sampling.temperature, call.max_tokens), (Some(0.5), Some(50)), "{path}");
         if body.to_string().contains("\"seed\"") {
             assert!(call.sampling.seed.is_some(), "{path}");
@@ -120,7 +127,8 @@ fn addresses_of_pictures_are_never_fetched() {
     let model = Arc::new(Scripted::new([r#"{"age": 34}"#]));
     let gate = gate(&model);
     for (path, body) in dialogues().into_iter().take(3) {
-        let text = body.to_string().replace(&format!("data:image/png;base64,{PIXEL}"), "http://127.0.0.1:1/x.png");
+        let text =
+            body.to_string().replace(&format!("data:image/png;base64,{PIXEL}"), "http://127.0.0.1:1/x.png");
         let text = text.replace("\"type\":\"base64\"", "\"type\":\"url\"");
         let mut body: Value = serde_json::from_str(&text).unwrap();
         body["model"] = "scripted".into();
@@ -157,6 +165,9 @@ fn calls_of_tools_are_told_as_text_where_tools_are_a_contract() {
     let parts = call.messages.iter().flat_map(|message| &message.parts);
     assert!(parts.clone().all(|part| matches!(part, Part::Text { .. } | Part::Image { .. })), "{call:?}");
     let text: String = call.messages.iter().map(Message::text).collect();
-    assert!(text.contains(r#"{"tool":"find","arguments":{"q":"face"}}"#) && text.contains("Maria, 34"), "{text}");
+    assert!(
+        text.contains(r#"{"tool":"find","arguments":{"q":"face"}}"#) && text.contains("Maria, 34"),
+        "{text}"
+    );
     assert!(call.messages.iter().all(|message| message.role != Role::Tool));
 }

@@ -54,7 +54,10 @@ fn a_value_comes_with_its_history_or_step_by_step() {
     let got = gate.post("/v1/extract", &[], &body);
     let outcome = got.json();
     assert_eq!((got.status, &outcome["value"]), (200, &json!({"age": 34})), "{outcome}");
-    assert_eq!((outcome["attempts"].as_array().unwrap().len(), got.header("x-formwork-attempts")), (2, Some("2")));
+    assert_eq!(
+        (outcome["attempts"].as_array().unwrap().len(), got.header("x-formwork-attempts")),
+        (2, Some("2"))
+    );
     assert_eq!(outcome["run"].as_str(), got.header("x-formwork-run"));
     let first: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
     assert!(first["messages"][0]["content"].as_str().unwrap().contains("Extract the person."));
@@ -107,7 +110,9 @@ fn named_contracts_are_files_that_are_read_again_and_stay_in_their_folder() {
     let asked = asked["messages"].to_string();
     assert!(asked.contains("Extract the person") && asked.contains("Ada, 36, counts."), "{asked}");
 
-    for name in ["../outside", "..", "/etc/passwd", "a/b", ".hidden", "", "none", "per%73on", "person.yaml\u{0}"] {
+    for name in
+        ["../outside", "..", "/etc/passwd", "a/b", ".hidden", "", "none", "per%73on", "person.yaml\u{0}"]
+    {
         let got = ask(name);
         assert_eq!(got.status, 404, "{name}: {}", got.text());
         assert!(got.text().contains("broken, person, plain, short"), "{}", got.text());

@@ -1,6 +1,5 @@
 //! Keys, budgets, records and the cache, in front of scripted servers.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::Time;
@@ -126,7 +125,13 @@ fn a_budget_that_is_used_up_refuses_before_any_call() {
                 }
             }
             let got = gate.post(way.path, &[("x-api-key", &secret)], &body);
-            assert_eq!((got.status, got.header("x-should-retry")), (429, Some("false")), "{}: {}", way.name, got.text());
+            assert_eq!(
+                (got.status, got.header("x-should-retry")),
+                (429, Some("false")),
+                "{}: {}",
+                way.name,
+                got.text()
+            );
         }
     }
     assert!(server.received().is_empty());
@@ -136,13 +141,20 @@ fn a_budget_that_is_used_up_refuses_before_any_call() {
 #[test]
 fn a_budget_of_a_header_ends_a_run_in_the_middle() {
     // One call costs 0.015 dollars, and each may cost 0.05 for its answer alone.
-    let server = Server::start([said(r#"{"age": "old"}"#), said(r#"{"age": "older"}"#), said(r#"{"age": 34}"#)]).unwrap();
+    let server =
+        Server::start([said(r#"{"age": "old"}"#), said(r#"{"age": "older"}"#), said(r#"{"age": 34}"#)])
+            .unwrap();
     let gate = Gate::new(&priced(&server.url()));
     let way = ways()[0];
     let mut body = way.body("primary", false);
     body["max_tokens"] = 50.into();
     let got = gate.post(way.path, &[("x-formwork-budget", "0.0001")], &body);
-    assert_eq!((got.status, got.json()["error"]["code"].as_str()), (429, Some("insufficient_quota")), "{}", got.text());
+    assert_eq!(
+        (got.status, got.json()["error"]["code"].as_str()),
+        (429, Some("insufficient_quota")),
+        "{}",
+        got.text()
+    );
 }
 
 #[test]
@@ -158,13 +170,24 @@ fn runs_are_recorded_and_belong_to_their_key() {
     let got = gate.post(way.path, &headers, &way.body("primary", false));
     let run = got.header("x-formwork-run").unwrap().to_owned();
     let body = got.json();
-    assert_eq!((&body["usage"]["formwork"]["run"], &body["usage"]["formwork"]["cost_usd"]), (&json!(run), &json!(0.03)));
+    assert_eq!(
+        (&body["usage"]["formwork"]["run"], &body["usage"]["formwork"]["cost_usd"]),
+        (&json!(run), &json!(0.03))
+    );
     let get = |path: &str, key: &str| {
-        gate.send(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nx-api-key: {key}\r\nconnection: close\r\n\r\n").as_bytes())
+        gate.send(
+            format!(
+                "GET {path} HTTP/1.1\r\nhost: localhost\r\nx-api-key: {key}\r\nconnection: close\r\n\r\n"
+            )
+            .as_bytes(),
+        )
     };
     let path = format!("/v1/runs/{run}");
     let detail = get(&path, &alice).json();
-    assert_eq!((&detail["user"], &detail["tags"], &detail["model"]), (&json!("u-1"), &json!(["a", "<b>"]), &json!("m-1")));
+    assert_eq!(
+        (&detail["user"], &detail["tags"], &detail["model"]),
+        (&json!("u-1"), &json!(["a", "<b>"]), &json!("m-1"))
+    );
     assert_eq!(detail["attempts"].as_array().unwrap().len(), 2);
     assert!(detail["request"].as_str().unwrap().contains("Maria, 34"));
     assert_eq!((get(&path, &bob).status, get(&path, &admin).status, get(&path, "x").status), (404, 200, 401));
@@ -197,18 +220,22 @@ fn streams_text_and_clients_that_leave_are_recorded() {
             break run;
         }
     };
-    assert_eq!(RunOutcome::from_name(&recorded.outcome), Some(RunOutcome::Failed(formwork_core::ErrorKind::Cancelled)));
+    assert_eq!(
+        RunOutcome::from_name(&recorded.outcome),
+        Some(RunOutcome::Failed(formwork_core::ErrorKind::Cancelled))
+    );
 }
 
 #[test]
 fn a_value_that_held_is_answered_from_the_cache_for_the_same_key_alone() {
-    let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
-    let ledger = ledger();
-    let alice = add(&ledger, NewKey::new("alice"));
-    let bob = add(&ledger, NewKey::new("bob"));
-    let builder = targets(&openai(&server.url())).with_limits(limits()).with_ledger(ledger.clone());
-    let gate = Gate::start(builder.with_cache(Duration::from_secs(60)));
     for way in ways() {
+        // The same question in another protocol would be answered from the cache, too.
+        let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+        let ledger = ledger();
+        let alice = add(&ledger, NewKey::new("alice"));
+        let bob = add(&ledger, NewKey::new("bob"));
+        let builder = targets(&openai(&server.url())).with_limits(limits()).with_ledger(ledger.clone());
+        let gate = Gate::start(builder.with_cache(Duration::from_secs(60)));
         let before = server.received().len();
         let body = way.body("primary", false);
         let ask = |key: &str, body| gate.post(way.path, &[("x-api-key", key)], body);
@@ -224,5 +251,4 @@ fn a_value_that_held_is_answered_from_the_cache_for_the_same_key_alone() {
         assert_eq!(ask(&bob, &body).header("x-formwork-attempts"), Some("1"));
         assert_eq!(server.received().len(), before + 2, "{}", way.name);
     }
-    _ = Arc::new(ledger);
 }

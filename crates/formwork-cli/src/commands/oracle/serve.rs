@@ -8,8 +8,8 @@ use formwork_oracle::metrics::Metrics;
 use formwork_oracle::service::{ApiKey, Limits, Service};
 
 use super::asking::{Asking, Version};
-use crate::log;
 use crate::exit::{Failed, Status};
+use crate::log;
 use crate::signals;
 use crate::stderr::say;
 
