@@ -4,6 +4,8 @@ Usage: clients.py FORMWORK, the path of the command. Prints a line for each chec
 """
 
 import http.server
+import importlib.metadata
+import importlib.util
 import json
 import os
 import re
@@ -14,7 +16,6 @@ import threading
 import time
 
 import anthropic
-import instructor
 import ollama
 import openai
 from pydantic import BaseModel
@@ -48,7 +49,7 @@ class Upstream(http.server.BaseHTTPRequestHandler):
         Upstream.calls += 1
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         text = json.dumps([message["content"] for message in request["messages"] if message["role"] == "user"])
-        act = next((act for act in ("refuse", "cut", "never", "busy", "down", "key", "hang") if act in text), "mend")
+        act = next((act for act in ("refuse", "cut", "never", "busy", "down", "key", "hang") if f"{act}:" in text), "mend")
         if act in ("busy", "down", "key"):
             return self.send({"error": {"message": act}}, {"busy": 429, "down": 503, "key": 401}[act])
         if act == "hang":
@@ -264,6 +265,8 @@ def with_ollama(url):
 
 
 def with_instructor(url):
+    import instructor
+
     client = openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0)
 
     def mode(mode):
@@ -307,7 +310,10 @@ def checks(url):
     failed = 0
     clients = {"openai": with_openai, "anthropic": with_anthropic, "ollama": with_ollama, "instructor": with_instructor}
     for name, checks in clients.items():
-        version = __import__("importlib.metadata", fromlist=["version"]).version(name)
+        if importlib.util.find_spec(name) is None:
+            print(f"skip  {name}: it is not installed")
+            continue
+        version = importlib.metadata.version(name)
         for check, run in checks(url).items():
             try:
                 run()

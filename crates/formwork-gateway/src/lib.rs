@@ -23,6 +23,23 @@
 //! | Anthropic | OpenAI, Ollama, in process | thoughts, `top_k`, `stop_sequences`, `cache_control` |
 //! | Ollama | OpenAI, Anthropic | `options` other than `temperature`, `top_p`, `seed`, `num_predict`; `keep_alive`, `think`, durations |
 //! | any | a contract | `top_p` and the above: the retry policy decides how tokens are chosen |
+//!
+//! Several tools, or a choice that is left to the model, are one contract as well: the model answers with the name of a tool and
+//! its arguments, or with text. So a response has one call at most, whatever the target, and earlier calls are told as text.
+//! Members that a protocol does not have are refused; those that have no counterpart in a target are ignored. Addresses of pictures
+//! are never fetched: pictures are sent as data.
+//!
+//! # Headers
+//! | request | |
+//! |---|---|
+//! | `x-formwork-contract` | the name of a contract of the folder |
+//! | `x-formwork-budget` | the most that the request may cost, in US dollars |
+//! | `x-formwork-deadline` | the most seconds that it may take |
+//! | `x-formwork-stream` | `certain` (default): a stream shows the answer once it holds; `eager`: the first completion as it comes, and an error at the end if it does not hold |
+//! | `x-formwork-tags`, `x-formwork-user` | labels of the run in the ledger |
+//!
+//! Responses have `x-formwork-run`, and `x-formwork-attempts` where it is known before the body. The usage has a member `formwork`
+//! with the run, the number of calls and the cost.
 
 mod access;
 mod ask;

@@ -416,8 +416,9 @@ impl Frames for Events {
         let mut details = error(problem)["error"].take();
         response["error"] = json!({"code": "server_error", "message": problem.message, "details": details});
         self.send(&mut out, "response.failed", json!({"response": response}));
-        // Official clients raise this one.
-        details["param"] = problem.param.clone().into();
+        // Official clients raise this event if it has a member `error`; the documentation has its members at the top.
+        let copy = details.clone();
+        details["error"] = copy;
         self.send(&mut out, "error", details);
         out
     }
