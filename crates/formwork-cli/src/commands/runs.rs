@@ -347,5 +347,7 @@ fn pages(detail: &RunDetail) -> String {
 
 /// Returns a line without control characters, which could command a terminal.
 fn printable(line: &str) -> String {
-    line.chars().map(|letter| if letter.is_control() && letter != '\t' { '\u{fffd}' } else { letter }).collect()
+    line.chars()
+        .map(|letter| if letter.is_control() && letter != '\t' { '\u{fffd}' } else { letter })
+        .collect()
 }

@@ -24,6 +24,7 @@ mod read;
 mod readme;
 mod review;
 mod rows;
+mod serve;
 mod shape;
 mod skill;
 #[cfg(target_os = "linux")]
