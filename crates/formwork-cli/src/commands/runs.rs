@@ -344,10 +344,3 @@ fn pages(detail: &RunDetail) -> String {
     }
     text
 }
-
-/// Returns a line without control characters, which could command a terminal.
-fn printable(line: &str) -> String {
-    line.chars()
-        .map(|letter| if letter.is_control() && letter != '\t' { '\u{fffd}' } else { letter })
-        .collect()
-}

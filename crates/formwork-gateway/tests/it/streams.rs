@@ -173,6 +173,9 @@ impl Watched {
     }
 
     fn wait_for_end(&self) {
-        self.ended.recv_timeout(std::time::Duration::from_secs(30)).expect("the call upstream was not ended");
+        assert!(
+            self.ended.recv_timeout(std::time::Duration::from_secs(30)).is_ok(),
+            "the call upstream was not ended"
+        );
     }
 }
