@@ -1,5 +1,6 @@
 //! Which models a command asks: what the command line says, the configuration, or the model in this process.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use formwork::config::{Config, Defaults, Section};
@@ -50,6 +51,11 @@ impl Opened {
         Some(
             self.models.iter().fold(recorder, |recorder, (target, model)| recorder.with_model(target, model)),
         )
+    }
+
+    /// Returns the models of the targets, by the names of these.
+    pub(crate) fn models(&self) -> HashMap<String, String> {
+        self.models.iter().cloned().collect()
     }
 
     /// Says on standard error that the default model cannot judge, if it is asked first, and what that means (`so`).

@@ -119,6 +119,14 @@ impl Queue {
         self.wake.notify_one();
     }
 
+    /// Closes the queue for a writer that has ended, and tells everybody who waits.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        // Whoever waits for a task hears of its end by the sender that is dropped.
+        drop(std::mem::take(&mut state.tasks));
+    }
+
     /// Returns how many runs wait.
     pub(crate) fn len(&self) -> usize {
         self.lock().runs.len()
@@ -131,7 +139,7 @@ impl Queue {
             let now = Instant::now();
             let is_flush = state.is_closed || state.tasks.iter().any(|task| matches!(task, Task::Flush(_)));
             let is_due = is_flush
-                || state.runs.len() + state.puts.len() >= settings.group_size
+                || state.runs.len() + state.puts.len() >= settings.group_size.max(1)
                 || state.due.is_some_and(|due| due <= now);
             if is_due {
                 (state.bytes, state.due, state.is_idle) = (0, None, false);

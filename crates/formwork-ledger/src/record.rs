@@ -352,7 +352,7 @@ impl RunRecord {
 
     /// Drops requests and answers that are longer than `max`; returns whether there were any.
     pub(crate) fn drop_long_bodies(&mut self, max: usize) -> bool {
-        self.keep_bodies(|text, _| if text.len() > max { None } else { Some(text) })
+        self.keep_bodies(|text| if text.len() > max { None } else { Some(text) })
     }
 
     /// Removes what the rules say from all texts; returns whether bodies had to be left out as a whole.
@@ -363,18 +363,16 @@ impl RunRecord {
         });
         let own = self.message.iter_mut().chain(&mut self.user).chain(&mut self.tags);
         own.chain(attempts).for_each(|text| rules.text(text));
-        usize::from(self.keep_bodies(
-            |text, is_request| if is_request { rules.request(text) } else { rules.answer(text) },
-        ))
+        usize::from(self.keep_bodies(|text| rules.body(text)))
     }
 
     /// Replaces each body, or leaves it out; returns whether any was left out.
-    fn keep_bodies(&mut self, keep: impl Fn(String, bool) -> Option<String>) -> bool {
+    fn keep_bodies(&mut self, keep: impl Fn(String) -> Option<String>) -> bool {
         let mut is_missing = false;
-        let answers = self.attempts.iter_mut().map(|attempt| (&mut attempt.answer, false));
-        for (body, is_request) in std::iter::once((&mut self.request, true)).chain(answers) {
+        let answers = self.attempts.iter_mut().map(|attempt| &mut attempt.answer);
+        for body in std::iter::once(&mut self.request).chain(answers) {
             if let Some(text) = body.take() {
-                *body = keep(text, is_request);
+                *body = keep(text);
                 is_missing |= body.is_none();
             }
         }

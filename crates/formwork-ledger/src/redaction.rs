@@ -24,8 +24,9 @@ static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(KEYS).ok());
 /// - A **pattern** is a regular expression. What it matches is removed from all texts of a run: from bodies, messages,
 ///   paths, tags and the user.
 /// - A **path** with wildcards (`$.patient.name`, `$.rows[*].email`) removes a value from requests and answers. A dialect
-///   may have moved the value and a patch names it otherwise, so in answers every member with the last name of the
-///   path is removed, wherever it stands. A body that is not JSON is left out as a whole while there are paths.
+///   may have moved the value, a patch names it otherwise, and a request repeats earlier answers, so every member with the last
+///   name of the path is removed, wherever it stands. A body that is not JSON is left out as a whole while there are
+///   paths. What a person wrote in prose has no path: only patterns remove it.
 ///
 /// Tokens, times, cost and the names of targets, models and contracts stay.
 #[derive(Debug, Clone, Default)]
@@ -68,32 +69,13 @@ impl Redaction {
         }
     }
 
-    /// Removes from a request what the rules say; `None` if the whole request must be left out.
-    pub(crate) fn request(&self, text: String) -> Option<String> {
-        self.body(text, |document| {
-            for pattern in &self.paths {
-                remove_at(pattern, document);
-            }
-            true
-        })
-    }
-
-    /// Removes from an answer what the rules say; `None` if the whole answer must be left out.
-    pub(crate) fn answer(&self, text: String) -> Option<String> {
-        self.body(text, |document| {
-            self.paths.iter().all(|pattern| {
-                remove_at(pattern, document);
-                let name = last_name(pattern);
-                name.inspect(|name| remove_named(name, document)).is_some()
-            })
-        })
-    }
-
-    fn body(&self, mut text: String, remove: impl FnOnce(&mut Value) -> bool) -> Option<String> {
+    /// Removes from a request or an answer what the rules say; `None` if all of it must be left out.
+    pub(crate) fn body(&self, mut text: String) -> Option<String> {
         if !self.paths.is_empty() {
             let mut document = serde_json::from_str(&text).ok()?;
-            if !remove(&mut document) {
-                return None;
+            for pattern in &self.paths {
+                remove_at(pattern, &mut document);
+                remove_named(&last_name(pattern)?, &mut document);
             }
             text = document.to_string();
         }

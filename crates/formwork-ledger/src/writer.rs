@@ -17,6 +17,7 @@ const HEADROOM: u64 = 1 << 20;
 const TRIES: usize = 3;
 
 pub(crate) fn run(core: &Arc<Core>) {
+    let _end = End(core);
     let mut cache = cache::Size::default();
     loop {
         let batch = core.queue.take(&core.settings);
@@ -25,6 +26,15 @@ pub(crate) fn run(core: &Arc<Core>) {
         if is_last {
             break;
         }
+    }
+}
+
+/// Lets nobody wait for a writer that has ended, even by a panic.
+struct End<'a>(&'a Core);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.queue.abandon();
     }
 }
 

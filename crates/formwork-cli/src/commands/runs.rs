@@ -298,7 +298,12 @@ fn words(run: &StoredRun) -> String {
     {
         let _ = write!(words, "  {text}");
     }
-    words
+    printable(&words)
+}
+
+/// Returns a text that cannot move the cursor or colour the terminal: clients and models wrote it.
+fn printable(text: &str) -> String {
+    text.chars().map(|char| if char.is_control() && char != '\t' { '\u{fffd}' } else { char }).collect()
 }
 
 fn pages(detail: &RunDetail) -> String {

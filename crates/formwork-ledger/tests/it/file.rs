@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::Path;
 
-use formwork_ledger::{Error, Ledger, NewKey, RunQuery, Settings};
+use formwork_ledger::{Error, Ledger, NewKey, Prune, RunQuery, Settings};
 use rusqlite::Connection;
 
 use crate::given::{NOW, retried};
@@ -135,4 +135,27 @@ fn the_documented_views_can_be_read_by_any_tool() {
             tool.query_row(&format!("SELECT count(*) FROM {view}"), [], |row| row.get(0)).unwrap();
         assert!(count > 0, "{view}");
     }
+}
+
+#[test]
+fn pruning_gives_the_space_back_to_the_file_system() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    let size = || {
+        let ledger = Ledger::open(&path, Settings { bodies: true, ..Settings::default() }).unwrap();
+        (ledger, fs::metadata(&path).unwrap().len())
+    };
+    let (ledger, _) = size();
+    for _ in 0..1500 {
+        let mut run = retried(NOW);
+        run.request = Some("x".repeat(2000));
+        ledger.record(run);
+    }
+    drop(ledger);
+    let (ledger, full) = size();
+    let all = Prune { runs: Some(formwork_core::Time(u64::MAX)), ..Prune::default() };
+    assert_eq!(ledger.prune(all).unwrap().runs, 1500);
+    drop(ledger);
+    let (_, pruned) = size();
+    assert!(pruned < full / 10, "{pruned} of {full}");
 }

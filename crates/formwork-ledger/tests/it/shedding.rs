@@ -119,6 +119,18 @@ fn a_file_without_room_for_spending_refuses_calls_and_settles_later() {
 }
 
 #[test]
+fn settings_of_nothing_still_record() {
+    let settings =
+        Settings { group_size: 0, group_delay: Duration::ZERO, max_cache_bytes: 0, ..Settings::default() };
+    let ledger = Ledger::in_memory(settings).unwrap();
+    ledger.cache_put(None, "d", "value", Duration::from_secs(1), NOW);
+    ledger.record(retried(NOW));
+    ledger.flush_blocking().unwrap();
+    assert_eq!(ledger.health().recorded, 1);
+    assert_eq!(ledger.cache_get(None, "d", NOW), Ok(None));
+}
+
+#[test]
 fn a_closed_ledger_counts_and_refuses() {
     let ledger =
         Ledger::in_memory(Settings { group_delay: Duration::from_secs(3600), ..Settings::default() })

@@ -155,7 +155,10 @@ impl Checked<'_> {
             builder = builder.with_observer(scores.clone());
         }
         if let Some(runs) = self.runs.clone() {
-            builder = builder.with_observer(move |event: &ScoreEvent| runs.record(record(event)));
+            let models = opened.models();
+            let of = move |target: &str| models.get(target).cloned();
+            builder =
+                builder.with_observer(move |event: &ScoreEvent| runs.record(record(event).with_models(&of)));
         }
         let builder = opened.backends.iter().cloned().fold(builder, OracleBuilder::with_target);
         more(builder).build().map_err(|error| failed(&error))
