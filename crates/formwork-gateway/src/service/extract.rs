@@ -220,6 +220,8 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
     tokio::spawn(async move {
         let _held = (turn, open);
         let keep_alive = shared.engine.limits.keep_alive;
+        // A client that does not read on counts as gone.
+        let patience = shared.engine.limits.read_timeout;
         let result = loop {
             let update = tokio::select! {
                 update = updates.next() => update,
@@ -228,7 +230,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
                     continue;
                 }
                 () = tokio::time::sleep(keep_alive), if !cancel.is_cancelled() => {
-                    _ = sender.send(Bytes::from_static(b": keep-alive\n\n")).await;
+                    _ = sender.send_timeout(Bytes::from_static(b": keep-alive\n\n"), patience).await;
                     continue;
                 }
             };
@@ -236,7 +238,10 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
                 Some(Ok(Update::Done(outcome))) => break Ok(outcome),
                 Some(Ok(update)) => {
                     if let Some((name, data)) = step(&update) {
-                        _ = sender.send(event(name, &data)).await;
+                        let sent = sender.send_timeout(event(name, &data), patience).await;
+                        if sent.is_err() {
+                            cancel.cancel();
+                        }
                     }
                 }
                 Some(Err(error)) => break Err(error),
@@ -249,7 +254,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
             Err(problem) => event("error", &OpenAi.problem(&problem)),
         };
         record.runs(&[result]).await;
-        _ = sender.send(last).await;
+        _ = sender.send_timeout(last, patience).await;
     });
     let pieces = stream::unfold(receiver, |mut receiver| async {
         let piece = receiver.recv().await?;

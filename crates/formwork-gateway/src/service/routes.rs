@@ -113,6 +113,10 @@ impl Routes {
         if is_draining && !is_probe {
             return Err(Problem::new(Kind::Busy, "the service is stopping"));
         }
+        if !is_probe && request.method() != Method::OPTIONS {
+            // Handlers ask again for the client; the key is remembered for a second.
+            self.shared.access.client(request.headers())?;
+        }
         if request.method() == Method::POST {
             guard::is_json(request.headers())?;
         }

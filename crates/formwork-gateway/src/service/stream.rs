@@ -31,12 +31,14 @@ struct Line {
     sender: mpsc::Sender<Bytes>,
     frames: Box<dyn Frames>,
     keep_alive: Duration,
+    /// How long a client may take to read on, before it counts as gone.
+    patience: Duration,
 }
 
 impl Line {
     /// Sends bytes; returns whether the client is still there.
     async fn send(&self, bytes: Vec<u8>) -> bool {
-        bytes.is_empty() || self.sender.send(bytes.into()).await.is_ok()
+        bytes.is_empty() || self.sender.send_timeout(bytes.into(), self.patience).await.is_ok()
     }
 }
 
@@ -54,7 +56,12 @@ fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
     // Proxies that collect a response would hold it back.
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
     let frames = job.protocol.frames(&job.ask, &job.meta);
-    Ok((Line { sender, frames, keep_alive: job.shared.engine.limits.keep_alive }, guard, response))
+    let limits = &job.shared.engine.limits;
+    Ok((
+        Line { sender, frames, keep_alive: limits.keep_alive, patience: limits.read_timeout },
+        guard,
+        response,
+    ))
 }
 
 /// Answers with the value of a contract: the head at once, the value when it is certain; or the first attempt as it comes.

@@ -56,6 +56,10 @@ fn keys_are_asked_for_once_there_are_any() {
         let other = gate.post(way.path, &[("x-api-key", &secret)], &way.body("default", false));
         assert_eq!(other.status, 403, "{}", way.name);
     }
+    for path in ["/v1/models", "/v1/models/primary", "/api/tags", "/metrics", "/", "/v1/runs/x"] {
+        assert_eq!(gate.get(path).status, 401, "{path}");
+    }
+    assert_eq!((gate.get("/healthz").status, gate.get("/readyz").status), (200, 200));
     ledger.revoke_key("alice", now()).unwrap();
     let way = ways()[0];
     assert_eq!(gate.post(way.path, &[("x-api-key", &secret)], &way.body("primary", false)).status, 401);
