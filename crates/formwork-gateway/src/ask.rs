@@ -3,7 +3,7 @@
 use formwork_core::{Message, Tool};
 use serde_json::Value;
 
-/// What a client asks for.
+/// The request of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ask {
     /// The name that the client gave: a target, a list of targets or an alias.
@@ -33,7 +33,7 @@ impl Ask {
     }
 }
 
-/// What the answer has to be.
+/// The kind of answer that is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Want {
     /// Any text.

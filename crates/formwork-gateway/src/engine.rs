@@ -20,7 +20,7 @@ use crate::problem::{self, Kind, Problem, Unaccepted};
 use crate::reply::{Choice, Content, Finish, Reply};
 use crate::tools;
 
-/// What carries out requests.
+/// Carries out requests.
 #[derive(Debug)]
 pub(crate) struct Engine {
     pub(crate) names: Names,

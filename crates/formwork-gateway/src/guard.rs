@@ -1,4 +1,4 @@
-//! Who may call at all: hosts, origins, media types.
+//! Checks before a request is read: hosts, origins, media types.
 
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 

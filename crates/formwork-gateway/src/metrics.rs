@@ -1,4 +1,4 @@
-//! What Prometheus fetches. Every label has few values: clients cannot make up more.
+//! Counters in the text format of Prometheus. Every label has few values: clients cannot make up more.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

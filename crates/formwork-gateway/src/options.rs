@@ -1,4 +1,4 @@
-//! What clients may say in headers, beside their protocol.
+//! Options in headers, beside the protocol.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What goes wrong, in one vocabulary for all protocols.
+//! Problems, in one vocabulary for all protocols.
 
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ pub(crate) struct Problem {
     pub(crate) attempts: usize,
 }
 
-/// What a run came to, if it did not come to an accepted value.
+/// The end of a run without an accepted value.
 pub(crate) enum Unaccepted {
     /// The model declined, for this reason.
     Refused(String),

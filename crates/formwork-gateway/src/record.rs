@@ -1,4 +1,4 @@
-//! What a request leaves behind: its run in the ledger, and what it has cost.
+//! The record of a request: its run in the ledger, and its cost.
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use formwork_core::{Cost, Usage};
 use serde_json::{Value, json};
 
-/// What a client gets.
+/// The answers to a request, and their cost.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reply {
     /// One for each answer that was asked for.
@@ -45,7 +45,7 @@ pub(crate) enum Finish {
     Call,
 }
 
-/// What a response says of itself, beside the answer.
+/// The facts about a response beside the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meta {
     /// The identifier of the run.

@@ -31,7 +31,7 @@ pub struct NamedContract {
     pub schema: Value,
     /// Rules beside the schema.
     pub rules: Vec<Rule>,
-    /// What the model is told, as a system message.
+    /// Instructions for the model, as a system message.
     pub instructions: Option<String>,
     /// Inputs with their right answers.
     pub examples: Vec<(String, Value)>,

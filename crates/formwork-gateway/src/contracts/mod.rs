@@ -10,7 +10,7 @@ pub(crate) use cache::{Cache, Key};
 pub(crate) use folder::Folder;
 pub use folder::{ContractError, NamedContract, read_contract};
 
-/// What an answer has to satisfy, and how it is asked for.
+/// The contract of an answer, and how the answer is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spec {
     pub(crate) name: String,

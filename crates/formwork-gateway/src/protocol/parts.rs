@@ -1,4 +1,4 @@
-//! What several protocols have in common: pictures, tools, the choice of a tool.
+//! Parts of several protocols: pictures, tools, the choice of a tool.
 
 use formwork_core::{Part, Tool};
 use serde_json::{Value, json};

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Shared;
-use super::chat::{json as read_json, named, reserve};
-use super::routes::refused;
+use super::job::{json as read_json, named, reserve};
+use super::refused::refused;
 use super::turns::Open;
 use crate::access;
 use crate::ask::{Ask, Sampling, Want};
@@ -46,7 +46,7 @@ pub(crate) struct ExtractRequest {
     #[serde(default)]
     #[schemars(with = "Vec<Value>")]
     rules: Vec<Rule>,
-    /// What the model is told, as a system message.
+    /// Instructions for the model, as a system message.
     #[serde(default)]
     instructions: Option<String>,
     /// Which targets are asked, in order (default: those of the configuration).
@@ -69,7 +69,7 @@ pub(crate) struct ExtractRequest {
     stream: bool,
 }
 
-/// What is ready to be run.
+/// A request that is ready to be run.
 struct Prepared {
     shared: Arc<Shared>,
     ready: Ready,

@@ -9,7 +9,8 @@ use axum::http::{HeaderMap, Request};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
-use super::{Shared, chat, routes};
+use super::refused::refused;
+use super::{Shared, job};
 use crate::protocol::{Anthropic, OllamaChat, OpenAi, Protocol, timestamp};
 
 /// The moment that stands for the creation of every model, which the service does not know.
@@ -39,7 +40,7 @@ pub(super) async fn model(
         Ok(_) => Json(openai(&name)).into_response(),
         Err(problem) => {
             let protocol: &dyn Protocol = if is_anthropic { &Anthropic } else { &OpenAi };
-            routes::refused(protocol, &problem)
+            refused(protocol, &problem)
         }
     }
 }
@@ -73,7 +74,7 @@ fn details() -> Value {
 pub(super) async fn show(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
     let shown = async {
         let (parts, body) = request.into_parts();
-        let body = chat::json(&shared, &parts.headers, body).await?;
+        let body = job::json(&shared, &parts.headers, body).await?;
         let name = body["model"].as_str().or(body["name"].as_str()).unwrap_or_default();
         shared.engine.names.resolve(name)?;
         Ok(json!({
@@ -83,7 +84,7 @@ pub(super) async fn show(State(shared): State<Arc<Shared>>, request: Request<Bod
     };
     match shown.await {
         Ok(shown) => Json(shown).into_response(),
-        Err(problem) => routes::refused(&OllamaChat, &problem),
+        Err(problem) => refused(&OllamaChat, &problem),
     }
 }
 

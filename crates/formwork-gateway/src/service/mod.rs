@@ -2,9 +2,11 @@
 
 mod chat;
 mod extract;
+mod job;
 mod lists;
 mod pages;
 mod passed;
+mod refused;
 mod routes;
 mod stream;
 mod turns;

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use formwork_ledger::{Ledger, RecordId, RunDetail, RunQuery, format_usd};
 
 use super::Shared;
-use super::routes::refused;
+use super::refused::refused;
 use crate::access::{Client, now};
 use crate::problem::{Kind, Problem};
 use crate::protocol::{OpenAi, timestamp};

@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 
+use super::refused::{Logged, refused};
 use super::{Shared, chat, extract, lists, pages};
 use crate::guard;
 use crate::problem::{Kind, Problem};
@@ -124,10 +125,6 @@ impl Routes {
     }
 }
 
-/// The message of a problem, for the log.
-#[derive(Debug, Clone)]
-struct Logged(String);
-
 /// Returns the protocol whose errors a path has.
 fn protocol_of(path: &str, headers: &HeaderMap) -> &'static dyn Protocol {
     match path {
@@ -136,31 +133,6 @@ fn protocol_of(path: &str, headers: &HeaderMap) -> &'static dyn Protocol {
         path if path.starts_with("/api/") => &OllamaChat,
         _ => &OpenAi,
     }
-}
-
-/// Returns the response that a problem is in a protocol.
-pub(super) fn refused(protocol: &dyn Protocol, problem: &Problem) -> Response {
-    let status = StatusCode::from_u16(problem.kind.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let body = protocol.problem(problem).to_string();
-    let mut response = (status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
-    let headers = response.headers_mut();
-    let should_retry = if problem.should_retry() { "true" } else { "false" };
-    headers.insert("x-should-retry", HeaderValue::from_static(should_retry));
-    if let Some(seconds) = problem.retry_after() {
-        headers.insert(header::RETRY_AFTER, seconds.into());
-    }
-    if problem.attempts > 0 {
-        headers.insert("x-formwork-attempts", problem.attempts.into());
-    }
-    if matches!(problem.kind, Kind::ReadTimeout | Kind::TooLarge) {
-        // The rest of the body is not waited for.
-        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
-    if problem.kind == Kind::Unauthorized {
-        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    }
-    response.extensions_mut().insert(Logged(format!("{}: {}", problem.kind.name(), problem.message)));
-    response
 }
 
 fn preflight() -> Response {

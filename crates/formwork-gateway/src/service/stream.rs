@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::chat::Job;
+use super::job::Job;
 use super::turns::Open;
 use crate::contracts::Spec;
 use crate::engine;
@@ -26,7 +26,7 @@ use crate::reply::{Content, Finish, Reply};
 /// How many pieces wait for a client that reads slowly; then the answer is not read on either.
 const AHEAD: usize = 16;
 
-/// What writes to a client.
+/// Writes to a client.
 struct Line {
     sender: mpsc::Sender<Bytes>,
     frames: Box<dyn Frames>,
@@ -221,7 +221,7 @@ pub(super) async fn text(job: Job) -> Result<Response, Problem> {
     Ok(response)
 }
 
-/// What came of an answer so far.
+/// The answer so far.
 struct Heard {
     text: String,
     target: usize,

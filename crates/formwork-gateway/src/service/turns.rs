@@ -8,11 +8,11 @@ use super::Shared;
 use crate::limits::Limits;
 use crate::problem::{Kind, Problem};
 
-/// Who may work now, who waits, and how many streams each key has open.
+/// The requests that are worked on, those that wait, and the open streams of each key.
 #[derive(Debug)]
 pub(crate) struct Turns {
     turns: Arc<Semaphore>,
-    /// Those that have their turn are among them.
+    /// Requests that have their turn hold one as well.
     places: Arc<Semaphore>,
     max: (usize, usize),
     streams: Mutex<HashMap<String, usize>>,

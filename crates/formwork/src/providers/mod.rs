@@ -41,7 +41,7 @@ pub use http::{Server, transport};
 pub use ollama::ollama_admin;
 pub use probe_cache::ProbeCache;
 #[cfg(feature = "http")]
-pub use raw::{Protocol, Raw, raw};
+pub use raw::{Protocol, Raw};
 
 /// A provider made from a section of a configuration, before anything is wrapped around it.
 #[derive(Debug, Clone)]
@@ -375,6 +375,31 @@ impl Made {
             backend = backend.with_price(price);
         }
         Ok(backend)
+    }
+}
+
+/// Returns the server of a section as it is; `None` for a model in this process, for kinds of your own, and where the section
+/// sets what wraps calls (`concurrency`, `prompt_only`) or where they come from (`cassette`, `record`).
+///
+/// # Errors
+/// [`ConfigError`], if the section cannot be used.
+#[cfg(feature = "http")]
+pub fn raw(section: &Section) -> Result<Option<Raw>, ConfigError> {
+    let common = &section.common;
+    let is_wrapped = common.concurrency.is_some() || common.prompt_only;
+    if is_wrapped || common.cassette.is_some() || common.record.is_some() {
+        return Ok(None);
+    }
+    match common.kind.as_str() {
+        #[cfg(feature = "anthropic")]
+        "anthropic" => anthropic::raw(section).map(Some),
+        #[cfg(feature = "ollama")]
+        "ollama" => ollama::raw(section).map(Some),
+        #[cfg(feature = "openai")]
+        kind if formwork_openai::presets().iter().any(|preset| preset.name == kind) => {
+            openai::raw(section, kind).map(Some)
+        }
+        _ => Ok(None),
     }
 }
 
