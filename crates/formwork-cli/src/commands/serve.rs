@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// The address to listen at; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8190")]
     listen: SocketAddr,
-    /// The configuration [default: formwork.toml here or above, see README; without one the model in this process]
+    /// The configuration [default: formwork.toml here or above, else the model in this process]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
