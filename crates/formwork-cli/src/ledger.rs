@@ -13,7 +13,7 @@ use crate::exit::Failed;
 /// The environment variable with the file of the ledger.
 const LEDGER: &str = "FORMWORK_LEDGER";
 
-/// What the ledger is called in formwork's folder.
+/// The name of the ledger's file in formwork's folder.
 const NAME: &str = "ledger.db";
 
 /// Whether and where a command records its runs.

@@ -14,7 +14,7 @@ const KEPT: u64 = 90;
 /// After so many values the size is computed anew, because other processes write as well.
 const RECOUNT: usize = 4096;
 
-/// What a row takes besides its texts.
+/// The bytes of a row besides its texts.
 const ROW: u64 = 64;
 
 /// A value that is to be cached.

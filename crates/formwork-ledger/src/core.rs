@@ -1,4 +1,4 @@
-//! What the writer's thread and all handles share.
+//! The state that the writer's thread and all handles share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ pub(crate) struct Core {
     last_error: Mutex<Option<String>>,
 }
 
-/// What the ledger has done since it was opened, for metrics.
+/// Counts of the ledger's work since it was opened, for metrics.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Health {

@@ -21,7 +21,7 @@ pub enum Error {
     NotALedger {
         /// The file.
         path: PathBuf,
-        /// What the file looks like, where that is known.
+        /// The likely kind of the file, where it is known.
         hint: Option<&'static str>,
     },
     /// A later version of formwork wrote the file.

@@ -137,7 +137,7 @@ fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// What a group adds to the hours.
+/// The sums that a group adds to the hours.
 #[derive(Default)]
 struct Rollups<'a> {
     runs: HashMap<(i64, &'a str, &'a str, &'static str), Sums>,

@@ -17,7 +17,7 @@ use crate::insert::number;
 use crate::task::Committed;
 use crate::{Error, Ledger};
 
-/// What every secret begins with.
+/// The start of every secret.
 const PREFIX: &str = "fw_";
 
 /// How many characters of a secret are kept, so that people recognise it.
@@ -35,7 +35,7 @@ const MAX_KNOWN: usize = 1024;
 #[serde(transparent)]
 pub struct KeyId(pub(crate) i64);
 
-/// What the holder of a key may do.
+/// The rights of a key's holder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyRole {
@@ -69,7 +69,7 @@ pub struct NewKey {
     pub models: Vec<String>,
     /// When it ends (default: never).
     pub expires: Option<Time>,
-    /// What its holder may do (default: a client).
+    /// The rights of its holder (default: a client's).
     pub role: KeyRole,
 }
 
@@ -90,7 +90,7 @@ pub struct Key {
     pub name: String,
     /// The first characters of the secret.
     pub hint: String,
-    /// What its holder may do.
+    /// The rights of its holder.
     pub role: KeyRole,
     /// How much may be spent, in millionths of a US dollar; `None` without limit.
     pub budget: Option<u64>,

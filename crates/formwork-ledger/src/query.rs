@@ -22,7 +22,7 @@ const PRUNED: i64 = 1000;
 /// For how long the clocks of a caller and of this process may differ, in milliseconds.
 const SKEW: u64 = 24 * 3_600_000;
 
-/// What a user thinks of a run.
+/// A user's verdict on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feedback {
@@ -152,7 +152,7 @@ pub struct StoredRun {
     pub micro_usd: Option<u64>,
     /// Whether the answer came from the cache.
     pub cached: bool,
-    /// What a user said.
+    /// The user's verdict: `good` or `bad`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
 }
@@ -177,7 +177,7 @@ pub struct RunDetail {
 pub struct Page {
     /// The runs.
     pub runs: Vec<StoredRun>,
-    /// What [`RunQuery::before`] must be for the next page; `None` on the last one.
+    /// The value of [`RunQuery::before`] for the next page; `None` on the last page.
     pub next: Option<RecordId>,
 }
 
@@ -227,7 +227,7 @@ pub struct HourlyReason {
     pub count: u64,
 }
 
-/// What is to be deleted: everything before these times. The default deletes nothing.
+/// Selects rows to delete: everything before these times. The default deletes nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Prune {
     /// Runs that ended before this time, with all that belongs to them and the record of their settled spending. What keys have

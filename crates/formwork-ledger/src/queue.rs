@@ -1,4 +1,4 @@
-//! What waits to be written. Runs and cached values may be shed, tasks never are.
+//! The queue of the writer. Runs and cached values may be shed, tasks never are.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -34,7 +34,7 @@ pub(crate) struct Queue {
     wake: Condvar,
 }
 
-/// What the writer has to do now.
+/// The work that the writer has to do now.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) tasks: Vec<Task>,
@@ -43,7 +43,7 @@ pub(crate) struct Batch {
     pub(crate) is_last: bool,
 }
 
-/// What became of a run that was to be queued.
+/// The fate of a run that was to be queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Queued {
     Whole,

@@ -151,7 +151,7 @@ impl RunRecord {
         self
     }
 
-    /// Replaces the model of the run and of each attempt by the model that stands behind its target.
+    /// Replaces the model of the run and of each attempt by the model behind its target (default: the target's name).
     #[must_use]
     pub fn with_models(mut self, model_of: impl Fn(&str) -> Option<String>) -> Self {
         if let Some(model) = model_of(&self.target) {
@@ -212,7 +212,7 @@ pub struct AttemptRecord {
     pub mode: Cow<'static, str>,
     /// `accepted`, `cancelled`, `not_json`, `invalid`, `truncated`, `stopped`, `refused`, or the kind of a fault, such as `timeout`.
     pub class: Cow<'static, str>,
-    /// What happened to the call, where that is no violation.
+    /// The provider's fault, in one line, where the call failed without a violation.
     pub message: Option<String>,
     /// When it began.
     pub started: Time,
@@ -224,7 +224,7 @@ pub struct AttemptRecord {
     pub micro_usd: Option<u64>,
     /// The paths that were asked for again; empty if the whole document was asked for.
     pub patched: Vec<String>,
-    /// What is wrong with the answer.
+    /// The violations of the answer.
     pub violations: Vec<ViolationRecord>,
     /// The answer. It is kept only if [`Settings::bodies`](crate::Settings::bodies) says so.
     pub answer: Option<String>,
@@ -335,7 +335,7 @@ impl From<&Violation> for ViolationRecord {
     }
 }
 
-/// What the queue and the writer do with a run.
+/// Methods of the queue and the writer.
 impl RunRecord {
     /// Returns how many bytes its request and answers have.
     pub(crate) fn body_bytes(&self) -> usize {

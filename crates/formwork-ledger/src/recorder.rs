@@ -33,7 +33,7 @@ pub struct Recorder {
     open: Arc<Mutex<HashMap<RunId, Opened>>>,
 }
 
-/// What is known of a run that has not ended.
+/// The facts that are known of a run before it ends.
 #[derive(Debug)]
 struct Opened {
     schema: String,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// What stands in the place of a text or value that was removed.
+/// The text in the place of a text or value that was removed.
 pub const REDACTED: &str = "[redacted]";
 
 /// API keys of Formwork and of vendors, by their prefixes, and the values of `Authorization` headers.
@@ -36,7 +36,7 @@ pub struct Redaction {
 }
 
 impl Redaction {
-    /// Adds a path.
+    /// Adds a path (default: none).
     ///
     /// # Errors
     /// [`Error::Invalid`] if it is not a path.
@@ -46,7 +46,7 @@ impl Redaction {
         Ok(self)
     }
 
-    /// Adds a regular expression.
+    /// Adds a regular expression (default: none).
     ///
     /// # Errors
     /// [`Error::Invalid`] if it is not one.

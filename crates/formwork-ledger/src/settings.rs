@@ -7,7 +7,7 @@ use crate::Redaction;
 pub struct Settings {
     /// Whether requests and answers are kept (default: no). Everything else of a run is kept in any case.
     pub bodies: bool,
-    /// What is removed from all texts before they are written (default: API keys alone).
+    /// The rules by which texts are removed before anything is written (default: API keys alone).
     pub redaction: Redaction,
     /// How long a run may wait in memory for others to be committed with (default: 200 ms). A process that is killed
     /// loses at most these runs.

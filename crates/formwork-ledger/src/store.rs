@@ -15,7 +15,7 @@ use crate::paths::general;
 /// `fwlg`, which SQLite keeps in the file's header.
 const APPLICATION: i64 = 0x6677_6c67;
 
-/// What the first bytes of every SQLite file are.
+/// The first bytes of every SQLite file.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// The steps from an empty file to the newest format. A file's format is the number of steps that were taken.

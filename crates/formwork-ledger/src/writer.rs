@@ -10,7 +10,7 @@ use crate::queue::{Batch, Task};
 use crate::task::Job;
 use crate::{Error, RunRecord, cache, insert};
 
-/// What keys and spending may take beyond [`Settings::max_bytes`](crate::Settings::max_bytes).
+/// The bytes that keys and spending may take beyond [`Settings::max_bytes`](crate::Settings::max_bytes).
 const HEADROOM: u64 = 1 << 20;
 
 /// How often a group is tried while another process holds the file; each try waits for five seconds.

@@ -84,7 +84,7 @@ enum Action {
         /// After how long it ends, such as 90d, 12h or 30m [default: never]
         #[arg(long, value_name = "DURATION", value_parser = duration)]
         expires: Option<u64>,
-        /// What its holder may do: make requests and see the own runs, or see everything
+        /// The rights of its holder: to make requests and see the own runs, or to see everything
         #[arg(long, value_enum, default_value_t)]
         role: RoleName,
     },

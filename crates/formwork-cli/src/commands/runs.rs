@@ -127,7 +127,7 @@ enum Action {
     Feedback {
         /// Its id
         run: RecordId,
-        /// What you think of it
+        /// Your verdict
         #[arg(value_enum)]
         feedback: Word,
     },

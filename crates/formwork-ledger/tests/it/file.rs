@@ -121,7 +121,7 @@ fn the_documented_views_can_be_read_by_any_tool() {
     let readme = include_str!("../../README.md");
     for view in ["runs", "attempts", "violations", "reasons", "hours", "spend"] {
         let rows = tool.prepare(&format!("SELECT * FROM {view}")).unwrap();
-        let columns: Vec<_> = rows.column_names().into_iter().map(|name| format!("`{name}`")).collect();
+        let columns: Vec<_> = rows.column_names().map(|name| format!("`{name}`")).collect();
         let line = readme.lines().find(|line| line.starts_with(&format!("| `{view}` |"))).unwrap_or_default();
         let documented: Vec<_> = line
             .split('|')

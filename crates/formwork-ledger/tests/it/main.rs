@@ -1,5 +1,7 @@
 //! Rules of the ledger, each over generated or tabled cases.
 
+#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
+
 mod cache;
 mod file;
 mod given;
