@@ -40,6 +40,7 @@ class Upstream(http.server.BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     calls = 0
+    asked = threading.Event()
     left = threading.Event()
 
     def log_message(self, *_):
@@ -54,6 +55,7 @@ class Upstream(http.server.BaseHTTPRequestHandler):
             return self.send({"error": {"message": act}}, {"busy": 429, "down": 503, "key": 401}[act])
         if act == "hang":
             # Nothing is sent: the end of the connection is the gateway's doing.
+            Upstream.asked.set()
             self.connection.settimeout(30)
             if self.rfile.read(1) == b"":
                 Upstream.left.set()
@@ -94,8 +96,13 @@ def raised(kind, call, status=None):
     raise AssertionError(f"expected {kind.__name__}, got {found}")
 
 
-def close_early(stream):
+def close_early(open_stream):
+    Upstream.asked.clear()
     Upstream.left.clear()
+    stream = open_stream()
+    next(iter(stream))
+    # The stream begins before the call upstream does.
+    assert Upstream.asked.wait(20), "there was no call upstream"
     stream.close()
     assert Upstream.left.wait(20), "the call upstream went on"
 
@@ -148,10 +155,8 @@ def with_openai(url):
         raised(openai.APIError, call)
 
     def cancelled():
-        stream = chat.create(model="primary", messages=user("hang"), stream=True, response_format={
-            "type": "json_schema", "json_schema": {"name": "p", "schema": SCHEMA, "strict": True}})
-        next(iter(stream))
-        close_early(stream)
+        close_early(lambda: chat.create(model="primary", messages=user("hang"), stream=True, response_format={
+            "type": "json_schema", "json_schema": {"name": "p", "schema": SCHEMA, "strict": True}}))
 
     def parsed():
         assert parse("mend").parsed == maria
@@ -211,9 +216,8 @@ def with_anthropic(url):
         assert create("cut", output_config=format).stop_reason == "max_tokens"
 
     def cancelled():
-        stream = client.messages.create(model="primary", max_tokens=100, messages=user("hang"), stream=True, **forced)
-        next(iter(stream))
-        close_early(stream)
+        close_early(lambda: client.messages.create(
+            model="primary", max_tokens=100, messages=user("hang"), stream=True, **forced))
 
     return {
         "a document after a wrong answer": parsed,
