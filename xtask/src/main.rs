@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo xtask <chore>`.
 
 mod bench;
+mod clients;
 mod deny;
 mod nightly;
 mod registry;
@@ -24,6 +25,8 @@ struct Args {
 enum Chore {
     /// Measure against plain code with the same crates, in ratios of one run
     Bench(bench::Args),
+    /// Run the official clients of other languages against `formwork serve` (needs Python and its package registry)
+    Clients(clients::Args),
     /// Score the crates on test data that nobody here wrote: `cargo evals corpora`
     #[command(disable_help_flag = true)]
     Corpora {
@@ -48,6 +51,7 @@ enum Chore {
 fn main() -> ExitCode {
     let done = match Args::parse().chore {
         Chore::Bench(args) => bench::run(&args),
+        Chore::Clients(args) => clients::run(&args),
         Chore::Corpora { args } => evaluate("corpora", &args),
         Chore::Deny(args) => deny::run(&args),
         Chore::Nightly(args) => nightly::run(&args),

@@ -35,8 +35,22 @@ impl Recording {
 
     /// Opens the ledger, if there is to be one.
     pub(crate) fn open(&self) -> Result<Option<Ledger>, Failed> {
+        self.open_with(self.ledger_bodies)
+    }
+
+    /// Opens the ledger for a service, which records texts where nobody else can reach it.
+    pub(crate) fn open_for_service(&self, is_loopback: bool) -> Result<Option<Ledger>, Failed> {
+        self.open_with(self.keeps_bodies(is_loopback))
+    }
+
+    /// Returns whether a service records texts.
+    pub(crate) const fn keeps_bodies(&self, is_loopback: bool) -> bool {
+        self.ledger_bodies || is_loopback
+    }
+
+    fn open_with(&self, bodies: bool) -> Result<Option<Ledger>, Failed> {
         let path = self.ledger.clone().or_else(of_environment);
-        let settings = Settings { bodies: self.ledger_bodies, ..Settings::default() };
+        let settings = Settings { bodies, ..Settings::default() };
         path.map(|path| Ledger::open(path, settings)).transpose().map_err(Failed::usage)
     }
 }

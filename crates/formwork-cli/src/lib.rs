@@ -16,12 +16,14 @@ mod hub;
 mod interrupt;
 mod jsonl;
 mod ledger;
+mod log;
 mod model;
 mod output;
 #[cfg(feature = "local")]
 mod progress;
 pub mod rows;
 mod rules;
+mod signals;
 mod snippet;
 mod spinner;
 mod stderr;
@@ -49,6 +51,7 @@ Examples:
   formwork oracle score examples/wallets/staker.json
   formwork runs list --outcome rejected
   formwork keys add alice --budget 5.00
+  formwork serve --listen 127.0.0.1:8190
 
 Exit codes:
   0    done
@@ -87,6 +90,7 @@ enum Command {
     Oracle(commands::oracle::Args),
     Runs(commands::runs::Args),
     Keys(commands::keys::Args),
+    Serve(commands::serve::Args),
 }
 
 /// Runs the command that the process was called with.
@@ -141,6 +145,7 @@ pub fn run_with(providers: Providers) -> ExitCode {
         Command::Oracle(args) => commands::oracle::run(&args, providers),
         Command::Runs(args) => commands::runs::run(&args),
         Command::Keys(args) => commands::keys::run(&args),
+        Command::Serve(args) => commands::serve::run(&args, providers),
     };
     exit::code(done)
 }

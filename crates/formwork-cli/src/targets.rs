@@ -275,9 +275,17 @@ fn of_list(config: &Config, list: &TargetList) -> Result<(Vec<Section>, Option<T
 }
 
 /// Returns the provider of a kind and a model that an alias stands for.
-fn of_alias(meant: &str, config: Option<&Config>, providers: &Providers) -> Result<Section, Failed> {
+pub(crate) fn of_alias(
+    meant: &str,
+    config: Option<&Config>,
+    providers: &Providers,
+) -> Result<Section, Failed> {
     let (kind, model) = meant.split_once('/').unwrap_or((meant, ""));
-    Ok(of_kind(kind, config, providers)?.with_model_from("an alias", model))
+    of_kind(kind, config, providers)?;
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let text = format!("[providers.{}]\nkind = {}\nmodel = {}\n", quoted(meant), quoted(kind), quoted(model));
+    let config = Config::from_toml(&text).map_err(Failed::usage)?;
+    config.section(meant).cloned().map_err(Failed::usage)
 }
 
 /// Splits `openai/gpt-4o-mini` into a kind of providers and a model. A path that exists or ends in `.gguf`, a model of Hugging

@@ -92,6 +92,7 @@ pub(super) const TABLE: &[Rule] = &[
     Rule::at("formwork-extract", 4).never(PROVIDERS),
     Rule::at("formwork-ledger", 5).never(PROVIDERS),
     Rule::at("formwork-review", 5).never(PROVIDERS),
+    Rule::at("formwork-serve", 5).never(PROVIDERS),
     Rule::at("formwork-shape", 5).never(PROVIDERS),
     Rule::at("formwork-oracle", 6).never(PROVIDERS),
     Rule::at("formwork-chat", 6).never(PROVIDERS),

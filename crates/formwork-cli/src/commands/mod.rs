@@ -14,5 +14,6 @@ pub(crate) mod oracle;
 pub(crate) mod read;
 pub(crate) mod review;
 pub(crate) mod runs;
+pub(crate) mod serve;
 pub(crate) mod shape;
 pub(crate) mod skill;

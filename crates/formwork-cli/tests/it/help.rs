@@ -27,6 +27,7 @@ fn commands() -> Vec<Vec<&'static str>> {
         vec!["oracle", "import"],
         vec!["oracle", "report"],
         vec!["oracle", "serve"],
+        vec!["serve"],
         vec!["runs", "list"],
         vec!["runs", "show"],
         vec!["runs", "export"],

@@ -25,6 +25,7 @@ mod read;
 mod readme;
 mod review;
 mod rows;
+mod serve;
 mod settings;
 mod shape;
 mod skill;

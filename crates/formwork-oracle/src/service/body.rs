@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
-use futures_util::StreamExt as _;
+use formwork_serve::{BodyError, RequestId, read_body};
 
 use super::problem::{Kind, Problem};
-use super::request_id::RequestId;
 use crate::wallet::{Reader, Wallet};
 
 /// The size in bytes above which a body is parsed on a separate thread, so that it does not delay other requests.
@@ -80,33 +79,19 @@ pub(super) async fn read(
     timeout: Duration,
     id: &RequestId,
 ) -> Result<Vec<u8>, Problem> {
-    let too_long = || {
-        let detail = format!("a body has at most {most} bytes: send a summary in place of the transactions");
-        Problem::new(Kind::BodyTooLong, id, detail)
-    };
-    let length =
-        headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > most) {
-        return Err(too_long());
-    }
-    let whole = async {
-        // The `Content-Length` header is not trusted beyond a usual size.
-        let mut bytes = Vec::with_capacity(length.unwrap_or(0).min(LONG));
-        let mut pieces = body.into_data_stream();
-        while let Some(piece) = pieces.next().await {
-            let piece = piece.map_err(|error| {
-                Problem::new(Kind::BrokenBody, id, format!("the body broke off: {error}"))
-            })?;
-            if bytes.len() + piece.len() > most {
-                return Err(too_long());
-            }
-            bytes.extend_from_slice(&piece);
+    read_body(headers, body, most, timeout).await.map_err(|error| match error {
+        BodyError::TooLong => {
+            let detail =
+                format!("a body has at most {most} bytes: send a summary in place of the transactions");
+            Problem::new(Kind::BodyTooLong, id, detail)
         }
-        Ok(bytes)
-    };
-    tokio::time::timeout(timeout, whole).await.unwrap_or_else(|_| {
-        let detail =
-            format!("the body was not there after {} seconds: send it at once", timeout.as_secs_f64());
-        Err(Problem::new(Kind::ReadTimeout, id, detail))
+        BodyError::TooSlow => {
+            let detail =
+                format!("the body was not there after {} seconds: send it at once", timeout.as_secs_f64());
+            Problem::new(Kind::ReadTimeout, id, detail)
+        }
+        BodyError::Broken(error) => {
+            Problem::new(Kind::BrokenBody, id, format!("the body broke off: {error}"))
+        }
     })
 }

@@ -28,9 +28,7 @@
 
 mod auth;
 mod body;
-mod listen;
 mod problem;
-mod request_id;
 mod routes;
 
 use std::fmt;
@@ -41,6 +39,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use auth::{ApiKey, ApiKeyError};
+use formwork_serve::{Connections, Draining};
 
 use crate::Oracle;
 use crate::metrics::Metrics;
@@ -144,7 +143,15 @@ impl Service {
         shutdown: impl Future<Output = ()> + Send,
     ) -> io::Result<()> {
         let limits = self.limits;
-        listen::serve(listener, routes::Routes::new(self), limits, shutdown).await
+        let routes = routes::Routes::new(self);
+        let connections = Connections {
+            read_timeout: limits.read_timeout,
+            max: limits.max_connections,
+            drain: limits.drain,
+            accept_while_draining: false,
+        };
+        let answer = move |request| routes.clone().answer(request);
+        formwork_serve::serve(listener, answer, connections, Draining::new(), shutdown).await
     }
 }
 

@@ -2,8 +2,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::request_id::RequestId;
 use crate::wallet::WalletError;
+use formwork_serve::RequestId;
 
 /// The problem with a request (RFC 9457).
 #[derive(Debug)]

@@ -1,8 +1,5 @@
 use std::convert::Infallible;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Instant;
 
 use axum::body::Body;
@@ -13,15 +10,14 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use formwork_core::{Error, ErrorKind};
 use formwork_extract::CancellationToken;
+use formwork_serve::{Kept, RequestId, X_REQUEST_ID};
 use hyper::body::Incoming;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
-use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use super::problem::{Kind, Problem};
-use super::request_id::{RequestId, X_REQUEST_ID};
 use super::{Limits, Service, body};
 use crate::Scored;
 use crate::metrics;
@@ -144,39 +140,7 @@ async fn run(shared: &Shared, wallet: Wallet, id: &RequestId) -> Result<Scored, 
     let cancel = CancellationToken::new();
     let (oracle, name, token) = (shared.service.oracle.clone(), id.as_str().to_owned(), cancel.clone());
     let run = async move { oracle.request(&wallet).with_id(name).with_cancel(token).run().await };
-    let run = Kept { run: Some(Box::pin(run)), cancel };
-    run.await.map_err(|error| no_score(id, &error))
-}
-
-/// A run that is cancelled when its client disconnects, and continues in the background until it notices.
-struct Kept<F: Future<Output: Send> + Send + 'static> {
-    run: Option<Pin<Box<F>>>,
-    cancel: CancellationToken,
-}
-
-impl<F: Future<Output: Send> + Send> Future for Kept<F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // Taken out of the option, so that a run that panicked is not polled again on drop.
-        let Some(mut run) = self.run.take() else { return Poll::Pending };
-        let polled = run.as_mut().poll(context);
-        if polled.is_pending() {
-            self.run = Some(run);
-        }
-        polled
-    }
-}
-
-impl<F: Future<Output: Send> + Send + 'static> Drop for Kept<F> {
-    fn drop(&mut self) {
-        let Some(run) = self.run.take() else { return };
-        self.cancel.cancel();
-        // Without a runtime the process is ending, and no observer is left.
-        if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(run);
-        }
-    }
+    Kept::new(run, cancel).await.map_err(|error| no_score(id, &error))
 }
 
 fn no_score(id: &RequestId, error: &Error) -> Problem {

@@ -14,7 +14,7 @@ use super::document::Document;
 use super::find::{self, Found};
 use super::lists::{Aliases, Lists, TargetList, TargetOrder};
 use super::overlay::{self, Edit};
-use super::{Common, ConfigError, Defaults, TrustedFiles};
+use super::{Common, ConfigError, Defaults, Serve, TrustedFiles};
 
 /// The default configuration, for users without one.
 const IN_PROCESS: &str = "[providers.local]\nkind = \"local\"\n";
@@ -49,6 +49,8 @@ pub struct Config {
     aliases: Aliases,
     defaults: Defaults,
     sections: Vec<Section>,
+    contracts: Option<PathBuf>,
+    serve: Serve,
 }
 
 /// The meaning of a name in a configuration; see [`Config::named`].
@@ -112,6 +114,10 @@ struct Rest {
     defaults: Defaults,
     #[serde(default)]
     registry: Option<PathBuf>,
+    #[serde(default)]
+    contracts: Option<PathBuf>,
+    #[serde(default)]
+    serve: Serve,
 }
 
 impl Config {
@@ -192,7 +198,7 @@ impl Config {
     pub(super) fn new(document: Document, folder: &Path, dialects: &Dialects) -> Result<Self, ConfigError> {
         let mut table = document.table()?;
         table.remove("providers");
-        let Rest { targets, order, weights, lists, aliases, defaults, registry } =
+        let Rest { targets, order, weights, lists, aliases, defaults, registry, contracts, serve } =
             document.read(table, 0..document.text.len(), &["providers"])?;
         let registry = Arc::new(known_models(&document, folder, registry.as_deref(), dialects)?);
         let sections = document
@@ -211,7 +217,9 @@ impl Config {
         let targets =
             targets.unwrap_or_else(|| sections.iter().map(|section| section.name.clone()).collect());
         let targets = TargetList { targets, order, weights };
-        let config = Self { targets, lists, aliases, defaults, sections, document: document.clone() };
+        let contracts = contracts.map(|contracts| folder.join(contracts));
+        let document = document.clone();
+        let config = Self { targets, lists, aliases, contracts, serve, defaults, sections, document };
         config.check_lists()?;
         config.check_aliases()?;
         Ok(config)
@@ -330,7 +338,17 @@ impl Config {
         self.defaults
     }
 
-    /// Returns all providers, including those that are not targets.
+    /// Returns the folder of named contracts, if one is set.
+    pub fn contracts(&self) -> Option<&Path> {
+        self.contracts.as_deref()
+    }
+
+    /// Returns how `formwork serve` answers.
+    pub const fn serve(&self) -> &Serve {
+        &self.serve
+    }
+
+    /// Every provider, those that are not asked included.
     pub fn sections(&self) -> &[Section] {
         &self.sections
     }

@@ -9,6 +9,7 @@ mod find;
 mod lists;
 mod overlay;
 mod schema;
+mod serve;
 mod settings;
 mod trust;
 
@@ -18,5 +19,6 @@ pub use error::ConfigError;
 pub use file::{Config, Named, Section};
 pub use lists::{TargetList, TargetOrder};
 pub use schema::schema;
+pub use serve::Serve;
 pub use settings::{Setting, without_secrets};
 pub use trust::TrustedFiles;

@@ -1,7 +1,7 @@
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::{Common, Defaults, TargetList};
+use super::{Common, Defaults, Serve, TargetList};
 use crate::providers::Providers;
 
 /// Returns the JSON Schema of a configuration file with these kinds of providers, for editors.
@@ -45,10 +45,12 @@ pub fn schema(providers: &Providers) -> Value {
     if let Value::Object(lists) = &mut lists {
         lists.remove("$schema");
     }
-    let mut defaults = document_of::<Defaults>();
-    if let Value::Object(defaults) = &mut defaults {
-        defaults.remove("$schema");
-    }
+    let [defaults, serve] = [document_of::<Defaults>(), document_of::<Serve>()].map(|mut document| {
+        if let Value::Object(document) = &mut document {
+            document.remove("$schema");
+        }
+        document
+    });
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "formwork.toml",
@@ -73,6 +75,11 @@ pub fn schema(providers: &Providers) -> Value {
                 "description": "A file with rows about models, in the format of schemas/registry.json, which take precedence over the built-in rows: a path relative to the folder of the configuration.",
                 "type": "string",
             },
+            "contracts": {
+                "description": "The folder of named contracts. A path below the folder of the configuration.",
+                "type": "string",
+            },
+            "serve": serve,
             "providers": {
                 "description": "Providers by name.",
                 "type": "object",

@@ -6,6 +6,7 @@ use formwork_wire::{Http, Wire as _};
 use schemars::SchemaGenerator;
 
 use super::http::{Server, transport};
+use super::raw::{Protocol, Raw};
 use super::{Kind, Made};
 use crate::config::{ConfigError, Section};
 
@@ -14,23 +15,41 @@ pub(super) fn kind() -> Kind {
     Kind::new("anthropic", "Claude models, over Anthropic's Messages API", schema, make)
 }
 
-fn make(section: &Section) -> Result<Made, ConfigError> {
-    /// The environment variable of Anthropic's own libraries.
+/// Reads a section. Where it names no server, that is the one that the environment variable `ANTHROPIC_BASE_URL` names.
+fn configured(section: &Section) -> Result<Config, ConfigError> {
+    /// The variable of Anthropic's own libraries.
     const BASE_URL: &str = "ANTHROPIC_BASE_URL";
 
-    let config: Config = match super::variable(BASE_URL) {
+    match super::variable(BASE_URL) {
         Some(url) => {
             let source = format!("the environment variable {BASE_URL}");
-            section.clone().with_default_from(&source, "base_url", &url).read()?
+            section.clone().with_default_from(&source, "base_url", &url).read()
         }
-        None => section.read()?,
-    };
+        None => section.read(),
+    }
+}
+
+fn server(config: &Config) -> Server<'_> {
+    Server {
+        base_url: config.base_url(),
+        auth: API_KEY,
+        api_key_env: config.key_env(),
+        headers: &config.headers,
+    }
+}
+
+pub(super) fn raw(section: &Section) -> Result<Raw, ConfigError> {
+    let config = configured(section)?;
+    let transport = transport(section, &server(&config))?;
+    Ok(Raw { protocol: Protocol::Anthropic, transport, model: config.model })
+}
+
+fn make(section: &Section) -> Result<Made, ConfigError> {
+    let config = configured(section)?;
     let row = section.registry().lookup(&format!("anthropic/{}", config.model));
     let wire = promised(config.clone(), row).map_err(|message| section.error(message))?;
-    let base_url = config.base_url();
-    let server = Server { base_url, auth: API_KEY, api_key_env: config.key_env(), headers: &config.headers };
-    let provider = Http::new(wire, transport(section, &server)?).with_name(&section.name);
-    let address = Some(base_url.to_owned()).filter(|url| url != DEFAULT_URL);
+    let provider = Http::new(wire, transport(section, &server(&config))?).with_name(&section.name);
+    let address = Some(config.base_url().to_owned()).filter(|url| url != DEFAULT_URL);
     let system = "anthropic".to_owned();
     Ok(Made { provider: Arc::new(provider), system, model: config.model, address, probe: None })
 }

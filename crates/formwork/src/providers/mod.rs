@@ -19,6 +19,8 @@ mod probe_cache;
 #[cfg(any(feature = "gemini", feature = "openai"))]
 mod promises;
 #[cfg(feature = "http")]
+mod raw;
+#[cfg(feature = "http")]
 mod tape;
 
 use std::fmt;
@@ -42,6 +44,8 @@ pub use http::{Server, transport};
 #[cfg(feature = "ollama")]
 pub use ollama::ollama_admin;
 pub use probe_cache::ProbeCache;
+#[cfg(feature = "http")]
+pub use raw::{Protocol, Raw};
 
 /// A provider of a section, before layers wrap it.
 ///
@@ -464,6 +468,31 @@ pub fn in_turns(backends: Vec<Backend>, list: &TargetList) -> Vec<Backend> {
     };
     let rotation = Rotation::weighted(&backends.iter().map(weight).collect::<Vec<_>>());
     backends.into_iter().map(|backend| backend.with_rotation(rotation.clone())).collect()
+}
+
+/// Returns the server of a section as it is; `None` for a model in this process, for kinds of your own, and where the section
+/// sets what wraps calls (`concurrency`, `prompt_only`) or where they come from (`cassette`, `record`).
+///
+/// # Errors
+/// [`ConfigError`], if the section cannot be used.
+#[cfg(feature = "http")]
+pub fn raw(section: &Section) -> Result<Option<Raw>, ConfigError> {
+    let common = &section.common;
+    let is_wrapped = common.concurrency.is_some() || common.prompt_only;
+    if is_wrapped || common.cassette.is_some() || common.record.is_some() {
+        return Ok(None);
+    }
+    match common.kind.as_str() {
+        #[cfg(feature = "anthropic")]
+        "anthropic" => anthropic::raw(section).map(Some),
+        #[cfg(feature = "ollama")]
+        "ollama" => ollama::raw(section).map(Some),
+        #[cfg(feature = "openai")]
+        kind if formwork_openai::presets().iter().any(|preset| preset.name == kind) => {
+            openai::raw(section, kind).map(Some)
+        }
+        _ => Ok(None),
+    }
 }
 
 /// The name of the model in this process as a target.

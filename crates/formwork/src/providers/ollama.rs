@@ -7,6 +7,7 @@ use formwork_wire::{Auth, Http, SharedTransport};
 use schemars::SchemaGenerator;
 
 use super::http::{Server, transport};
+use super::raw::{Protocol, Raw};
 use super::{Kind, Made, Probe, ProbeCache, Probed};
 use crate::config::{ConfigError, Section};
 
@@ -71,8 +72,14 @@ impl Asked {
     }
 }
 
-/// Returns the administration client for the server of a section, with the TLS settings, key, headers, proxy and time
-/// limits of its calls. The section needs no model.
+pub(super) fn raw(section: &Section) -> Result<Raw, ConfigError> {
+    let config = configured(section)?;
+    let transport = transport(section, &server(&config))?;
+    Ok(Raw { protocol: Protocol::Ollama, transport, model: config.model })
+}
+
+/// Returns what administers the models of the server of a section, over the transport that its calls use: with its TLS, key,
+/// headers, proxy and time limits. The section's model is not needed.
 ///
 /// # Errors
 /// [`ConfigError`] if the section's kind is not `ollama`, or its address or key is invalid.

@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
-use formwork_openai::{Config, presets};
+use formwork_openai::{Api, Config, presets};
 use formwork_wire::Http;
 use schemars::SchemaGenerator;
 
 use super::http::{Server, transport};
 use super::promises::promised;
+use super::raw::{Protocol, Raw};
 use super::{Kind, Made};
 use crate::config::{ConfigError, Section};
 
@@ -28,8 +29,9 @@ pub(super) fn kinds() -> Vec<Kind> {
         .collect()
 }
 
-fn make(section: &Section, preset: &str) -> Result<Made, ConfigError> {
-    /// The environment variable of OpenAI's own libraries.
+/// Returns a section with what the preset of its kind and the environment say, and its settings.
+fn configured(section: &Section, preset: &str) -> Result<(Section, Config), ConfigError> {
+    /// The variable of OpenAI's own libraries.
     const BASE_URL: &str = "OPENAI_BASE_URL";
 
     let mut section = section.clone();
@@ -41,7 +43,25 @@ fn make(section: &Section, preset: &str) -> Result<Made, ConfigError> {
         section =
             section.with_default_from(&format!("the environment variable {BASE_URL}"), "base_url", &url);
     }
-    let config: Config = section.read()?;
+    let config = section.read()?;
+    Ok((section, config))
+}
+
+pub(super) fn raw(section: &Section, preset: &str) -> Result<Raw, ConfigError> {
+    let (section, config) = configured(section, preset)?;
+    let resolved = config.resolve().map_err(|error| section.error(error.to_string()))?;
+    let server = Server {
+        base_url: &resolved.base_url,
+        auth: resolved.auth,
+        api_key_env: resolved.api_key_env.as_deref(),
+        headers: &resolved.headers,
+    };
+    let protocol = if config.api == Api::Responses { Protocol::Responses } else { Protocol::OpenAi };
+    Ok(Raw { protocol, transport: transport(&section, &server)?, model: config.model })
+}
+
+fn make(section: &Section, preset: &str) -> Result<Made, ConfigError> {
+    let (section, config) = configured(section, preset)?;
     let resolve = |config: &Config| config.resolve().map_err(|error| section.error(error.to_string()));
     let resolved = resolve(&config)?;
     let name = config.preset.as_deref().unwrap_or(preset);

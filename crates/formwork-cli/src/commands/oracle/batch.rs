@@ -9,9 +9,9 @@ use formwork_oracle::{Oracle, Scored};
 use futures_util::{StreamExt as _, stream};
 
 use super::asking::{Asking, Version};
-use super::log;
 use super::wallets::{self, Named};
 use crate::exit::{Failed, Status};
+use crate::log;
 use crate::rows::{OracleError, OracleOutput};
 use crate::{interrupt, output, terminal};
 

@@ -9,9 +9,9 @@ use formwork_oracle::{Oracle, Prompt, ScoreSource, Scored};
 use futures_util::{StreamExt as _, stream};
 
 use super::asking::{Asking, failed};
-use super::log;
 use super::wallets::{self, Named};
 use crate::exit::{Failed, Status};
+use crate::log;
 use crate::rows::{OracleCompareOutput, OracleCompared, OracleVersion, OracleVersionScore};
 use crate::{interrupt, output, terminal};
 

@@ -4,7 +4,6 @@ mod asking;
 mod batch;
 mod compare;
 mod import;
-mod log;
 mod report;
 mod score;
 mod serve;

@@ -8,8 +8,9 @@ use formwork_core::spaced;
 use formwork_extract::CancellationToken;
 
 use super::asking::{Asking, Version, failed};
-use super::{log, wallets};
+use super::wallets;
 use crate::exit::{Failed, Status};
+use crate::log;
 use crate::spinner::Spinner;
 use crate::{files, interrupt, output};
 

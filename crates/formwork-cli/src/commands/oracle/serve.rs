@@ -8,8 +8,9 @@ use formwork_oracle::metrics::Metrics;
 use formwork_oracle::service::{ApiKey, Limits, Service};
 
 use super::asking::{Asking, Version};
-use super::log;
 use crate::exit::{Failed, Status};
+use crate::log;
+use crate::signals;
 use crate::stderr::say;
 
 const AFTER_HELP: &str = "\
@@ -82,39 +83,11 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         let service = Service::new(oracle, metrics).with_limits(limits);
         let service = key.into_iter().fold(service, Service::with_api_key);
         service
-            .serve(listener, ended())
+            .serve(listener, signals::ended())
             .await
             .map_err(|error| Failed::usage(format!("cannot serve: {error}")))
     });
     // What does not listen (a model that is still thinking) is left behind.
     runtime.shutdown_background();
     served.map(|()| Status::Ok)
-}
-
-/// Waits for the signal that ends the service; the second one ends the process at once.
-async fn ended() {
-    signal().await;
-    say!("ending when open requests have their answers; once more ends at once");
-    tokio::spawn(async {
-        signal().await;
-        std::process::exit(130);
-    });
-}
-
-#[cfg(unix)]
-async fn signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let interrupt = tokio::signal::ctrl_c();
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => tokio::select! {
-            _ = interrupt => {}
-            _ = terminate.recv() => {}
-        },
-        Err(_) => _ = interrupt.await,
-    }
-}
-
-#[cfg(not(unix))]
-async fn signal() {
-    _ = tokio::signal::ctrl_c().await;
 }

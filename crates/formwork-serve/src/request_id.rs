@@ -4,39 +4,41 @@ use std::sync::{Arc, LazyLock};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The header with the id, in requests and responses.
-pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The header with the identifier of a request, and of its response.
+pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The maximum number of characters of a request's own id.
 const MAX: usize = 128;
 
 /// The identifier of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RequestId(Arc<str>);
+pub struct RequestId(Arc<str>);
 
 impl RequestId {
-    /// Returns the request's own id, or a new one.
-    pub(super) fn of(headers: &HeaderMap) -> Self {
+    /// Returns the request's own identifier (1 to 128 visible ASCII characters), or a new one.
+    pub fn of(headers: &HeaderMap) -> Self {
         let own = headers.get(X_REQUEST_ID).and_then(|value| value.to_str().ok());
         let own = own
             .filter(|own| (1..=MAX).contains(&own.len()) && own.bytes().all(|byte| byte.is_ascii_graphic()));
         own.map_or_else(Self::new, |own| Self(own.into()))
     }
 
-    /// Returns an id that is unique in this process and most likely unique among processes: the hasher's keys are
-    /// random.
-    fn new() -> Self {
+    /// Returns an identifier that no other request of this process has; the keys of a process are random.
+    #[expect(clippy::new_without_default, reason = "each one differs")]
+    pub fn new() -> Self {
         static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Self(format!("req-{:016x}", KEYS.hash_one(number)).into())
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    /// Returns the identifier.
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    pub(super) fn header(&self) -> Option<HeaderValue> {
+    /// Returns the identifier as the value of a header.
+    pub fn header(&self) -> Option<HeaderValue> {
         HeaderValue::from_str(&self.0).ok()
     }
 }

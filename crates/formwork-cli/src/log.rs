@@ -1,4 +1,4 @@
-//! The oracle's log on standard error.
+//! The services' log on standard error.
 
 use std::io;
 
@@ -23,8 +23,8 @@ impl io::Write for Lines {
     }
 }
 
-/// Logs what goes wrong, and if `verbose` every call.
-pub(super) fn start(verbose: bool) {
+/// Logs what goes wrong, and if `verbose` every request.
+pub(crate) fn start(verbose: bool) {
     let level = if verbose { LevelFilter::INFO } else { LevelFilter::WARN };
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(|| Lines)
@@ -33,8 +33,10 @@ pub(super) fn start(verbose: bool) {
         .with_ansi(false)
         .with_target(false)
         .without_time();
-    let of_ours =
-        Targets::new().with_target("formwork_oracle", level).with_target("formwork", LevelFilter::WARN);
+    let of_ours = Targets::new()
+        .with_target("formwork_oracle", level)
+        .with_target("formwork_gateway", level)
+        .with_target("formwork", LevelFilter::WARN);
     // Whoever has set a subscriber already has a log.
     _ = tracing_subscriber::registry().with(lines).with(of_ours).try_init();
 }

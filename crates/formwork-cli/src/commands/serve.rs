@@ -1,0 +1,201 @@
+//! `formwork serve`: the protocols of OpenAI, Anthropic and Ollama in front of the configured models.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use formwork::config::{Config, Named, Section, Serve};
+use formwork::providers::{Providers, raw};
+use formwork_core::Backoff;
+use formwork_gateway::{Gateway, Limits, Target};
+use formwork_ledger::Ledger;
+
+use crate::exit::{Failed, Status};
+use crate::ledger::Recording;
+use crate::stderr::say;
+use crate::targets::{make, of_alias};
+use crate::{log, signals};
+
+const AFTER_HELP: &str = "\
+Examples:
+  formwork serve
+  formwork serve --listen 0.0.0.0:8190 --config formwork.toml --ledger runs.db
+  curl http://127.0.0.1:8190/v1/models
+
+Clients keep their library and change its base URL: http://127.0.0.1:8190/v1 for OpenAI's, http://127.0.0.1:8190 for
+Anthropic's and Ollama's. `model` is the name of a provider of the configuration, an alias, or `default`. SIGINT and SIGTERM end the
+service when open requests have their answers, within 15 seconds.
+
+Exit codes:
+  0    ended by a signal
+  2    wrong usage, or a file, a key or an address that cannot be used
+  3    the model cannot be opened";
+
+/// Serve OpenAI's, Anthropic's and Ollama's protocols; every answer to a schema is valid
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The address to listen at; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8190")]
+    listen: SocketAddr,
+    /// The configuration [default: formwork.toml here or above, else the model in this process]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    recording: Recording,
+    /// The folder of named contracts [default: `contracts` of the configuration]
+    #[arg(long, value_name = "DIR")]
+    contracts: Option<PathBuf>,
+    /// Answer a repeated request from the ledger for so many seconds [default: never]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    cache: Option<u64>,
+    /// Log every request on standard error
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
+    log::start(args.verbose);
+    let config = Config::find_with(args.config.as_deref(), providers.dialects()).map_err(Failed::usage)?;
+    let config = match config {
+        Some(config) => config,
+        None if cfg!(feature = "local") => Config::in_process().map_err(Failed::usage)?,
+        None => {
+            let message = "there is no configuration, and this build has no model in it (feature `local`): write a formwork.toml";
+            return Err(Failed::usage(message));
+        }
+    };
+    let is_loopback = args.listen.ip().is_loopback();
+    let ledger = args.recording.open_for_service(is_loopback)?;
+    if !is_loopback && !ledger.as_ref().is_some_and(|ledger| ledger.has_keys().unwrap_or(false)) {
+        let message = format!(
+            "whoever reaches {} could spend your money: name a file with --ledger and add a key to it with `formwork keys add \
+             NAME --ledger FILE`, or listen at 127.0.0.1",
+            args.listen
+        );
+        return Err(Failed::usage(message));
+    }
+    // Before a model is loaded, which takes longer than to learn that the port is taken.
+    let listener = TcpListener::bind(args.listen)
+        .map_err(|error| Failed::usage(format!("cannot listen at {}: {error}", args.listen)))?;
+    let address = listener.local_addr().map_err(Failed::usage)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failed::usage(format!("the runtime cannot be started: {error}")))?;
+    let served = runtime.block_on(async {
+        let gateway = gateway(args, &config, providers, ledger, is_loopback).await?;
+        let names: Vec<&str> = gateway.names().collect();
+        say!("listening at http://{address}, models: {}", names.join(", "));
+        let served = gateway.clone().serve(listener, signals::ended()).await;
+        served.map_err(|error| Failed::usage(format!("cannot serve: {error}")))
+    });
+    // What does not listen (a model that is still thinking) is left behind.
+    runtime.shutdown_background();
+    served.map(|()| Status::Ok)
+}
+
+async fn gateway(
+    args: &Args,
+    config: &Config,
+    providers: &Providers,
+    ledger: Option<Ledger>,
+    is_loopback: bool,
+) -> Result<Gateway, Failed> {
+    let Serve { hosts, origins, .. } = config.serve().clone();
+    let mut builder = Gateway::builder()
+        .with_defaults(config.defaults())
+        .with_limits(limits(config.serve()))
+        .with_hosts(hosts)
+        .with_origins(origins);
+    for name in config.targets() {
+        let section = config.section(name).map_err(Failed::usage)?;
+        builder = builder.with_target(target(section, providers).await?);
+    }
+    // What `default` means, before targets that only aliases name are added.
+    builder = builder.with_alias("default", config.targets());
+    let mut known = config.targets().to_vec();
+    for section in config.sections() {
+        let is_listed = config.lists().values().any(|list| list.targets.contains(&section.name));
+        let is_named = config.aliases().values().any(|meant| *meant == section.name);
+        if (is_listed || is_named) && !known.contains(&section.name) {
+            known.push(section.name.clone());
+            builder = builder.with_target(target(section, providers).await?);
+        }
+    }
+    for (name, list) in config.lists() {
+        if list.weights().is_some() {
+            say!("note: the service asks the targets of `{name}` in their order, whatever its weights");
+        }
+        builder = builder.with_alias(name, &list.targets);
+    }
+    for alias in config.aliases().keys() {
+        let names = match config.named(alias).map_err(Failed::usage)? {
+            Named::Provider(section) => vec![section.name.clone()],
+            Named::List(list) => list.targets.clone(),
+            Named::Model(meant) => {
+                let section = of_alias(meant, Some(config), providers)?;
+                if !known.contains(&section.name) {
+                    known.push(section.name.clone());
+                    builder = builder.with_target(target(&section, providers).await?);
+                }
+                vec![section.name]
+            }
+        };
+        builder = builder.with_alias(alias, &names);
+    }
+    if let Some(folder) = args.contracts.as_deref().or(config.contracts()) {
+        if !folder.is_dir() {
+            return Err(Failed::usage(format!(
+                "the folder of contracts, {}, does not exist",
+                folder.display()
+            )));
+        }
+        builder = builder.with_contracts(folder);
+    }
+    let has_ledger = ledger.is_some();
+    if let Some(ledger) = ledger {
+        builder = builder.with_ledger(ledger);
+        if args.recording.keeps_bodies(is_loopback) {
+            builder = builder.with_bodies();
+        }
+    }
+    if let Some(seconds) = args.cache {
+        if !has_ledger {
+            return Err(Failed::usage("--cache keeps values in the ledger: name one with --ledger"));
+        }
+        builder = builder.with_cache(Duration::from_secs(seconds));
+    }
+    Ok(builder.build())
+}
+
+async fn target(section: &Section, providers: &Providers) -> Result<Target, Failed> {
+    let mut made = make(section, providers).await?;
+    // A server that cannot be asked is found out when it is called.
+    if let Ok(Some(weaker)) = made.ask_server(false).await {
+        say!("{}: {weaker}", section.name);
+    }
+    let model = made.model.clone();
+    let backend = made.backend(section, providers.dialects()).map_err(Failed::usage)?;
+    Ok(Target::new(backend, raw(section).map_err(Failed::usage)?, model))
+}
+
+fn limits(serve: &Serve) -> Limits {
+    let mut limits = Limits::default();
+    let Serve { max_body_bytes, max_schema_bytes, max_attempts, concurrency, queue, streams_per_key, .. } =
+        serve;
+    limits.max_body = max_body_bytes.unwrap_or(limits.max_body);
+    limits.max_schema = max_schema_bytes.unwrap_or(limits.max_schema);
+    limits.max_attempts = max_attempts.unwrap_or(limits.max_attempts);
+    limits.max_concurrent = concurrency.unwrap_or(limits.max_concurrent);
+    limits.max_waiting = queue.unwrap_or(limits.max_waiting);
+    limits.max_streams = streams_per_key.unwrap_or(limits.max_streams);
+    let timeout = serve.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    limits.timeout = timeout.unwrap_or(limits.timeout);
+    if let Some(delays) = &serve.retry_delays_seconds {
+        // Negative numbers and those that are too large are cut by the conversion.
+        let waits = delays.iter().map(|seconds| (seconds * 1e3) as u64).collect();
+        limits.backoff = Backoff { waits, jitter: 0.0 };
+    }
+    limits
+}

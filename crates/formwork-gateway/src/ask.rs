@@ -1,0 +1,63 @@
+//! A request of any protocol, in the words of none.
+
+use formwork_core::{Message, Tool};
+use serde_json::Value;
+
+/// The request of a client.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Ask {
+    /// The name that the client gave: a target, a list of targets or an alias.
+    pub(crate) model: String,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) want: Want,
+    pub(crate) sampling: Sampling,
+    /// How many answers.
+    pub(crate) count: u32,
+    pub(crate) stream: bool,
+    /// Whether a stream ends with the usage, where the protocol leaves that to the client.
+    pub(crate) include_usage: bool,
+}
+
+impl Ask {
+    /// Returns the request for any text, for a request that is passed on unread.
+    pub(crate) fn plain(model: &str) -> Self {
+        Self {
+            model: model.to_owned(),
+            messages: Vec::new(),
+            want: Want::Text,
+            sampling: Sampling::default(),
+            count: 1,
+            stream: false,
+            include_usage: false,
+        }
+    }
+}
+
+/// The kind of answer that is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Want {
+    /// Any text.
+    Text,
+    /// A document that satisfies a schema.
+    Json { name: String, schema: Value },
+    /// The arguments of this tool.
+    Call(Tool),
+    /// The arguments of one of these tools; text as well unless `required`.
+    Tools { tools: Vec<Tool>, required: bool },
+}
+
+impl Want {
+    /// Returns whether the answer has to satisfy a schema.
+    pub(crate) const fn is_contract(&self) -> bool {
+        !matches!(self, Self::Text)
+    }
+}
+
+/// How to choose tokens, and how many.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Sampling {
+    pub(crate) temperature: Option<f64>,
+    pub(crate) top_p: Option<f64>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) max_tokens: Option<u32>,
+}

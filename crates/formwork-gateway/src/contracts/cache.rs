@@ -1,0 +1,120 @@
+//! Compiled contracts, bounded: the one that was not used for the longest time leaves.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use formwork_extract::Extractor;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::OnceCell;
+
+use crate::problem::Problem;
+
+/// The digest of everything that a compiled contract depends on.
+pub(crate) type Key = [u8; 32];
+
+type Compiled = Arc<OnceCell<Result<Extractor<Value>, Problem>>>;
+
+/// Extractors by the digests of their contracts.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    entries: Mutex<Entries>,
+    max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_key: HashMap<Key, (u64, Compiled)>,
+    uses: u64,
+}
+
+impl Cache {
+    pub(crate) fn new(max: usize) -> Self {
+        Self { entries: Mutex::default(), max: max.max(1) }
+    }
+
+    /// Returns the key of these parts.
+    pub(crate) fn key(parts: &impl serde::Serialize) -> Key {
+        struct Into(Sha256);
+
+        impl std::io::Write for Into {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0.update(bytes);
+                Ok(bytes.len())
+            }
+
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+
+        let mut digest = Into(Sha256::new());
+        // Neither the writer nor a JSON value fails.
+        _ = serde_json::to_writer(&mut digest, parts);
+        digest.0.finalize().into()
+    }
+
+    /// Returns the extractor of this key, and whether it was there; compiles it once, however many requests wait for it.
+    /// An error is kept as well: the same schema fails in the same way.
+    pub(crate) async fn get<F>(
+        &self,
+        key: Key,
+        compile: impl FnOnce() -> F,
+    ) -> (Result<Extractor<Value>, Problem>, bool)
+    where
+        F: Future<Output = Result<Extractor<Value>, Problem>>,
+    {
+        let (cell, was_there) = self.cell(key);
+        (cell.get_or_init(compile).await.clone(), was_there)
+    }
+
+    fn cell(&self, key: Key) -> (Compiled, bool) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.uses += 1;
+        let now = entries.uses;
+        if let Some((used, cell)) = entries.by_key.get_mut(&key) {
+            *used = now;
+            return (Arc::clone(cell), true);
+        }
+        if entries.by_key.len() >= self.max {
+            let oldest = entries.by_key.iter().min_by_key(|(_, (used, _))| *used).map(|(key, _)| *key);
+            oldest.map(|oldest| entries.by_key.remove(&oldest));
+        }
+        let cell = Compiled::default();
+        entries.by_key.insert(key, (now, Arc::clone(&cell)));
+        (cell, false)
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.entries.lock().unwrap().by_key.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Kind;
+
+    #[tokio::test]
+    async fn the_oldest_leaves_and_each_is_compiled_once() {
+        let cache = Cache::new(2);
+        let compiled = std::cell::Cell::new(0);
+        let get = async |key: u8| {
+            let compile = async || {
+                compiled.set(compiled.get() + 1);
+                Err(Problem::new(Kind::Invalid, key.to_string()))
+            };
+            let (result, was_there) = cache.get([key; 32], compile).await;
+            assert_eq!(result.unwrap_err().message, key.to_string());
+            was_there
+        };
+        for (key, was_there, so_far) in
+            [(1, false, 1), (2, false, 2), (1, true, 2), (3, false, 3), (1, true, 3), (2, false, 4)]
+        {
+            assert_eq!((get(key).await, compiled.get()), (was_there, so_far), "{key}");
+            assert!(cache.len() <= 2);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Contracts: of requests, and named ones from a folder.
+
+mod cache;
+mod folder;
+
+use formwork_core::Rule;
+use serde_json::Value;
+
+pub(crate) use cache::{Cache, Key};
+pub(crate) use folder::Folder;
+pub use folder::{ContractError, NamedContract, read_contract};
+
+/// The contract of an answer, and how the answer is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Spec {
+    pub(crate) name: String,
+    pub(crate) schema: Value,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) instructions: Option<String>,
+    pub(crate) examples: Vec<(String, Value)>,
+}
+
+impl Spec {
+    pub(crate) const fn new(name: String, schema: Value) -> Self {
+        Self { name, schema, rules: Vec::new(), instructions: None, examples: Vec::new() }
+    }
+}

@@ -1,0 +1,61 @@
+use std::time::Duration;
+
+use formwork_core::Backoff;
+
+/// The limits of the service.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The most bytes of a request's body (default: 16 MiB, for pictures).
+    pub max_body: usize,
+    /// The most bytes of a schema, written as JSON (default: 256 KiB).
+    pub max_schema: usize,
+    /// The time that a schema may take to be compiled and lowered (default: 5 s).
+    pub compile_timeout: Duration,
+    /// How many compiled contracts are kept (default: 512).
+    pub max_contracts: usize,
+    /// The most attempts of a request, over all targets (default: 10).
+    pub max_attempts: u32,
+    /// The most answers to a request, `n` (default: 4).
+    pub max_choices: u32,
+    /// The time that the head and the body of a request may take to arrive, each (default: 30 s).
+    pub read_timeout: Duration,
+    /// The time that a request may take, waiting for its turn included (default: 300 s).
+    pub timeout: Duration,
+    /// The most requests that are worked on at once (default: 256).
+    pub max_concurrent: usize,
+    /// The most requests that wait for their turn (default: 1,024). Further ones are refused with 503.
+    pub max_waiting: usize,
+    /// The most streams that are open at once for each key (default: 1,024). Further ones are refused with 429.
+    pub max_streams: usize,
+    /// The most connections that are open at once (default: 16,384). Further ones wait to be accepted.
+    pub max_connections: usize,
+    /// The time between two comments of a stream that has nothing to send (default: 10 s).
+    pub keep_alive: Duration,
+    /// The time that open requests have to end once the service stops (default: 14 s).
+    pub drain: Duration,
+    /// The delays between repeated calls of a target that failed (default: 2 s, 4 s, 8 s).
+    pub backoff: Backoff,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_body: 16 << 20,
+            max_schema: 256 << 10,
+            compile_timeout: Duration::from_secs(5),
+            max_contracts: 512,
+            max_attempts: 10,
+            max_choices: 4,
+            read_timeout: Duration::from_secs(30),
+            timeout: Duration::from_secs(300),
+            max_concurrent: 256,
+            max_waiting: 1_024,
+            max_streams: 1_024,
+            max_connections: 16_384,
+            keep_alive: Duration::from_secs(10),
+            drain: Duration::from_secs(14),
+            backoff: Backoff::exponential(),
+        }
+    }
+}

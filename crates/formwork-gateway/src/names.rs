@@ -1,0 +1,102 @@
+//! The names that clients may ask for.
+
+use std::collections::BTreeMap;
+
+use formwork::providers::{Protocol as RawProtocol, Raw};
+use formwork_extract::Backend;
+use formwork_schema::nearest;
+
+use crate::problem::{Kind, Problem};
+
+/// A target that clients may ask for by its name.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub(crate) backend: Backend,
+    pub(crate) raw: Option<Raw>,
+    pub(crate) model: String,
+}
+
+impl Target {
+    /// Returns the target that this provider is, under the name of the backend. `raw` is its server, for requests that are
+    /// passed through in the server's own protocol; `model` is the model for records.
+    pub fn new(backend: Backend, raw: Option<Raw>, model: impl Into<String>) -> Self {
+        Self { backend, raw, model: model.into() }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.backend.name()
+    }
+
+    /// Returns its server, if that has this protocol.
+    pub(crate) fn raw(&self, protocol: RawProtocol) -> Option<&Raw> {
+        self.raw.as_ref().filter(|raw| raw.protocol == protocol)
+    }
+}
+
+/// The name of the list of targets that the configuration asks by default.
+pub(crate) const DEFAULT: &str = "default";
+
+/// All targets, and the aliases of lists of them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names {
+    targets: Vec<Target>,
+    aliases: BTreeMap<String, Vec<usize>>,
+}
+
+impl Names {
+    pub(crate) fn add(&mut self, target: Target) {
+        self.targets.push(target);
+    }
+
+    /// Adds an alias; names that do not exist are left out.
+    pub(crate) fn alias(&mut self, name: &str, meant: &[String]) {
+        let meant = meant.iter().filter_map(|name| self.position(name)).collect();
+        self.aliases.insert(name.to_owned(), meant);
+    }
+
+    pub(crate) fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    /// Returns every name, targets first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &str> + Clone {
+        let targets = self.targets.iter().map(Target::name);
+        targets.chain(self.aliases.keys().map(String::as_str))
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.targets.iter().position(|target| target.name() == name)
+    }
+
+    /// Returns the targets that a name means, in the order in which they are asked: a target, an alias, or several of them
+    /// with commas between. Ollama's clients add `:latest` to names without a tag.
+    ///
+    /// # Errors
+    /// [`Kind::UnknownModel`] with the names that there are.
+    pub(crate) fn resolve(&self, model: &str) -> Result<Vec<usize>, Problem> {
+        let mut found = Vec::new();
+        for name in model.split(',').map(str::trim) {
+            let plain = name.strip_suffix(":latest").unwrap_or(name);
+            let meant = [name, plain].into_iter().find_map(|name| {
+                self.position(name).map(|one| vec![one]).or_else(|| self.aliases.get(name).cloned())
+            });
+            for target in meant.ok_or_else(|| self.unknown(name))? {
+                if !found.contains(&target) {
+                    found.push(target);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn unknown(&self, name: &str) -> Problem {
+        let name: String = name.chars().take(100).collect();
+        let meant = nearest(&name, self.all());
+        let meant = meant.map(|meant| format!(": did you mean `{meant}`?")).unwrap_or_default();
+        let names: Vec<_> = self.all().collect();
+        let message = format!("there is no model `{name}`{meant} There are: {}", names.join(", "));
+        let message =
+            if meant.is_empty() { message.replacen(" There are", "; there are", 1) } else { message };
+        Problem { param: Some("model".to_owned()), ..Problem::new(Kind::UnknownModel, message) }
+    }
+}

@@ -1,0 +1,77 @@
+//! Options in headers, beside the protocol.
+
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+
+use crate::engine::Bounds;
+use crate::problem::Problem;
+
+/// The options of a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// The name of a contract of the folder.
+    pub(crate) contract: Option<String>,
+    pub(crate) bounds: Bounds,
+    /// Whether the first attempt is sent as it comes.
+    pub(crate) is_eager: bool,
+    pub(crate) tags: Vec<String>,
+    pub(crate) user: Option<String>,
+}
+
+/// The most tags, and the most characters of each and of a user's name.
+const MAX_TAGS: usize = 16;
+const MAX_NAME: usize = 128;
+
+impl Options {
+    /// Reads the headers `x-formwork-contract`, `-budget` (US dollars), `-deadline` (seconds), `-stream` (`eager`), `-tags`
+    /// (names with commas between) and `-user`.
+    ///
+    /// # Errors
+    /// [`Problem`] that names the header.
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Problem> {
+        let text = |name: &str| -> Result<Option<String>, Problem> {
+            let Some(value) = headers.get(name) else { return Ok(None) };
+            let value = value.to_str().map_err(|_| wrong(name, "visible ASCII characters"))?.trim();
+            Ok(Some(value.to_owned()).filter(|value| !value.is_empty()))
+        };
+        let number = |name: &str, what: &str, max: f64| -> Result<Option<f64>, Problem> {
+            let Some(value) = text(name)? else { return Ok(None) };
+            let number = value.trim_start_matches('$').parse().ok();
+            let number = number.filter(|number: &f64| *number > 0.0 && *number <= max);
+            number.map(Some).ok_or_else(|| wrong(name, what))
+        };
+        let is_eager = match text("x-formwork-stream")?.as_deref() {
+            None | Some("certain") => false,
+            Some("eager") => true,
+            Some(_) => return Err(wrong("x-formwork-stream", "`certain` or `eager`")),
+        };
+        let name = |header: &str, name: &str| match name.chars().count() {
+            1..=MAX_NAME => Ok(name.to_owned()),
+            _ => Err(wrong(header, "names of 1 to 128 characters")),
+        };
+        let tags = text("x-formwork-tags")?.unwrap_or_default();
+        let tags = tags.split(',').map(str::trim).filter(|tag| !tag.is_empty());
+        let tags = tags.map(|tag| name("x-formwork-tags", tag)).collect::<Result<Vec<_>, _>>()?;
+        if tags.len() > MAX_TAGS {
+            return Err(wrong("x-formwork-tags", "at most 16 names"));
+        }
+        Ok(Self {
+            contract: text("x-formwork-contract")?,
+            bounds: Bounds {
+                budget: number("x-formwork-budget", "US dollars, such as 0.05", 1e6)?
+                    .map(|usd| (usd * 1e6).round() as u64),
+                deadline: number("x-formwork-deadline", "seconds, such as 30", 86_400.0)?
+                    .map(Duration::from_secs_f64),
+                is_eager: false,
+            },
+            is_eager,
+            tags,
+            user: text("x-formwork-user")?.map(|user| name("x-formwork-user", &user)).transpose()?,
+        })
+    }
+}
+
+fn wrong(name: &str, what: &str) -> Problem {
+    Problem::invalid(name, format!("the header `{name}`: expected {what}"))
+}

@@ -1,0 +1,77 @@
+//! Requests that are passed on in the protocol of the target.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, Method, Request, Response, header};
+use formwork::providers::Raw;
+use formwork_core::Time;
+use formwork_wire::{Bytes, fault_of};
+use serde_json::Value;
+
+use crate::problem::{Kind, Problem};
+
+/// The headers of a request that the target gets to see.
+const SENT: [&str; 3] = ["anthropic-version", "anthropic-beta", "openai-beta"];
+
+/// The headers of a response that the client gets to see.
+const RETURNED: [HeaderName; 3] = [header::CONTENT_TYPE, header::CACHE_CONTROL, header::CONTENT_LANGUAGE];
+
+/// How much of an error's body is read, in bytes.
+const MAX_ERROR: usize = 64 << 10;
+
+/// Sends a request to a target as it is, but for the name of the model, and returns its response with the body unread.
+///
+/// # Errors
+/// [`Problem`] for a target that does not answer or refuses us. What is wrong with the request itself (400, 413, 422) is the
+/// target's own response.
+pub(crate) async fn send(
+    raw: &Raw,
+    path: &str,
+    mut body: Value,
+    headers: &HeaderMap,
+    deadline: Duration,
+) -> Result<Response<formwork_wire::Body>, Problem> {
+    if let Value::Object(members) = &mut body {
+        members.insert("model".to_owned(), raw.model.clone().into());
+    }
+    let mut request = Request::new(Bytes::from(body.to_string()));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() =
+        path.parse().map_err(|_| Problem::new(Kind::Internal, "the path of the request is none"))?;
+    request.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
+    for name in SENT {
+        if let Some(value) = headers.get(name) {
+            request.headers_mut().insert(HeaderName::from_static(name), value.clone());
+        }
+    }
+    let until: Time = raw.transport.now().after(deadline);
+    let sent = raw.transport.send(request, Some(until)).await;
+    let response = sent.map_err(|fault| Problem::of_fault(&fault))?;
+    let (head, body) = response.into_parts();
+    if head.status.is_success() || matches!(head.status.as_u16(), 400 | 413 | 422) {
+        return Ok(Response::from_parts(head, body));
+    }
+    let body = body.beginning(MAX_ERROR).await;
+    let mut fault = fault_of(&head, &body, false, raw.transport.now());
+    fault.message = raw.transport.redact(&fault.message);
+    let problem = Problem::of_fault(&fault);
+    // A model that the target does not have is our configuration's mistake, and a bad request was handled above.
+    Err(if problem.kind == Kind::Invalid { Problem { kind: Kind::Upstream, ..problem } } else { problem })
+}
+
+/// Returns the response for the client: the target's, its body byte for byte.
+pub(crate) fn returned(
+    response: Response<formwork_wire::Body>,
+    body: impl FnOnce(formwork_wire::Body) -> Body,
+) -> Response<Body> {
+    let (head, upstream) = response.into_parts();
+    let mut out = Response::new(body(upstream));
+    *out.status_mut() = head.status;
+    for name in RETURNED {
+        if let Some(value) = head.headers.get(&name) {
+            out.headers_mut().insert(name, value.clone());
+        }
+    }
+    out
+}

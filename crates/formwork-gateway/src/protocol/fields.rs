@@ -1,0 +1,132 @@
+//! Members of a request's body, read with errors that name them.
+
+use formwork_schema::nearest;
+use serde_json::{Map, Value};
+
+use crate::problem::Problem;
+
+/// The members of an object, and where the object stands in the body.
+#[derive(Debug, Clone)]
+pub(super) struct Fields {
+    map: Map<String, Value>,
+    at: String,
+}
+
+impl Fields {
+    /// Reads an object; `at` is its place, empty for the body itself.
+    pub(super) fn new(value: Value, at: impl Into<String>) -> Result<Self, Problem> {
+        let at = at.into();
+        match value {
+            Value::Object(map) => Ok(Self { map, at }),
+            other => Err(wrong(&at, "an object", &other)),
+        }
+    }
+
+    /// Refuses members that the protocol does not have.
+    pub(super) fn known(&self, names: &[&str]) -> Result<(), Problem> {
+        let Some(unknown) = self.map.keys().find(|name| !names.contains(&name.as_str())) else {
+            return Ok(());
+        };
+        let meant = nearest(unknown, names.iter().copied());
+        let meant = meant.map(|meant| format!(": did you mean `{meant}`?")).unwrap_or_default();
+        Err(Problem::invalid(self.place(unknown), format!("unknown field `{}`{meant}", self.place(unknown))))
+    }
+
+    pub(super) fn place(&self, name: &str) -> String {
+        if self.at.is_empty() { name.to_owned() } else { format!("{}.{name}", self.at) }
+    }
+
+    /// Takes a member; `null` counts as missing.
+    pub(super) fn take(&mut self, name: &str) -> Option<Value> {
+        self.map.remove(name).filter(|value| !value.is_null())
+    }
+
+    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, Problem> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(self.expected(name, "a string", &other)),
+        }
+    }
+
+    pub(super) fn required_text(&mut self, name: &str) -> Result<String, Problem> {
+        self.text(name)?.ok_or_else(|| self.missing(name))
+    }
+
+    pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>, Problem> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(flag)),
+            Some(other) => Err(self.expected(name, "true or false", &other)),
+        }
+    }
+
+    /// Reads a number within a range.
+    pub(super) fn number(
+        &mut self,
+        name: &str,
+        range: std::ops::RangeInclusive<f64>,
+    ) -> Result<Option<f64>, Problem> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        let number = value.as_f64().filter(|number| range.contains(number));
+        let what = || format!("a number from {} to {}", range.start(), range.end());
+        number.map(Some).ok_or_else(|| self.expected(name, &what(), &value))
+    }
+
+    /// Reads a number of tokens, answers or the like: an integer from 1.
+    pub(super) fn count(&mut self, name: &str) -> Result<Option<u32>, Problem> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        let count = value.as_u64().and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
+        count.map(Some).ok_or_else(|| self.expected(name, "an integer from 1", &value))
+    }
+
+    /// Reads a seed. Negative ones are valid in every protocol, and stand for the number of the same bits.
+    pub(super) fn seed(&mut self, name: &str) -> Result<Option<u64>, Problem> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        let seed = value.as_u64().or_else(|| value.as_i64().map(i64::cast_unsigned));
+        seed.map(Some).ok_or_else(|| self.expected(name, "an integer", &value))
+    }
+
+    pub(super) fn object(&mut self, name: &str) -> Result<Option<Self>, Problem> {
+        let at = self.place(name);
+        self.take(name).map(|value| Self::new(value, at)).transpose()
+    }
+
+    /// Reads a list; its items come with their places.
+    pub(super) fn list(&mut self, name: &str) -> Result<Option<Vec<(String, Value)>>, Problem> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::Array(items)) => {
+                let at = self.place(name);
+                Ok(Some(
+                    items.into_iter().enumerate().map(|(nth, item)| (format!("{at}[{nth}]"), item)).collect(),
+                ))
+            }
+            Some(other) => Err(self.expected(name, "a list", &other)),
+        }
+    }
+
+    pub(super) fn missing(&self, name: &str) -> Problem {
+        Problem::invalid(self.place(name), format!("missing field `{}`", self.place(name)))
+    }
+
+    pub(super) fn refuse(&self, name: &str, why: &str) -> Problem {
+        Problem::invalid(self.place(name), format!("`{}`: {why}", self.place(name)))
+    }
+
+    fn expected(&self, name: &str, what: &str, found: &Value) -> Problem {
+        wrong(&self.place(name), what, found)
+    }
+}
+
+/// Returns the problem of a value of the wrong type or range.
+pub(super) fn wrong(at: &str, what: &str, found: &Value) -> Problem {
+    let found = match found {
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        Value::String(_) => "a string".to_owned(),
+        other => other.to_string(),
+    };
+    let place = if at.is_empty() { "the body" } else { at };
+    Problem::invalid(at, format!("`{place}`: expected {what}, found {found}"))
+}

@@ -1,0 +1,94 @@
+//! The protocols: pure translation of requests into an [`Ask`], and of replies and problems back.
+
+mod anthropic;
+mod fields;
+mod ollama;
+mod openai;
+mod parts;
+mod responses;
+
+use formwork::providers::Protocol as RawProtocol;
+use serde_json::Value;
+
+use crate::ask::Ask;
+use crate::problem::Problem;
+use crate::reply::{Meta, Reply};
+
+pub(crate) use anthropic::Anthropic;
+pub(crate) use ollama::{Chat as OllamaChat, Generate as OllamaGenerate, timestamp};
+pub(crate) use openai::OpenAi;
+pub(crate) use responses::Responses;
+
+/// A protocol that clients use.
+pub(crate) trait Protocol: Send + Sync {
+    /// Returns its name in metrics and logs.
+    fn name(&self) -> &'static str;
+
+    /// Returns the protocol of servers that take its requests as they are, and the path there.
+    fn own(&self) -> (RawProtocol, &'static str);
+
+    /// Returns whether a request asks for nothing that would be validated.
+    fn is_plain(&self, body: &Value) -> bool;
+
+    /// Reads the body of a request.
+    ///
+    /// # Errors
+    /// [`Problem`] that names the member that is wrong.
+    fn ask(&self, body: Value) -> Result<Ask, Problem>;
+
+    /// Returns the body of a response.
+    fn reply(&self, ask: &Ask, reply: &Reply, meta: &Meta) -> Value;
+
+    /// Returns the body of an error.
+    fn problem(&self, problem: &Problem) -> Value;
+
+    /// Returns what writes the response as a stream.
+    fn frames(&self, ask: &Ask, meta: &Meta) -> Box<dyn Frames>;
+
+    /// Returns the media type of streams.
+    fn stream_type(&self) -> &'static str {
+        "text/event-stream"
+    }
+}
+
+/// Writes a response as a stream: [`open`](Self::open), any number of [`text`](Self::text), and [`close`](Self::close) or
+/// [`fail`](Self::fail).
+pub(crate) trait Frames: Send + Sync {
+    /// Returns what is sent before anything is known of the answer.
+    fn open(&mut self) -> Vec<u8>;
+
+    /// Returns what keeps the connection alive while there is nothing to send.
+    fn keep_alive(&self) -> Vec<u8> {
+        b": keep-alive\n\n".to_vec()
+    }
+
+    /// Returns a piece of the answer.
+    fn text(&mut self, text: &str) -> Vec<u8>;
+
+    /// Returns the rest: the answer, unless its text was sent in pieces before, and the end.
+    fn close(&mut self, reply: &Reply) -> Vec<u8>;
+
+    /// Returns the protocol's error as an event, which ends the stream.
+    fn fail(&mut self, problem: &Problem) -> Vec<u8>;
+}
+
+/// Writes an event of Server-Sent Events; `name` is left out if it is empty.
+fn event(to: &mut Vec<u8>, name: &str, data: &Value) {
+    if !name.is_empty() {
+        to.extend_from_slice(format!("event: {name}\n").as_bytes());
+    }
+    to.extend_from_slice(b"data: ");
+    // Neither the writer nor a JSON value fails.
+    _ = serde_json::to_writer(&mut *to, data);
+    to.extend_from_slice(b"\n\n");
+}
+
+/// Returns whether a member is missing, `null`, or an empty list or text.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    }
+}

@@ -1,0 +1,386 @@
+//! Ollama's chat and generate APIs.
+
+use formwork_core::{Message, Part, Role, Tool};
+use serde_json::{Value, json};
+
+use super::fields::Fields;
+use super::parts::{self, Choice};
+use super::{Frames, Protocol, RawProtocol, is_empty};
+use crate::ask::{Ask, Sampling, Want};
+use crate::problem::Problem;
+use crate::reply::{self, Content, Finish, Meta, Reply};
+
+const CHAT: &[&str] = &[
+    "format",
+    "keep_alive",
+    "logprobs",
+    "messages",
+    "model",
+    "options",
+    "stream",
+    "think",
+    "tools",
+    "top_logprobs",
+    "truncate",
+    "shift",
+];
+const GENERATE: &[&str] = &[
+    "context",
+    "format",
+    "images",
+    "keep_alive",
+    "logprobs",
+    "model",
+    "options",
+    "prompt",
+    "raw",
+    "stream",
+    "suffix",
+    "system",
+    "template",
+    "think",
+    "top_logprobs",
+    "truncate",
+    "shift",
+];
+
+/// `/api/chat`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chat;
+
+/// `/api/generate`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Generate;
+
+impl Protocol for Chat {
+    fn name(&self) -> &'static str {
+        "ollama"
+    }
+
+    fn own(&self) -> (RawProtocol, &'static str) {
+        (RawProtocol::Ollama, "/api/chat")
+    }
+
+    fn is_plain(&self, body: &Value) -> bool {
+        is_empty(&body["tools"]) && is_empty(&body["format"])
+    }
+
+    fn ask(&self, body: Value) -> Result<Ask, Problem> {
+        let mut body = Fields::new(body, "")?;
+        body.known(CHAT)?;
+        let turns = body.list("messages")?.ok_or_else(|| body.missing("messages"))?;
+        let mut messages: Vec<Message> = Vec::new();
+        for (at, turn) in turns {
+            let message = message(turn, &at, &messages)?;
+            messages.push(message);
+        }
+        if messages.is_empty() {
+            return Err(body.refuse("messages", "is empty"));
+        }
+        let tools = tools(&mut body)?;
+        ask(body, messages, tools)
+    }
+
+    fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Value {
+        let mut out = json!({"model": meta.model, "created_at": timestamp(meta.created)});
+        out["message"] = reply.choices.first().map_or(Value::Null, |choice| said(&choice.content));
+        end(&mut out, reply, meta);
+        out
+    }
+
+    fn problem(&self, problem: &Problem) -> Value {
+        error(problem)
+    }
+
+    fn frames(&self, ask: &Ask, meta: &Meta) -> Box<dyn Frames> {
+        let is_call = matches!(ask.want, Want::Call(_));
+        Box::new(Lines { meta: meta.clone(), is_chat: true, is_call, sent: false })
+    }
+
+    fn stream_type(&self) -> &'static str {
+        NDJSON
+    }
+}
+
+impl Protocol for Generate {
+    fn name(&self) -> &'static str {
+        "ollama"
+    }
+
+    fn own(&self) -> (RawProtocol, &'static str) {
+        (RawProtocol::Ollama, "/api/generate")
+    }
+
+    fn is_plain(&self, body: &Value) -> bool {
+        is_empty(&body["format"])
+    }
+
+    fn ask(&self, body: Value) -> Result<Ask, Problem> {
+        let mut body = Fields::new(body, "")?;
+        body.known(GENERATE)?;
+        for name in ["context", "raw", "suffix", "template"] {
+            let value = body.take(name);
+            let says_nothing =
+                value.as_ref().is_none_or(|value| *value == json!("") || *value == json!(false));
+            if !says_nothing {
+                return Err(body.refuse(
+                    name,
+                    "is only possible where the target is an Ollama server and no format is set",
+                ));
+            }
+        }
+        let mut messages = Vec::new();
+        if let Some(system) = body.text("system")?.filter(|system| !system.is_empty()) {
+            messages.push(Message::system(system));
+        }
+        let mut prompt = Message::user(body.text("prompt")?.unwrap_or_default());
+        prompt.parts.extend(images(&mut body)?);
+        messages.push(prompt);
+        ask(body, messages, Vec::new())
+    }
+
+    fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Value {
+        let mut out = json!({"model": meta.model, "created_at": timestamp(meta.created)});
+        out["response"] = reply.choices.first().map_or("", |choice| text_of(&choice.content)).into();
+        end(&mut out, reply, meta);
+        out
+    }
+
+    fn problem(&self, problem: &Problem) -> Value {
+        error(problem)
+    }
+
+    fn frames(&self, _: &Ask, meta: &Meta) -> Box<dyn Frames> {
+        Box::new(Lines { meta: meta.clone(), is_chat: false, is_call: false, sent: false })
+    }
+
+    fn stream_type(&self) -> &'static str {
+        NDJSON
+    }
+}
+
+const NDJSON: &str = "application/x-ndjson";
+
+fn ask(mut body: Fields, messages: Vec<Message>, tools: Vec<Tool>) -> Result<Ask, Problem> {
+    let schema = |schema| Want::Json { name: "answer".to_owned(), schema };
+    let format = match body.take("format") {
+        None => Want::Text,
+        Some(Value::String(word)) if word.is_empty() => Want::Text,
+        Some(Value::String(word)) if word == "json" => schema(json!({"type": "object"})),
+        Some(document @ Value::Object(_)) => schema(document),
+        Some(_) => return Err(body.refuse("format", "expected \"json\" or a JSON Schema")),
+    };
+    let mut sampling = Sampling::default();
+    if let Some(mut options) = body.object("options")? {
+        sampling.temperature = options.number("temperature", 0.0..=2.0)?;
+        sampling.top_p = options.number("top_p", 0.0..=1.0)?;
+        sampling.seed = options.seed("seed")?;
+        // -1 and -2 stand for no limit.
+        let limit = options.number("num_predict", -2.0..=f64::from(u32::MAX))?;
+        sampling.max_tokens = limit.filter(|limit| *limit >= 1.0).map(|limit| limit as u32);
+    }
+    Ok(Ask {
+        model: body.required_text("model")?,
+        messages,
+        want: parts::want(format, tools, Choice::Auto, "tools")?,
+        sampling,
+        count: 1,
+        stream: body.flag("stream")?.unwrap_or(true),
+        include_usage: true,
+    })
+}
+
+fn message(value: Value, at: &str, before: &[Message]) -> Result<Message, Problem> {
+    let mut fields = Fields::new(value, at)?;
+    let role = match fields.required_text("role")?.as_str() {
+        "system" => Role::System,
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        "tool" => Role::Tool,
+        other => return Err(fields.refuse("role", &format!("there is no role `{other}`"))),
+    };
+    let text = fields.text("content")?.unwrap_or_default();
+    if role == Role::Tool {
+        // Ollama's results name the tool, and answer its last call.
+        let name = fields.text("tool_name")?.or(fields.text("name")?);
+        let calls = before.iter().rev().flat_map(|message| message.parts.iter().rev());
+        let called = calls.filter_map(|part| match part {
+            Part::ToolCall { id, name, .. } => Some((id, name)),
+            _ => None,
+        });
+        let id = called.into_iter().find(|(_, called)| name.as_ref().is_none_or(|name| name == *called));
+        let id = fields.text("tool_call_id")?.or(id.map(|(id, _)| id.clone())).unwrap_or_default();
+        return Ok(Message { role, parts: vec![Part::ToolResult { id, text }] });
+    }
+    let mut parts = Vec::new();
+    if !text.is_empty() {
+        parts.push(Part::Text { text });
+    }
+    parts.extend(images(&mut fields)?);
+    for (nth, (at, call)) in fields.list("tool_calls")?.unwrap_or_default().into_iter().enumerate() {
+        let mut call = Fields::new(call, at)?;
+        let id = call.text("id")?.unwrap_or_else(|| format!("call_{}_{nth}", before.len()));
+        let mut function = call.object("function")?.ok_or_else(|| call.missing("function"))?;
+        let name = function.required_text("name")?;
+        let arguments = function.take("arguments").unwrap_or_else(|| json!({}));
+        parts.push(Part::ToolCall { id, name, arguments });
+    }
+    Ok(Message { role, parts })
+}
+
+fn images(fields: &mut Fields) -> Result<Vec<Part>, Problem> {
+    let images = fields.list("images")?.unwrap_or_default().into_iter();
+    images
+        .map(|(at, image)| match image {
+            Value::String(data) => Ok(Part::Image { media_type: parts::media_type(&data).to_owned(), data }),
+            other => Err(super::fields::wrong(&at, "base64 in a string", &other)),
+        })
+        .collect()
+}
+
+fn tools(body: &mut Fields) -> Result<Vec<Tool>, Problem> {
+    let tools = body.list("tools")?.unwrap_or_default().into_iter();
+    tools
+        .map(|(at, tool)| {
+            let mut tool = Fields::new(tool, at)?;
+            let function = tool.object("function")?.ok_or_else(|| tool.missing("function"))?;
+            parts::function(function, "parameters")
+        })
+        .collect()
+}
+
+fn error(problem: &Problem) -> Value {
+    let mut error = json!({"error": problem.message});
+    if let Some(violations) = problem.violations() {
+        error["violations"] = violations;
+    }
+    error
+}
+
+fn text_of(content: &Content) -> &str {
+    match content {
+        Content::Text(text) | Content::Refusal(text) => text,
+        Content::Call { .. } => "",
+    }
+}
+
+fn said(content: &Content) -> Value {
+    let mut message = json!({"role": "assistant", "content": text_of(content)});
+    if let Content::Call { name, arguments } = content {
+        let arguments = serde_json::from_str::<Value>(arguments).unwrap_or_else(|_| json!({}));
+        message["tool_calls"] = json!([{"function": {"name": name, "arguments": arguments}}]);
+    }
+    message
+}
+
+fn end(out: &mut Value, reply: &Reply, meta: &Meta) {
+    let finish = reply.choices.first().map_or(Finish::Stop, |choice| choice.finish);
+    out["done"] = true.into();
+    out["done_reason"] = match finish {
+        Finish::Length => "length",
+        // The protocol has no word for it; the text is the reason.
+        Finish::Refused => "refusal",
+        Finish::Stop | Finish::Call => "stop",
+    }
+    .into();
+    out["prompt_eval_count"] = reply.usage.input_tokens.into();
+    out["eval_count"] = reply.usage.output_tokens.into();
+    out["formwork"] = reply.extension(meta);
+}
+
+/// Returns a moment as RFC 3339 has it, in UTC.
+pub(crate) fn timestamp(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    // Howard Hinnant's `civil_from_days`, for days since 1970 alone.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// The lines of a stream.
+struct Lines {
+    meta: Meta,
+    is_chat: bool,
+    /// Whether a tool is called: its arguments are an object, which cannot come in pieces.
+    is_call: bool,
+    sent: bool,
+}
+
+impl Lines {
+    fn line(&self, content: &Content) -> Value {
+        let mut out = json!({"model": self.meta.model, "created_at": timestamp(self.meta.created)});
+        if self.is_chat {
+            out["message"] = said(content);
+        } else {
+            out["response"] = text_of(content).into();
+        }
+        out["done"] = false.into();
+        out
+    }
+}
+
+fn written(value: &Value) -> Vec<u8> {
+    let mut line = value.to_string().into_bytes();
+    line.push(b'\n');
+    line
+}
+
+impl Frames for Lines {
+    fn open(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Returns a line without text: the protocol has no comments, and its clients read every line as JSON.
+    fn keep_alive(&self) -> Vec<u8> {
+        written(&self.line(&Content::Text(String::new())))
+    }
+
+    fn text(&mut self, text: &str) -> Vec<u8> {
+        if self.is_call {
+            return Vec::new();
+        }
+        self.sent = true;
+        written(&self.line(&Content::Text(text.to_owned())))
+    }
+
+    fn close(&mut self, reply: &Reply) -> Vec<u8> {
+        let mut out = Vec::new();
+        let Some(reply::Choice { content, .. }) = reply.choices.first() else { return out };
+        if !self.sent {
+            out.extend(written(&self.line(content)));
+        }
+        let mut last = self.line(&Content::Text(String::new()));
+        end(&mut last, reply, &self.meta);
+        out.extend(written(&last));
+        out
+    }
+
+    fn fail(&mut self, problem: &Problem) -> Vec<u8> {
+        written(&error(problem))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::timestamp;
+
+    #[test]
+    fn moments_are_written_as_rfc_3339_has_them() {
+        for (seconds, expected) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_795_392_061, "2026-11-23T00:01:01Z"),
+            (4_107_542_399, "2100-02-28T23:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(timestamp(seconds), expected);
+        }
+    }
+}

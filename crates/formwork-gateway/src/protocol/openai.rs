@@ -1,0 +1,394 @@
+//! OpenAI's Chat Completions.
+
+use formwork_core::{Message, Part, Role, Tool, Usage};
+use serde_json::{Value, json};
+
+use super::fields::{Fields, wrong};
+use super::parts::{self, Choice};
+use super::{Frames, Protocol, RawProtocol, event, is_empty};
+use crate::ask::{Ask, Sampling, Want};
+use crate::problem::{Kind, Problem};
+use crate::reply::{self, Content, Finish, Meta, Reply};
+
+/// The members that the protocol has. Those that say nothing about the answer itself, or that no target takes, are ignored.
+const FIELDS: &[&str] = &[
+    "audio",
+    "frequency_penalty",
+    "function_call",
+    "functions",
+    "logit_bias",
+    "logprobs",
+    "max_completion_tokens",
+    "max_tokens",
+    "messages",
+    "metadata",
+    "modalities",
+    "model",
+    "n",
+    "parallel_tool_calls",
+    "prediction",
+    "presence_penalty",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "reasoning_effort",
+    "response_format",
+    "safety_identifier",
+    "seed",
+    "service_tier",
+    "stop",
+    "store",
+    "stream",
+    "stream_options",
+    "temperature",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "user",
+    "verbosity",
+    "web_search_options",
+];
+
+/// Chat Completions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpenAi;
+
+impl Protocol for OpenAi {
+    fn name(&self) -> &'static str {
+        "openai"
+    }
+
+    fn own(&self) -> (RawProtocol, &'static str) {
+        (RawProtocol::OpenAi, "/chat/completions")
+    }
+
+    fn is_plain(&self, body: &Value) -> bool {
+        is_empty(&body["tools"]) && matches!(body["response_format"]["type"].as_str(), None | Some("text"))
+    }
+
+    fn ask(&self, body: Value) -> Result<Ask, Problem> {
+        let mut body = Fields::new(body, "")?;
+        body.known(FIELDS)?;
+        for name in ["audio", "functions", "function_call", "web_search_options"] {
+            if body.take(name).is_some() {
+                return Err(body.refuse(name, "is not supported"));
+            }
+        }
+        let messages = body.list("messages")?.ok_or_else(|| body.missing("messages"))?;
+        let messages =
+            messages.into_iter().map(|(at, item)| message(item, &at)).collect::<Result<Vec<_>, _>>()?;
+        if messages.is_empty() {
+            return Err(body.refuse("messages", "is empty"));
+        }
+        let format = format(&mut body)?;
+        let tools = tools(&mut body)?;
+        let choice = choice(&mut body)?;
+        let stream = body.flag("stream")?.unwrap_or(false);
+        let include_usage = match body.object("stream_options")? {
+            Some(mut options) => options.flag("include_usage")?.unwrap_or(false),
+            None => false,
+        };
+        let count = body.count("n")?.unwrap_or(1);
+        if stream && count > 1 {
+            return Err(body.refuse("n", "a stream has one answer"));
+        }
+        Ok(Ask {
+            model: body.required_text("model")?,
+            messages,
+            want: parts::want(format, tools, choice, "tool_choice")?,
+            sampling: Sampling {
+                temperature: body.number("temperature", 0.0..=2.0)?,
+                top_p: body.number("top_p", 0.0..=1.0)?,
+                seed: body.seed("seed")?,
+                max_tokens: match body.count("max_completion_tokens")? {
+                    Some(tokens) => Some(tokens),
+                    None => body.count("max_tokens")?,
+                },
+            },
+            count,
+            stream,
+            include_usage,
+        })
+    }
+
+    fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Value {
+        let choices: Vec<Value> = reply
+            .choices
+            .iter()
+            .enumerate()
+            .map(|(nth, choice)| {
+                let message = match &choice.content {
+                    Content::Text(text) => json!({"role": "assistant", "content": text, "refusal": null}),
+                    Content::Refusal(reason) => {
+                        json!({"role": "assistant", "content": null, "refusal": reason})
+                    }
+                    Content::Call { name, arguments } => json!({
+                        "role": "assistant", "content": null, "refusal": null,
+                        "tool_calls": [call(name, arguments, meta, nth)],
+                    }),
+                };
+                json!({
+                    "index": nth, "message": message, "logprobs": null,
+                    "finish_reason": finish(choice.finish),
+                })
+            })
+            .collect();
+        json!({
+            "id": meta.id("chatcmpl-"),
+            "object": "chat.completion",
+            "created": meta.created,
+            "model": meta.model,
+            "choices": choices,
+            "usage": usage(reply, meta),
+            "system_fingerprint": null,
+        })
+    }
+
+    fn problem(&self, problem: &Problem) -> Value {
+        error(problem)
+    }
+
+    fn frames(&self, ask: &Ask, meta: &Meta) -> Box<dyn Frames> {
+        let called = match &ask.want {
+            Want::Call(tool) => Some(tool.name.clone()),
+            _ => None,
+        };
+        Box::new(Chunks { meta: meta.clone(), include_usage: ask.include_usage, called, sent: false })
+    }
+}
+
+/// Returns the error of both protocols of OpenAI.
+pub(super) fn error(problem: &Problem) -> Value {
+    let kind = match problem.kind {
+        Kind::Unauthorized => "authentication_error",
+        Kind::Forbidden => "permission_error",
+        Kind::RateLimited => "rate_limit_error",
+        Kind::OutOfBudget => "insufficient_quota",
+        Kind::Busy | Kind::Unavailable | Kind::Upstream | Kind::Deadline | Kind::Internal => "server_error",
+        _ => "invalid_request_error",
+    };
+    let mut error = json!({
+        "message": problem.message, "type": kind, "param": problem.param, "code": problem.kind.name(),
+    });
+    if let Some(violations) = problem.violations() {
+        error["violations"] = violations;
+    }
+    json!({"error": error})
+}
+
+fn message(value: Value, at: &str) -> Result<Message, Problem> {
+    let mut fields = Fields::new(value, at)?;
+    let role = match fields.required_text("role")?.as_str() {
+        "system" | "developer" => Role::System,
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        "tool" => Role::Tool,
+        other => return Err(fields.refuse("role", &format!("there is no role `{other}`"))),
+    };
+    let mut parts = match fields.take("content") {
+        None => Vec::new(),
+        Some(Value::String(text)) => vec![Part::Text { text }],
+        Some(Value::Array(items)) => items
+            .into_iter()
+            .enumerate()
+            .map(|(nth, item)| part(item, &format!("{at}.content[{nth}]")))
+            .collect::<Result<_, _>>()?,
+        Some(other) => return Err(wrong(&fields.place("content"), "a string or a list", &other)),
+    };
+    if let Some(text) = fields.text("refusal")? {
+        parts.push(Part::Text { text });
+    }
+    if role == Role::Tool {
+        let id = fields.required_text("tool_call_id")?;
+        let text = Message { role, parts }.text();
+        return Ok(Message { role, parts: vec![Part::ToolResult { id, text }] });
+    }
+    for (at, call) in fields.list("tool_calls")?.unwrap_or_default() {
+        let mut call = Fields::new(call, at)?;
+        let id = call.required_text("id")?;
+        let mut function = call.object("function")?.ok_or_else(|| call.missing("function"))?;
+        let name = function.required_text("name")?;
+        let arguments = parts::arguments(&function.required_text("arguments")?);
+        parts.push(Part::ToolCall { id, name, arguments });
+    }
+    Ok(Message { role, parts })
+}
+
+fn part(value: Value, at: &str) -> Result<Part, Problem> {
+    let mut part = Fields::new(value, at)?;
+    match part.required_text("type")?.as_str() {
+        "text" => Ok(Part::Text { text: part.required_text("text")? }),
+        "refusal" => Ok(Part::Text { text: part.required_text("refusal")? }),
+        "image_url" => {
+            let mut image = part.object("image_url")?.ok_or_else(|| part.missing("image_url"))?;
+            parts::picture(&image.required_text("url")?, &image.place("url"))
+        }
+        other => Err(part.refuse("type", &format!("`{other}` is not supported"))),
+    }
+}
+
+fn format(body: &mut Fields) -> Result<Want, Problem> {
+    let Some(mut format) = body.object("response_format")? else { return Ok(Want::Text) };
+    match format.required_text("type")?.as_str() {
+        "text" => Ok(Want::Text),
+        "json_object" => Ok(Want::Json { name: "answer".to_owned(), schema: json!({"type": "object"}) }),
+        "json_schema" => {
+            let mut schema = format.object("json_schema")?.ok_or_else(|| format.missing("json_schema"))?;
+            let name = schema.text("name")?.unwrap_or_else(|| "answer".to_owned());
+            let document = schema.take("schema").ok_or_else(|| schema.missing("schema"))?;
+            Ok(Want::Json { name, schema: document })
+        }
+        other => Err(format.refuse("type", &format!("there is no format `{other}`"))),
+    }
+}
+
+fn tools(body: &mut Fields) -> Result<Vec<Tool>, Problem> {
+    let tools = body.list("tools")?.unwrap_or_default().into_iter();
+    tools
+        .map(|(at, tool)| {
+            let mut tool = Fields::new(tool, at)?;
+            match tool.required_text("type")?.as_str() {
+                "function" => {
+                    let function = tool.object("function")?.ok_or_else(|| tool.missing("function"))?;
+                    parts::function(function, "parameters")
+                }
+                other => Err(tool.refuse("type", &format!("`{other}` is not supported"))),
+            }
+        })
+        .collect()
+}
+
+fn choice(body: &mut Fields) -> Result<Choice, Problem> {
+    match body.take("tool_choice") {
+        None => Ok(Choice::Auto),
+        Some(Value::String(word)) => match word.as_str() {
+            "auto" => Ok(Choice::Auto),
+            "none" => Ok(Choice::None),
+            "required" => Ok(Choice::Required),
+            other => Err(body.refuse("tool_choice", &format!("there is no choice `{other}`"))),
+        },
+        Some(value) => {
+            let mut choice = Fields::new(value, "tool_choice")?;
+            let mut function = choice.object("function")?.ok_or_else(|| choice.missing("function"))?;
+            Ok(Choice::Named(function.required_text("name")?))
+        }
+    }
+}
+
+fn call(name: &str, arguments: &str, meta: &Meta, nth: usize) -> Value {
+    json!({
+        "id": format!("{}{nth}", meta.id("call_")), "type": "function",
+        "function": {"name": name, "arguments": arguments},
+    })
+}
+
+const fn finish(finish: Finish) -> &'static str {
+    match finish {
+        // A refusal is told by the message; the official parsers look at the reason first.
+        Finish::Stop | Finish::Refused => "stop",
+        Finish::Length => "length",
+        Finish::Call => "tool_calls",
+    }
+}
+
+fn usage(reply: &Reply, meta: &Meta) -> Value {
+    let Usage { input_tokens, output_tokens, cached_tokens, reasoning_tokens, .. } = reply.usage;
+    json!({
+        "prompt_tokens": input_tokens,
+        "completion_tokens": output_tokens,
+        "total_tokens": input_tokens.saturating_add(output_tokens),
+        "prompt_tokens_details": {"cached_tokens": cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": reasoning_tokens},
+        "formwork": reply.extension(meta),
+    })
+}
+
+/// The chunks of a stream.
+struct Chunks {
+    meta: Meta,
+    include_usage: bool,
+    /// The tool that is called, where that is known from the start.
+    called: Option<String>,
+    /// Whether text was sent.
+    sent: bool,
+}
+
+impl Chunks {
+    fn chunk(&self, to: &mut Vec<u8>, delta: &Value, finish: Option<&str>) {
+        let choices = json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish}]);
+        self.whole(to, &choices, &Value::Null);
+    }
+
+    fn whole(&self, to: &mut Vec<u8>, choices: &Value, usage: &Value) {
+        let Meta { model, created, .. } = &self.meta;
+        let mut chunk = json!({
+            "id": self.meta.id("chatcmpl-"), "object": "chat.completion.chunk", "created": created,
+            "model": model, "system_fingerprint": null, "choices": choices,
+        });
+        if self.include_usage {
+            chunk["usage"] = usage.clone();
+        }
+        event(to, "", &chunk);
+    }
+
+    fn call(&self, name: &str) -> Value {
+        json!({"tool_calls": [{
+            "index": 0, "id": format!("{}0", self.meta.id("call_")), "type": "function",
+            "function": {"name": name, "arguments": ""},
+        }]})
+    }
+}
+
+impl Frames for Chunks {
+    fn open(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.chunk(&mut out, &json!({"role": "assistant", "content": if self.called.is_some() { Value::Null } else { "".into() }}), None);
+        out
+    }
+
+    fn text(&mut self, text: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        match &self.called {
+            Some(name) => {
+                if !self.sent {
+                    self.chunk(&mut out, &self.call(name), None);
+                }
+                let more = json!({"tool_calls": [{"index": 0, "function": {"arguments": text}}]});
+                self.chunk(&mut out, &more, None);
+            }
+            None => self.chunk(&mut out, &json!({"content": text}), None),
+        }
+        self.sent = true;
+        out
+    }
+
+    fn close(&mut self, reply: &Reply) -> Vec<u8> {
+        let mut out = Vec::new();
+        let Some(reply::Choice { content, finish: reason }) = reply.choices.first() else { return out };
+        if !self.sent {
+            match content {
+                Content::Text(text) => {
+                    self.called = None;
+                    out.extend(self.text(text));
+                }
+                Content::Refusal(reason) => self.chunk(&mut out, &json!({"refusal": reason}), None),
+                Content::Call { name, arguments } => {
+                    self.called = Some(name.clone());
+                    out.extend(self.text(arguments));
+                }
+            }
+        }
+        self.chunk(&mut out, &json!({}), Some(finish(*reason)));
+        if self.include_usage {
+            self.whole(&mut out, &json!([]), &usage(reply, &self.meta));
+        }
+        out.extend_from_slice(b"data: [DONE]\n\n");
+        out
+    }
+
+    fn fail(&mut self, problem: &Problem) -> Vec<u8> {
+        let mut out = Vec::new();
+        event(&mut out, "", &error(problem));
+        out
+    }
+}

@@ -1,0 +1,86 @@
+//! Parts of several protocols: pictures, tools, the choice of a tool.
+
+use formwork_core::{Part, Tool};
+use serde_json::{Value, json};
+
+use super::fields::Fields;
+use crate::ask::Want;
+use crate::problem::Problem;
+
+/// Reads the picture of a `data:` URL. Clients never name URLs that the service would fetch.
+pub(super) fn picture(url: &str, at: &str) -> Result<Part, Problem> {
+    let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    let Some((media_type, data)) = data else {
+        let message =
+            format!("`{at}`: send the picture as a `data:` URL with base64; addresses are not fetched");
+        return Err(Problem::invalid(at, message));
+    };
+    Ok(Part::Image { media_type: media_type.to_owned(), data: data.to_owned() })
+}
+
+/// Returns the media type of a picture by its first bytes, for protocols that do not say it.
+pub(super) fn media_type(base64: &str) -> &'static str {
+    match base64.as_bytes() {
+        [b'/', b'9', b'j', ..] => "image/jpeg",
+        [b'R', b'0', b'l', b'G', ..] => "image/gif",
+        [b'U', b'k', b'l', b'G', ..] => "image/webp",
+        _ => "image/png",
+    }
+}
+
+/// Reads the arguments of a call in a dialogue: a JSON document in a string, or as it is.
+pub(super) fn arguments(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| json!({"text": text}))
+}
+
+/// Reads a function: its name, description and parameters.
+pub(super) fn function(mut function: Fields, schema: &str) -> Result<Tool, Problem> {
+    let name = function.required_text("name")?;
+    let description = function.text("description")?.unwrap_or_default();
+    let parameters = function.take(schema).unwrap_or_else(|| json!({"type": "object", "properties": {}}));
+    Ok(Tool { name, description, parameters })
+}
+
+/// The choice that a client leaves to the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Choice {
+    None,
+    Auto,
+    Required,
+    Named(String),
+}
+
+/// Returns what is wanted: a format of the answer, or calls of tools.
+///
+/// # Errors
+/// [`Problem`] if a tool is forced that does not exist, or both a format and a tool are.
+pub(super) fn want(format: Want, tools: Vec<Tool>, choice: Choice, at: &str) -> Result<Want, Problem> {
+    let refuse = |message: String| Err(Problem::invalid(at, message));
+    if tools.is_empty() && matches!(choice, Choice::Named(_) | Choice::Required) {
+        return refuse(format!("`{at}`: there are no tools"));
+    }
+    if tools.is_empty() || choice == Choice::None {
+        return Ok(format);
+    }
+    if format.is_contract() && choice != Choice::Auto {
+        return refuse(format!(
+            "`{at}`: a tool is forced and a format of the answer is set: use one of them"
+        ));
+    }
+    if format.is_contract() {
+        return refuse(
+            "tools and a format of the answer together are not supported: leave out one of them".to_owned(),
+        );
+    }
+    match choice {
+        Choice::Named(name) => match tools.iter().find(|tool| tool.name == name) {
+            Some(tool) => Ok(Want::Call(tool.clone())),
+            None => {
+                let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
+                refuse(format!("`{at}`: there is no tool `{name}`; there are: {}", names.join(", ")))
+            }
+        },
+        Choice::Required if tools.len() == 1 => Ok(tools.into_iter().next().map_or(format, Want::Call)),
+        choice => Ok(Want::Tools { tools, required: choice == Choice::Required }),
+    }
+}

@@ -1,0 +1,425 @@
+//! OpenAI's Responses API.
+
+use formwork_core::{Message, Part, Role, Tool};
+use serde_json::{Value, json};
+
+use super::fields::{Fields, wrong};
+use super::openai::error;
+use super::parts::{self, Choice};
+use super::{Frames, Protocol, RawProtocol, event, is_empty};
+use crate::ask::{Ask, Sampling, Want};
+use crate::problem::Problem;
+use crate::reply::{self, Content, Finish, Meta, Reply};
+
+/// The members that the protocol has. Those that say nothing about the answer itself, or that no target takes, are ignored.
+const FIELDS: &[&str] = &[
+    "background",
+    "conversation",
+    "context_management",
+    "include",
+    "input",
+    "instructions",
+    "max_output_tokens",
+    "max_tool_calls",
+    "metadata",
+    "model",
+    "parallel_tool_calls",
+    "previous_response_id",
+    "prompt",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "reasoning",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "stream",
+    "stream_options",
+    "temperature",
+    "text",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "truncation",
+    "user",
+];
+
+/// The Responses API.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Responses;
+
+impl Protocol for Responses {
+    fn name(&self) -> &'static str {
+        "responses"
+    }
+
+    fn own(&self) -> (RawProtocol, &'static str) {
+        (RawProtocol::Responses, "/responses")
+    }
+
+    fn is_plain(&self, body: &Value) -> bool {
+        is_empty(&body["tools"]) && matches!(body["text"]["format"]["type"].as_str(), None | Some("text"))
+    }
+
+    fn ask(&self, body: Value) -> Result<Ask, Problem> {
+        let mut body = Fields::new(body, "")?;
+        body.known(FIELDS)?;
+        // Nothing is kept from one request to the next.
+        for name in ["conversation", "previous_response_id", "prompt"] {
+            if body.take(name).is_some() {
+                return Err(body.refuse(name, "is not supported: send the whole dialogue as `input`"));
+            }
+        }
+        if body.flag("background")?.unwrap_or(false) {
+            return Err(body.refuse("background", "is not supported"));
+        }
+        let mut messages = Vec::new();
+        if let Some(instructions) = body.text("instructions")? {
+            messages.push(Message::system(instructions));
+        }
+        match body.take("input") {
+            Some(Value::String(text)) => messages.push(Message::user(text)),
+            Some(Value::Array(items)) => {
+                for (nth, item) in items.into_iter().enumerate() {
+                    messages.extend(message(item, &format!("input[{nth}]"))?);
+                }
+            }
+            Some(other) => return Err(wrong("input", "a string or a list", &other)),
+            None => return Err(body.missing("input")),
+        }
+        let format = format(&mut body)?;
+        let tools = tools(&mut body)?;
+        let choice = choice(&mut body)?;
+        Ok(Ask {
+            model: body.required_text("model")?,
+            messages,
+            want: parts::want(format, tools, choice, "tool_choice")?,
+            sampling: Sampling {
+                temperature: body.number("temperature", 0.0..=2.0)?,
+                top_p: body.number("top_p", 0.0..=1.0)?,
+                seed: None,
+                max_tokens: body.count("max_output_tokens")?,
+            },
+            count: 1,
+            stream: body.flag("stream")?.unwrap_or(false),
+            include_usage: true,
+        })
+    }
+
+    fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Value {
+        whole(reply, meta)
+    }
+
+    fn problem(&self, problem: &Problem) -> Value {
+        error(problem)
+    }
+
+    fn frames(&self, ask: &Ask, meta: &Meta) -> Box<dyn Frames> {
+        let called = match &ask.want {
+            Want::Call(tool) => Some(tool.name.clone()),
+            _ => None,
+        };
+        Box::new(Events { meta: meta.clone(), called, text: String::new(), is_started: false, number: 0 })
+    }
+}
+
+fn message(value: Value, at: &str) -> Result<Option<Message>, Problem> {
+    let mut item = Fields::new(value, at)?;
+    let kind = item.text("type")?.unwrap_or_else(|| "message".to_owned());
+    Ok(Some(match kind.as_str() {
+        "message" => {
+            let role = match item.required_text("role")?.as_str() {
+                "system" | "developer" => Role::System,
+                "user" => Role::User,
+                "assistant" => Role::Assistant,
+                other => return Err(item.refuse("role", &format!("there is no role `{other}`"))),
+            };
+            let parts = match item.take("content") {
+                Some(Value::String(text)) => vec![Part::Text { text }],
+                Some(Value::Array(items)) => items
+                    .into_iter()
+                    .enumerate()
+                    .map(|(nth, part)| content(part, &format!("{at}.content[{nth}]")))
+                    .collect::<Result<_, _>>()?,
+                Some(other) => return Err(wrong(&item.place("content"), "a string or a list", &other)),
+                None => return Err(item.missing("content")),
+            };
+            Message { role, parts }
+        }
+        "function_call" => {
+            let id = item.required_text("call_id")?;
+            let name = item.required_text("name")?;
+            let arguments = parts::arguments(&item.required_text("arguments")?);
+            Message { role: Role::Assistant, parts: vec![Part::ToolCall { id, name, arguments }] }
+        }
+        "function_call_output" => {
+            let id = item.required_text("call_id")?;
+            let text = match item.take("output") {
+                Some(Value::String(text)) => text,
+                Some(other) => other.to_string(),
+                None => return Err(item.missing("output")),
+            };
+            Message { role: Role::Tool, parts: vec![Part::ToolResult { id, text }] }
+        }
+        // The model's own thoughts, which no other protocol takes back.
+        "reasoning" => return Ok(None),
+        other => return Err(item.refuse("type", &format!("`{other}` is not supported"))),
+    }))
+}
+
+fn content(value: Value, at: &str) -> Result<Part, Problem> {
+    let mut part = Fields::new(value, at)?;
+    match part.required_text("type")?.as_str() {
+        "input_text" | "output_text" | "text" => Ok(Part::Text { text: part.required_text("text")? }),
+        "refusal" => Ok(Part::Text { text: part.required_text("refusal")? }),
+        "input_image" => parts::picture(&part.required_text("image_url")?, &part.place("image_url")),
+        other => Err(part.refuse("type", &format!("`{other}` is not supported"))),
+    }
+}
+
+fn format(body: &mut Fields) -> Result<Want, Problem> {
+    let format = match body.object("text")? {
+        Some(mut text) => text.object("format")?,
+        None => None,
+    };
+    let Some(mut format) = format else { return Ok(Want::Text) };
+    match format.required_text("type")?.as_str() {
+        "text" => Ok(Want::Text),
+        "json_object" => Ok(Want::Json { name: "answer".to_owned(), schema: json!({"type": "object"}) }),
+        "json_schema" => {
+            let name = format.text("name")?.unwrap_or_else(|| "answer".to_owned());
+            let schema = format.take("schema").ok_or_else(|| format.missing("schema"))?;
+            Ok(Want::Json { name, schema })
+        }
+        other => Err(format.refuse("type", &format!("there is no format `{other}`"))),
+    }
+}
+
+fn tools(body: &mut Fields) -> Result<Vec<Tool>, Problem> {
+    let tools = body.list("tools")?.unwrap_or_default().into_iter();
+    tools
+        .map(|(at, tool)| {
+            let mut tool = Fields::new(tool, at)?;
+            match tool.required_text("type")?.as_str() {
+                "function" => parts::function(tool, "parameters"),
+                other => Err(tool.refuse("type", &format!("`{other}` is not supported"))),
+            }
+        })
+        .collect()
+}
+
+fn choice(body: &mut Fields) -> Result<Choice, Problem> {
+    match body.take("tool_choice") {
+        None => Ok(Choice::Auto),
+        Some(Value::String(word)) => match word.as_str() {
+            "auto" => Ok(Choice::Auto),
+            "none" => Ok(Choice::None),
+            "required" => Ok(Choice::Required),
+            other => Err(body.refuse("tool_choice", &format!("there is no choice `{other}`"))),
+        },
+        Some(value) => {
+            let mut choice = Fields::new(value, "tool_choice")?;
+            match choice.required_text("type")?.as_str() {
+                "function" => Ok(Choice::Named(choice.required_text("name")?)),
+                other => Err(choice.refuse("type", &format!("`{other}` is not supported"))),
+            }
+        }
+    }
+}
+
+fn head(meta: &Meta, status: &str) -> Value {
+    json!({
+        "id": meta.id("resp_"), "object": "response", "created_at": meta.created, "status": status,
+        "model": meta.model, "output": [], "error": null, "incomplete_details": null, "instructions": null,
+        "metadata": {}, "parallel_tool_calls": true, "temperature": null, "tool_choice": "auto", "tools": [],
+        "top_p": null, "usage": null,
+    })
+}
+
+fn whole(reply: &Reply, meta: &Meta) -> Value {
+    let choice = reply.choices.first();
+    let is_cut = choice.is_some_and(|choice| choice.finish == Finish::Length);
+    let status = if is_cut { "incomplete" } else { "completed" };
+    let mut whole = head(meta, status);
+    if is_cut {
+        whole["incomplete_details"] = json!({"reason": "max_output_tokens"});
+    }
+    whole["output"] = choice.map(|choice| item(&choice.content, meta, status)).into_iter().collect();
+    let usage = reply.usage;
+    whole["usage"] = json!({
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": {"cached_tokens": usage.cached_tokens},
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        "total_tokens": usage.input_tokens.saturating_add(usage.output_tokens),
+        "formwork": reply.extension(meta),
+    });
+    whole
+}
+
+fn item(content: &Content, meta: &Meta, status: &str) -> Value {
+    match content {
+        Content::Call { name, arguments } => json!({
+            "type": "function_call", "id": meta.id("fc_"), "call_id": meta.id("call_"), "name": name,
+            "arguments": arguments, "status": status,
+        }),
+        content => json!({
+            "type": "message", "id": meta.id("msg_"), "role": "assistant", "status": status,
+            "content": [part(content)],
+        }),
+    }
+}
+
+fn part(content: &Content) -> Value {
+    match content {
+        Content::Text(text) => {
+            json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
+        }
+        Content::Refusal(reason) => json!({"type": "refusal", "refusal": reason}),
+        Content::Call { .. } => Value::Null,
+    }
+}
+
+/// The events of a stream.
+struct Events {
+    meta: Meta,
+    /// The tool that is called, where that is known from the start.
+    called: Option<String>,
+    /// The text so far, which the last events repeat.
+    text: String,
+    is_started: bool,
+    number: u64,
+}
+
+impl Events {
+    fn send(&mut self, out: &mut Vec<u8>, kind: &str, mut data: Value) {
+        data["type"] = kind.into();
+        data["sequence_number"] = self.number.into();
+        self.number += 1;
+        event(out, kind, &data);
+    }
+
+    fn empty(&self, is_refusal: bool) -> Content {
+        match &self.called {
+            Some(name) => Content::Call { name: name.clone(), arguments: String::new() },
+            None if is_refusal => Content::Refusal(String::new()),
+            None => Content::Text(String::new()),
+        }
+    }
+
+    fn start(&mut self, out: &mut Vec<u8>, is_refusal: bool) {
+        let empty = self.empty(is_refusal);
+        let mut started = item(&empty, &self.meta, "in_progress");
+        if self.called.is_none() {
+            started["content"] = json!([]);
+        }
+        self.send(out, "response.output_item.added", json!({"output_index": 0, "item": started}));
+        if self.called.is_none() {
+            let id = self.meta.id("msg_");
+            let data = json!({"item_id": id, "output_index": 0, "content_index": 0, "part": part(&empty)});
+            self.send(out, "response.content_part.added", data);
+        }
+        self.is_started = true;
+    }
+
+    fn delta(&mut self, out: &mut Vec<u8>, text: &str, is_refusal: bool) {
+        if !self.is_started {
+            self.start(out, is_refusal);
+        }
+        self.text.push_str(text);
+        if self.called.is_some() {
+            let data = json!({"item_id": self.meta.id("fc_"), "output_index": 0, "delta": text});
+            self.send(out, "response.function_call_arguments.delta", data);
+            return;
+        }
+        let kind = if is_refusal { "response.refusal.delta" } else { "response.output_text.delta" };
+        let mut data =
+            json!({"item_id": self.meta.id("msg_"), "output_index": 0, "content_index": 0, "delta": text});
+        if !is_refusal {
+            data["logprobs"] = json!([]);
+        }
+        self.send(out, kind, data);
+    }
+
+    fn done(&mut self, out: &mut Vec<u8>, content: &Content, status: &str) {
+        let id = self.meta.id("msg_");
+        match content {
+            Content::Call { name, arguments } => {
+                let data = json!({
+                    "item_id": self.meta.id("fc_"), "output_index": 0, "name": name, "arguments": arguments,
+                });
+                self.send(out, "response.function_call_arguments.done", data);
+            }
+            content => {
+                let mut data = json!({"item_id": id, "output_index": 0, "content_index": 0});
+                let kind = match content {
+                    Content::Refusal(reason) => {
+                        data["refusal"] = reason.as_str().into();
+                        "response.refusal.done"
+                    }
+                    _ => {
+                        data["text"] = self.text.as_str().into();
+                        data["logprobs"] = json!([]);
+                        "response.output_text.done"
+                    }
+                };
+                self.send(out, kind, data);
+                let data =
+                    json!({"item_id": id, "output_index": 0, "content_index": 0, "part": part(content)});
+                self.send(out, "response.content_part.done", data);
+            }
+        }
+        let item = item(content, &self.meta, status);
+        self.send(out, "response.output_item.done", json!({"output_index": 0, "item": item}));
+    }
+}
+
+impl Frames for Events {
+    fn open(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for kind in ["response.created", "response.in_progress"] {
+            let head = head(&self.meta, "in_progress");
+            self.send(&mut out, kind, json!({"response": head}));
+        }
+        out
+    }
+
+    fn text(&mut self, text: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.delta(&mut out, text, false);
+        out
+    }
+
+    fn close(&mut self, reply: &Reply) -> Vec<u8> {
+        let mut out = Vec::new();
+        let Some(reply::Choice { content, finish }) = reply.choices.first() else { return out };
+        if !self.is_started {
+            let (text, called, is_refusal) = match content {
+                Content::Text(text) => (text, None, false),
+                Content::Refusal(reason) => (reason, None, true),
+                Content::Call { name, arguments } => (arguments, Some(name.clone()), false),
+            };
+            self.called = called;
+            self.delta(&mut out, text, is_refusal);
+        }
+        let is_cut = *finish == Finish::Length;
+        self.done(&mut out, content, if is_cut { "incomplete" } else { "completed" });
+        let kind = if is_cut { "response.incomplete" } else { "response.completed" };
+        let response = whole(reply, &self.meta);
+        self.send(&mut out, kind, json!({"response": response}));
+        out
+    }
+
+    fn fail(&mut self, problem: &Problem) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut response = head(&self.meta, "failed");
+        let mut details = error(problem)["error"].take();
+        response["error"] = json!({"code": "server_error", "message": problem.message, "details": details});
+        self.send(&mut out, "response.failed", json!({"response": response}));
+        // Official clients raise this event if it has a member `error`; the documentation has its members at the top.
+        let copy = details.clone();
+        details["error"] = copy;
+        self.send(&mut out, "error", details);
+        out
+    }
+}

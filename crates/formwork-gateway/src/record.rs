@@ -1,0 +1,145 @@
+//! The record of a request: its run in the ledger, and its cost.
+
+use std::sync::Arc;
+
+use formwork_core::{Cost, Error, Outcome, Price, Usage};
+use formwork_ledger::{AttemptRecord, Hold, RunOutcome, RunRecord};
+
+use crate::access::now;
+use crate::names::Names;
+use crate::problem::{Kind, Problem};
+use crate::service::Shared;
+
+/// The record of a request, written when it is finished; dropped before, it is written as cancelled.
+pub(crate) struct Record {
+    shared: Arc<Shared>,
+    run: Option<RunRecord>,
+    hold: Option<Hold>,
+}
+
+impl Record {
+    pub(crate) const fn new(shared: Arc<Shared>, run: RunRecord) -> Self {
+        Self { shared, run: Some(run), hold: None }
+    }
+
+    /// Keeps what was reserved, to settle it.
+    pub(crate) fn hold(&mut self, hold: Option<Hold>) {
+        self.hold = hold;
+    }
+
+    pub(crate) const fn has_hold(&self) -> bool {
+        self.hold.is_some()
+    }
+
+    pub(crate) fn change(&mut self, change: impl FnOnce(RunRecord) -> RunRecord) {
+        self.run = self.run.take().map(change);
+    }
+
+    /// Writes the runs of a request, as one.
+    pub(crate) async fn runs(mut self, results: &[Result<Outcome<serde_json::Value>, Error>]) {
+        let Some(mut run) = self.run.take() else { return };
+        let names = &self.shared.engine.names;
+        let mut cost = Cost::default();
+        for (nth, result) in results.iter().enumerate() {
+            if nth == 0 {
+                run = run.of(result, now());
+            } else {
+                let other = RunRecord::new("", run.started).of(result, now());
+                run.usage = run.usage.plus(other.usage);
+                run.attempts.extend(other.attempts);
+                if other.outcome != RunOutcome::Ok {
+                    (run.outcome, run.message) = (other.outcome, other.message);
+                }
+            }
+            cost = cost.plus(match result {
+                Ok(outcome) => outcome.cost,
+                Err(error) => error.cost(),
+            });
+        }
+        run.micro_usd = cost.micro_usd;
+        let run = run.with_models(|target| model_of(names, target));
+        settle(self.hold.take(), cost.micro_usd).await;
+        self.write(run);
+    }
+
+    /// Writes a single call, whose answer was not validated.
+    pub(crate) async fn call(mut self, target: usize, usage: Usage, problem: Option<&Problem>) {
+        let Some(mut run) = self.run.take() else { return };
+        let shared = Arc::clone(&self.shared);
+        let Some(target) = shared.engine.names.targets().get(target) else { return };
+        run.ended = now();
+        run.micro_usd = target.backend.price().and_then(|price: Price| price.of(usage).micro_usd);
+        (run.target, run.model, run.usage) = (target.name().to_owned(), target.model.clone(), usage);
+        let mut attempt = AttemptRecord::new(target.name(), target.model.clone(), run.started, run.ended);
+        (attempt.usage, attempt.micro_usd) = (usage, run.micro_usd);
+        if let Some(problem) = problem {
+            run.outcome = outcome_of(problem.kind);
+            run.message = Some(problem.message.clone());
+            attempt.class = problem.kind.name().into();
+        }
+        run.attempts = vec![attempt];
+        let cost = run.micro_usd;
+        settle(self.hold.take(), cost).await;
+        self.write(run);
+    }
+
+    /// Writes an answer from the cache.
+    pub(crate) async fn cached(mut self) {
+        let Some(mut run) = self.run.take() else { return };
+        (run.ended, run.cached) = (now(), true);
+        settle(self.hold.take(), Some(0)).await;
+        self.write(run);
+    }
+
+    /// Writes a request that came to no call.
+    pub(crate) async fn refused(mut self, problem: &Problem) {
+        let Some(mut run) = self.run.take() else { return };
+        (run.ended, run.outcome) = (now(), outcome_of(problem.kind));
+        run.message = Some(problem.message.clone());
+        settle(self.hold.take(), Some(0)).await;
+        self.write(run);
+    }
+
+    fn write(&self, run: RunRecord) {
+        if let Some(ledger) = self.shared.access.ledger() {
+            ledger.record(run);
+        }
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        // A hold that is dropped counts as spent: nobody knows what the call has cost.
+        let Some(mut run) = self.run.take() else { return };
+        run.ended = now();
+        run.outcome = RunOutcome::Failed(formwork_core::ErrorKind::Cancelled);
+        run.micro_usd = self.hold.is_none().then_some(0);
+        self.write(run);
+    }
+}
+
+/// Settles what was reserved; in full where the cost is not known.
+async fn settle(hold: Option<Hold>, cost: Option<u64>) {
+    let (Some(hold), Some(cost)) = (hold, cost) else { return };
+    if let Err(error) = hold.settle(cost).await {
+        tracing::warn!(target: "formwork_gateway", %error, "what a request has cost could not be written");
+    }
+}
+
+fn model_of(names: &Names, target: &str) -> Option<String> {
+    names.targets().iter().find(|known| known.name() == target).map(|known| known.model.clone())
+}
+
+fn outcome_of(kind: Kind) -> RunOutcome {
+    use formwork_core::ErrorKind;
+
+    RunOutcome::Failed(match kind {
+        Kind::Deadline => ErrorKind::Deadline,
+        Kind::OutOfBudget => ErrorKind::Budget,
+        Kind::Unmendable => ErrorKind::Rejected,
+        Kind::Busy => ErrorKind::Cancelled,
+        Kind::Invalid => ErrorKind::Schema,
+        Kind::RateLimited | Kind::Unavailable | Kind::Upstream => ErrorKind::Unavailable,
+        _ => ErrorKind::Config,
+    })
+}

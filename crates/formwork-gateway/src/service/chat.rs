@@ -1,0 +1,168 @@
+//! Requests for an answer, in any protocol.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::Request;
+use axum::response::Response;
+use formwork::providers::Protocol as RawProtocol;
+use formwork_core::Usage;
+use formwork_ledger::RunRecord;
+use serde_json::Value;
+
+use super::job::{Job, json, now, reserve};
+use super::refused::refused;
+use super::{Shared, passed, stream};
+use crate::access;
+use crate::ask::Ask;
+use crate::options::Options;
+use crate::pass;
+use crate::problem::Problem;
+use crate::protocol::{OpenAi, Protocol};
+use crate::record::Record;
+use crate::reply::Meta;
+
+/// Answers a request for an answer.
+pub(super) async fn answer(
+    protocol: &'static dyn Protocol,
+    shared: Arc<Shared>,
+    request: Request<Body>,
+) -> Response {
+    work(protocol, shared, request).await.unwrap_or_else(|problem| refused(protocol, &problem))
+}
+
+async fn work(
+    protocol: &'static dyn Protocol,
+    shared: Arc<Shared>,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let client = shared.access.client(&parts.headers)?;
+    shared.access.count(&client)?;
+    let options = Options::of(&parts.headers)?;
+    let body = json(&shared, &parts.headers, body).await?;
+    let model = body.get("model").and_then(Value::as_str).map(str::to_owned);
+    let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
+    client.may_ask(&model)?;
+    let mut targets = shared.engine.names.resolve(&model)?;
+    let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await.inspect_err(|problem| {
+        shared.metrics.event(problem.kind.name());
+    })?;
+    let text = body.to_string();
+    let run = RunRecord::new(parts.uri.path().to_owned(), access::now())
+        .with_key(client.id())
+        .with_labels(options.user.clone(), options.tags.clone())
+        .with_request(shared.keeps_bodies.then(|| text.clone()));
+    let id = run.id;
+    let mut record = Record::new(Arc::clone(&shared), run);
+    if options.contract.is_none() && protocol.is_plain(&body) {
+        let (own, path) = protocol.own();
+        while let Some(raw) = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own)) {
+            if !record.has_hold() {
+                let plain = Ask::plain(&model);
+                let hold =
+                    match reserve(&shared, &client, &plain, text.len(), &targets, options.bounds, id).await {
+                        Ok((hold, _)) => hold,
+                        Err(problem) => {
+                            record.refused(&problem).await;
+                            return Err(problem);
+                        }
+                    };
+                record.hold(hold);
+            }
+            let deadline = shared.engine.deadline(options.bounds);
+            match pass::send(raw, path, body.clone(), &parts.headers, deadline).await {
+                Ok(response) => {
+                    return Ok(passed::response(
+                        &shared,
+                        &client,
+                        response,
+                        record,
+                        targets[0],
+                        text.len(),
+                        turn,
+                        &id,
+                    ));
+                }
+                Err(problem) if targets.len() == 1 => {
+                    record.call(targets[0], Usage::default(), Some(&problem)).await;
+                    return Err(problem);
+                }
+                Err(_) => _ = targets.remove(0),
+            }
+        }
+    }
+    let understood = protocol.ask(body).and_then(|ask| {
+        let max = shared.engine.limits.max_choices;
+        if ask.count > max {
+            Err(Problem::invalid("n", format!("`n`: at most {max} answers")))
+        } else {
+            Ok(ask)
+        }
+    });
+    let ask = match understood {
+        Ok(ask) => ask,
+        Err(problem) => {
+            record.refused(&problem).await;
+            return Err(problem);
+        }
+    };
+    let meta = Meta { run: id.to_string(), model, created: now() };
+    let mut job = Job { shared, protocol, ask, targets, options, meta, client, record, _turn: turn };
+    match job.prepared(text.len(), id).await {
+        Ok(spec) => match (spec, job.ask.stream) {
+            (Some((spec, told)), true) => stream::contract(job, spec, told).await,
+            (Some((spec, told)), false) => job.contract(spec, told).await,
+            (None, true) => stream::text(job).await,
+            (None, false) => job.text().await,
+        },
+        Err(problem) => {
+            job.record.refused(&problem).await;
+            Err(problem)
+        }
+    }
+}
+
+/// Passes embeddings on to the first target that speaks OpenAI's protocol.
+pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
+    let answered = async {
+        let (parts, body) = request.into_parts();
+        let client = shared.access.client(&parts.headers)?;
+        shared.access.count(&client)?;
+        let options = Options::of(&parts.headers)?;
+        let body = json(&shared, &parts.headers, body).await?;
+        let model = body["model"].as_str().unwrap_or_default().to_owned();
+        client.may_ask(&model)?;
+        let targets = shared.engine.names.resolve(&model)?;
+        let deadline = shared.engine.deadline(options.bounds);
+        let turn = shared.turns.take(deadline).await?;
+        let found = targets.iter().find_map(|nth| {
+            let target = &shared.engine.names.targets()[*nth];
+            let raw = target.raw(RawProtocol::OpenAi).or_else(|| target.raw(RawProtocol::Responses))?;
+            Some((*nth, raw.clone()))
+        });
+        let (target, raw) = found.ok_or_else(|| {
+            Problem::invalid("model", "no target of this model is a server with OpenAI's embeddings")
+        })?;
+        let asked = body.to_string().len();
+        let run = RunRecord::new("/v1/embeddings", access::now())
+            .with_key(client.id())
+            .with_labels(options.user.clone(), options.tags.clone());
+        let id = run.id;
+        let (hold, _) =
+            reserve(&shared, &client, &Ask::plain(&model), asked, &[target], options.bounds, id).await?;
+        let mut record = Record::new(Arc::clone(&shared), run);
+        record.hold(hold);
+        match pass::send(&raw, "/embeddings", body, &parts.headers, deadline).await {
+            Ok(response) => {
+                Ok(passed::response(&shared, &client, response, record, target, asked, turn, &id))
+            }
+            Err(problem) => {
+                record.call(target, Usage::default(), Some(&problem)).await;
+                Err(problem)
+            }
+        }
+    };
+    answered.await.unwrap_or_else(|problem| refused(&OpenAi, &problem))
+}

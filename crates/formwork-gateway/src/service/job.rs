@@ -1,0 +1,323 @@
+//! One request that is worked on: its contract, what it may cost, its runs and its response.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse as _, Response};
+use formwork_core::{Attempt, Error, Outcome, Usage};
+use formwork_extract::CancellationToken;
+use formwork_ledger::{Hold, RecordId};
+use formwork_serve::{BodyError, Kept, read_body};
+use serde_json::Value;
+
+use super::Shared;
+use super::turns::Turn;
+use crate::access::{self, Client};
+use crate::ask::{Ask, Want};
+use crate::contracts::{Cache, ContractError, Spec};
+use crate::engine::{self, Bounds, Ready};
+use crate::options::Options;
+use crate::problem::{Kind, Problem};
+use crate::protocol::Protocol;
+use crate::record::Record;
+use crate::reply::{Meta, Reply};
+
+/// A request that is understood, and may be worked on.
+pub(super) struct Job {
+    pub(super) shared: Arc<Shared>,
+    pub(super) protocol: &'static dyn Protocol,
+    pub(super) ask: Ask,
+    pub(super) targets: Vec<usize>,
+    pub(super) options: Options,
+    pub(super) meta: Meta,
+    pub(super) client: Client,
+    pub(super) record: Record,
+    /// Held while the request is worked on.
+    pub(super) _turn: Turn,
+}
+
+/// Reserves what a request may cost. Returns the hold, and the limit that the run keeps to.
+pub(super) async fn reserve(
+    shared: &Shared,
+    client: &Client,
+    ask: &Ask,
+    bytes: usize,
+    targets: &[usize],
+    bounds: Bounds,
+    run: RecordId,
+) -> Result<(Option<Hold>, Option<u64>), Problem> {
+    let Some(key) = &client.0 else { return Ok((None, bounds.budget)) };
+    let worst = shared.engine.worst(ask, bytes, targets);
+    let (whole, call): (u64, u64) = match (worst, key.budget) {
+        (Ok(worst), _) => worst,
+        (Err(_), None) => (0_u64, 0_u64),
+        (Err(target), Some(_)) => {
+            let message =
+                format!("the API key `{}` has a budget, and the price of `{target}` is not known", key.name);
+            return Err(Problem::new(Kind::Forbidden, message));
+        }
+    };
+    // Few different limits, because each is a plan of its own.
+    let whole = whole.checked_next_power_of_two().unwrap_or(whole);
+    let amount = match (key.left(), bounds.budget) {
+        (left, Some(own)) => own.min(left.unwrap_or(own).max(call)),
+        // What is left may pay for less than all attempts, but has to pay for one.
+        (Some(left), None) => whole.min(left.max(call)),
+        (None, None) => whole,
+    };
+    let hold = shared.access.reserve(client, amount, run).await?;
+    Ok((hold, bounds.budget.or(key.budget.map(|_| amount))))
+}
+
+impl Job {
+    /// Returns the contract of the request, its own or a named one, and what the model is told of it beside the dialogue.
+    async fn spec(&self) -> Result<Option<(Spec, Option<formwork_core::Message>)>, Problem> {
+        let own = engine::spec_of(&self.ask.want);
+        let Some(name) = &self.options.contract else { return Ok(own) };
+        if own.is_some() {
+            let message =
+                format!("the contract `{name}` is named and the request has one of its own: use one of them");
+            return Err(Problem::invalid("x-formwork-contract", message));
+        }
+        named(&self.shared, name).await.map(|spec| Some((spec, None)))
+    }
+
+    /// Returns the contract of the request, and reserves what it may cost.
+    pub(super) async fn prepared(
+        &mut self,
+        bytes: usize,
+        run: RecordId,
+    ) -> Result<Option<(Spec, Option<formwork_core::Message>)>, Problem> {
+        let spec = self.spec().await?;
+        if let Some((spec, _)) = &spec
+            && self.options.contract.is_some()
+        {
+            // The answer is a document, as if the request had brought its schema.
+            self.ask.want = Want::Json { name: spec.name.clone(), schema: Value::Null };
+        }
+        let (hold, limit) =
+            reserve(&self.shared, &self.client, &self.ask, bytes, &self.targets, self.options.bounds, run)
+                .await?;
+        self.record.hold(hold);
+        self.options.bounds.budget = limit;
+        Ok(spec)
+    }
+
+    /// Returns the length of the dialogue's texts.
+    pub(super) fn bytes(&self) -> usize {
+        self.ask.messages.iter().map(|message| message.text().len()).sum()
+    }
+
+    /// Compiles the contract, and counts whether that was done before.
+    pub(super) async fn ready(&self, spec: &Spec) -> Result<Ready, Problem> {
+        let mut bounds = self.options.bounds;
+        bounds.is_eager = self.is_eager();
+        let ready = self.shared.engine.ready(spec, &self.targets, self.ask.sampling, bounds).await?;
+        self.shared.metrics.contract(ready.was_compiled);
+        Ok(ready)
+    }
+
+    /// Returns whether the first attempt is shown as it comes. A turn with several tools is known only when it is whole.
+    pub(super) const fn is_eager(&self) -> bool {
+        self.options.is_eager && self.ask.stream && !matches!(self.ask.want, Want::Tools { .. })
+    }
+
+    /// Returns the digest that a value of this request is cached under; `None` if nothing is cached.
+    pub(super) fn digest(&self, ready: &Ready) -> Option<String> {
+        self.shared.cache_ttl?;
+        self.shared.access.ledger()?;
+        if self.ask.count > 1 {
+            return None;
+        }
+        let parts = (hex(&ready.key), &self.ask.messages, self.ask.sampling.seed);
+        Some(hex(&Cache::key(&parts)))
+    }
+
+    /// Returns the answer that is cached under a digest.
+    pub(super) fn cached(&self, digest: Option<&str>) -> Option<Reply> {
+        let ledger = self.shared.access.ledger()?;
+        let text = ledger.cache_get(self.client.id(), digest?, access::now()).ok()??;
+        let value: Value = serde_json::from_str(&text).ok()?;
+        Some(Reply {
+            choices: vec![engine::choice(&self.ask.want, &value)],
+            usage: Usage::default(),
+            cost: formwork_core::Cost::default(),
+            attempts: 0,
+            is_cached: true,
+        })
+    }
+
+    /// Keeps an accepted value.
+    pub(super) fn cache(&self, digest: Option<String>, results: &[Result<Outcome<Value>, Error>]) {
+        let (Some(digest), [Ok(outcome)]) = (digest, results) else { return };
+        let (Some(ledger), Some(ttl)) = (self.shared.access.ledger(), self.shared.cache_ttl) else { return };
+        ledger.cache_put(self.client.id(), digest, outcome.value.to_string(), ttl, access::now());
+    }
+
+    /// Notes what the contract is.
+    pub(super) fn note(&mut self, spec: &Spec, ready: &Ready) {
+        let name = Some(spec.name.clone());
+        let digest = Some(ready.extractor.plan().schema_digest().to_owned());
+        self.record.change(|run| run.with_contract(name, digest));
+    }
+
+    /// Answers with the value of a contract.
+    pub(super) async fn contract(
+        mut self,
+        spec: Spec,
+        told: Option<formwork_core::Message>,
+    ) -> Result<Response, Problem> {
+        let ready = match self.ready(&spec).await {
+            Ok(ready) => ready,
+            Err(problem) => {
+                self.record.refused(&problem).await;
+                return Err(problem);
+            }
+        };
+        self.note(&spec, &ready);
+        let digest = self.digest(&ready);
+        if let Some(reply) = self.cached(digest.as_deref()) {
+            let response = self.respond(&reply);
+            self.record.cached().await;
+            return response;
+        }
+        let cancel = CancellationToken::new();
+        let run = {
+            let cancel = cancel.clone();
+            async move {
+                let runs = (0..self.ask.count).map(|nth| {
+                    engine::extraction(&ready.extractor, &self.ask, told.clone(), nth, &cancel, None).run()
+                });
+                let results = futures_util::future::join_all(runs).await;
+                let response = self.finish(&results).and_then(|reply| self.respond(&reply));
+                self.cache(digest, &results);
+                self.record.runs(&results).await;
+                response
+            }
+        };
+        // A client that leaves cancels the runs, which are counted and settled all the same.
+        Kept::new(run, cancel).await
+    }
+
+    /// Counts the runs of the request, and puts their results together.
+    pub(super) fn finish(&self, results: &[Result<Outcome<Value>, Error>]) -> Result<Reply, Problem> {
+        for result in results {
+            self.shared.metrics.attempts(attempts(result));
+        }
+        engine::reply(&self.ask.want, results)
+    }
+
+    /// Answers with a model's text.
+    pub(super) async fn text(self) -> Result<Response, Problem> {
+        let deadline = self.shared.engine.deadline(self.options.bounds);
+        let mut asked = self.targets.last().copied().unwrap_or_default();
+        let answered = async {
+            let answer = self.shared.engine.text(&self.ask, &self.targets).await;
+            let (answer, target) = answer.map_err(|fault| Problem::of_fault(&fault))?;
+            asked = target;
+            answer.collect().await.map_err(|fault| Problem::of_fault(&fault))
+        };
+        let late = || Problem::new(Kind::Deadline, "there was no answer in time, and the call is broken off");
+        let completion = match tokio::time::timeout(deadline, answered).await.unwrap_or_else(|_| Err(late()))
+        {
+            Ok(completion) => completion,
+            Err(problem) => {
+                self.record.call(asked, Usage::default(), Some(&problem)).await;
+                return Err(problem);
+            }
+        };
+        let reply =
+            self.shared.engine.text_reply(asked, completion.text, completion.finish, completion.usage);
+        let response = self.respond(&reply);
+        self.record.call(asked, completion.usage, None).await;
+        response
+    }
+
+    fn respond(&self, reply: &Reply) -> Result<Response, Problem> {
+        let body = self.protocol.reply(&self.ask, reply, &self.meta).to_string();
+        let mut response = ([(header::CONTENT_TYPE, "application/json")], body).into_response();
+        self.head(&mut response);
+        response.headers_mut().insert("x-formwork-attempts", reply.attempts.into());
+        Ok(response)
+    }
+
+    /// Adds what every answer says of itself.
+    pub(super) fn head(&self, response: &mut Response) {
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Ok(run) = HeaderValue::from_str(&self.meta.run) {
+            headers.insert("x-formwork-run", run);
+        }
+    }
+}
+
+fn attempts<T>(result: &Result<Outcome<T>, Error>) -> &[Attempt] {
+    match result {
+        Ok(outcome) => outcome.attempts(),
+        Err(error) => error.attempts(),
+    }
+}
+
+/// Finds a named contract.
+pub(super) async fn named(shared: &Shared, name: &str) -> Result<Spec, Problem> {
+    let Some(folder) = &shared.folder else {
+        return Err(Problem::invalid(
+            "x-formwork-contract",
+            "there are no named contracts: set `contracts` in the configuration",
+        ));
+    };
+    match folder.get(name) {
+        Ok(named) => Ok(Spec {
+            name: named.name.clone(),
+            schema: named.schema.clone(),
+            rules: named.rules.clone(),
+            instructions: named.instructions.clone(),
+            examples: named.examples.clone(),
+        }),
+        Err(ContractError::Unknown(names)) => {
+            let name: String = name.chars().take(100).collect();
+            let message = format!("there is no contract `{name}`; there are: {}", names.join(", "));
+            Err(Problem {
+                param: Some("x-formwork-contract".to_owned()),
+                ..Problem::new(Kind::NotFound, message)
+            })
+        }
+        Err(ContractError::Unusable(reason)) => Err(Problem::new(Kind::Internal, reason)),
+    }
+}
+
+/// Reads a body as JSON, within the limits of size and time.
+pub(super) async fn json(shared: &Shared, headers: &HeaderMap, body: Body) -> Result<Value, Problem> {
+    let limits = &shared.engine.limits;
+    let bytes =
+        read_body(headers, body, limits.max_body, limits.read_timeout).await.map_err(
+            |error| match error {
+                BodyError::TooLong => {
+                    Problem::new(Kind::TooLarge, format!("a body has at most {} bytes", limits.max_body))
+                }
+                BodyError::TooSlow => Problem::new(Kind::ReadTimeout, "the body did not arrive in time"),
+                BodyError::Broken(reason) => {
+                    Problem::new(Kind::Invalid, format!("the body broke off: {reason}"))
+                }
+            },
+        )?;
+    if let Err(error) = std::str::from_utf8(&bytes) {
+        return Err(Problem::new(
+            Kind::Invalid,
+            format!("the body is not UTF-8 at byte {}", error.valid_up_to()),
+        ));
+    }
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Problem::new(Kind::Invalid, format!("the body is not JSON: {error}")))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the seconds since 1970.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs()
+}

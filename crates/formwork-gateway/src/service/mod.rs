@@ -1,0 +1,211 @@
+//! The service: its parts, and how it is started.
+
+mod chat;
+mod extract;
+mod job;
+mod lists;
+mod pages;
+mod passed;
+mod refused;
+mod routes;
+mod stream;
+mod turns;
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use formwork::config::Defaults;
+use formwork_ledger::Ledger;
+use formwork_serve::{Connections, Draining};
+
+use crate::access::Access;
+use crate::contracts::{Cache, Folder};
+use crate::engine::Engine;
+use crate::guard::Guard;
+use crate::limits::Limits;
+use crate::metrics::Metrics;
+use crate::names::{DEFAULT, Names, Target};
+
+use turns::Turns;
+
+/// Builds a [`Gateway`].
+#[derive(Debug, Default)]
+#[must_use]
+pub struct GatewayBuilder {
+    names: Names,
+    defaults: Defaults,
+    limits: Limits,
+    contracts: Option<PathBuf>,
+    guard: Guard,
+    ledger: Option<Ledger>,
+    keeps_bodies: bool,
+    cache_ttl: Option<Duration>,
+}
+
+impl GatewayBuilder {
+    /// Adds a target (default: none). The targets that are added before any [alias](Self::with_alias) are what the model
+    /// `default` means.
+    pub fn with_target(mut self, target: Target) -> Self {
+        self.names.add(target);
+        self
+    }
+
+    /// Adds a name for a list of targets (default: `default` for all of them). Names of targets that do not exist are left out.
+    pub fn with_alias(mut self, name: &str, targets: &[String]) -> Self {
+        self.names.alias(name, targets);
+        self
+    }
+
+    /// Sets how models are asked unless a request says otherwise (default: [`Defaults::default`]).
+    pub const fn with_defaults(mut self, defaults: Defaults) -> Self {
+        self.defaults = defaults;
+        self
+    }
+
+    /// Sets the limits (default: [`Limits::default`]).
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets the folder of named contracts (default: none).
+    pub fn with_contracts(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.contracts = Some(folder.into());
+        self
+    }
+
+    /// Sets names of hosts that clients may call the service by, beside `localhost` and addresses (default: none).
+    pub fn with_hosts(mut self, hosts: Vec<String>) -> Self {
+        self.guard.hosts = hosts;
+        self
+    }
+
+    /// Sets origins of web pages that may call the service (default: none).
+    pub fn with_origins(mut self, origins: Vec<String>) -> Self {
+        self.guard.origins = origins;
+        self
+    }
+
+    /// Sets the ledger (default: none). It has the keys that clients need, once it has any, and gets every run.
+    pub fn with_ledger(mut self, ledger: Ledger) -> Self {
+        self.ledger = Some(ledger);
+        self
+    }
+
+    /// Records the texts of requests, if the ledger's settings keep them as well (default: no).
+    pub const fn with_bodies(mut self) -> Self {
+        self.keeps_bodies = true;
+        self
+    }
+
+    /// Answers a contract from the cache for so long after the same request of the same key had an accepted value (default: never).
+    /// Needs a ledger.
+    pub const fn with_cache(mut self, ttl: Duration) -> Self {
+        self.cache_ttl = Some(ttl);
+        self
+    }
+
+    /// Returns the service.
+    pub fn build(mut self) -> Gateway {
+        if !self.names.all().any(|name| name == DEFAULT) {
+            let all: Vec<String> =
+                self.names.targets().iter().map(|target| target.name().to_owned()).collect();
+            self.names.alias(DEFAULT, &all);
+        }
+        let Self { names, defaults, limits, contracts, guard, ledger, keeps_bodies, cache_ttl } = self;
+        Gateway(Arc::new(Shared {
+            turns: Turns::new(&limits),
+            engine: Engine { names, defaults, cache: Cache::new(limits.max_contracts), limits },
+            folder: contracts.map(Folder::new),
+            guard,
+            metrics: Metrics::default(),
+            draining: Draining::new(),
+            access: Access::new(ledger),
+            keeps_bodies,
+            cache_ttl,
+        }))
+    }
+}
+
+/// The service. Clones share everything.
+///
+/// ```
+/// use std::{net::TcpListener, sync::Arc};
+///
+/// use formwork_extract::Backend;
+/// use formwork_gateway::{Gateway, Target};
+/// use formwork_testkit::Scripted;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// let backend = Backend::from(Arc::new(Scripted::new([r#"{"age": 34}"#])));
+/// let gateway = Gateway::builder().with_target(Target::new(backend, None, "scripted")).build();
+/// let listener = TcpListener::bind("127.0.0.1:0")?;
+/// // Ends at once here; a program would wait for a signal.
+/// gateway.serve(listener, async {}).await
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Gateway(Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) engine: Engine,
+    pub(crate) turns: Turns,
+    pub(crate) folder: Option<Folder>,
+    pub(crate) guard: Guard,
+    pub(crate) metrics: Metrics,
+    pub(crate) draining: Draining,
+    pub(crate) access: Access,
+    pub(crate) keeps_bodies: bool,
+    pub(crate) cache_ttl: Option<Duration>,
+}
+
+impl Gateway {
+    /// Returns a builder without targets.
+    pub fn builder() -> GatewayBuilder {
+        GatewayBuilder::default()
+    }
+
+    /// Returns every name that clients may ask for.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.engine.names.all()
+    }
+
+    /// Serves until `shutdown` is done, then refuses new requests with 503 and ends when the open ones have their responses, or
+    /// [`Limits::drain`] has passed. Needs tokio with time and IO.
+    ///
+    /// # Errors
+    /// If the listener cannot be used. A connection that fails ends alone.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> io::Result<()> {
+        let limits = &self.0.engine.limits;
+        let connections = Connections {
+            read_timeout: limits.read_timeout,
+            max: limits.max_connections,
+            drain: limits.drain,
+            accept_while_draining: true,
+        };
+        let draining = self.0.draining.clone();
+        let routes = routes::Routes::new(Arc::clone(&self.0));
+        let answer = move |request| routes.clone().answer(request);
+        let served = formwork_serve::serve(listener, answer, connections, draining, shutdown).await;
+        if let Some(ledger) = self.0.access.ledger() {
+            // What cannot be written is counted by the ledger.
+            _ = ledger.flush().await;
+        }
+        served
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway").field("engine", &self.0.engine).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,94 @@
+//! The responses of targets, on their way to the client.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use axum::http::HeaderValue;
+use axum::response::Response;
+use formwork_core::Fault;
+use formwork_ledger::RecordId;
+use futures_util::Stream;
+use tokio::runtime::Handle;
+
+use super::Shared;
+use super::turns::{Open, Turn};
+use crate::access::Client;
+use crate::meter::Meter;
+use crate::pass;
+use crate::record::Record;
+
+/// Returns the response of a target. Its body is read as the client reads, and its usage is recorded at the end.
+#[expect(clippy::too_many_arguments, reason = "what a response holds until its end")]
+pub(super) fn response(
+    shared: &Arc<Shared>,
+    client: &Client,
+    response: axum::http::Response<formwork_wire::Body>,
+    record: Record,
+    target: usize,
+    asked: usize,
+    turn: Turn,
+    run: &RecordId,
+) -> Response {
+    // The number of streams is limited where they are made; this one is only counted.
+    let open = Open::new(shared, client.name()).ok();
+    let whole = |body| {
+        let held =
+            Held { record: Some(record), meter: Meter::default(), target, asked, _turn: turn, _open: open };
+        Body::from_stream(Passed { body, held })
+    };
+    let mut response = pass::returned(response, whole);
+    if let Ok(run) = HeaderValue::from_str(&run.to_string()) {
+        response.headers_mut().insert("x-formwork-run", run);
+    }
+    response
+}
+
+struct Passed {
+    body: formwork_wire::Body,
+    held: Held,
+}
+
+struct Held {
+    record: Option<Record>,
+    meter: Meter,
+    target: usize,
+    asked: usize,
+    _turn: Turn,
+    _open: Option<Open>,
+}
+
+impl Stream for Passed {
+    type Item = Result<Bytes, Fault>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let polled = Pin::new(&mut this.body).poll_next(cx);
+        match &polled {
+            Poll::Ready(Some(Ok(bytes))) => this.held.meter.see(bytes),
+            Poll::Ready(None) => this.held.end(),
+            _ => {}
+        }
+        polled
+    }
+}
+
+impl Held {
+    /// Records the call.
+    fn end(&mut self) {
+        let Some(record) = self.record.take() else { return };
+        let (usage, target) = (self.meter.usage(self.asked), self.target);
+        // Without a runtime the process ends.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move { record.call(target, usage, None).await });
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // The client or the target left before the end: what came was paid for.
+        self.end();
+    }
+}

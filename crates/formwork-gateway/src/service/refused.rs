@@ -1,0 +1,36 @@
+//! The responses of requests that have no answer.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+
+use crate::problem::{Kind, Problem};
+use crate::protocol::Protocol;
+
+/// The message of a problem, for the log.
+#[derive(Debug, Clone)]
+pub(super) struct Logged(pub(super) String);
+
+/// Returns the response that a problem is in a protocol.
+pub(super) fn refused(protocol: &dyn Protocol, problem: &Problem) -> Response {
+    let status = StatusCode::from_u16(problem.kind.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let body = protocol.problem(problem).to_string();
+    let mut response = (status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+    let headers = response.headers_mut();
+    let should_retry = if problem.should_retry() { "true" } else { "false" };
+    headers.insert("x-should-retry", HeaderValue::from_static(should_retry));
+    if let Some(seconds) = problem.retry_after() {
+        headers.insert(header::RETRY_AFTER, seconds.into());
+    }
+    if problem.attempts > 0 {
+        headers.insert("x-formwork-attempts", problem.attempts.into());
+    }
+    if matches!(problem.kind, Kind::ReadTimeout | Kind::TooLarge) {
+        // The rest of the body is not waited for.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    if problem.kind == Kind::Unauthorized {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response.extensions_mut().insert(Logged(format!("{}: {}", problem.kind.name(), problem.message)));
+    response
+}

@@ -1,0 +1,136 @@
+//! Several tools as one contract: a call of one of them, or text.
+
+use formwork_core::{Message, Part, Role, Tool};
+use serde_json::{Map, Value, json};
+
+use crate::reply::{Choice, Content, Finish};
+
+/// Returns the schema of a turn.
+pub(crate) fn schema(tools: &[Tool], required: bool) -> Value {
+    let mut turns: Vec<Value> = Vec::new();
+    for (nth, tool) in tools.iter().enumerate() {
+        let place = if tools.len() == 1 && required {
+            "#/properties/arguments".to_owned()
+        } else {
+            format!("#/anyOf/{nth}/properties/arguments")
+        };
+        turns.push(json!({
+            "type": "object",
+            "description": tool.description,
+            "properties": {"tool": {"const": tool.name}, "arguments": moved(&tool.parameters, &place)},
+            "required": ["tool", "arguments"],
+            "additionalProperties": false,
+        }));
+    }
+    if !required {
+        turns.push(json!({
+            "type": "object",
+            "description": "An answer in text, without a tool",
+            "properties": {"text": {"type": "string"}},
+            "required": ["text"],
+            "additionalProperties": false,
+        }));
+    }
+    if turns.len() == 1 { turns.remove(0) } else { json!({"anyOf": turns}) }
+}
+
+/// Returns what tells the model which tools there are.
+pub(crate) fn instruction(tools: &[Tool], required: bool) -> String {
+    let mut text = String::from(if required {
+        "Call one of these tools: answer with its name as `tool` and its `arguments`."
+    } else {
+        "You may call one of these tools: answer with its name as `tool` and its `arguments`. If no tool is needed, answer with \
+         `text`."
+    });
+    for tool in tools {
+        text.push_str(&format!("\n- {}: {}", tool.name, tool.description));
+    }
+    text
+}
+
+/// Returns a dialogue whose calls and results of tools are told as text: calls in the form in which the model is to answer, so
+/// that its own turns are examples. No target is given the tools themselves, and some refuse calls without them.
+pub(crate) fn retold(messages: Vec<Message>) -> Vec<Message> {
+    let retell = |message: Message| {
+        let Message { role, parts } = message;
+        let parts = parts.into_iter().map(|part| match part {
+            Part::ToolCall { name, arguments, .. } => {
+                Part::Text { text: json!({"tool": name, "arguments": arguments}).to_string() }
+            }
+            Part::ToolResult { text, .. } => Part::Text { text: format!("The result of the tool: {text}") },
+            other => other,
+        });
+        let role = if role == Role::Tool { Role::User } else { role };
+        Message { role, parts: parts.collect() }
+    };
+    messages.into_iter().map(retell).collect()
+}
+
+/// Returns the answer that a turn stands for.
+pub(crate) fn choice(turn: &Value) -> Choice {
+    match (turn["tool"].as_str(), &turn["arguments"]) {
+        (Some(name), arguments) if !arguments.is_null() => Choice {
+            content: Content::Call { name: name.to_owned(), arguments: arguments.to_string() },
+            finish: Finish::Call,
+        },
+        _ => Choice {
+            content: Content::Text(turn["text"].as_str().unwrap_or_default().to_owned()),
+            finish: Finish::Stop,
+        },
+    }
+}
+
+/// Returns a schema whose references into itself still hold when it stands at `place` of a larger one.
+fn moved(schema: &Value, place: &str) -> Value {
+    match schema {
+        Value::Object(members) => {
+            let mut out = Map::new();
+            for (name, value) in members {
+                let value = match (name.as_str(), value) {
+                    ("$ref", Value::String(to)) => match to.strip_prefix('#') {
+                        Some(pointer) if pointer.is_empty() || pointer.starts_with('/') => {
+                            Value::String(format!("{place}{pointer}"))
+                        }
+                        _ => value.clone(),
+                    },
+                    ("const" | "enum" | "default" | "examples", value) => value.clone(),
+                    // It would say how the whole is read.
+                    ("$schema", _) => continue,
+                    (_, value) => moved(value, place),
+                };
+                out.insert(name.clone(), value);
+            }
+            Value::Object(out)
+        }
+        Value::Array(items) => items.iter().map(|item| moved(item, place)).collect(),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_of_a_tool_hold_within_the_turn() {
+        let parameters = json!({
+            "type": "object", "properties": {"p": {"$ref": "#/$defs/point"}}, "required": ["p"],
+            "$defs": {"point": {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}},
+        });
+        let tool = |name: &str| Tool {
+            name: name.to_owned(),
+            description: String::new(),
+            parameters: parameters.clone(),
+        };
+        let one = [tool("a")];
+        let two = [tool("a"), tool("b")];
+        for (tools, required) in [(&one[..], true), (&one, false), (&two, true), (&two, false)] {
+            let compiled = formwork_schema::compile(&schema(tools, required)).unwrap();
+            let right = json!({"tool": "a", "arguments": {"p": {"x": 1}}});
+            let wrong = json!({"tool": "a", "arguments": {"p": {"x": "1"}}});
+            assert!(compiled.is_valid(&right), "{required}");
+            assert!(!compiled.is_valid(&wrong), "{required}");
+            assert_eq!(compiled.is_valid(&json!({"text": "t"})), !required);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Bad input: the protocol's own error, and the service goes on.
+
+use formwork_testkit::server::Server;
+use serde_json::{Value, json};
+
+use super::support::{Gate, limits, openai, request, said, schema, targets, ways};
+
+#[test]
+fn bad_requests_are_refused_in_their_protocol_and_the_service_goes_on() {
+    let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+    let mut small = limits();
+    small.max_body = 100_000;
+    small.max_schema = 10_000;
+    let gate = Gate::start(targets(&openai(&server.url())).with_limits(small));
+    for way in ways() {
+        let good = way.body("primary", false);
+        let bytes = good.to_string().into_bytes();
+        let with = |change: &dyn Fn(&mut Value)| {
+            let mut body = good.clone();
+            change(&mut body);
+            body.to_string().into_bytes()
+        };
+        let deep = format!("{}1{}", "[".repeat(5_000), "]".repeat(5_000));
+        let long: String = "x".repeat(200_000);
+        let bad: Vec<(&str, u16, Vec<u8>)> = vec![
+            ("no JSON", 400, request(way.path, &[], b"{\"model\": ")),
+            ("nothing", 400, request(way.path, &[], b"")),
+            ("a list", 400, request(way.path, &[], b"[]")),
+            ("not UTF-8", 400, request(way.path, &[], b"{\"model\": \"\xff\"}")),
+            ("too deep", 400, request(way.path, &[], deep.as_bytes())),
+            ("an unknown field", 400, request(way.path, &[], &with(&|body| body["temprature"] = 1.into()))),
+            (
+                "no model",
+                400,
+                request(way.path, &[], &with(&|body| _ = body.as_object_mut().unwrap().remove("model"))),
+            ),
+            ("a model that is no text", 400, request(way.path, &[], &with(&|body| body["model"] = 5.into()))),
+            ("too long", 413, request(way.path, &[], format!("{{\"model\": \"{long}\"}}").as_bytes())),
+            ("no media type", 415, request(way.path, &[("content-type", "text/plain")], &bytes)),
+            ("compressed", 415, request(way.path, &[("content-encoding", "gzip")], &bytes)),
+            ("a foreign host", 403, request(way.path, &[("host", "evil.example")], &bytes)),
+            ("a foreign origin", 403, request(way.path, &[("origin", "https://evil.example")], &bytes)),
+            ("a bad header", 400, request(way.path, &[("x-formwork-deadline", "soon")], &bytes)),
+            ("two contracts", 400, request(way.path, &[("x-formwork-contract", "person")], &bytes)),
+        ];
+        for (case, status, bytes) in bad {
+            let got = gate.send(&bytes);
+            assert_eq!(got.status, status, "{}, {case}: {}", way.name, got.text());
+            assert!(!way.message(&got.json()).is_empty(), "{}, {case}: {}", way.name, got.text());
+            assert_eq!(got.header("x-should-retry"), Some("false"), "{}, {case}", way.name);
+        }
+        assert_eq!(gate.post(way.path, &[], &good).status, 200, "{}", way.name);
+    }
+}
+
+#[test]
+fn unusable_schemas_are_refused_before_any_call() {
+    let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+    let mut small = limits();
+    small.max_schema = 10_000;
+    let gate = Gate::start(targets(&openai(&server.url())).with_limits(small));
+    let many: Vec<String> = (0..5_000).map(|nth| format!("value {nth}")).collect();
+    for document in [
+        json!({"type": "objct"}),
+        json!({"$ref": "https://example.org/schema.json"}),
+        json!({"$ref": "#/$defs/missing"}),
+        json!({"type": "string", "pattern": "("}),
+        json!({"enum": many}),
+        json!(5),
+    ] {
+        let body = json!({
+            "model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}],
+            "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": document}},
+        });
+        let got = gate.post("/v1/chat/completions", &[], &body);
+        assert_eq!(got.status, 400, "{}", got.text());
+    }
+    assert!(server.received().is_empty());
+}
+
+#[test]
+fn contradicting_formats_are_refused() {
+    let gate = Gate::new(&openai("http://127.0.0.1:1"));
+    let tool = json!([{"type": "function", "function": {"name": "person", "parameters": schema()}}]);
+    let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema()}});
+    let messages = json!([{"role": "user", "content": "Maria, 34"}]);
+    for body in [
+        json!({"response_format": format, "tools": tool, "tool_choice": "required"}),
+        json!({"response_format": format, "tools": tool, "tool_choice": {"type": "function", "function": {"name": "person"}}}),
+        json!({"tools": tool, "tool_choice": {"type": "function", "function": {"name": "other"}}}),
+        json!({"tool_choice": "required", "response_format": format}),
+    ] {
+        let mut body = body;
+        body["model"] = "primary".into();
+        body["messages"] = messages.clone();
+        let got = gate.post("/v1/chat/completions", &[], &body);
+        assert_eq!(got.status, 400, "{}", got.text());
+    }
+}

@@ -1,0 +1,13 @@
+//! The service over sockets, in front of scripted servers.
+
+#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
+
+mod bad_input;
+mod dialogues;
+mod extract;
+mod keys;
+mod outcomes;
+mod passing;
+mod service;
+mod streams;
+mod support;

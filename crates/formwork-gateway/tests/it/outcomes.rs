@@ -1,0 +1,185 @@
+//! Every outcome in the words of every protocol.
+
+use std::net::TcpListener;
+
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
+
+use super::support::{Gate, Received, Way, finished, openai, said, ways};
+
+/// What a client is to see.
+enum Seen {
+    /// The value, after so many calls.
+    Value(usize),
+    Refusal,
+    Truncated,
+    /// An error with this status, `x-should-retry` and `retry-after`.
+    Error(u16, &'static str, Option<&'static str>),
+}
+
+fn cases() -> Vec<(&'static str, Vec<Reply>, Seen)> {
+    let refusal =
+        || finished(&json!({"role": "assistant", "content": null, "refusal": "I will not."}), "stop");
+    let cut = || finished(&json!({"role": "assistant", "content": "{\"ag"}), "length");
+    vec![
+        ("right at once", vec![said(r#"{"age": 34}"#)], Seen::Value(1)),
+        ("right in prose", vec![said("Sure:\n```json\n{\"age\": 34}\n```")], Seen::Value(1)),
+        ("wrong, then right", vec![said(r#"{"age": 340}"#), said(r#"{"age": 34}"#)], Seen::Value(2)),
+        ("no JSON, then right", vec![said("Maria is 34."), said(r#"{"age": 34}"#)], Seen::Value(2)),
+        ("refused", vec![refusal()], Seen::Refusal),
+        ("truncated", vec![cut()], Seen::Truncated),
+        ("unmendable", vec![said(r#"{"age": "old"}"#)], Seen::Error(422, "false", None)),
+        (
+            "rate-limited",
+            vec![Reply::status(429).with_header("retry-after", "7")],
+            Seen::Error(429, "true", Some("7")),
+        ),
+        ("down", vec![Reply::status(503)], Seen::Error(503, "true", Some("1"))),
+        ("hangs up", vec![Reply::raw([])], Seen::Error(503, "true", Some("1"))),
+        ("our key is wrong", vec![Reply::status(401)], Seen::Error(502, "false", None)),
+        ("our key is not allowed", vec![Reply::status(403)], Seen::Error(502, "false", None)),
+        ("a web page", vec![Reply::html("<html>")], Seen::Error(502, "false", None)),
+    ]
+}
+
+#[test]
+fn every_outcome_has_the_words_of_every_protocol() {
+    for way in ways() {
+        for (case, replies, seen) in cases() {
+            let server = Server::start(replies).unwrap();
+            let gate = Gate::new(&openai(&server.url()));
+            let got = gate.post(way.path, &[], &way.body("primary", false));
+            check(&format!("{}, {case}", way.name), way, &got, &seen);
+        }
+    }
+}
+
+fn check(case: &str, way: Way, got: &Received, seen: &Seen) {
+    let body = got.json();
+    match seen {
+        Seen::Value(calls) => {
+            assert_eq!(got.status, 200, "{case}: {body}");
+            let value: Value =
+                serde_json::from_str(&way.text(&body)).unwrap_or_else(|_| panic!("{case}: {body}"));
+            assert_eq!(value, json!({"age": 34}), "{case}");
+            assert_eq!(got.header("x-formwork-attempts"), Some(calls.to_string().as_str()), "{case}");
+            assert!(got.header("x-formwork-run").unwrap().starts_with("run"), "{case}");
+        }
+        Seen::Refusal => {
+            assert_eq!(got.status, 200, "{case}: {body}");
+            assert_eq!(way.refusal(&body), "I will not.", "{case}: {body}");
+        }
+        Seen::Truncated => {
+            assert_eq!((got.status, way.finish(&body).as_str()), (200, way.length), "{case}: {body}");
+        }
+        Seen::Error(status, should_retry, retry_after) => {
+            assert_eq!(got.status, *status, "{case}: {body}");
+            assert!(!way.message(&body).is_empty(), "{case}: {body}");
+            assert_eq!(got.header("x-should-retry"), Some(*should_retry), "{case}");
+            assert_eq!(got.header("retry-after"), *retry_after, "{case}");
+            if *status == 422 {
+                let text = body.to_string();
+                assert!(text.contains("$.age") && text.contains("integer"), "{case}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_deadline_is_a_504() {
+    for way in ways() {
+        let server = Server::start([Reply::silent()]).unwrap();
+        let gate = Gate::new(&openai(&server.url()));
+        let got = gate.post(way.path, &[("x-formwork-deadline", "0.2")], &way.body("primary", false));
+        check(way.name, way, &got, &Seen::Error(504, "false", None));
+    }
+}
+
+#[test]
+fn an_unknown_model_is_a_404_with_the_names() {
+    for way in ways() {
+        let gate = Gate::new(&openai("http://127.0.0.1:1"));
+        let got = gate.post(way.path, &[], &way.body("primry", false));
+        let body = got.json();
+        assert_eq!(
+            (got.status, (way.unknown_model)(&body).as_str()),
+            (404, "model_not_found"),
+            "{}",
+            way.name
+        );
+        let message = way.message(&body);
+        assert!(message.contains("did you mean `primary`?") && message.contains("default"), "{message}");
+    }
+}
+
+#[test]
+fn the_next_target_answers_when_the_first_is_down() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for way in ways() {
+        let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+        let config = format!(
+            "targets = [\"down\", \"up\"]\n[lists.best]\ntargets = [\"down\", \"up\"]\n{}{}",
+            super::support::section("down", "openai", &format!("http://{free}")),
+            super::support::section("up", "openai", &server.url()),
+        );
+        for model in ["best", "default", "down,up", "best:latest"] {
+            let gate = Gate::new(&config);
+            let got = gate.post(way.path, &[], &way.body(model, false));
+            assert_eq!(got.status, 200, "{} {model}: {}", way.name, got.text());
+            assert_eq!(way.text(&got.json()).replace(' ', ""), r#"{"age":34}"#);
+        }
+    }
+}
+
+#[test]
+fn several_tools_are_one_contract() {
+    let tools = json!([
+        {"type": "function", "function": {"name": "person", "description": "Saves a person", "parameters": super::support::schema()}},
+        {"type": "function", "function": {"name": "nobody", "parameters": {"type": "object", "properties": {}}}},
+    ]);
+    let wrong = said(r#"{"tool": "person", "arguments": {"age": "old"}}"#);
+    let right = said(r#"{"tool": "person", "arguments": {"age": 34}}"#);
+    let text = said(r#"{"text": "Hello."}"#);
+    for (choice, replies, called) in [
+        ("auto", vec![wrong.clone(), right.clone()], true),
+        ("required", vec![wrong, right], true),
+        ("auto", vec![text], false),
+    ] {
+        for stream in [false, true] {
+            let server = Server::start(replies.clone()).unwrap();
+            let gate = Gate::new(&openai(&server.url()));
+            let body = json!({
+                "model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}], "tools": tools,
+                "tool_choice": choice, "stream": stream,
+            });
+            let got = gate.post("/v1/chat/completions", &[], &body);
+            assert_eq!(got.status, 200, "{}", got.text());
+            let documents = if stream { got.documents() } else { vec![got.json()] };
+            let member = if stream { "delta" } else { "message" };
+            let pick = |pointer: &str| -> String {
+                let pointer = format!("/choices/0/{member}/{pointer}");
+                documents.iter().filter_map(|one| one.pointer(&pointer)?.as_str()).collect()
+            };
+            if called {
+                assert_eq!(pick("tool_calls/0/function/name"), "person", "{choice}");
+                assert_eq!(pick("tool_calls/0/function/arguments"), r#"{"age":34}"#, "{choice}");
+            } else {
+                assert_eq!(pick("content"), "Hello.", "{choice}");
+            }
+        }
+    }
+}
+
+#[test]
+fn several_answers_are_several_runs() {
+    let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+    let gate = Gate::new(&openai(&server.url()));
+    let way = ways()[0];
+    let mut body = way.body("primary", false);
+    body["n"] = 3.into();
+    let got = gate.post(way.path, &[], &body).json();
+    assert_eq!(got["choices"].as_array().unwrap().len(), 3);
+    assert_eq!((&got["usage"]["prompt_tokens"], server.received().len()), (&json!(30), 3));
+    body["n"] = 5.into();
+    assert_eq!(gate.post(way.path, &[], &body).status, 400);
+}

@@ -1,0 +1,118 @@
+//! Requests without a contract: passed through byte for byte, or translated.
+
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
+
+use super::support::{Gate, section, ways};
+
+/// An unusual body, which a reader and writer of JSON would change.
+const BODY: &str =
+    "{ \"id\" :\t\"x\", \"n\": 1.50, \"choices\": [ ],\n \"extra\": {\"z\":1, \"a\": \"\\u00e9\"} }\n";
+
+const EVENTS: &[u8] = b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n: note\nevent: x\r\ndata:{}\n\ndata: [DONE]\n\n";
+
+fn plain() -> [(&'static str, &'static str, &'static str, &'static str, Value); 4] {
+    let messages = json!([{"role": "user", "content": "Hello"}]);
+    [
+        (
+            "openai",
+            "/v1/chat/completions",
+            "/chat/completions",
+            "",
+            json!({"messages": messages, "unheard_of": 1}),
+        ),
+        (
+            "anthropic",
+            "/v1/messages",
+            "/v1/messages",
+            "",
+            json!({"messages": messages, "max_tokens": 9, "top_k": 4}),
+        ),
+        ("ollama", "/api/chat", "/api/chat", "", json!({"messages": messages, "options": {"num_ctx": 64}})),
+        ("ollama", "/api/generate", "/api/generate", "", json!({"prompt": "Hello", "raw": true})),
+    ]
+}
+
+#[test]
+fn the_same_protocol_is_passed_through_byte_for_byte() {
+    for (kind, path, upstream, _, mut body) in plain() {
+        for (reply, expected) in [
+            (Reply::json(BODY), BODY.as_bytes()),
+            (Reply::pieces(EVENTS.chunks(1)).with_header("content-type", "text/event-stream"), EVENTS),
+            (Reply::pieces(EVENTS.chunks(50)).with_header("content-type", "text/event-stream"), EVENTS),
+        ] {
+            let server = Server::start([reply]).unwrap();
+            let gate = Gate::new(&section("primary", kind, &server.url()));
+            body["model"] = "primary".into();
+            let got = gate.post(path, &[("anthropic-version", "2023-06-01")], &body);
+            assert_eq!((got.status, got.body.as_slice()), (200, expected), "{kind} {path}");
+            let received = &server.received()[0];
+            let mut asked = body.clone();
+            asked["model"] = "m-1".into();
+            assert_eq!(
+                (received.path.as_str(), serde_json::from_slice::<Value>(&received.body).unwrap()),
+                (upstream, asked)
+            );
+            assert_eq!(received.header("anthropic-version"), Some("2023-06-01"));
+        }
+    }
+}
+
+#[test]
+fn an_error_about_the_request_is_the_targets_own_and_others_are_ours() {
+    for (upstream, expected) in
+        [(400, 400), (422, 422), (401, 502), (403, 502), (404, 502), (429, 429), (500, 503), (529, 503)]
+    {
+        let reply = Reply::json(r#"{"error": {"message": "its own"}}"#).with_status(upstream);
+        let server = Server::start([reply]).unwrap();
+        let gate = Gate::new(&section("primary", "openai", &server.url()));
+        let body = json!({"model": "primary", "messages": [{"role": "user", "content": "Hello"}]});
+        let got = gate.post("/v1/chat/completions", &[], &body);
+        assert_eq!(got.status, expected, "{upstream}: {}", got.text());
+        assert!(got.json()["error"]["message"].is_string());
+    }
+}
+
+#[test]
+fn another_protocol_is_translated() {
+    let answers = [
+        (
+            "openai",
+            json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi."}, "finish_reason": "stop"}]}),
+        ),
+        (
+            "anthropic",
+            json!({"id": "m", "type": "message", "role": "assistant", "model": "m-1", "content": [{"type": "text", "text": "Hi."}], "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}}),
+        ),
+        (
+            "ollama",
+            json!({"model": "m-1", "message": {"role": "assistant", "content": "Hi."}, "done": true, "done_reason": "stop"}),
+        ),
+    ];
+    for (kind, answer) in answers {
+        for way in ways() {
+            for stream in [false, true] {
+                let server = Server::start([Reply::json(answer.to_string())]).unwrap();
+                let gate = Gate::new(&section("primary", kind, &server.url()));
+                let mut body = way.body("primary", stream);
+                for name in ["response_format", "tools", "tool_choice", "text", "output_config", "format"] {
+                    body.as_object_mut().unwrap().remove(name);
+                }
+                let got = gate.post(way.path, &[], &body);
+                assert_eq!(got.status, 200, "{kind} {}: {}", way.name, got.text());
+                assert!(got.text().contains("Hi."), "{kind} {} {stream}: {}", way.name, got.text());
+            }
+        }
+    }
+}
+
+#[test]
+fn embeddings_are_passed_through() {
+    let server = Server::start([Reply::json(BODY)]).unwrap();
+    let gate = Gate::new(&section("primary", "openai", &server.url()));
+    let got = gate.post("/v1/embeddings", &[], &json!({"model": "primary", "input": "x"}));
+    assert_eq!((got.status, got.text().as_str()), (200, BODY));
+    assert_eq!(server.received()[0].path, "/embeddings");
+    let gate = Gate::new(&section("primary", "ollama", &server.url()));
+    assert_eq!(gate.post("/v1/embeddings", &[], &json!({"model": "primary", "input": "x"})).status, 400);
+}

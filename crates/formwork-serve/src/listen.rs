@@ -1,0 +1,161 @@
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+/// How long nothing is accepted after accepting failed, as when there are too many open files.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The limits of connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connections {
+    /// The time that the head of a request may take to arrive.
+    pub read_timeout: Duration,
+    /// The most connections that are open at once; further ones wait to be accepted.
+    pub max: usize,
+    /// The time that open requests have to end once the service stops.
+    pub drain: Duration,
+    /// Whether connections are still accepted meanwhile, for a service that answers them with 503.
+    pub accept_while_draining: bool,
+}
+
+/// Tells requests whether the service is stopping. Clones are the same flag.
+#[derive(Debug, Clone)]
+pub struct Draining(Arc<watch::Sender<bool>>);
+
+impl Draining {
+    /// Returns a flag that is not set.
+    pub fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(false)))
+    }
+
+    /// Returns whether the service is stopping.
+    pub fn is_set(&self) -> bool {
+        *self.0.borrow()
+    }
+}
+
+impl Default for Draining {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Answers requests of HTTP/1.1 until `shutdown` is done, then ends when the open requests have their responses, or
+/// [`Connections::drain`] has passed. Sets `draining` in between.
+///
+/// # Errors
+/// If the listener cannot be used. A connection that fails ends alone.
+pub async fn serve<F, R>(
+    listener: std::net::TcpListener,
+    answer: F,
+    limits: Connections,
+    draining: Draining,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()>
+where
+    F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
+    R: Future<Output = Result<Response<axum::body::Body>, Infallible>> + Send + 'static,
+{
+    listener.set_nonblocking(true)?;
+    let listener = TcpListener::from_std(listener)?;
+    let places = Arc::new(Semaphore::new(limits.max.clamp(1, Semaphore::MAX_PERMITS)));
+    let mut open = JoinSet::new();
+    let mut shutdown = pin!(shutdown);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => break,
+            Some(_) = open.join_next() => {}
+            (place, accepted) = accept(&places, &listener) => match accepted {
+                Ok((socket, _)) => {
+                    let connection = talk(socket, answer.clone(), limits.read_timeout, draining.0.subscribe());
+                    open.spawn(async move {
+                        connection.await;
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(target: "formwork_serve", %error, "a connection could not be accepted");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            },
+        }
+    }
+    let listener = Some(listener).filter(|_| limits.accept_while_draining);
+    draining.0.send_replace(true);
+    let drained = tokio::time::timeout(limits.drain, async {
+        let mut late = JoinSet::new();
+        while !open.is_empty() {
+            let accepted = async {
+                match &listener {
+                    Some(listener) => accept(&places, listener).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                _ = open.join_next() => {}
+                Some(_) = late.join_next() => {}
+                (place, accepted) = accepted => if let Ok((socket, _)) = accepted {
+                    // Not told to end: it ends with the response, which says `connection: close`.
+                    let connection = talk(socket, answer.clone(), limits.read_timeout, watch::Sender::new(false).subscribe());
+                    late.spawn(async move {
+                        connection.await;
+                        drop(place);
+                    });
+                },
+            }
+        }
+    });
+    if drained.await.is_err() {
+        tracing::warn!(target: "formwork_serve", connections = open.len(), "open requests are broken off");
+        open.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn accept(
+    places: &Arc<Semaphore>,
+    listener: &TcpListener,
+) -> (Option<tokio::sync::OwnedSemaphorePermit>, io::Result<(TcpStream, std::net::SocketAddr)>) {
+    let place = Arc::clone(places).acquire_owned().await;
+    (place.ok(), listener.accept().await)
+}
+
+/// Answers the requests of one connection until either side ends it.
+async fn talk<F, R>(socket: TcpStream, answer: F, read_timeout: Duration, mut ended: watch::Receiver<bool>)
+where
+    F: Fn(Request<Incoming>) -> R,
+    R: Future<Output = Result<Response<axum::body::Body>, Infallible>>,
+{
+    // Responses are written whole, or event by event.
+    let _ = socket.set_nodelay(true);
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(read_timeout)
+        .serve_connection(TokioIo::new(socket), service_fn(answer));
+    let mut connection = pin!(connection);
+    let ending = async {
+        // Without a sender nothing tells the connection to end.
+        if ended.wait_for(|is_ended| *is_ended).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        // A client that goes away, or sends no HTTP, ends its own connection alone.
+        _ = connection.as_mut() => return,
+        () = ending => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.await;
+}
