@@ -6,6 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Dissolve them when you change these files, and add none.
 const KNOWN: &[(&str, &[[&str; 2]])] = &[
     ("crates/formwork-anthropic/", &[["anthropic", "fault"], ["anthropic", "encode"]]),
+    ("crates/formwork-bedrock/", &[["bedrock", "encode"], ["bedrock", "fault"]]),
+    ("crates/formwork-cohere/", &[["cohere", "encode"], ["cohere", "fault"]]),
+    ("crates/formwork-ledger/", &[["error", "id"], ["keys", "spending"]]),
     ("crates/formwork-chat/", &[["client", "conversation"], ["builder", "client"]]),
     ("crates/formwork-core/", &[["error", "ledger"], ["lift", "lower"]]),
     (
