@@ -11,6 +11,14 @@ use crate::{ThinkingLevel, decode, encode, fault};
 ///
 /// It promises schemas enforced while decoding, temperature, top-p and a seed, and takes the dialects `gemini`,
 /// `gemini-openapi`, `json-object` and `prompt`.
+///
+/// ```
+/// use formwork_gemini::Gemini;
+/// use formwork_wire::Wire;
+///
+/// let wire = Gemini::new("gemini-2.5-flash").with_stream(false);
+/// assert_eq!(wire.capabilities().dialects, Gemini::DIALECTS);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gemini {
     pub(crate) model: String,

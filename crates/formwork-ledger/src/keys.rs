@@ -81,6 +81,17 @@ impl NewKey {
 }
 
 /// A key, without its secret.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, NewKey, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// let new = NewKey { models: vec!["fast".to_owned()], ..NewKey::new("alice") };
+/// let (key, secret) = ledger.add_key(new, Time(1_795_000_000_000))?;
+/// assert!(key.allows("fast") && !key.allows("clever") && secret.reveal().starts_with("fw"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Key {

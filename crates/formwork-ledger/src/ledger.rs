@@ -17,6 +17,17 @@ use crate::{Error, Health, RunRecord, Settings, writer};
 ///
 /// Several processes may use one file. Functions that read or write block the calling thread unless they are `async` or
 /// say that they do not; a service calls them on a thread for blocking work.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::{Ledger, RunQuery, RunRecord, Settings};
+///
+/// let ledger = Ledger::in_memory(Settings::default())?;
+/// ledger.record(RunRecord::new("extract", Time(1_795_000_000_000)));
+/// ledger.flush_blocking()?;
+/// assert_eq!(ledger.runs(&RunQuery::default())?.runs[0].source, "extract");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Ledger(Arc<Handle>);
 

@@ -62,6 +62,16 @@ impl<T> From<&Result<Outcome<T>, formwork_core::Error>> for RunOutcome {
 /// One run for the ledger: a request and all calls that were made for it.
 ///
 /// Texts that are empty are unknown. [`RunRecord::of`] fills in what a run of Formwork knows; the rest is up to the caller.
+///
+/// ```
+/// use formwork_core::Time;
+/// use formwork_ledger::RunRecord;
+///
+/// let run = RunRecord::new("extract", Time(1_795_000_000_000))
+///     .with_contract(Some("person".to_owned()), None)
+///     .with_labels(Some("alice".to_owned()), vec!["nightly".to_owned()]);
+/// assert_eq!(run.contract.as_deref(), Some("person"));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
     /// The id of the run; [`RunRecord::new`] makes one.

@@ -34,6 +34,21 @@ use crate::names::{DEFAULT, Names, Target};
 use turns::Turns;
 
 /// Builds a [`Gateway`].
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use formwork_extract::Backend;
+/// use formwork_gateway::{Gateway, Target};
+/// use formwork_testkit::Scripted;
+///
+/// let small = Backend::from(Arc::new(Scripted::new(["{}"]))).with_name("small");
+/// let gateway = Gateway::builder()
+///     .with_target(Target::new(small, None, "scripted"))
+///     .with_alias("fast", &["small".to_owned()])
+///     .build();
+/// assert_eq!(gateway.names().collect::<Vec<_>>(), ["small", "default", "fast"]);
+/// ```
 #[derive(Debug, Default)]
 #[must_use]
 pub struct GatewayBuilder {

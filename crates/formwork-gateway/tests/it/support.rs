@@ -40,7 +40,10 @@ pub(crate) fn targets(config: &str) -> GatewayBuilder {
     });
     let builder =
         config.lists().iter().fold(builder, |builder, (name, list)| builder.with_alias(name, &list.targets));
-    config.aliases().iter().fold(builder, |builder, (alias, meant)| builder.with_alias(alias, std::slice::from_ref(meant)))
+    config
+        .aliases()
+        .iter()
+        .fold(builder, |builder, (alias, meant)| builder.with_alias(alias, std::slice::from_ref(meant)))
 }
 
 /// A target called `primary` that speaks Chat Completions, without streams.
