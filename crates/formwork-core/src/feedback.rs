@@ -38,12 +38,9 @@ pub struct Feedback {
 /// ```
 /// use formwork_core::{Feedback, Template};
 ///
-/// let template = Template {
-///     before: "These fields are wrong:\n".to_owned(),
-///     line: "{path}: {detail}".to_owned(),
-///     after: "\nReturn the whole object again.".to_owned(),
-/// };
-/// let feedback = Feedback { template, ..Feedback::standard() };
+/// let template =
+///     Template::new("These fields are wrong:\n", "{path}: {detail}", "\nReturn the whole object again.");
+/// let feedback = Feedback::new(template);
 /// # let _ = feedback;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

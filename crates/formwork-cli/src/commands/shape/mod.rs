@@ -33,7 +33,7 @@ Types: string, markdown, number, integer, boolean, any.";
 #[derive(clap::Subcommand)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) enum Command {
-    Run(run::Args),
+    Run(Box<run::Args>),
     Check(check::Args),
     ToSchema(convert::ToSchema),
     FromSchema(convert::FromSchema),
