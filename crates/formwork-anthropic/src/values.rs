@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the API is asked to keep a model to a schema.
+/// The way in which the API is asked to enforce a schema.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -14,7 +14,7 @@ pub enum Mode {
     Tool,
 }
 
-/// Whether the model thinks before it answers.
+/// The thinking of a model before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename_all = "snake_case",

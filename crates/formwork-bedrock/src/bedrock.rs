@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{decode, encode, fault};
 
-/// How the API is asked to keep a model to a schema.
+/// The way in which the API is asked to enforce a schema.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "BedrockMode")]

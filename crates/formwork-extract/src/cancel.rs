@@ -29,7 +29,7 @@ impl CancellationToken {
         self.0.send_replace(true);
     }
 
-    /// Whether somebody has cancelled.
+    /// Returns whether the token was cancelled.
     pub fn is_cancelled(&self) -> bool {
         *self.0.borrow()
     }

@@ -48,7 +48,7 @@ pub struct CheckResult {
 }
 
 impl CheckResult {
-    /// Nothing is wrong, and asking was free.
+    /// Returns a result without violations and without cost.
     pub fn none() -> Self {
         Self::default()
     }

@@ -127,7 +127,7 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
         stream::iter(extractions).buffered(concurrency.max(1))
     }
 
-    /// One extraction that is not started yet: to give it a way to cancel it, or an observer of its own.
+    /// Returns an extraction that is not started yet, for a cancellation token or an observer of its own.
     pub fn extraction(&self, input: impl Into<Input>) -> Extraction<T> {
         let (plan, driver) = self.shared.order.next();
         let (input, cancel) = (self.complete(input.into()), CancellationToken::new());
@@ -168,7 +168,7 @@ impl<T> fmt::Debug for Extractor<T> {
     }
 }
 
-/// One extraction, before it is started.
+/// An extraction that is not started yet.
 ///
 /// ```
 /// # fn doc(extractor: formwork_extract::Extractor<serde_json::Value>) -> Result<(), formwork_core::Error> {

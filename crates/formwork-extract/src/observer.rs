@@ -9,7 +9,7 @@ use std::time::Duration;
 use formwork_core::{Ask, Attempt, Call, Delta, Error, External, Outcome, Violation};
 use serde_json::Value;
 
-/// Is told what a run does, as it happens: for logs, metrics, progress bars.
+/// Receives the events of a run as they happen, for logs, metrics and progress bars.
 ///
 /// An observer only observes: nothing that it does changes what comes out. It is called from the driver, so it must not
 /// block; a panic of its own is caught and the run goes on.

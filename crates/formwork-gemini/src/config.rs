@@ -13,7 +13,7 @@ use crate::Gemini;
 /// The address of the Gemini API (AI Studio).
 pub const DEFAULT_URL: &str = "https://generativelanguage.googleapis.com";
 
-/// Which of Google's APIs is called.
+/// The API of Google that is called.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
@@ -24,7 +24,7 @@ pub enum Preset {
     Vertex,
 }
 
-/// How much a model thinks before it answers.
+/// The amount of thinking before an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingLevel {

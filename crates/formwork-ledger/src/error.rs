@@ -4,7 +4,7 @@ use rusqlite::ErrorCode;
 
 use crate::RecordId;
 
-/// Why the ledger could not do what it was asked for. [`Ledger::record`](crate::Ledger::record) never returns one.
+/// The reason why an operation of the ledger failed. [`Ledger::record`](crate::Ledger::record) never returns one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

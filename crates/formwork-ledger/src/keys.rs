@@ -167,7 +167,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Why a presented key is of no use.
+/// The reason why a presented key is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {

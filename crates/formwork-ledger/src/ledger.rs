@@ -12,7 +12,7 @@ use crate::store::Store;
 use crate::task::{Committed, Job, block_on, job};
 use crate::{Error, Health, RunRecord, Settings, writer};
 
-/// Runs, spending and keys in one SQLite file. Clones are handles to the same ledger; the last one that is dropped writes
+/// A SQLite file with runs, spending and keys. Clones are handles to the same ledger; the last one that is dropped writes
 /// what waits and closes it.
 ///
 /// Several processes may use one file. Functions that read or write block the calling thread unless they are `async` or

@@ -13,7 +13,7 @@ use crate::insert::number;
 use crate::record::{AttemptRecord, RunOutcome, ViolationRecord};
 use crate::{Error, KeyId, Ledger};
 
-/// How many runs a page has at most.
+/// The maximum number of runs on a page.
 pub const MAX_PAGE: usize = 1000;
 
 /// How many runs are deleted in one transaction, so that others can write in between.
@@ -42,7 +42,7 @@ impl Feedback {
     }
 }
 
-/// Which runs are wanted: those that agree with every field that is set. The default is all, 50 on a page.
+/// A filter for runs: a run matches if it agrees with every field that is set (default: all runs, 50 on a page).
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunQuery {
     /// Runs that began at this time or later.
@@ -157,7 +157,7 @@ pub struct StoredRun {
     pub feedback: Option<String>,
 }
 
-/// One run with everything that is known of it.
+/// A stored run with its calls, violations and bodies.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RunDetail {
@@ -171,7 +171,7 @@ pub struct RunDetail {
     pub attempts: Vec<AttemptRecord>,
 }
 
-/// Runs, newest first.
+/// A page of runs, the newest first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Page {
@@ -209,7 +209,7 @@ pub struct HourlyRuns {
     pub millis: u64,
 }
 
-/// How often calls failed for the same reason in one hour.
+/// The number of calls that failed for the same reason in one hour.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct HourlyReason {
@@ -239,7 +239,7 @@ pub struct Prune {
     pub rollups: Option<Time>,
 }
 
-/// How much was deleted.
+/// The number of rows that were deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Pruned {

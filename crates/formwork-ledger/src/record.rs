@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{KeyId, RecordId, Redaction};
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunOutcome {
     /// A model's answer was accepted, or passed through.
@@ -59,7 +59,7 @@ impl<T> From<&Result<Outcome<T>, formwork_core::Error>> for RunOutcome {
     }
 }
 
-/// One run for the ledger: a request and all calls that were made for it.
+/// A run for the ledger: a request and all calls that were made for it.
 ///
 /// Texts that are empty are unknown. [`RunRecord::of`] fills in what a run of Formwork knows; the rest is up to the caller.
 ///
@@ -209,7 +209,7 @@ impl RunRecord {
     }
 }
 
-/// One call to a model.
+/// A call to a model, as the ledger keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptRecord {
     /// Which attempt the call belongs to, from 1; repeated calls and patches belong to the same.
@@ -328,7 +328,7 @@ const fn fault_name(kind: formwork_core::FaultKind) -> &'static str {
     }
 }
 
-/// One thing that was wrong with an answer, without the values of the answer.
+/// A violation, without the values of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViolationRecord {
     /// The keyword of the schema or the name of the check.

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::Redaction;
 
-/// How a ledger records. The defaults suit a service with a few thousand requests a second.
+/// The settings of a ledger. The defaults suit a service with a few thousand requests a second.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Whether requests and answers are kept (default: no). Everything else of a run is kept in any case.

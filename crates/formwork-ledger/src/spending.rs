@@ -15,7 +15,7 @@ use crate::{Error, KeyId, Ledger, RecordId, usd};
 /// A million dollars: more cannot be reserved or budgeted.
 pub(crate) const MAX_AMOUNT: u64 = 1_000_000_000_000;
 
-/// Why nothing was reserved. The call must not be made.
+/// The reason why nothing was reserved. The call must not be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReserveError {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::fault::RequestInfo;
 use crate::{decode, encode, fault, models, probe, responses};
 
-/// `api-key: …`, as Azure OpenAI takes it.
+/// The header of Azure OpenAI: `api-key: …`.
 pub const AZURE: Auth = Auth { header: "api-key", prefix: "" };
 
 /// The API of a server: OpenAI has two for the same models.
@@ -99,7 +99,7 @@ impl OpenAi {
         wire.with_dialects(["openai", "json-object", "prompt"])
     }
 
-    /// Is asked in these dialects, the strictest first, instead of the default ones. The names are those of
+    /// Sets the dialects, the strictest first (default: those that the preset names). The names are those of
     /// [`Lower`](formwork_core::Lower)s: `openai`, `llama-cpp` for llama.cpp's server, `json-object`, `prompt`.
     #[must_use]
     pub fn with_dialects(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {

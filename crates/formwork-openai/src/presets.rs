@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{AZURE, MaxTokensField, Overrides};
 
-/// Which header carries the key.
+/// The header that carries the key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeyHeader {
@@ -51,7 +51,7 @@ pub struct Preset {
     pub base_url: Option<String>,
     /// The environment variable with the key; empty where there is none.
     pub api_key_env: String,
-    /// Which header carries the key.
+    /// The header that carries the key.
     #[serde(default)]
     pub key_header: KeyHeader,
     /// The dialects that it takes, the strictest first.
@@ -91,7 +91,7 @@ static PRESETS: LazyLock<Vec<Preset>> =
 
 const TEXT: &str = include_str!("../presets.toml");
 
-/// All of them, by name.
+/// Returns all presets by name.
 pub fn presets() -> &'static [Preset] {
     &PRESETS
 }

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 /// The first allocation for a body, whatever its `Content-Length` promises.
 const FIRST: usize = 128 << 10;
 
-/// Why a body could not be read.
+/// The reason why a body could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyError {
     /// It has more bytes than are allowed.

@@ -4,7 +4,7 @@ use formwork_schema::SchemaError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Why a row has no answer.
+/// The reason why a row has no answer.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "class", rename_all = "snake_case")]
 pub enum RowError {

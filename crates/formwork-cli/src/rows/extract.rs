@@ -44,7 +44,7 @@ pub struct ExtractOutput {
     pub usage: Usage,
 }
 
-/// Why there is no valid answer.
+/// The reason why there is no valid answer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ExtractError {
     /// The class.

@@ -59,7 +59,7 @@ pub struct LowerOutput {
     pub error: Option<LowerError>,
 }
 
-/// Why a schema was not lowered.
+/// The reason why a schema was not lowered.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "class", rename_all = "snake_case")]
 pub enum LowerError {

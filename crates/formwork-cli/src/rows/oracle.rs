@@ -19,7 +19,7 @@ pub struct OracleOutput {
     pub error: Option<OracleError>,
 }
 
-/// Why there is no score.
+/// The reason why there is no score.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct OracleError {
     /// The class; `config` for a wallet that cannot be used.
@@ -66,7 +66,7 @@ pub struct OracleVersion {
     pub mean_output_tokens: f64,
 }
 
-/// One wallet, scored with both versions.
+/// The scores of one wallet with both versions of a prompt.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct OracleCompared {
     /// The wallet's file, or its file and line.

@@ -51,7 +51,7 @@ pub struct DoctorOutput {
     pub fix: String,
 }
 
-/// How a provider is, the better first.
+/// The state of a provider, from the best to the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DoctorState {

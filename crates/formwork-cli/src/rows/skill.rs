@@ -51,7 +51,7 @@ pub struct SkillRunOutput {
     pub error: Option<SkillRunError>,
 }
 
-/// Why a skill brought nothing.
+/// The reason why a skill has no result.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SkillRunError {
     /// The class, if a model was asked.

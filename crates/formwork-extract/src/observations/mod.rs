@@ -241,12 +241,12 @@ impl ObservationStore {
         self.service().clear();
     }
 
-    /// How many things are remembered, outdated ones included.
+    /// Returns the number of observations, including outdated ones.
     pub fn len(&self) -> usize {
         self.known().len()
     }
 
-    /// Whether nothing is remembered.
+    /// Returns whether there is no observation.
     pub fn is_empty(&self) -> bool {
         self.known().is_empty()
     }

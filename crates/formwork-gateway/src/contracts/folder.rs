@@ -37,7 +37,7 @@ pub struct NamedContract {
     pub examples: Vec<(String, Value)>,
 }
 
-/// Why a contract cannot be used.
+/// The reason why a contract cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContractError {
     /// There is no such contract; the names that there are.
