@@ -282,3 +282,22 @@ fn a_re_ask_after_a_cut_says_it_once_and_everything_else_that_is_wrong() {
     assert!(driven.run.ledger()[0].verdict.failure().unwrap().violations().len() > 1);
     assert_eq!(said.lines().filter(|line| line.starts_with("- ")).count(), 1, "{said}");
 }
+
+/// An answer that the run stopped is estimated only where its provider counted nothing.
+#[test]
+fn what_a_provider_counted_of_a_stopped_answer_stands_in_the_ledger_and_the_rest_is_estimated() {
+    let plan = plan(Policy::new(1));
+    let text = "{\"score\": 7".repeat(8);
+    for (counted, finish, expected_output, estimated) in [
+        (Usage::new(7, 900), Finish::Stopped, 900, false),
+        (Usage::default(), Finish::Stopped, text.len().div_ceil(4) as u64, true),
+        (Usage::default(), Finish::Stop, 0, false),
+    ] {
+        let mut run = Run::new(&plan, input());
+        let Step::Call { id, .. } = run.step(&plan, Time(0)).unwrap() else { panic!("a call comes first") };
+        let completion = Completion::new(&*text).with_finish(finish).with_usage(counted);
+        run.on(&plan, Time(1), Event::answered(id, completion)).unwrap();
+        let usage = run.ledger()[0].usage;
+        assert_eq!((usage.output_tokens, usage.estimated), (expected_output, estimated), "{counted:?}");
+    }
+}
