@@ -1,10 +1,10 @@
 //! OpenAI's Chat Completions.
 
-use formwork_core::{Message, Part, Role, Tool, Usage};
+use formwork_core::{Message, Part, Role, Usage};
 use serde_json::{Value, json};
 
 use super::fields::{Fields, wrong};
-use super::parts::{self, Choice};
+use super::parts;
 use super::{Frames, Protocol, RawProtocol, event, is_empty};
 use crate::ask::{Ask, Sampling, Want};
 use crate::problem::{Kind, Problem};
@@ -81,8 +81,14 @@ impl Protocol for OpenAi {
             return Err(body.refuse("messages", "is empty"));
         }
         let format = format(&mut body)?;
-        let tools = tools(&mut body)?;
-        let choice = choice(&mut body)?;
+        let tools = parts::tools(&mut body, |mut tool| {
+            let function = tool.object("function")?.ok_or_else(|| tool.missing("function"))?;
+            parts::function(function, "parameters")
+        })?;
+        let choice = parts::choice(&mut body, |mut choice| {
+            let mut function = choice.object("function")?.ok_or_else(|| choice.missing("function"))?;
+            function.required_text("name")
+        })?;
         let stream = body.flag("stream")?.unwrap_or(false);
         let include_usage = match body.object("stream_options")? {
             Some(mut options) => options.flag("include_usage")?.unwrap_or(false),
@@ -239,39 +245,6 @@ fn format(body: &mut Fields) -> Result<Want, Problem> {
             Ok(Want::Json { name, schema: document })
         }
         other => Err(format.refuse("type", &format!("there is no format `{other}`"))),
-    }
-}
-
-fn tools(body: &mut Fields) -> Result<Vec<Tool>, Problem> {
-    let tools = body.list("tools")?.unwrap_or_default().into_iter();
-    tools
-        .map(|(at, tool)| {
-            let mut tool = Fields::new(tool, at)?;
-            match tool.required_text("type")?.as_str() {
-                "function" => {
-                    let function = tool.object("function")?.ok_or_else(|| tool.missing("function"))?;
-                    parts::function(function, "parameters")
-                }
-                other => Err(tool.refuse("type", &format!("`{other}` is not supported"))),
-            }
-        })
-        .collect()
-}
-
-fn choice(body: &mut Fields) -> Result<Choice, Problem> {
-    match body.take("tool_choice") {
-        None => Ok(Choice::Auto),
-        Some(Value::String(word)) => match word.as_str() {
-            "auto" => Ok(Choice::Auto),
-            "none" => Ok(Choice::None),
-            "required" => Ok(Choice::Required),
-            other => Err(body.refuse("tool_choice", &format!("there is no choice `{other}`"))),
-        },
-        Some(value) => {
-            let mut choice = Fields::new(value, "tool_choice")?;
-            let mut function = choice.object("function")?.ok_or_else(|| choice.missing("function"))?;
-            Ok(Choice::Named(function.required_text("name")?))
-        }
     }
 }
 

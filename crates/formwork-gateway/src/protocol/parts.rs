@@ -50,6 +50,40 @@ pub(super) enum Choice {
     Named(String),
 }
 
+/// Reads the list of tools of OpenAI's protocols; `function` reads the tool whose type is `function`.
+pub(super) fn tools(
+    body: &mut Fields,
+    function: impl Fn(Fields) -> Result<Tool, Problem>,
+) -> Result<Vec<Tool>, Problem> {
+    let tools = body.list("tools")?.unwrap_or_default().into_iter();
+    tools
+        .map(|(at, tool)| {
+            let mut tool = Fields::new(tool, at)?;
+            match tool.required_text("type")?.as_str() {
+                "function" => function(tool),
+                other => Err(tool.refuse("type", &format!("`{other}` is not supported"))),
+            }
+        })
+        .collect()
+}
+
+/// Reads `tool_choice` of OpenAI's protocols; `named` reads the name of a forced tool.
+pub(super) fn choice(
+    body: &mut Fields,
+    named: impl FnOnce(Fields) -> Result<String, Problem>,
+) -> Result<Choice, Problem> {
+    match body.take("tool_choice") {
+        None => Ok(Choice::Auto),
+        Some(Value::String(word)) => match word.as_str() {
+            "auto" => Ok(Choice::Auto),
+            "none" => Ok(Choice::None),
+            "required" => Ok(Choice::Required),
+            other => Err(body.refuse("tool_choice", &format!("there is no choice `{other}`"))),
+        },
+        Some(value) => named(Fields::new(value, "tool_choice")?).map(Choice::Named),
+    }
+}
+
 /// Returns what is wanted: a format of the answer, or calls of tools.
 ///
 /// # Errors

@@ -1,11 +1,11 @@
 //! OpenAI's Responses API.
 
-use formwork_core::{Message, Part, Role, Tool};
+use formwork_core::{Message, Part, Role};
 use serde_json::{Value, json};
 
 use super::fields::{Fields, wrong};
 use super::openai::error;
-use super::parts::{self, Choice};
+use super::parts;
 use super::{Frames, Protocol, RawProtocol, event, is_empty};
 use crate::ask::{Ask, Sampling, Want};
 use crate::problem::Problem;
@@ -88,8 +88,11 @@ impl Protocol for Responses {
             None => return Err(body.missing("input")),
         }
         let format = format(&mut body)?;
-        let tools = tools(&mut body)?;
-        let choice = choice(&mut body)?;
+        let tools = parts::tools(&mut body, |tool| parts::function(tool, "parameters"))?;
+        let choice = parts::choice(&mut body, |mut choice| match choice.required_text("type")?.as_str() {
+            "function" => choice.required_text("name"),
+            other => Err(choice.refuse("type", &format!("`{other}` is not supported"))),
+        })?;
         Ok(Ask {
             model: body.required_text("model")?,
             messages,
@@ -192,38 +195,6 @@ fn format(body: &mut Fields) -> Result<Want, Problem> {
             Ok(Want::Json { name, schema })
         }
         other => Err(format.refuse("type", &format!("there is no format `{other}`"))),
-    }
-}
-
-fn tools(body: &mut Fields) -> Result<Vec<Tool>, Problem> {
-    let tools = body.list("tools")?.unwrap_or_default().into_iter();
-    tools
-        .map(|(at, tool)| {
-            let mut tool = Fields::new(tool, at)?;
-            match tool.required_text("type")?.as_str() {
-                "function" => parts::function(tool, "parameters"),
-                other => Err(tool.refuse("type", &format!("`{other}` is not supported"))),
-            }
-        })
-        .collect()
-}
-
-fn choice(body: &mut Fields) -> Result<Choice, Problem> {
-    match body.take("tool_choice") {
-        None => Ok(Choice::Auto),
-        Some(Value::String(word)) => match word.as_str() {
-            "auto" => Ok(Choice::Auto),
-            "none" => Ok(Choice::None),
-            "required" => Ok(Choice::Required),
-            other => Err(body.refuse("tool_choice", &format!("there is no choice `{other}`"))),
-        },
-        Some(value) => {
-            let mut choice = Fields::new(value, "tool_choice")?;
-            match choice.required_text("type")?.as_str() {
-                "function" => Ok(Choice::Named(choice.required_text("name")?)),
-                other => Err(choice.refuse("type", &format!("`{other}` is not supported"))),
-            }
-        }
     }
 }
 
