@@ -1,3 +1,4 @@
 //! Tests of batches, on the store and the engine in this process.
 
+mod engine;
 mod store;
