@@ -12,6 +12,8 @@
 mod aimd;
 mod engine;
 mod error;
+mod estimate;
+mod input;
 mod pace;
 mod process;
 mod progress;
@@ -21,6 +23,8 @@ mod sqlite;
 pub use aimd::Aimd;
 pub use engine::{Control, Ended, Engine, Stop, Store};
 pub use error::BatchError;
+pub use estimate::{Estimate, estimate};
+pub use input::{Rows, read_rows};
 pub use pace::Pace;
 pub use process::InProcess;
 pub use progress::Progress;
