@@ -5,7 +5,7 @@ use std::path::Path;
 
 use formwork_core::{Rule, Schema as _};
 use formwork_shape::Shape;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The maximum size of the file of a contract in bytes (1 MiB).
@@ -19,10 +19,11 @@ const RULES: &str = "x-formwork-rules";
 
 /// A contract of a file: a JSON Schema (`.json`), a shape (`.shape`), or YAML with `schema`, `rules`, `instructions` and
 /// `examples`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct NamedContract {
     /// Its name: that of the file, without its ending.
+    #[serde(skip)]
     pub name: String,
     /// The schema of the answer.
     pub schema: Value,
