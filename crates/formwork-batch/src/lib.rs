@@ -6,6 +6,9 @@
 //!   engine keeps are documented there.
 //! - [`InProcess`] is the engine that asks models from this process, at the [`Pace`] that they take.
 //!
+//! [`ExtractorBatch`] is all of that in one call:
+//! `extractor.batch(rows, folder)`.
+//!
 //! A crash at any moment loses nothing that was stored: rows with a result are not asked about again, a run that was begun goes
 //! on with its next step, and at most the calls that were in flight are repeated.
 
@@ -13,6 +16,7 @@ mod aimd;
 mod engine;
 mod error;
 mod estimate;
+mod extractor;
 mod input;
 mod pace;
 mod process;
@@ -24,6 +28,7 @@ pub use aimd::Aimd;
 pub use engine::{Control, Ended, Engine, Stop, Store};
 pub use error::BatchError;
 pub use estimate::{Estimate, estimate};
+pub use extractor::ExtractorBatch;
 pub use input::{Rows, read_rows};
 pub use pace::Pace;
 pub use process::InProcess;
