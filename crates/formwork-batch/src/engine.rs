@@ -93,7 +93,7 @@ pub enum Ended {
 /// 5. It starts no row after [`Store::control`] returned [`Control::Stop`], and ends its open calls when the token is
 ///    cancelled; rows that were cut off are left open.
 ///
-/// Whatever moment its process dies at, the rows without a result are returned again to the next engine.
+/// The rows without a result are returned again to the next engine, at whatever moment the process dies.
 #[async_trait]
 pub trait Engine: Send + Sync {
     /// Carries out the open rows until all of them have a result, or the batch is to stop.

@@ -94,7 +94,7 @@ impl InProcess {
     }
 }
 
-/// What came of a row.
+/// The end of a row in this process.
 enum Outcome {
     /// It has a result. Whether a provider answered.
     Finished(bool),
@@ -205,7 +205,7 @@ impl Task {
     }
 }
 
-/// What an engine knows of the providers while it works.
+/// The state of the providers, as far as an engine knows it.
 struct Weather {
     /// Whether a provider has answered any row.
     answered: bool,

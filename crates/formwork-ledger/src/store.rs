@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::Error;
 use crate::paths::general;
 
-/// What a file holds: its tables, and how it is told from other files.
+/// The format of a file: its tables, and the number by which it is told from other files.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
     /// The number in the file's header by which SQLite tells applications apart.

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let faults =
         Faults { wrong: 300, fail: 10, stall: 3, cut: 7, latency: Duration::from_millis(args.latency) };
     let disk =
-        args.full_disk.then(|| Disk { small: format!("{}k", 600 + args.rows / 4), large: "2g".to_owned() });
+        args.full_disk.then(|| Disk { small: format!("{}k", 600 + args.rows / 2), large: "2g".to_owned() });
     let played = Play {
         formwork,
         folder: folder.clone(),

@@ -111,7 +111,7 @@ pub struct Batch {
     _lock: Lock,
 }
 
-/// What holds for one process alone.
+/// The settings and caches of one process.
 #[derive(Debug, Default)]
 struct Session {
     /// The only rows that are handed out.
@@ -559,11 +559,8 @@ const fn mixed(number: u64) -> u64 {
 impl Store for Batch {
     async fn open_rows(&self, after: Option<u64>, max: usize) -> Result<Vec<OpenRow>, BatchError> {
         let from = after.map_or(0, |after| after + 1);
-        let only = self
-            .session()
-            .only
-            .as_ref()
-            .map(|only| only.range(from..).take(max).copied().collect::<Vec<_>>());
+        let only: Option<Vec<u64>> =
+            self.session().only.as_ref().map(|only| only.range(from..).copied().collect());
         const SELECT: &str =
             "SELECT rows.number, id, input, states.state FROM rows JOIN inputs USING (number)
              LEFT JOIN states ON states.number = rows.number WHERE rows.state = 0 AND leader IS NULL";
@@ -582,11 +579,13 @@ impl Store for Batch {
             };
             if let Some(only) = only {
                 let mut select = file.prepare_cached(&format!("{SELECT} AND rows.number = ?1"))?;
+                let mut count = 0;
                 for number in only {
                     let mut rows = select.query([int(number)])?;
-                    if let Some(row) = rows.next()?
-                        && !add(row)?
-                    {
+                    // Rows that have a result by now are passed over.
+                    let Some(row) = rows.next()? else { continue };
+                    count += 1;
+                    if !add(row)? || count == max {
                         break;
                     }
                 }

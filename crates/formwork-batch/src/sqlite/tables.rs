@@ -112,7 +112,7 @@ pub(super) struct End {
     pub(super) calls: Vec<CallRow>,
 }
 
-/// What the result of a row changed.
+/// The changes that the result of a row made.
 #[derive(Debug, Default)]
 pub(super) struct Finished {
     /// The rows that have a result now: the row and those that follow it; 0 if it had one before.

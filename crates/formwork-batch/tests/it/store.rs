@@ -201,6 +201,10 @@ async fn a_limit_hands_out_the_first_rows_or_a_sample_that_is_the_same_each_time
         rows.iter().map(|row| row.number).collect::<Vec<_>>()
     };
     assert_eq!(numbers().await, [0, 1, 2]);
+    for number in 0..2 {
+        batch.finish(number, rejected("no")).await.unwrap();
+    }
+    assert_eq!(batch.open_rows(None, 1).await.unwrap()[0].number, 2);
     batch.limit(50, Some(1)).unwrap();
     let sample = numbers().await;
     batch.limit(50, Some(1)).unwrap();

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What `formwork batch run`, `resume`, `retry`, `status` and `watch` print with `--json`.
+/// The output of `formwork batch run`, `resume`, `retry`, `status` and `watch` with `--json`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct BatchOutput {
     /// The folder of the batch.

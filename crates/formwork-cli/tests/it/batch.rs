@@ -35,7 +35,8 @@ fn work(args: &[&str], config: &str) -> Ran {
 }
 
 fn lines(out: &str, kind: &str) -> Vec<Value> {
-    let mut names: Vec<PathBuf> = std::fs::read_dir(out).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut names: Vec<PathBuf> =
+        std::fs::read_dir(out).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.retain(|path| path.file_name().unwrap().to_string_lossy().starts_with(kind));
     names.sort();
     let text: String = names.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
@@ -43,13 +44,15 @@ fn lines(out: &str, kind: &str) -> Vec<Value> {
 }
 
 fn rows(name: &str, count: usize) -> String {
-    let rows: String = (0..count).map(|row| format!("{{\"id\": {row}, \"input\": \"Maria, 34, No. {row}\"}}\n")).collect();
+    let rows: String =
+        (0..count).map(|row| format!("{{\"id\": {row}, \"input\": \"Maria, 34, No. {row}\"}}\n")).collect();
     temporary(name, rows)
 }
 
 #[test]
 fn a_batch_is_limited_gone_on_with_exported_and_never_asked_twice() {
-    let server = chat(&[MARIA, r#"{"name": "Jon", "age": "x", "city": "Bergen"}"#, r#"{"age": 41}"#, MARIA, MARIA]);
+    let server =
+        chat(&[MARIA, r#"{"name": "Jon", "age": "x", "city": "Bergen"}"#, r#"{"age": 41}"#, MARIA, MARIA]);
     let (rows, out, config) = (rows("batch-limit.jsonl", 4), out("limit"), config(&server));
     let person = example("person.schema.json");
     let run: &[&str] = &["run", &rows, "--contract", &person, "--out", &out];
@@ -68,7 +71,12 @@ fn a_batch_is_limited_gone_on_with_exported_and_never_asked_twice() {
     let ran = batch(&["resume", &out]);
     assert_eq!((ran.code, server.received().len()), (0, 5), "{}", ran.stderr);
     let ran = batch(&["resume", &out, "--json"]);
-    assert_eq!((ran.code, server.received().len(), &ran.rows()[0]["state"]), (0, 5, &json!("done")), "{}", ran.stderr);
+    assert_eq!(
+        (ran.code, server.received().len(), &ran.rows()[0]["state"]),
+        (0, 5, &json!("done")),
+        "{}",
+        ran.stderr
+    );
 
     let values = lines(&out, "part-");
     assert_eq!(values.iter().map(|line| line["id"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3]);
@@ -90,7 +98,10 @@ fn rejected_rows_have_every_attempt_and_can_be_asked_about_again() {
     let rejected = lines(&out, "rejected-");
     let attempts = rejected[0]["attempts"].as_array().unwrap();
     let texts: Vec<_> = attempts.iter().map(|attempt| attempt["text"].as_str().unwrap()).collect();
-    assert_eq!((texts, &rejected[0]["error"]["class"]), (vec!["no", "nothing", "not at all"], &json!("rejected")));
+    assert_eq!(
+        (texts, &rejected[0]["error"]["class"]),
+        (vec!["no", "nothing", "not at all"], &json!("rejected"))
+    );
     assert!(attempts.iter().all(|attempt| against_schema("attempt.json", attempt).is_empty()));
     assert!(lines(&out, "part-").is_empty());
     assert_eq!(batch(&["export", &out, "--rejected"]).rows(), rejected);
@@ -98,7 +109,12 @@ fn rejected_rows_have_every_attempt_and_can_be_asked_about_again() {
 
     assert_eq!(batch(&["resume", &out, "--allow-failures"]).code, 0);
     let ran = work(&["retry", &out], &config);
-    assert_eq!((ran.code, lines(&out, "part-").len(), lines(&out, "rejected-").len()), (0, 1, 0), "{}", ran.stderr);
+    assert_eq!(
+        (ran.code, lines(&out, "part-").len(), lines(&out, "rejected-").len()),
+        (0, 1, 0),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(lines(&out, "part-")[0]["attempts"], 4);
 }
 
@@ -106,7 +122,8 @@ fn rejected_rows_have_every_attempt_and_can_be_asked_about_again() {
 fn bad_input_is_one_message_each_and_the_batch_stays_as_it_is() {
     let server = chat(&[MARIA; 9]);
     let config = config(&server);
-    let (person, other) = (example("person.schema.json"), temporary("batch-other.json", r#"{"type": "object"}"#));
+    let (person, other) =
+        (example("person.schema.json"), temporary("batch-other.json", r#"{"type": "object"}"#));
     let given = rows("batch-bad.jsonl", 2);
     let mine = out("bad");
     assert_eq!(work(&["run", &given, "-c", &person, "-o", &mine], &config).code, 0);
@@ -123,7 +140,10 @@ fn bad_input_is_one_message_each_and_the_batch_stays_as_it_is() {
     std::fs::write(Path::new(&foreign).join("ledger.db"), "not a database, but a long enough text").unwrap();
     let fresh = out("fresh");
     let fewer = rows("batch-fewer.jsonl", 1);
-    let changed = temporary("batch-changed.jsonl", "{\"id\": 0, \"input\": \"Maria, 34, No. 0\"}\n{\"id\": 1, \"input\": \"x\"}\n");
+    let changed = temporary(
+        "batch-changed.jsonl",
+        "{\"id\": 0, \"input\": \"Maria, 34, No. 0\"}\n{\"id\": 1, \"input\": \"x\"}\n",
+    );
     let table = temporary("batch-columns.csv", "name,text\na,b\n");
     let no_schema = temporary("batch-bad-contract.json", r#"{"type": "objekt"}"#);
     let letters = out("letters");
@@ -135,8 +155,14 @@ fn bad_input_is_one_message_each_and_the_batch_stays_as_it_is() {
         (vec!["run", "no/such.jsonl", "-c", &person, "-o", &fresh], "no/such.jsonl: No such file"),
         (vec!["run", &given, "-c", "no/such.json", "-o", &fresh], "cannot read the contract no/such.json"),
         (vec!["run", &given, "-c", &no_schema, "-o", &fresh], "objekt"),
-        (vec!["run", &table, "-c", &person, "-o", &fresh], "the columns are `name`, `text`: rename two of them"),
-        (vec!["run", &given, "-c", &person, "-o", &strange], "is not empty and holds no batch: name a new folder"),
+        (
+            vec!["run", &table, "-c", &person, "-o", &fresh],
+            "the columns are `name`, `text`: rename two of them",
+        ),
+        (
+            vec!["run", &given, "-c", &person, "-o", &strange],
+            "is not empty and holds no batch: name a new folder",
+        ),
         (vec!["run", &given, "-c", &person, "-o", &foreign], "is not a ledger of formwork"),
         (vec!["run", &given, "-c", &person, "-o", &newer], "has format 99"),
         (vec!["run", &given, "-c", &other, "-o", &mine], "the contract differs from the one of the batch"),
@@ -175,7 +201,9 @@ fn rows_that_cannot_be_asked_about_are_rejected_with_their_place_and_the_others_
     assert_eq!(ids(&lines(&out, "part-")), ["a", "c"]);
     let rejected = lines(&out, "rejected-");
     assert_eq!(ids(&rejected), [Value::Null, json!("a"), json!("b"), json!("huge")]);
-    for (line, says) in rejected.iter().zip(["batch-poison.jsonl:2: ", "row 3: the id \"a\"", "`input` is missing", "50 MiB"]) {
+    for (line, says) in
+        rejected.iter().zip(["batch-poison.jsonl:2: ", "row 3: the id \"a\"", "`input` is missing", "50 MiB"])
+    {
         assert!(line["error"]["message"].as_str().unwrap().contains(says), "{line}");
     }
     assert!(ran.stderr.contains("4: input"), "{}", ran.stderr);
@@ -220,11 +248,16 @@ fn limits_of_money_and_failures_stop_the_batch_and_no_provider_leaves_it_open() 
     let ran = work(&["resume", &out_budget, "--budget", "1"], &own);
     assert_eq!((ran.code, server.received().len()), (0, 3), "{}", ran.stderr);
 
-    let server = Server::start([Reply::status(401), Reply::status(401), Reply::status(401), of_text(MARIA)]).unwrap();
+    let server =
+        Server::start([Reply::status(401), Reply::status(401), Reply::status(401), of_text(MARIA)]).unwrap();
     let (out_key, own) = (out("key"), config(&server));
     let ran = work(&["run", &given, "-c", &person, "-o", &out_key], &own);
     assert!(matches!(ran.code, 2 | 3), "{}: {}", ran.code, ran.stderr);
-    assert!(batch(&["status", &out_key]).stdout.contains("0 with a value, 0 rejected, 3 open"), "{}", ran.stderr);
+    assert!(
+        batch(&["status", &out_key]).stdout.contains("0 with a value, 0 rejected, 3 open"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -235,7 +268,10 @@ fn an_estimate_asks_some_rows_and_keeps_them() {
     let ran = work(&["run", &given, "-c", &person, "-o", &out, "--estimate", "5", "--json"], &config);
     assert_eq!((ran.code, server.received().len()), (0, 5), "{}", ran.stderr);
     let estimate = &ran.rows()[0]["estimate"];
-    assert_eq!((&estimate["sampled"], &estimate["rows"], &estimate["unit"]), (&json!(5), &json!(20), &json!("usd")));
+    assert_eq!(
+        (&estimate["sampled"], &estimate["rows"], &estimate["unit"]),
+        (&json!(5), &json!(20), &json!("usd"))
+    );
     let expected = estimate["expected"].as_f64().unwrap();
     assert!((expected - 20.0 * 14e-6).abs() < 1e-9, "{estimate}");
     assert_eq!(work(&["resume", &out], &config).code, 0);
@@ -244,19 +280,24 @@ fn an_estimate_asks_some_rows_and_keeps_them() {
 
 /// A provider that answers rightly after a while.
 fn slow() -> Provider {
-    Provider::start(Faults { wrong: 0, fail: 0, stall: 0, cut: 0, latency: Duration::from_millis(20) }).unwrap()
+    Provider::start(Faults { wrong: 0, fail: 0, stall: 0, cut: 0, latency: Duration::from_millis(20) })
+        .unwrap()
 }
 
 #[cfg(unix)]
 #[test]
 fn a_batch_is_paused_and_cancelled_from_outside_and_one_process_works_on_it() {
     let provider = slow();
-    let given: String = (0..5000).map(|row| format!("{{\"id\": \"row-{row}\", \"input\": \"document {row}\"}}\n")).collect();
+    let given: String =
+        (0..5000).map(|row| format!("{{\"id\": \"row-{row}\", \"input\": \"document {row}\"}}\n")).collect();
     let given = temporary("batch-pause.jsonl", given);
     let contract = temporary("batch-pause.json", r#"{"type": "object", "required": ["number"]}"#);
     let config = temporary(
         "batch-pause.toml",
-        format!("[providers.p]\nkind = \"llama-server\"\nmodel = \"m\"\nstream = false\nbase_url = \"http://{}/v1\"\n", provider.address()),
+        format!(
+            "[providers.p]\nkind = \"llama-server\"\nmodel = \"m\"\nstream = false\nbase_url = \"http://{}/v1\"\n",
+            provider.address()
+        ),
     );
     let out = out("pause");
     let wait_for = |calls: usize| {
@@ -271,7 +312,11 @@ fn a_batch_is_paused_and_cancelled_from_outside_and_one_process_works_on_it() {
     let ended = |child: std::process::Child| child.wait_with_output().unwrap().status.code();
     let first = start(&["run", &given, "-c", &contract, "-o", &out]);
     wait_for(10);
-    refused(&batch(&["resume", &out]), 2, &format!("another process works on the batch in {out} (process {})", first.id()));
+    refused(
+        &batch(&["resume", &out]),
+        2,
+        &format!("another process works on the batch in {out} (process {})", first.id()),
+    );
     assert_eq!(batch(&["status", &out, "--json"]).rows()[0]["state"], "running");
     assert_eq!(batch(&["pause", &out]).code, 0);
     assert_eq!(ended(first), Some(130));
@@ -306,6 +351,7 @@ fn kills_lose_nothing_double_nothing_and_repeat_only_what_was_in_flight() {
     let seen = play(&played).unwrap();
     assert_eq!(seen.found.faults(3 * 16), Vec::<String>::new(), "{seen:?}");
     assert_eq!((seen.integrity.as_str(), seen.kills), ("ok", 3), "{seen:?}");
+    assert!(seen.open_at_kills <= 3 * 16 && seen.seconds > 0.0 && seen.full == 0, "{seen:?}");
     assert!(seen.max_open <= 16 + 16, "{seen:?}");
     assert_eq!(seen.found.accepted + seen.found.rejected, 300, "{seen:?}");
 }
