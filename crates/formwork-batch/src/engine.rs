@@ -17,6 +17,10 @@ pub trait Store: Send + Sync {
     /// if there are no more. It returns fewer rows, or none, where the caller limited the batch to some rows.
     async fn open_rows(&self, after: Option<u64>, max: usize) -> Result<Vec<OpenRow>, BatchError>;
 
+    /// Returns those of these rows that have no result, wherever the caller limited the batch, in the order of their numbers. It may
+    /// return the first ones alone, at least one if there is one.
+    async fn rows_among(&self, numbers: &[u64]) -> Result<Vec<OpenRow>, BatchError>;
+
     /// Stores the state of a row that goes on. The calls in it are counted once, however often they are stored.
     async fn checkpoint(&self, row: u64, state: RowState) -> Result<(), BatchError>;
 

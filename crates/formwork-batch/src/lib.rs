@@ -5,6 +5,7 @@
 //! - [`Store`] is its interface for engines, and [`Engine`] the interface of what takes rows to their results. The rules that an
 //!   engine keeps are documented there.
 //! - [`InProcess`] is the engine that asks models from this process, at the [`Pace`] that they take.
+//! - [`ProviderBatch`] is the engine that submits files of calls to the batch APIs of providers ([`BatchApi`]), at half the price.
 //!
 //! [`ExtractorBatch`] is all of that in one call:
 //! `extractor.batch(rows, folder)`.
@@ -21,6 +22,7 @@ mod input;
 mod pace;
 mod process;
 mod progress;
+mod provider;
 mod row;
 mod sqlite;
 
@@ -33,5 +35,9 @@ pub use input::{Rows, read_rows};
 pub use pace::Pace;
 pub use process::InProcess;
 pub use progress::Progress;
+pub use provider::{
+    AnthropicBatches, BatchApi, FileLimits, FileRequest, FileResult, FileStatus, Found, OpenAiBatches,
+    ProviderBatch, SharedBatchApi, batch_price,
+};
 pub use row::{BadRow, MAX_INPUT, OpenRow, RejectedError, RejectedLine, ResultLine, Row, RowEnd, RowState};
 pub use sqlite::{Batch, MaxFailures, Spec, View};

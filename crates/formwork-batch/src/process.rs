@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use formwork_core::{Attempt, Clock as _, Error, ErrorKind, Run, is_answered};
+use formwork_core::{Attempt, Clock as _, Error, ErrorKind, Run, Time, is_answered};
 use formwork_extract::{CancellationToken, Extraction, Extractor, Journal, TokioClock};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -15,13 +15,13 @@ use tokio::time::Instant;
 use crate::{BatchError, Control, Ended, Engine, OpenRow, Pace, RowEnd, RowState, Stop, Store};
 
 /// How many rows are read from the store at a time.
-const READ: usize = 256;
+pub(crate) const READ: usize = 256;
 
 /// How often the control of the store is read.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// How often a row may end for a reason that is not its own before it is rejected, if other rows are answered meanwhile.
-const MAX_DEFERRED: u32 = 3;
+pub(crate) const MAX_DEFERRED: u32 = 3;
 
 /// How many rows in a row may find no provider before the batch ends, if none was ever answered.
 const MAX_UNANSWERED: u32 = 3;
@@ -95,7 +95,7 @@ impl InProcess {
 }
 
 /// The end of a row in this process.
-enum Outcome {
+pub(crate) enum Outcome {
     /// It has a result. Whether a provider answered.
     Finished(bool),
     /// It stays open, for this reason.
@@ -173,36 +173,49 @@ impl Task {
         if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Err(error);
         }
-        let reason = match &result {
-            Ok(_) => None,
-            Err(error) => match error.kind() {
-                ErrorKind::Cancelled => return Ok(Outcome::Cut),
-                kind @ (ErrorKind::Budget
-                | ErrorKind::Unavailable
-                | ErrorKind::Config
-                | ErrorKind::Schema) => Some(kind),
-                ErrorKind::Deadline if !is_answered(error.attempts(), true) => Some(ErrorKind::Unavailable),
-                _ => None,
-            },
-        };
-        if let (Some(kind), Err(error)) = (reason, &result) {
-            // A budget that is used up says nothing about the row.
-            let counted = deferred + u32::from(kind != ErrorKind::Budget && self.may_reject);
-            let is_own = self.may_reject && matches!(kind, ErrorKind::Config | ErrorKind::Schema);
-            if kind == ErrorKind::Budget || (counted < MAX_DEFERRED && !is_own) {
-                let history: Vec<_> = history.iter().chain(error.attempts()).cloned().collect();
-                let message = error.to_string();
-                if !history.is_empty() {
-                    let state = RowState { history, run: None, stored: now, deferred: counted };
-                    self.store.checkpoint(number, state).await?;
-                }
-                return Ok(Outcome::Deferred(kind, message));
-            }
-        }
-        let answered = result.is_ok() || reason.is_none();
-        self.store.finish(number, RowEnd::new(history, result)).await?;
-        Ok(Outcome::Finished(answered))
+        settle(self.store.as_ref(), number, history, deferred, result, self.may_reject, now).await
     }
+}
+
+/// Stores the result of a run: the row is finished, or it stays open because the run ended for a reason that is not the row's own.
+/// `may_reject` is whether a provider has answered another row.
+pub(crate) async fn settle(
+    store: &dyn Store,
+    number: u64,
+    history: Vec<Attempt>,
+    deferred: u32,
+    result: Result<formwork_core::Outcome<Value>, Error>,
+    may_reject: bool,
+    now: Time,
+) -> Result<Outcome, BatchError> {
+    let reason = match &result {
+        Ok(_) => None,
+        Err(error) => match error.kind() {
+            ErrorKind::Cancelled => return Ok(Outcome::Cut),
+            kind @ (ErrorKind::Budget | ErrorKind::Unavailable | ErrorKind::Config | ErrorKind::Schema) => {
+                Some(kind)
+            }
+            ErrorKind::Deadline if !is_answered(error.attempts(), true) => Some(ErrorKind::Unavailable),
+            _ => None,
+        },
+    };
+    if let (Some(kind), Err(error)) = (reason, &result) {
+        // A budget that is used up says nothing about the row.
+        let counted = deferred + u32::from(kind != ErrorKind::Budget && may_reject);
+        let is_own = may_reject && matches!(kind, ErrorKind::Config | ErrorKind::Schema);
+        if kind == ErrorKind::Budget || (counted < MAX_DEFERRED && !is_own) {
+            let history: Vec<_> = history.iter().chain(error.attempts()).cloned().collect();
+            let message = error.to_string();
+            if !history.is_empty() {
+                let state = RowState { history, run: None, stored: now, deferred: counted };
+                store.checkpoint(number, state).await?;
+            }
+            return Ok(Outcome::Deferred(kind, message));
+        }
+    }
+    let answered = result.is_ok() || reason.is_none();
+    store.finish(number, RowEnd::new(history, result)).await?;
+    Ok(Outcome::Finished(answered))
 }
 
 /// The state of the providers, as far as an engine knows it.

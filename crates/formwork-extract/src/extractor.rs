@@ -228,6 +228,11 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
         self
     }
 
+    /// Returns the plan and the run, for a driver of your own. What the extractor's store has observed is not applied to the run.
+    pub fn into_parts(self) -> (Arc<Plan>, Run) {
+        (self.plan, self.run)
+    }
+
     /// Runs it.
     ///
     /// # Errors

@@ -542,25 +542,13 @@ impl Batch {
         Ok(parts.into_iter().filter_map(|part| u64::try_from(part).ok()).collect())
     }
 
-    fn session(&self) -> MutexGuard<'_, Session> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Returns a number that looks like chance and depends on this one alone (SplitMix64).
-const fn mixed(number: u64) -> u64 {
-    let z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
-#[async_trait]
-impl Store for Batch {
-    async fn open_rows(&self, after: Option<u64>, max: usize) -> Result<Vec<OpenRow>, BatchError> {
-        let from = after.map_or(0, |after| after + 1);
-        let only: Option<Vec<u64>> =
-            self.session().only.as_ref().map(|only| only.range(from..).copied().collect());
+    /// Returns up to `max` open rows: those of these numbers, or those from a number on.
+    fn read_open(
+        &self,
+        from: u64,
+        only: Option<BTreeSet<u64>>,
+        max: usize,
+    ) -> Result<Vec<OpenRow>, BatchError> {
         const SELECT: &str =
             "SELECT rows.number, id, input, states.state FROM rows JOIN inputs USING (number)
              LEFT JOIN states ON states.number = rows.number WHERE rows.state = 0 AND leader IS NULL";
@@ -610,6 +598,31 @@ impl Store for Batch {
             state: state.and_then(|state| serde_json::from_str(&state).ok()),
         };
         Ok(rows.into_iter().map(row).collect())
+    }
+
+    fn session(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns a number that looks like chance and depends on this one alone (SplitMix64).
+const fn mixed(number: u64) -> u64 {
+    let z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+#[async_trait]
+impl Store for Batch {
+    async fn open_rows(&self, after: Option<u64>, max: usize) -> Result<Vec<OpenRow>, BatchError> {
+        let from = after.map_or(0, |after| after + 1);
+        let only = self.session().only.as_ref().map(|only| only.range(from..).copied().collect());
+        self.read_open(from, only, max)
+    }
+
+    async fn rows_among(&self, numbers: &[u64]) -> Result<Vec<OpenRow>, BatchError> {
+        self.read_open(0, Some(numbers.iter().copied().collect()), usize::MAX)
     }
 
     async fn checkpoint(&self, row: u64, state: RowState) -> Result<(), BatchError> {

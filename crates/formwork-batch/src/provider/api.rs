@@ -1,0 +1,116 @@
+//! The interface of a provider's batch API.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use formwork_core::{Fault, Time};
+use formwork_wire::http::{Request, Response};
+use formwork_wire::{Bytes, Wire};
+use futures_util::stream::BoxStream;
+
+/// The batch API of one provider for one model: files of requests that are answered within a day, at half the price.
+///
+/// [`OpenAiBatches`](crate::OpenAiBatches) and [`AnthropicBatches`](crate::AnthropicBatches) implement it.
+/// [`ProviderBatch`](crate::ProviderBatch) decides what is submitted and when.
+#[async_trait]
+pub trait BatchApi: Send + Sync + fmt::Debug {
+    /// Returns the protocol that writes the requests and reads the responses. It must not ask for streams.
+    fn wire(&self) -> &dyn Wire;
+
+    /// Returns the limits of one file.
+    fn limits(&self) -> FileLimits;
+
+    /// Submits a file and returns its id at the provider. `key` is unique to the file; [`find`](Self::find) finds the file by it.
+    ///
+    /// # Errors
+    /// A [`Fault`]. The provider may have accepted the file nevertheless, unless the status of the response is 4xx.
+    async fn submit(&self, key: &str, requests: Vec<FileRequest>) -> Result<String, Fault>;
+
+    /// Looks for a file that may have been submitted under this key, not long before `since`. `requests` is the number of its
+    /// requests, and `known` has the ids of other files.
+    ///
+    /// # Errors
+    /// A [`Fault`] if the provider cannot list its batches.
+    async fn find(&self, key: &str, requests: usize, since: Time, known: &[String]) -> Result<Found, Fault>;
+
+    /// Returns the state of a submitted file.
+    ///
+    /// # Errors
+    /// A [`Fault`] if there is no answer.
+    async fn status(&self, id: &str) -> Result<FileStatus, Fault>;
+
+    /// Returns the results of a file that has [ended](FileStatus::Ended), in any order. A request may have none.
+    ///
+    /// # Errors
+    /// A [`Fault`] if there is no answer. The stream ends with a fault if it is cut off.
+    async fn results(&self, id: &str) -> Result<BoxStream<'static, Result<FileResult, Fault>>, Fault>;
+
+    /// Asks the provider to process no further request of a file. It [ends](FileStatus::Ended) some time later.
+    ///
+    /// # Errors
+    /// A [`Fault`] if the provider refuses.
+    async fn cancel(&self, id: &str) -> Result<(), Fault>;
+}
+
+/// A batch API that several owners share.
+pub type SharedBatchApi = Arc<dyn BatchApi>;
+
+/// The limits of one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileLimits {
+    /// The maximum number of requests.
+    pub requests: usize,
+    /// The maximum size in bytes.
+    pub bytes: usize,
+}
+
+/// A request in a file.
+#[derive(Debug, Clone)]
+pub struct FileRequest {
+    /// The id by which the result is found again: 1 to 64 letters, digits, `-` and `_`.
+    pub custom_id: String,
+    /// The request as the protocol writes it.
+    pub request: Request<Bytes>,
+}
+
+/// The result of one request.
+#[derive(Debug, Clone)]
+pub struct FileResult {
+    /// The id of the request.
+    pub custom_id: String,
+    /// The response; `None` if the request was not processed, because the file expired or was cancelled.
+    pub response: Option<Response<Bytes>>,
+}
+
+/// The state of a submitted file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileStatus {
+    /// The provider works on it.
+    Open {
+        /// The number of requests that have a result.
+        finished: u64,
+    },
+    /// The provider has ended its work; requests may be without a result.
+    Ended,
+    /// The provider refused the file as a whole, so that no request was processed.
+    Refused {
+        /// The provider's message.
+        message: String,
+        /// Whether the same file may be accepted later, because too many requests are enqueued now.
+        is_transient: bool,
+    },
+}
+
+/// The result of a search for a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Found {
+    /// The provider accepted the file under this id.
+    Id(String),
+    /// A file that is not finished may be this one; its results will tell.
+    Perhaps,
+    /// The provider does not list the file.
+    No,
+}

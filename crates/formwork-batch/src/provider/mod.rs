@@ -1,0 +1,15 @@
+//! The engine that submits calls to the batch APIs of providers.
+
+mod anthropic;
+mod api;
+mod collect;
+mod engine;
+mod http;
+mod openai;
+mod record;
+mod rows;
+
+pub use anthropic::AnthropicBatches;
+pub use api::{BatchApi, FileLimits, FileRequest, FileResult, FileStatus, Found, SharedBatchApi};
+pub use engine::{ProviderBatch, batch_price};
+pub use openai::OpenAiBatches;

@@ -1,0 +1,151 @@
+//! The durable record of the files of a batch.
+
+use std::collections::BTreeMap;
+
+use formwork_core::{CallId, Time};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{BatchError, Store};
+
+/// The key of the index.
+const INDEX: &str = "provider-batch";
+
+/// A file of requests, from its plan to its results.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct File {
+    /// The key by which the provider finds the file.
+    pub(super) key: String,
+    /// The name of the target.
+    pub(super) target: String,
+    /// The time of the plan.
+    pub(super) planned: Time,
+    pub(super) state: FileState,
+    /// The number of requests.
+    pub(super) requests: usize,
+}
+
+/// The state of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum FileState {
+    /// The provider does not have it.
+    Planned,
+    /// A request to submit it was sent or is about to be; the provider may have it.
+    Uncertain,
+    /// The provider has it under this id.
+    Submitted { id: String },
+}
+
+/// The rows of a file, each with the call that it waits for.
+pub(super) type FileRows = BTreeMap<u64, CallId>;
+
+/// The numbers of the files that are not done.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Index {
+    next: u64,
+    open: Vec<u64>,
+}
+
+/// The files of a batch that are not done.
+#[derive(Debug)]
+pub(super) struct Files {
+    index: Index,
+    open: BTreeMap<u64, File>,
+}
+
+fn place(number: u64) -> String {
+    format!("{INDEX} {number}")
+}
+
+fn rows_place(number: u64) -> String {
+    format!("{INDEX} {number} rows")
+}
+
+async fn read<T: DeserializeOwned>(store: &dyn Store, key: &str) -> Result<Option<T>, BatchError> {
+    let Some(value) = store.note(key).await? else { return Ok(None) };
+    let read = serde_json::from_value(value);
+    read.map(Some).map_err(|error| {
+        BatchError::Engine(format!("the record of the files at the provider cannot be read ({key}): {error}"))
+    })
+}
+
+async fn write(store: &dyn Store, key: &str, value: &impl Serialize) -> Result<(), BatchError> {
+    let value = serde_json::to_value(value).map_err(|error| BatchError::Engine(error.to_string()))?;
+    store.set_note(key, value).await
+}
+
+impl Files {
+    /// Reads the files that are not done.
+    pub(super) async fn read(store: &dyn Store) -> Result<Self, BatchError> {
+        let index: Index = read(store, INDEX).await?.unwrap_or_default();
+        let mut open = BTreeMap::new();
+        for number in &index.open {
+            if let Some(file) = read(store, &place(*number)).await? {
+                open.insert(*number, file);
+            }
+        }
+        Ok(Self { index, open })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    pub(super) fn numbers(&self) -> Vec<u64> {
+        self.open.keys().copied().collect()
+    }
+
+    pub(super) fn get(&self, number: u64) -> Option<&File> {
+        self.open.get(&number)
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = &File> {
+        self.open.values()
+    }
+
+    /// Returns the rows of a file.
+    pub(super) async fn rows(store: &dyn Store, number: u64) -> Result<FileRows, BatchError> {
+        let rows: Option<Vec<(u64, CallId)>> = read(store, &rows_place(number)).await?;
+        Ok(rows.into_iter().flatten().collect())
+    }
+
+    /// Adds a file; returns its number.
+    pub(super) async fn add(
+        &mut self,
+        store: &dyn Store,
+        file: File,
+        rows: &FileRows,
+    ) -> Result<u64, BatchError> {
+        let number = self.index.next;
+        write(store, &rows_place(number), &rows.iter().collect::<Vec<_>>()).await?;
+        write(store, &place(number), &file).await?;
+        self.index.next += 1;
+        self.index.open.push(number);
+        self.open.insert(number, file);
+        // The file counts from here on: before it, a crash leaves its rows in no file.
+        write(store, INDEX, &self.index).await?;
+        Ok(number)
+    }
+
+    /// Stores the state of a file.
+    pub(super) async fn set(
+        &mut self,
+        store: &dyn Store,
+        number: u64,
+        state: FileState,
+    ) -> Result<(), BatchError> {
+        let Some(file) = self.open.get_mut(&number) else { return Ok(()) };
+        file.state = state;
+        write(store, &place(number), file).await
+    }
+
+    /// Removes a file that is done.
+    pub(super) async fn remove(&mut self, store: &dyn Store, number: u64) -> Result<(), BatchError> {
+        self.open.remove(&number);
+        self.index.open.retain(|open| *open != number);
+        write(store, INDEX, &self.index).await?;
+        store.set_note(&place(number), Value::Null).await?;
+        store.set_note(&rows_place(number), Value::Null).await
+    }
+}
