@@ -5,8 +5,8 @@ use formwork_dialect::registry::{Entry, NativeMode};
 use formwork_wire::{Http, Wire as _};
 use schemars::SchemaGenerator;
 
-use super::http::{Server, transport};
-use super::raw::{Protocol, Raw};
+use super::http::{MAX_RESULTS, Server, limited, transport};
+use super::raw::{BatchServer, Protocol, Raw};
 use super::{Kind, Made};
 use crate::config::{ConfigError, Section};
 
@@ -38,6 +38,20 @@ fn server(config: &Config) -> Server<'_> {
     }
 }
 
+/// Returns the protocol of a section, with what is known of the model.
+fn wire(section: &Section, config: &Config) -> Result<Anthropic, ConfigError> {
+    let row = section.registry().lookup(&format!("anthropic/{}", config.model));
+    promised(config.clone(), row).map_err(|message| section.error(message))
+}
+
+/// Returns the batch API of a section.
+pub(super) fn batch(section: &Section) -> Result<BatchServer, ConfigError> {
+    let config = configured(section)?;
+    let wire = Arc::new(wire(section, &config)?.with_stream(false));
+    let transport = limited(section, &server(&config), Some(MAX_RESULTS))?;
+    Ok(BatchServer { protocol: Protocol::Anthropic, wire, transport })
+}
+
 pub(super) fn raw(section: &Section) -> Result<Raw, ConfigError> {
     let config = configured(section)?;
     let transport = transport(section, &server(&config))?;
@@ -46,8 +60,7 @@ pub(super) fn raw(section: &Section) -> Result<Raw, ConfigError> {
 
 fn make(section: &Section) -> Result<Made, ConfigError> {
     let config = configured(section)?;
-    let row = section.registry().lookup(&format!("anthropic/{}", config.model));
-    let wire = promised(config.clone(), row).map_err(|message| section.error(message))?;
+    let wire = wire(section, &config)?;
     let provider = Http::new(wire, transport(section, &server(&config))?).with_name(&section.name);
     let address = Some(config.base_url().to_owned()).filter(|url| url != DEFAULT_URL);
     let system = "anthropic".to_owned();

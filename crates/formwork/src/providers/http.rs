@@ -11,6 +11,9 @@ use formwork_wire::{Auth, SharedTransport};
 use super::tape::Tape;
 use crate::config::{Common, ConfigError, Section};
 
+/// The maximum size of a file of results of a batch API in bytes.
+pub(super) const MAX_RESULTS: usize = 1 << 30;
+
 /// The address and the authentication of a server, for [`transport`].
 ///
 /// ```
@@ -61,6 +64,15 @@ pub struct Server<'s> {
 /// [`ConfigError`] with the location of the section, if the address or a header is invalid, the variable with the key
 /// is not set, or the cassette cannot be read or must not be overwritten.
 pub fn transport(section: &Section, server: &Server<'_>) -> Result<SharedTransport, ConfigError> {
+    limited(section, server, None)
+}
+
+/// Returns the transport for a section, whose responses may have so many bytes (default: those of [`HttpTransport`]).
+pub(super) fn limited(
+    section: &Section,
+    server: &Server<'_>,
+    max_bytes: Option<usize>,
+) -> Result<SharedTransport, ConfigError> {
     if let Some(path) = &section.common.cassette {
         let path = section.path(path);
         let failed = |reason: String| section.error(format!("the cassette {}: {reason}", path.display()));
@@ -76,6 +88,9 @@ pub fn transport(section: &Section, server: &Server<'_>) -> Result<SharedTranspo
         let lacks_key = matches!(error, formwork_http::ConfigError::NoKey { .. });
         ConfigError { lacks_key, ..section.error(error.to_string()) }
     })?;
+    if let Some(max_bytes) = max_bytes {
+        network = network.with_max_body_bytes(max_bytes);
+    }
     if let Some(path) = &section.common.ca_file {
         let path = section.path(path);
         let failed = |reason: String| section.error(format!("`ca_file` {}: {reason}", path.display()));

@@ -45,7 +45,7 @@ pub use http::{Server, transport};
 pub use ollama::ollama_admin;
 pub use probe_cache::ProbeCache;
 #[cfg(feature = "http")]
-pub use raw::{Protocol, Raw};
+pub use raw::{BatchServer, Protocol, Raw};
 
 /// A provider of a section, before layers wrap it.
 ///
@@ -491,6 +491,24 @@ pub fn raw(section: &Section) -> Result<Option<Raw>, ConfigError> {
         kind if formwork_openai::presets().iter().any(|preset| preset.name == kind) => {
             openai::raw(section, kind).map(Some)
         }
+        _ => Ok(None),
+    }
+}
+
+/// Returns the batch API of a section; `None` for kinds without one, and where the section sets what wraps calls (`prompt_only`).
+///
+/// # Errors
+/// [`ConfigError`], if the section cannot be used.
+#[cfg(feature = "http")]
+pub fn batch_server(section: &Section) -> Result<Option<BatchServer>, ConfigError> {
+    if section.common.prompt_only {
+        return Ok(None);
+    }
+    match section.common.kind.as_str() {
+        #[cfg(feature = "anthropic")]
+        "anthropic" => anthropic::batch(section).map(Some),
+        #[cfg(feature = "openai")]
+        "openai" => openai::batch(section),
         _ => Ok(None),
     }
 }

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
-use formwork_openai::{Api, Config, presets};
+use formwork_openai::{Api, Config, Resolved, presets};
 use formwork_wire::Http;
 use schemars::SchemaGenerator;
 
-use super::http::{Server, transport};
+use super::http::{MAX_RESULTS, Server, limited, transport};
 use super::promises::promised;
-use super::raw::{Protocol, Raw};
+use super::raw::{BatchServer, Protocol, Raw};
 use super::{Kind, Made};
 use crate::config::{ConfigError, Section};
 
@@ -47,6 +47,37 @@ fn configured(section: &Section, preset: &str) -> Result<(Section, Config), Conf
     Ok((section, config))
 }
 
+/// Returns the section with its configuration, resolved with what is known of the model.
+fn resolved(section: &Section, preset: &str) -> Result<(Section, Config, Resolved), ConfigError> {
+    let (section, config) = configured(section, preset)?;
+    let resolve = |config: &Config| config.resolve().map_err(|error| section.error(error.to_string()));
+    let resolved = resolve(&config)?;
+    let name = config.preset.as_deref().unwrap_or(preset);
+    let resolved = match promised(&config, name, &resolved, &section) {
+        Some(config) => resolve(&config)?,
+        None => resolved,
+    };
+    config.dialects.iter().flatten().try_for_each(|name| section.dialect(name).map(|_| ()))?;
+    Ok((section, config, resolved))
+}
+
+/// Returns the batch API of a section; `None` for servers of other vendors.
+pub(super) fn batch(section: &Section) -> Result<Option<BatchServer>, ConfigError> {
+    let (section, config, resolved) = resolved(section, "openai")?;
+    if resolved.name != "openai" {
+        return Ok(None);
+    }
+    let server = Server {
+        base_url: &resolved.base_url,
+        auth: resolved.auth,
+        api_key_env: resolved.api_key_env.as_deref(),
+        headers: &resolved.headers,
+    };
+    let protocol = if config.api == Api::Responses { Protocol::Responses } else { Protocol::OpenAi };
+    let transport = limited(&section, &server, Some(MAX_RESULTS))?;
+    Ok(Some(BatchServer { protocol, wire: Arc::new(resolved.wire.with_stream(false)), transport }))
+}
+
 pub(super) fn raw(section: &Section, preset: &str) -> Result<Raw, ConfigError> {
     let (section, config) = configured(section, preset)?;
     let resolved = config.resolve().map_err(|error| section.error(error.to_string()))?;
@@ -61,15 +92,7 @@ pub(super) fn raw(section: &Section, preset: &str) -> Result<Raw, ConfigError> {
 }
 
 fn make(section: &Section, preset: &str) -> Result<Made, ConfigError> {
-    let (section, config) = configured(section, preset)?;
-    let resolve = |config: &Config| config.resolve().map_err(|error| section.error(error.to_string()));
-    let resolved = resolve(&config)?;
-    let name = config.preset.as_deref().unwrap_or(preset);
-    let resolved = match promised(&config, name, &resolved, &section) {
-        Some(config) => resolve(&config)?,
-        None => resolved,
-    };
-    config.dialects.iter().flatten().try_for_each(|name| section.dialect(name).map(|_| ()))?;
+    let (section, config, resolved) = resolved(section, preset)?;
     let server = Server {
         base_url: &resolved.base_url,
         auth: resolved.auth,

@@ -2,6 +2,7 @@
 
 mod contract;
 mod numbers;
+mod provider;
 mod work;
 
 use std::fs::File;
@@ -31,6 +32,7 @@ Examples:
   formwork batch run letters.csv --contract person.yaml --out letters --config production.toml --concurrency 32
   formwork batch run mails/ --contract \"$PWD/person.shape\" --out mails.batch --budget 5.00 --max-failures 2%
   formwork batch run letters.jsonl --contract person.schema.json --out letters --estimate 50
+  formwork batch run letters.jsonl --contract person.schema.json --out letters --mode provider-batch
 
 Rows are JSON Lines ({\"id\": ..., \"input\": \"...\"}), a CSV file with the columns `id` and `input`, or a folder of files. The
 contract is a JSON Schema, a shape, or YAML with `schema`, `rules`, `instructions` and `examples`.
@@ -119,6 +121,10 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct WorkArgs {
     #[command(flatten)]
     named: Named,
+    /// How models are asked: directly, or through the batch API of OpenAI or Anthropic, which costs half and takes up to a day for each
+    /// round of calls [default: direct]
+    #[arg(long, value_name = "MODE", value_enum)]
+    mode: Option<Mode>,
     /// How many rows are asked about at a time [default: as many as the targets take, at most 256; 1 for a model in this process]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u16).range(1..=4096))]
     concurrency: Option<u16>,
@@ -145,6 +151,15 @@ pub(crate) struct WorkArgs {
     /// Say where the configuration comes from
     #[arg(long, short)]
     verbose: bool,
+}
+
+/// How models are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Mode {
+    /// One request for each call
+    Direct,
+    /// Files of calls, for the batch API of the provider
+    ProviderBatch,
 }
 
 #[derive(clap::Args)]

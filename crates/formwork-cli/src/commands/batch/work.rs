@@ -1,10 +1,12 @@
 //! Working on a batch: `run`, `resume` and `retry`.
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use formwork::config::Section;
 use formwork::providers::Providers;
 use formwork_batch::{
     Batch, BatchError, Control, Ended, Engine as _, InProcess, MaxFailures, Pace, Spec, Stop, read_rows,
@@ -14,7 +16,7 @@ use formwork_extract::CancellationToken;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-use super::{ResumeArgs, RunArgs, WorkArgs, contract, failed, numbers};
+use super::{Mode, ResumeArgs, RunArgs, WorkArgs, contract, failed, numbers, provider};
 use crate::exit::{Failed, Status};
 use crate::rows::BatchOutput;
 use crate::stderr::say;
@@ -94,6 +96,7 @@ pub(super) fn resume(args: &ResumeArgs, providers: &Providers, retries: bool) ->
 /// How a batch is worked on, as it is kept for the next process.
 struct Settings {
     named: [Option<String>; 3],
+    mode: Mode,
     concurrency: Option<u16>,
     budget: Option<f64>,
     max_failures: Option<MaxFailures>,
@@ -113,8 +116,11 @@ impl Settings {
         };
         let concurrency =
             kept.get("concurrency").and_then(Value::as_u64).and_then(|rows| u16::try_from(rows).ok());
+        let is_provider_batch = text("mode").as_deref() == Some("provider-batch");
+        let kept_mode = if is_provider_batch { Mode::ProviderBatch } else { Mode::Direct };
         let settings = Self {
             named: named.kept(),
+            mode: args.mode.unwrap_or(kept_mode),
             concurrency: args.concurrency.or(concurrency),
             budget: args.budget.or_else(|| kept.get("budget").and_then(Value::as_f64)),
             max_failures: args.max_failures.or(kept_failures),
@@ -128,6 +134,7 @@ impl Settings {
         let stored = json!({
             "config": config, "provider": provider, "model": model, "concurrency": settings.concurrency,
             "budget": settings.budget, "max_failures": failures,
+            "mode": if settings.mode == Mode::ProviderBatch { "provider-batch" } else { "direct" },
         });
         batch.view().set_note(SETTINGS, stored)?;
         Ok((settings, named))
@@ -149,7 +156,16 @@ fn work(
     let left = settings.budget.map(|budget| (budget - progress.micro_usd as f64 / 1e6).max(0.0));
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
-        let opened = Targets::limited(named, left).open(providers, args.verbose).await?;
+        let sections = RefCell::new(Vec::new());
+        let noted = |section: Section| {
+            sections.borrow_mut().push(section.clone());
+            section
+        };
+        let mut opened = Targets::limited(named, left).open_as(providers, args.verbose, noted).await?;
+        let files = match settings.mode {
+            Mode::Direct => None,
+            Mode::ProviderBatch => Some(provider::files(&mut opened, &sections.into_inner())?),
+        };
         let fixed = settings.concurrency.or(opened.is_in_process.then_some(1));
         let rows = fixed.unwrap_or(MAX_ROWS);
         let old = batch.view().spec().contract.clone();
@@ -178,11 +194,19 @@ fn work(
             batch.limit(rows, None).map_err(failed)?;
         }
         let batch = Arc::new(batch);
-        let mut engine = InProcess::new(extractor, usize::from(rows));
-        if fixed.is_none() {
-            engine = engine.with_paces(paces);
-        }
-        let ended = shown(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await;
+        let ended = match files {
+            Some(files) => {
+                let engine = files.engine(extractor);
+                shown(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await
+            }
+            None => {
+                let mut engine = InProcess::new(extractor, usize::from(rows));
+                if fixed.is_none() {
+                    engine = engine.with_paces(paces);
+                }
+                shown(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await
+            }
+        };
         // What there is of results is written, however the engine ended.
         let closed = batch.close();
         let ended = ended.map_err(failed)?;
