@@ -24,7 +24,7 @@ pub(super) struct Active {
     now: Time,
 }
 
-/// What a row needs next.
+/// The next step of a row outside of its run.
 pub(super) enum Next {
     Call(Box<Active>, NextCall),
     /// The history of the row, how often it was deferred, and the result of its run.
