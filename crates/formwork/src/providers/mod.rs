@@ -561,7 +561,7 @@ impl formwork_core::Provider for Booked {
         Ok(Answer::new(answer.map(move |delta| match delta {
             Ok(Delta::End { finish, usage, closed_at, restrained, model }) => {
                 let probe = std::mem::take(&mut *unbooked.lock().unwrap_or_else(PoisonError::into_inner));
-                Ok(Delta::End { finish, usage: usage.plus(probe), closed_at, restrained, model })
+                Ok(Delta::End { finish, usage: usage.plus(probe.of_a_probe()), closed_at, restrained, model })
             }
             other => other,
         })))
