@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo xtask <chore>`.
 
 mod bench;
+mod chaos;
 mod clients;
 mod deny;
 mod nightly;
@@ -25,6 +26,8 @@ struct Args {
 enum Chore {
     /// Measure against plain code with the same crates, in ratios of one run
     Bench(bench::Args),
+    /// Kill batches, fill their disks, fail their providers, and compare what comes of it with the provider's record
+    Chaos(chaos::Args),
     /// Run the official clients of other languages against `formwork serve` (needs Python and its package registry)
     Clients(clients::Args),
     /// Score the crates on test data that nobody here wrote: `cargo evals corpora`
@@ -51,6 +54,7 @@ enum Chore {
 fn main() -> ExitCode {
     let done = match Args::parse().chore {
         Chore::Bench(args) => bench::run(&args),
+        Chore::Chaos(args) => chaos::run(&args),
         Chore::Clients(args) => clients::run(&args),
         Chore::Corpora { args } => evaluate("corpora", &args),
         Chore::Deny(args) => deny::run(&args),

@@ -66,7 +66,12 @@ impl Failed {
 
     /// Somebody pressed Ctrl-C.
     pub(crate) fn interrupted() -> Self {
-        Self::new(130, "interrupted".to_owned())
+        Self::stopped("interrupted")
+    }
+
+    /// The user ended the work before its end.
+    pub(crate) fn stopped(message: impl fmt::Display) -> Self {
+        Self::new(130, message.to_string())
     }
 }
 

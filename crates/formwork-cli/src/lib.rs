@@ -40,6 +40,7 @@ use crate::color::Color;
 const AFTER_HELP: &str = "\
 Examples:
   formwork extract --schema examples/person.schema.json \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
+  formwork batch run examples/letters.jsonl --contract examples/person.schema.json --out letters
   formwork check --schema examples/person.schema.json examples/people/*.json
   formwork chat \"What is JSON?\"
   formwork shape run --shape examples/feature-design.shape --input examples/feature-design-input.json
@@ -73,6 +74,8 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     Extract(commands::extract::Args),
+    #[command(subcommand)]
+    Batch(commands::batch::Command),
     Check(commands::check::Args),
     Chat(commands::chat::Args),
     #[command(subcommand)]
@@ -130,6 +133,7 @@ pub fn run_with(providers: Providers) -> ExitCode {
     let providers = &providers;
     let done = match command {
         Command::Extract(args) => commands::extract::run(&args, providers),
+        Command::Batch(command) => commands::batch::run(&command, providers),
         Command::Check(args) => commands::check::run(&args),
         Command::Chat(args) => commands::chat::run(&args, providers),
         Command::Shape(command) => commands::shape::run(&command, providers),

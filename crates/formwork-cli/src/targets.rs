@@ -45,7 +45,7 @@ pub(crate) struct Targets {
     budget: Arc<OnceLock<Option<Budget>>>,
 }
 
-fn dollars(text: &str) -> Result<f64, String> {
+pub(crate) fn dollars(text: &str) -> Result<f64, String> {
     let dollars = text.strip_prefix('$').unwrap_or(text).parse().ok();
     dollars
         .filter(|dollars| (0.0..=1e6).contains(dollars))
@@ -60,6 +60,8 @@ fn model_name(text: &str) -> Result<String, String> {
 pub(crate) struct Opened {
     pub(crate) backends: Vec<Backend>,
     pub(crate) defaults: Defaults,
+    /// Whether one of them is a model in this process.
+    pub(crate) is_in_process: bool,
     /// The names of the targets, each with its model.
     models: Vec<(String, String)>,
     /// The name of the default model in this process, if that is asked first.
@@ -128,6 +130,7 @@ impl Targets {
         let limits = Defaults { max_cost_usd: self.max_cost, ..Defaults::default() }.or(chosen.defaults);
         let budget = self.budget.get_or_init(|| limits.budget()).as_ref();
         let default_model = chosen.sections.first().and_then(model::default_of);
+        let is_in_process = chosen.sections.iter().any(|section| section.common.kind == "local");
         let (mut backends, mut models, mut without_key) = (Vec::new(), Vec::new(), Vec::new());
         for section in chosen.sections.into_iter().map(adapt) {
             let mut made = match make(&section, providers).await {
@@ -163,7 +166,12 @@ impl Targets {
         if let Some(list) = &chosen.list {
             backends = in_turns(backends, list);
         }
-        Ok(Opened { backends, defaults: chosen.defaults, models, default_model })
+        Ok(Opened { backends, defaults: chosen.defaults, is_in_process, models, default_model })
+    }
+
+    /// Returns these models with a limit of money for all calls together.
+    pub(crate) fn limited(named: Named, max_cost: Option<f64>) -> Self {
+        Self { named, max_cost, budget: Arc::default() }
     }
 
     /// The same targets, but of this provider, where the command line names neither one nor a model.
@@ -177,6 +185,21 @@ impl Targets {
 }
 
 impl Named {
+    /// Returns the names as they are kept for a later process: the configuration's file by its whole path.
+    pub(crate) fn kept(&self) -> [Option<String>; 3] {
+        let whole = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let config = self.config.as_ref().map(|path| whole(path).display().to_string());
+        [config, self.provider.clone(), self.model.clone()]
+    }
+
+    /// Returns these names, or those that were kept if the command line has none.
+    pub(crate) fn or_kept(self, [config, provider, model]: [Option<String>; 3]) -> Self {
+        if self.config.is_some() || self.provider.is_some() || self.model.is_some() {
+            return self;
+        }
+        Self { config: config.map(PathBuf::from), provider, model }
+    }
+
     /// One provider by its name or kind.
     #[cfg(feature = "local")]
     pub(crate) fn of(config: Option<&Path>, provider: &str) -> Self {

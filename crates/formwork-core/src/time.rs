@@ -31,4 +31,13 @@ impl Time {
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
+
+    /// Returns the time that is as far from `to` as this time is from `from`; 0 or the maximum on overflow.
+    pub(crate) const fn moved(self, from: Self, to: Self) -> Self {
+        Self(if to.0 >= from.0 {
+            self.0.saturating_add(to.0 - from.0)
+        } else {
+            self.0.saturating_sub(from.0 - to.0)
+        })
+    }
 }

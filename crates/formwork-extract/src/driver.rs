@@ -14,6 +14,7 @@ use crate::budget::Reservation;
 use crate::call::{CallResult, DEADLINE_SLACK, make};
 use crate::external::{AsyncValidator, CheckResult, Fallback, Situation};
 use crate::interrupt::{Interrupt, Interruption};
+use crate::journal::Journal;
 use crate::observer::{Next, Observer, Observers, Paced, Started};
 use crate::updates::Updates;
 use crate::{Budget, CancellationToken, ObservationStore, TokioClock, blocking, trace};
@@ -146,7 +147,22 @@ impl Driver {
         run: Run,
         cancel: &CancellationToken,
     ) -> Result<Outcome<Value>, Error> {
-        self.tapped::<()>(plan, run, cancel, None).await.map(|(outcome, _)| outcome)
+        self.tapped::<()>(plan, run, cancel, None, None).await.map(|(outcome, _)| outcome)
+    }
+
+    /// Drives a run to its end, and waits after each call until the [`Journal`] has stored the run. A run that was stored is
+    /// driven on from there; [`Run::resumed`] leaves the time between out of account.
+    ///
+    /// # Errors
+    /// As [`drive`](Self::drive), and the error of the journal, which ends the drive at once.
+    pub async fn drive_journaled(
+        &self,
+        plan: &Plan,
+        run: Run,
+        cancel: &CancellationToken,
+        journal: &dyn Journal,
+    ) -> Result<Outcome<Value>, Error> {
+        self.tapped::<()>(plan, run, cancel, None, Some(journal)).await.map(|(outcome, _)| outcome)
     }
 
     /// Drives a run to its end and blocks the thread meanwhile; see [`blocking`](crate#blocking).
@@ -166,7 +182,10 @@ impl Driver {
     pub fn stream(&self, plan: Arc<Plan>, run: Run, cancel: CancellationToken) -> Updates<Value> {
         let driver = self.clone();
         Updates::new(Arc::clone(&plan), move |tap| async move {
-            driver.tapped::<()>(&plan, run, &cancel, Some(tap.as_ref())).await.map(|(outcome, _)| outcome)
+            driver
+                .tapped::<()>(&plan, run, &cancel, Some(tap.as_ref()), None)
+                .await
+                .map(|(outcome, _)| outcome)
         })
     }
 
@@ -177,10 +196,11 @@ impl Driver {
         run: Run,
         cancel: &CancellationToken,
         tap: Option<&dyn Paced>,
+        journal: Option<&dyn Journal>,
     ) -> Result<(Outcome<Value>, Option<T>), Error> {
         let span = trace::span(plan);
         let observers = Observers::new(&self.observers, tap);
-        let drive = Drive { driver: self, plan, cancel, observers, again: false };
+        let drive = Drive { driver: self, plan, cancel, observers, journal, again: false };
         let now = self.clock.now();
         let given_up = if self.fails_fast { self.store.given_up(plan, now) } else { None };
         let (run, out) = match given_up {
@@ -216,6 +236,7 @@ struct Drive<'a> {
     plan: &'a Plan,
     cancel: &'a CancellationToken,
     observers: Observers<'a>,
+    journal: Option<&'a dyn Journal>,
     /// The last answer was not accepted, and what is asked next is not told yet.
     again: bool,
 }
@@ -280,8 +301,12 @@ impl Drive<'_> {
                 Step::Call { id, target, call, reserve, .. } => {
                     self.tell_next(run, Duration::ZERO);
                     self.call(run, id, target, &call, reserve).await?;
+                    self.store(run).await?;
                 }
-                Step::Check { id, candidate, .. } => self.check(run, id, &candidate).await?,
+                Step::Check { id, candidate, .. } => {
+                    self.check(run, id, &candidate).await?;
+                    self.store(run).await?;
+                }
                 Step::Fallback { id, candidate, .. } => self.fallback(run, id, &candidate).await?,
                 _ => {
                     return Err(Error::new(
@@ -356,6 +381,14 @@ impl Drive<'_> {
         self.observers.tell(|observer, id| observer.attempt_finished(id, attempt));
         self.observers.pause().await;
         Ok(())
+    }
+
+    /// Waits until the journal has stored a run that goes on. The caller stores the result of a run that has ended.
+    async fn store(&self, run: &Run) -> Result<(), Error> {
+        match self.journal.filter(|_| !run.is_done()) {
+            Some(journal) => journal.store(run).await,
+            None => Ok(()),
+        }
     }
 
     /// Sets the worst case of a call aside in every budget.

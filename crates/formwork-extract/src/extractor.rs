@@ -9,6 +9,7 @@ use futures_util::stream;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::journal::Journal;
 use crate::observer::Paced;
 use crate::{CancellationToken, Driver, Observer, Rotation, Updates, blocking};
 
@@ -130,8 +131,26 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
     /// Returns an extraction that is not started yet, for a cancellation token or an observer of its own.
     pub fn extraction(&self, input: impl Into<Input>) -> Extraction<T> {
         let (plan, driver) = self.shared.order.next();
-        let (input, cancel) = (self.complete(input.into()), CancellationToken::new());
-        Extraction { plan, driver, input, cancel, of: PhantomData }
+        let run = Run::new(&plan, self.complete(input.into()));
+        Extraction { plan, driver, run, cancel: CancellationToken::new(), journal: None, of: PhantomData }
+    }
+
+    /// Returns an extraction that continues a stored run; see [`Extraction::with_journal`]. `None` if the run was created
+    /// with another plan: another contract, other targets or other settings.
+    pub fn continued(&self, run: Run) -> Option<Extraction<T>> {
+        let Order { plan, driver, others, .. } = &self.shared.order;
+        let mut orders =
+            [(plan, driver)].into_iter().chain(others.iter().map(|(plan, driver)| (plan, driver)));
+        let (plan, driver) = orders.find(|(plan, _)| run.is_of(plan))?;
+        let (plan, driver) = (Arc::clone(plan), Arc::clone(driver));
+        Some(Extraction {
+            plan,
+            driver,
+            run,
+            cancel: CancellationToken::new(),
+            journal: None,
+            of: PhantomData,
+        })
     }
 
     /// Puts the system prompt and the examples before the input, which stays what the answer is about.
@@ -183,8 +202,9 @@ impl<T> fmt::Debug for Extractor<T> {
 pub struct Extraction<T> {
     plan: Arc<Plan>,
     driver: Arc<Driver>,
-    input: Input,
+    run: Run,
     cancel: CancellationToken,
+    journal: Option<Arc<dyn Journal>>,
     of: PhantomData<fn() -> T>,
 }
 
@@ -192,6 +212,13 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
     /// Sets a handle that ends it from outside (default: none).
     pub fn with_cancel(mut self, token: CancellationToken) -> Self {
         self.cancel = token;
+        self
+    }
+
+    /// Sets the journal that stores the run after each call that it goes on from (default: none), for
+    /// [`Extractor::continued`] in another process.
+    pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = Some(journal);
         self
     }
 
@@ -223,8 +250,8 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
     }
 
     async fn tapped(self, tap: Option<&dyn Paced>) -> Result<Outcome<T>, Error> {
-        let run = Run::new(&self.plan, self.input);
-        let (outcome, decoded) = self.driver.tapped::<T>(&self.plan, run, &self.cancel, tap).await?;
+        let Self { plan, driver, run, cancel, journal, .. } = self;
+        let (outcome, decoded) = driver.tapped::<T>(&plan, run, &cancel, tap, journal.as_deref()).await?;
         if let Some(value) = decoded {
             return Ok(outcome.map(|_| value));
         }

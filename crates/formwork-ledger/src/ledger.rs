@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::core::Core;
 use crate::queue::Task;
-use crate::store::Store;
+use crate::store::{LEDGER, Store};
 use crate::task::{Committed, Job, block_on, job};
 use crate::{Error, Health, RunRecord, Settings, writer};
 
@@ -50,7 +50,7 @@ impl Ledger {
     /// [`Error::File`] as the file system says, [`Error::NotALedger`] for a file that holds something else, which is left as it is,
     /// [`Error::Newer`] for a file of a later version.
     pub fn open(path: impl AsRef<Path>, settings: Settings) -> Result<Self, Error> {
-        Self::start(Store::open(path.as_ref())?, settings)
+        Self::start(Store::open(path.as_ref(), &LEDGER)?, settings)
     }
 
     /// Returns a ledger that is gone when it is closed: for tests, and for services that keep nothing.
@@ -61,7 +61,7 @@ impl Ledger {
         Self::start(Store::in_memory()?, settings)
     }
 
-    fn start(store: Store, settings: Settings) -> Result<Self, Error> {
+    pub(crate) fn start(store: Store, settings: Settings) -> Result<Self, Error> {
         let core = Arc::new(Core::new(store, settings));
         let of_writer = Arc::clone(&core);
         let writer = thread::Builder::new()

@@ -35,6 +35,7 @@
 
 mod cache;
 mod core;
+mod database;
 mod error;
 mod id;
 mod insert;
@@ -54,6 +55,7 @@ mod usd;
 mod writer;
 
 pub use crate::core::Health;
+pub use database::Database;
 pub use error::Error;
 pub use id::RecordId;
 pub use keys::{Key, KeyError, KeyId, KeyRole, NewKey, Secret};
@@ -66,4 +68,6 @@ pub use recorder::Recorder;
 pub use redaction::{REDACTED, Redaction};
 pub use settings::Settings;
 pub use spending::{BudgetExceeded, Hold, ReserveError};
+pub use store::Format;
+pub use task::Committed;
 pub use usd::{format as format_usd, parse as parse_usd};

@@ -12,13 +12,22 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::Error;
 use crate::paths::general;
 
-/// `fwlg`, which SQLite keeps in the file's header.
-const APPLICATION: i64 = 0x6677_6c67;
+/// The format of a file: its tables, and the number by which it is told from other files.
+#[derive(Debug, Clone, Copy)]
+pub struct Format {
+    /// The number in the file's header by which SQLite tells applications apart.
+    pub application: i64,
+    /// The steps from an empty file to the newest format, in SQL. The format of a file is the number of steps that were taken.
+    pub steps: &'static [&'static str],
+}
+
+/// The ledger of runs: `fwlg`.
+pub(crate) const LEDGER: Format = Format { application: 0x6677_6c67, steps: &STEPS };
 
 /// The first bytes of every SQLite file.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// The steps from an empty file to the newest format. A file's format is the number of steps that were taken.
+/// The steps of the ledger of runs.
 const STEPS: [&str; 3] = [
     include_str!("schema/0001_runs.sql"),
     include_str!("schema/0002_keys.sql"),
@@ -37,7 +46,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+    pub(crate) fn open(path: &Path, format: &Format) -> Result<Self, Error> {
         protect(path)?;
         check(path)?;
         let file_error =
@@ -45,7 +54,7 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connect = || Connection::open_with_flags(path, flags);
         let mut writer = connect().map_err(|error| file_error(&error))?;
-        prepare(&mut writer, path)?;
+        prepare(&mut writer, path, format)?;
         let reader = connect().and_then(|reader| {
             reader.busy_timeout(PATIENCE)?;
             reader.pragma_update(None, "query_only", true)?;
@@ -58,7 +67,7 @@ impl Store {
 
     pub(crate) fn in_memory() -> Result<Self, Error> {
         let mut writer = Connection::open_in_memory().map_err(|error| Error::write(&error))?;
-        prepare(&mut writer, Path::new(":memory:"))?;
+        prepare(&mut writer, Path::new(":memory:"), &LEDGER)?;
         functions(&writer).map_err(|error| Error::write(&error))?;
         Ok(Self { writer: Mutex::new(writer), reader: None })
     }
@@ -108,7 +117,7 @@ fn check(path: &Path) -> Result<(), Error> {
     Err(Error::NotALedger { path: path.to_owned(), hint })
 }
 
-fn prepare(connection: &mut Connection, path: &Path) -> Result<(), Error> {
+fn prepare(connection: &mut Connection, path: &Path, newest: &Format) -> Result<(), Error> {
     let file_error =
         |error: &rusqlite::Error| Error::File { path: path.to_owned(), message: error.to_string() };
     let number =
@@ -127,22 +136,22 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), Error> {
     let tables: i64 = transaction
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .map_err(|error| file_error(&error))?;
-    if application != APPLICATION && tables > 0 {
+    if application != newest.application && tables > 0 {
         return Err(Error::NotALedger {
             path: path.to_owned(),
             hint: Some("it is another program's database"),
         });
     }
-    let known = STEPS.len() as i64;
+    let known = newest.steps.len() as i64;
     if format > known {
         return Err(Error::Newer { path: path.to_owned(), found: format, known });
     }
     (|| {
-        for step in STEPS.iter().skip(usize::try_from(format).unwrap_or_default()) {
+        for step in newest.steps.iter().skip(usize::try_from(format).unwrap_or_default()) {
             transaction.execute_batch(step)?;
         }
         if format < known {
-            transaction.pragma_update(None, "application_id", APPLICATION)?;
+            transaction.pragma_update(None, "application_id", newest.application)?;
             transaction.pragma_update(None, "user_version", known)?;
         }
         transaction.commit()
@@ -181,11 +190,11 @@ mod tests {
             }
             if format > 0 {
                 old.execute_batch("INSERT INTO hourly_reason VALUES (1, 'type', '$', 'm', 'c', 7)").unwrap();
-                old.pragma_update(None, "application_id", APPLICATION).unwrap();
+                old.pragma_update(None, "application_id", LEDGER.application).unwrap();
                 old.pragma_update(None, "user_version", format as i64).unwrap();
             }
             drop(old);
-            let store = Store::open(&path).unwrap();
+            let store = Store::open(&path, &LEDGER).unwrap();
             let kept: i64 = store
                 .read(|reader| {
                     reader.query_row("SELECT coalesce(sum(count), 0) FROM reasons", [], |row| row.get(0))

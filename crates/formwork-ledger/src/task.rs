@@ -49,15 +49,19 @@ pub(crate) fn job<T: Send + 'static>(
 }
 
 /// The end of a write: a future, which [`Committed::wait`] waits for without a runtime.
-pub(crate) struct Committed<T>(oneshot::Receiver<Result<T, Error>>);
+#[must_use = "a write that nobody waits for may not be on the disk yet"]
+pub struct Committed<T>(oneshot::Receiver<Result<T, Error>>);
 
 impl<T> Committed<T> {
     pub(crate) const fn new(end: oneshot::Receiver<Result<T, Error>>) -> Self {
         Self(end)
     }
 
-    /// Blocks the thread.
-    pub(crate) fn wait(self) -> Result<T, Error> {
+    /// Blocks the thread until the write is on the disk, and returns its value.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if it could not be written, [`Error::Closed`] if the file was closed before.
+    pub fn wait(self) -> Result<T, Error> {
         block_on(self)
     }
 }

@@ -62,6 +62,7 @@
 
 mod cache;
 pub mod config;
+pub mod contract;
 #[cfg(feature = "golden")]
 pub mod golden;
 pub mod providers;

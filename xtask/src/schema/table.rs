@@ -63,6 +63,7 @@ pub(super) fn all(folder: &Path) -> Folder {
         // formwork
         .document("formwork.toml", config())
         // formwork-cli
+        .written::<rows::BatchOutput>("batch-output")
         .typed::<rows::CheckInput>("check-input")
         .written::<rows::CheckOutput>("check-output")
         .written::<rows::ConfigOutput>("config-output")

@@ -1,5 +1,6 @@
 //! One module for each command.
 
+pub(crate) mod batch;
 pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod config;

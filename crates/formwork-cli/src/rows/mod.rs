@@ -2,6 +2,7 @@
 //!
 //! `schemas/` holds the JSON Schemas of all of them.
 
+mod batch;
 mod check;
 mod config;
 mod error;
@@ -12,6 +13,7 @@ mod read;
 mod server;
 mod skill;
 
+pub use batch::{BatchEstimate, BatchOutput, BatchState};
 pub use check::{CheckInput, CheckOutput};
 pub use config::{ConfigOutput, ConfigProvider, ConfigSetting};
 pub use error::RowError;

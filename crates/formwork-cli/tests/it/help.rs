@@ -6,6 +6,14 @@ use super::formwork;
 fn commands() -> Vec<Vec<&'static str>> {
     let mut commands = vec![
         vec!["extract"],
+        vec!["batch", "run"],
+        vec!["batch", "resume"],
+        vec!["batch", "retry"],
+        vec!["batch", "status"],
+        vec!["batch", "watch"],
+        vec!["batch", "pause"],
+        vec!["batch", "cancel"],
+        vec!["batch", "export"],
         vec!["check"],
         vec!["chat"],
         vec!["shape", "run"],

@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
+mod batch;
+// The provider and the checker of `cargo xtask chaos`.
+#[path = "../../../../xtask/src/chaos/play/mod.rs"]
+mod chaos;
 mod chat;
 mod check;
 mod config;

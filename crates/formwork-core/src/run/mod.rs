@@ -237,6 +237,28 @@ impl Run {
         matches!(self.state, State::Accepted { .. } | State::Failed(_))
     }
 
+    /// Returns whether the run was created with this plan, so that it can be continued with it.
+    pub fn is_of(&self, plan: &Plan) -> bool {
+        plan.digest() == self.digest
+    }
+
+    /// Continues a run that was stored at one time and is read at another, so that the time between does not count: the
+    /// deadline and the open delay move by the difference. A clock that was set back meanwhile moves them back.
+    ///
+    /// The times of calls in the [ledger](Self::ledger) stay as they are.
+    #[must_use]
+    pub fn resumed(mut self, stored: Time, now: Time) -> Self {
+        let moved = |time: Time| time.moved(stored, now);
+        self.started = self.started.map(moved);
+        match &mut self.state {
+            State::Waiting { until } => *until = moved(*until),
+            State::Calling { since, .. } => *since = moved(*since),
+            State::Ready | State::Outside { .. } | State::Accepted { .. } | State::Failed(_) => {}
+        }
+        self.position.move_times(moved);
+        self
+    }
+
     /// Returns the input of the run.
     pub const fn input(&self) -> &Input {
         &self.input

@@ -66,6 +66,11 @@ impl Position {
         self.out_of_service.extend(targets);
     }
 
+    /// Changes the times from which on targets may be called again.
+    pub(super) fn move_times(&mut self, moved: impl Fn(Time) -> Time) {
+        self.out_of_service.iter_mut().for_each(|(_, until)| *until = moved(*until));
+    }
+
     /// Leaves these parameters of sampling out of the calls of these targets.
     pub(super) fn leave_sampling_out(
         &mut self,

@@ -249,6 +249,38 @@ fn trace(plan: &Plan, seed: u64, starts: &[usize], script: &[Reply], stored: boo
     }
 }
 
+/// Drives a run that is stored before every step and read so many milliseconds later, or earlier by a clock that was set back.
+/// Returns the steps with times as distances from the moment of the step.
+fn broken(plan: &Plan, seed: u64, script: &[Reply], gap: i64) -> Vec<String> {
+    let (mut run, mut now, mut steps, mut calls) =
+        (Run::new(plan, input().with_seed(seed)), Time(1 << 40), Vec::new(), 0);
+    loop {
+        let later = Time(now.0.checked_add_signed(gap).unwrap());
+        run = serde_json::from_str::<Run>(&serde_json::to_string(&run).unwrap()).unwrap().resumed(now, later);
+        now = later;
+        match run.step(plan, now).unwrap() {
+            Step::Wait { until, .. } => {
+                steps.push(format!("wait {:?}", until.since(now)));
+                now = until;
+            }
+            Step::Call { id, target, call, .. } => {
+                let deadline = call.deadline.map(|deadline| deadline.since(now));
+                steps.push(format!("call {target} {:?} {:?} {deadline:?}", call.messages, call.sampling));
+                let reply = &script[calls % script.len()];
+                calls += 1;
+                now = now.after(Duration::from_millis(700));
+                run.on(plan, now, reply.event(id, &call)).unwrap();
+            }
+            Step::Done => {
+                let end = run.finish().map(|outcome| outcome.value).map_err(|error| error.to_string());
+                steps.push(format!("{end:?}"));
+                return steps;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 /// A policy that violates every recommendation, in a plan with every feature.
 #[derive(Debug)]
 struct Unruly;
@@ -286,6 +318,15 @@ proptest! {
         let builder = if fallback { builder.with_fallback() } else { builder };
         let plan = if async_checks { builder.with_async_checks() } else { builder }.build().unwrap();
         prop_assert_eq!(trace(&plan, seed, &starts, &script, false), trace(&plan, seed, &starts, &script, true));
+    }
+
+    #[test]
+    fn a_break_before_every_step_takes_no_time_from_the_run(
+        policy in any_policy(), script in any_script(), seed: u64, gap in -3_600_000_i64..1_000_000_000,
+    ) {
+        let builder = Plan::new(contract(), vec![target("one"), target("two")]).with_policy(policy).with_deadline(DEADLINE);
+        let plan = builder.build().unwrap();
+        prop_assert_eq!(broken(&plan, seed, &script, 0), broken(&plan, seed, &script, gap));
     }
 
     #[test]

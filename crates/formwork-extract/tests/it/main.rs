@@ -10,6 +10,7 @@ mod compliance;
 mod content;
 mod driving;
 mod interrupt;
+mod journal;
 mod many;
 mod observations;
 mod observing;

@@ -2,106 +2,11 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use formwork_core::{Rule, Schema as _};
-use formwork_shape::Shape;
-use serde::Deserialize;
-use serde_json::Value;
-
-/// The most bytes of a contract's file.
-const MAX: u64 = 1 << 20;
-
-/// The endings of contracts, in the order in which they are looked for.
-const ENDINGS: [&str; 4] = ["yaml", "yml", "json", "shape"];
-
-/// The member of a schema that holds its rules.
-const RULES: &str = "x-formwork-rules";
-
-/// A contract of a file: a JSON Schema (`.json`), a shape (`.shape`), or YAML with `schema`, `rules`, `instructions` and
-/// `examples`.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct NamedContract {
-    /// Its name: that of the file, without its ending.
-    pub name: String,
-    /// The schema of the answer.
-    pub schema: Value,
-    /// Rules beside the schema.
-    pub rules: Vec<Rule>,
-    /// Instructions for the model, as a system message.
-    pub instructions: Option<String>,
-    /// Inputs with their right answers.
-    pub examples: Vec<(String, Value)>,
-}
-
-/// The reason why a contract cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ContractError {
-    /// There is no such contract; the names that there are.
-    Unknown(Vec<String>),
-    /// Its file cannot be read: the file and the reason.
-    Unusable(String),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    schema: Value,
-    #[serde(default)]
-    rules: Vec<Rule>,
-    #[serde(default)]
-    instructions: Option<String>,
-    #[serde(default)]
-    examples: Vec<Example>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Example {
-    input: String,
-    output: Value,
-}
-
-/// Reads a contract from its file.
-///
-/// # Errors
-/// [`ContractError::Unusable`] with the file and the reason.
-pub fn read_contract(path: &Path) -> Result<NamedContract, ContractError> {
-    let shown = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let unusable = |reason: String| ContractError::Unusable(format!("{shown}: {reason}"));
-    let length = fs::metadata(path).map_err(|error| unusable(error.to_string()))?.len();
-    if length > MAX {
-        return Err(unusable(format!("a contract has at most {MAX} bytes")));
-    }
-    let text = fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let plain = |schema| Written { schema, rules: Vec::new(), instructions: None, examples: Vec::new() };
-    let mut written = match ending {
-        "json" => plain(serde_json::from_str(&text).map_err(|error| unusable(error.to_string()))?),
-        "shape" => {
-            let shape =
-                Shape::parse(&text).map_err(|error| ContractError::Unusable(error.pointed(&shown)))?;
-            plain(shape.document().clone())
-        }
-        _ => serde_saphyr::from_str(&text).map_err(|error| unusable(error.to_string()))?,
-    };
-    if let Value::String(shape) = &written.schema {
-        let shape = Shape::parse(shape).map_err(|error| ContractError::Unusable(error.pointed(&shown)))?;
-        written.schema = shape.document().clone();
-    }
-    if let Some(rules) = written.schema.as_object_mut().and_then(|schema| schema.remove(RULES)) {
-        let own: Vec<Rule> =
-            serde_json::from_value(rules).map_err(|error| unusable(format!("{RULES}: {error}")))?;
-        written.rules.extend(own);
-    }
-    let Written { schema, rules, instructions, examples } = written;
-    let examples = examples.into_iter().map(|example| (example.input, example.output)).collect();
-    Ok(NamedContract { name, schema, rules, instructions, examples })
-}
+use formwork::contract::{ContractError, ENDINGS, NamedContract, read_contract};
 
 /// The contracts of a folder, read again when their files change.
 #[derive(Debug)]

@@ -6,9 +6,10 @@ mod folder;
 use formwork_core::Rule;
 use serde_json::Value;
 
+pub use formwork::contract::{ContractError, NamedContract, read_contract};
+
 pub(crate) use cache::{Cache, Key};
 pub(crate) use folder::Folder;
-pub use folder::{ContractError, NamedContract, read_contract};
 
 /// The contract of an answer, and how the answer is asked for.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,0 +1,172 @@
+//! Measures batches with providers in this process: `cargo run --release -p formwork-batch --example batch-bench`.
+//!
+//! Prints one line of Markdown per measurement: rows per second and CPU time with a provider that answers at once, the wall time
+//! with a provider that takes its time, and how long a large batch takes to go on.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use formwork_batch::{Batch, Ended, Engine, InProcess, Row, Spec, Store as _};
+use formwork_core::{Answer, Call, Capabilities, Completion, Fault, Price, Provider, SharedProvider, Usage};
+use formwork_extract::{Backend, CancellationToken, Extractor};
+use futures_util::stream;
+use serde_json::{Value, json};
+
+type Done = Result<(), Box<dyn std::error::Error>>;
+
+/// A provider that gives the right answer after a while.
+#[derive(Debug, Default)]
+struct Played {
+    capabilities: Capabilities,
+    latency: Duration,
+}
+
+#[async_trait]
+impl Provider for Played {
+    fn name(&self) -> &str {
+        "played"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    async fn call(&self, _: &Call) -> Result<Answer, Fault> {
+        if !self.latency.is_zero() {
+            tokio::time::sleep(self.latency).await;
+        }
+        let text = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#;
+        let completion = Completion::new(text).with_usage(Usage::new(120, 24));
+        Ok(Answer::new(stream::iter(completion.into_deltas().map(Ok).collect::<Vec<_>>())))
+    }
+}
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"}, "age": {"type": "integer", "minimum": 0, "maximum": 150}, "city": {"type": "string"},
+        },
+        "required": ["name", "age", "city"],
+        "additionalProperties": false,
+    })
+}
+
+fn extractor(latency: Duration) -> Result<Extractor<Value>, formwork_core::Error> {
+    let provider: SharedProvider = Arc::new(Played { latency, ..Played::default() });
+    let backend = Backend::new(provider).with_price(Price { input: 150_000, output: 600_000 });
+    Extractor::for_document("person", schema()).with_target(backend).build()
+}
+
+fn rows(count: u64) -> impl Iterator<Item = Result<Row, formwork_batch::BadRow>> + Send {
+    let text =
+        "Maria Lindqvist, 34, moved to Lisbon last spring. She asks for a copy of the report of the meeting.";
+    (0..count).map(move |number| Ok(Row::new(format!("row-{number}"), format!("{text} No. {number}"))))
+}
+
+/// The CPU time of all threads of this process that are alive, as the scheduler counts it.
+fn cpu() -> Duration {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let of = |thread: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    Duration::from_nanos(threads.filter_map(of).sum())
+}
+
+/// The peak of the memory of this process in megabytes.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|number| number.parse::<u64>().ok()).unwrap_or_default() / 1024
+}
+
+async fn run(
+    batch: &Arc<Batch>,
+    latency: Duration,
+    open: usize,
+) -> Result<(f64, Duration), Box<dyn std::error::Error>> {
+    let engine = InProcess::new(extractor(latency)?, open);
+    let (started, before) = (Instant::now(), cpu());
+    let ended = engine.run(Arc::clone(batch) as _, &CancellationToken::new()).await?;
+    // Before the thread that writes files ends, whose time would be lost.
+    let cpu = cpu().saturating_sub(before);
+    batch.close()?;
+    assert_eq!(ended, Ended::Done);
+    Ok((started.elapsed().as_secs_f64(), cpu))
+}
+
+async fn instant(count: u64) -> Done {
+    let folder = tempfile::tempdir()?;
+    let batch = Arc::new(Batch::create(folder.path(), &Spec::new(schema(), "rows"), rows(count))?);
+    let (seconds, cpu) = run(&batch, Duration::ZERO, 128).await?;
+    println!(
+        "| instant provider, {count} rows, 128 open | {:.0} rows/s | {:.0} µs of CPU per row |",
+        count as f64 / seconds,
+        cpu.as_micros() as f64 / count as f64
+    );
+    Ok(())
+}
+
+async fn bound(count: u64, latency: Duration) -> Done {
+    let folder = tempfile::tempdir()?;
+    let batch = Arc::new(Batch::create(folder.path(), &Spec::new(schema(), "rows"), rows(count))?);
+    let (seconds, _) = run(&batch, latency, 64).await?;
+    let least = count as f64 * latency.as_secs_f64() / 64.0;
+    println!(
+        "| provider of {latency:?}, {count} rows, 64 open | {seconds:.2} s | {:.3} x calls x latency / 64 |",
+        seconds / least
+    );
+    Ok(())
+}
+
+/// Prepares a batch whose rows all have results but the last thousand.
+async fn resume(count: u64) -> Done {
+    let folder = tempfile::tempdir()?;
+    let started = Instant::now();
+    drop(Batch::create(folder.path(), &Spec::new(schema(), "rows"), rows(count))?);
+    let imported = started.elapsed().as_secs_f64();
+    {
+        let batch = Arc::new(Batch::open(folder.path())?);
+        batch.limit(count / 2, None)?;
+        run(&batch, Duration::ZERO, 128).await?;
+    }
+    // A process of its own, so that its memory is that of going on alone.
+    let program = std::env::current_exe()?;
+    let output = std::process::Command::new(program).arg("go-on").arg(folder.path()).output()?;
+    println!(
+        "| {count} rows, half of them done | read in {imported:.1} s | {} |",
+        String::from_utf8_lossy(&output.stdout).trim()
+    );
+    Ok(())
+}
+
+async fn go_on(folder: &str) -> Done {
+    let started = Instant::now();
+    let batch = Batch::open(folder)?;
+    let rows = batch.open_rows(None, 256).await?;
+    assert_eq!(rows.len(), 256);
+    println!("{:.3} s and {} MB until the first call", started.elapsed().as_secs_f64(), peak());
+    Ok(())
+}
+
+fn main() -> Done {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, folder] = arguments.as_slice()
+        && word == "go-on"
+    {
+        return runtime.block_on(go_on(folder));
+    }
+    let large = arguments.first().and_then(|rows| rows.parse().ok()).unwrap_or(1_000_000);
+    println!("| case | result | |\n|---|---|---|");
+    runtime.block_on(async {
+        for _ in 0..3 {
+            instant(20_000).await?;
+        }
+        bound(6_400, Duration::from_millis(100)).await?;
+        bound(3_200, Duration::from_millis(500)).await?;
+        resume(large).await
+    })
+}

@@ -1,0 +1,41 @@
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// The numbers of a batch.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The rows of the batch.
+    pub rows: u64,
+    /// The rows with a value.
+    pub accepted: u64,
+    /// The rows without a value that are not asked about any more.
+    pub rejected: u64,
+    /// The rows that were begun and have no result yet.
+    pub begun: u64,
+    /// The calls whose results are stored.
+    pub calls: u64,
+    /// The tokens of all prompts.
+    pub input_tokens: u64,
+    /// The tokens of all answers.
+    pub output_tokens: u64,
+    /// The cost of all calls in millionths of a US dollar, as far as prices are known.
+    pub micro_usd: u64,
+    /// The calls whose price is not known.
+    pub unpriced: u64,
+    /// The number of rejected rows by reason.
+    pub reasons: BTreeMap<String, u64>,
+}
+
+impl Progress {
+    /// Returns the number of rows without a result.
+    pub const fn open(&self) -> u64 {
+        self.rows.saturating_sub(self.finished())
+    }
+
+    /// Returns the number of rows with a result.
+    pub const fn finished(&self) -> u64 {
+        self.accepted + self.rejected
+    }
+}

@@ -1,0 +1,241 @@
+//! Rows, from their input to their end.
+
+use formwork_core::{Attempt, Cost, Error, ErrorKind, Origin, Outcome, Run, Time, Usage, Violation};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The maximum size of the input of a row in bytes (16 MiB). A longer row is rejected without a call.
+pub const MAX_INPUT: usize = 16 << 20;
+
+/// One row of the input of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The id that stands in the result: a JSON string or number, unique in the batch.
+    pub id: Value,
+    /// The text to extract from.
+    pub input: String,
+}
+
+impl Row {
+    /// Creates a row.
+    pub fn new(id: impl Into<Value>, input: impl Into<String>) -> Self {
+        Self { id: id.into(), input: input.into() }
+    }
+}
+
+/// A row of the input that cannot be asked about. It is rejected without a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadRow {
+    /// The id as far as it can be read; null otherwise.
+    pub id: Value,
+    /// The place, the reason and the remedy: `rows.jsonl:3: the field `input` is missing`.
+    pub message: String,
+}
+
+/// A row that has no result yet.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct OpenRow {
+    /// The position in the input, from 0. It identifies the row within its batch.
+    pub number: u64,
+    /// The id that stands in the result.
+    pub id: Value,
+    /// The text to extract from.
+    pub input: String,
+    /// The state that was stored last; `None` if the row was not begun.
+    pub state: Option<RowState>,
+}
+
+impl OpenRow {
+    /// Creates a row, as a [`Store`](crate::Store) gives it to an engine.
+    pub const fn new(number: u64, id: Value, input: String, state: Option<RowState>) -> Self {
+        Self { number, id, input, state }
+    }
+}
+
+/// The durable state of a row that was begun and has no result yet.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RowState {
+    /// The calls of earlier runs of the row: runs that no provider answered, or that were created under other settings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<Attempt>,
+    /// The run, to be continued with [`Run::resumed`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Box<Run>>,
+    /// The time at which the run was stored.
+    #[serde(default)]
+    pub stored: Time,
+    /// How often a run of the row ended for a reason that was not the row's own.
+    #[serde(default)]
+    pub deferred: u32,
+}
+
+impl RowState {
+    /// Returns every call of the row so far, in order.
+    pub fn attempts(&self) -> impl Iterator<Item = &Attempt> {
+        self.history.iter().chain(self.run.iter().flat_map(|run| run.ledger()))
+    }
+
+    /// Ends the open run without a result, so that the row starts anew: its calls become history.
+    #[must_use]
+    pub fn restarted(mut self) -> Self {
+        if let Some(run) = self.run.take() {
+            self.history.extend(run.ledger().iter().cloned());
+        }
+        self
+    }
+}
+
+/// The result of a row: a value that satisfies the contract, or the reasons why there is none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowEnd {
+    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) result: Result<Accepted, Rejected>,
+}
+
+impl RowEnd {
+    /// Creates the end of a row from the calls of its earlier runs and the result of the last one.
+    pub fn new(history: Vec<Attempt>, result: Result<Outcome<Value>, Error>) -> Self {
+        let mut attempts = history;
+        let result = match result {
+            Ok(Outcome { value, origin, warnings, attempts: last, .. }) => {
+                attempts.extend(last);
+                Ok(Accepted { value, origin, warnings })
+            }
+            Err(error) => {
+                attempts.extend(error.attempts().iter().cloned());
+                let message = match error.kind() {
+                    ErrorKind::Config => error.message().to_owned(),
+                    _ => error.to_string(),
+                };
+                let best = error.best().map(|best| best.value.clone());
+                Err(Rejected { class: error.kind(), message, best })
+            }
+        };
+        Self { attempts, result }
+    }
+
+    /// Returns whether the row has a value.
+    pub const fn is_accepted(&self) -> bool {
+        self.result.is_ok()
+    }
+
+    /// Returns every call of the row, in order.
+    pub fn attempts(&self) -> &[Attempt] {
+        &self.attempts
+    }
+
+    /// Returns the reason by which a rejected row is counted: its class, and the rule that the last answer violated first.
+    pub fn reason(&self) -> Option<String> {
+        let rejected = self.result.as_ref().err()?;
+        let class = serde_json::to_value(rejected.class).ok()?;
+        let class = class.as_str()?.to_owned();
+        let last = self.attempts.iter().rev().find_map(|attempt| attempt.verdict.failure());
+        let rule = last.and_then(|failure| failure.violations().first()).map(|violation| &violation.rule);
+        Some(match rule.filter(|_| rejected.class == ErrorKind::Rejected) {
+            Some(rule) => format!("{class} ({rule})"),
+            None => class,
+        })
+    }
+}
+
+/// A value that satisfies the contract.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Accepted {
+    pub(crate) value: Value,
+    pub(crate) origin: Origin,
+    pub(crate) warnings: Vec<Violation>,
+}
+
+/// The reason why a row has no value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Rejected {
+    pub(crate) class: ErrorKind,
+    pub(crate) message: String,
+    pub(crate) best: Option<Value>,
+}
+
+/// A line of `part-*.jsonl`: the value of one row.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ResultLine<'a> {
+    /// The id of the row, as it was given.
+    #[serde(skip)]
+    pub id: Value,
+    /// The value; it satisfies the contract.
+    pub value: &'a Value,
+    /// The origin of the value.
+    pub origin: &'a Origin,
+    /// The findings of soft checks.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub warnings: &'a [Violation],
+    /// The number of calls that the row took.
+    pub attempts: usize,
+    /// The tokens of all calls together.
+    pub usage: Usage,
+    /// The cost of all calls together; `micro_usd` is null if a price is not known.
+    pub cost: Cost,
+}
+
+/// A line of `rejected-*.jsonl`: a row without a value, with every call and what was wrong with its answer.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RejectedLine<'a> {
+    /// The id of the row, as it was given; null if it cannot be read.
+    #[serde(skip)]
+    pub id: Value,
+    /// The reason.
+    pub error: RejectedError<'a>,
+    /// Every call, in order; empty for a row that could not be asked about.
+    pub attempts: &'a [Attempt],
+    /// The tokens of all calls together.
+    pub usage: Usage,
+    /// The cost of all calls together; `micro_usd` is null if a price is not known.
+    pub cost: Cost,
+}
+
+/// The reason why a row has no value.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RejectedError<'a> {
+    /// The class.
+    pub class: ErrorKind,
+    /// The reason in words.
+    pub message: &'a str,
+    /// The answer that came nearest to the contract.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best: Option<&'a Value>,
+}
+
+/// Returns the tokens and the cost of calls.
+pub(crate) fn total(attempts: &[Attempt]) -> (Usage, Cost) {
+    let zero = Cost { tokens: 0, micro_usd: Some(0) };
+    attempts.iter().fold((Usage::default(), zero), |(usage, cost), attempt| {
+        (usage.plus(attempt.usage), cost.plus(attempt.cost))
+    })
+}
+
+impl RowEnd {
+    /// Returns the line of the result without its id: a JSON object.
+    pub(crate) fn line(&self) -> String {
+        let (usage, cost) = total(&self.attempts);
+        let line = match &self.result {
+            Ok(Accepted { value, origin, warnings }) => serde_json::to_string(&ResultLine {
+                id: Value::Null,
+                value,
+                origin,
+                warnings,
+                attempts: self.attempts.len(),
+                usage,
+                cost,
+            }),
+            Err(Rejected { class, message, best }) => serde_json::to_string(&RejectedLine {
+                id: Value::Null,
+                error: RejectedError { class: *class, message, best: best.as_ref() },
+                attempts: &self.attempts,
+                usage,
+                cost,
+            }),
+        };
+        // None of these types has a map with keys that are no strings, which is the only reason for an error.
+        line.unwrap_or_default()
+    }
+}

@@ -1,0 +1,59 @@
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::Path;
+
+use crate::BatchError;
+
+/// The name of the file that the working process holds.
+pub(super) const NAME: &str = "lock";
+
+/// The right to work on a batch. The operating system takes it back when the process ends, however it ends.
+#[derive(Debug)]
+pub(super) struct Lock(#[expect(dead_code, reason = "holds the lock as long as it is open")] File);
+
+impl Lock {
+    /// Takes the lock of a folder.
+    ///
+    /// # Errors
+    /// [`BatchError::Locked`] if another process has it.
+    pub(super) fn take(folder: &Path) -> Result<Self, BatchError> {
+        let path = folder.join(NAME);
+        let wrong = |error: std::io::Error| BatchError::file(&path, &error);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&path).map_err(wrong)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                _ = file.read_to_string(&mut text);
+                return Err(BatchError::Locked {
+                    path: folder.to_owned(),
+                    process: text.trim().parse().ok(),
+                });
+            }
+            Err(TryLockError::Error(error)) => return Err(wrong(error)),
+        }
+        // The id is for messages alone: a disk that is full is no reason to refuse.
+        _ = file
+            .set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| write!(file, "{}", std::process::id()));
+        Ok(Self(file))
+    }
+
+    /// Returns the id of the process that works on the folder's batch; 0 if it is not known.
+    pub(super) fn holder(folder: &Path) -> Option<u32> {
+        let mut file = File::open(folder.join(NAME)).ok()?;
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                _ = file.read_to_string(&mut text);
+                Some(text.trim().parse().unwrap_or_default())
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! `formwork batch`: many rows, each with one result, whatever happens to the process.
+
+mod contract;
+mod numbers;
+mod work;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use formwork::providers::Providers;
+use formwork_batch::{BatchError, Control, MaxFailures, Stop, View};
+
+use crate::exit::{Failed, Status};
+use crate::output;
+use crate::stderr::say;
+use crate::targets::{Named, dollars};
+
+const EXITS: &str = "\
+Exit codes:
+  0    every row has a value (with --limit or --estimate: every row that was asked about)
+  1    one row or more has none (unless --allow-failures), the budget is used up, or too many rows were rejected
+  2    wrong usage, a file that cannot be used, or a full disk
+  3    no provider answered; the rows stay open
+  130  interrupted, paused or cancelled; the rows stay open";
+
+const RUN_HELP: &str = "\
+Examples:
+  formwork batch run letters.jsonl --contract person.schema.json --out letters
+  formwork batch run letters.csv --contract person.yaml --out letters --config production.toml --concurrency 32
+  formwork batch run mails/ --contract \"$PWD/person.shape\" --out mails.batch --budget 5.00 --max-failures 2%
+  formwork batch run letters.jsonl --contract person.schema.json --out letters --estimate 50
+
+Rows are JSON Lines ({\"id\": ..., \"input\": \"...\"}), a CSV file with the columns `id` and `input`, or a folder of files. The
+contract is a JSON Schema, a shape, or YAML with `schema`, `rules`, `instructions` and `examples`.
+
+The folder gets part-*.jsonl with the values ({\"id\", \"value\", ...}) and rejected-*.jsonl with the rows that have none and every
+attempt of them. ledger.db has the state: whenever the process ends, `formwork batch resume` goes on where it was. The same `run`
+again does so as well.";
+
+const RESUME_HELP: &str = "\
+Examples:
+  formwork batch resume letters
+  formwork batch resume letters --config other.toml --concurrency 8";
+
+const RETRY_HELP: &str = "\
+Examples:
+  formwork batch retry letters
+  formwork batch retry letters --provider openai --model gpt-4o";
+
+const STATUS_EXITS: &str = "\
+Exit codes:
+  0    done
+  2    wrong usage, or a folder without a batch";
+
+/// Get a valid value for each of many rows, and survive anything
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Start a batch, or go on with it
+    #[command(after_help = format!("{RUN_HELP}\n\n{EXITS}"))]
+    Run(RunArgs),
+    /// Go on with a batch that was interrupted, paused or limited
+    #[command(after_help = format!("{RESUME_HELP}\n\n{EXITS}"))]
+    Resume(ResumeArgs),
+    /// Ask about the rejected rows once more, and about the open ones of a batch that was cancelled
+    #[command(after_help = format!("{RETRY_HELP}\n\n{EXITS}"))]
+    Retry(ResumeArgs),
+    /// Say how far a batch is
+    #[command(after_help = format!("Examples:\n  formwork batch status letters\n  formwork batch status letters --json\n\n{STATUS_EXITS}"))]
+    Status(StatusArgs),
+    /// Say how far a batch is, again and again, until nobody works on it
+    #[command(after_help = format!("Examples:\n  formwork batch watch letters\n  formwork batch watch letters --json --interval 10\n\n{STATUS_EXITS}"))]
+    Watch(WatchArgs),
+    /// Start no further row; the process that works on the batch finishes the open ones and ends
+    #[command(after_help = format!("Examples:\n  formwork batch pause letters\n\n{STATUS_EXITS}"))]
+    Pause(FolderArgs),
+    /// End a batch: open calls are given up, and rows without a result stay without one
+    #[command(after_help = format!("Examples:\n  formwork batch cancel letters\n\n{STATUS_EXITS}"))]
+    Cancel(FolderArgs),
+    /// Write all results in the order of the rows, as JSON Lines
+    #[command(after_help = format!("Examples:\n  formwork batch export letters > values.jsonl\n  formwork batch export letters --rejected --to rejected.jsonl\n\n{STATUS_EXITS}"))]
+    Export(ExportArgs),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct RunArgs {
+    /// The rows: a file with JSON Lines or CSV, a folder of files, or `-` for JSON Lines on standard input
+    input: PathBuf,
+    /// The contract of the values: a file with a JSON Schema or a shape, or YAML with schema, rules, instructions and examples
+    #[arg(long, short, value_name = "FILE")]
+    contract: PathBuf,
+    /// The folder of the batch; a new one, or that of the same batch
+    #[arg(long, short, value_name = "DIR")]
+    out: PathBuf,
+    /// Ask about rows with the same input once
+    #[arg(long)]
+    dedupe: bool,
+    /// How many rows a file of results has
+    #[arg(long, value_name = "ROWS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    part_rows: u64,
+    /// Replace the contract of the batch: values that do not satisfy the new one, rejected rows and open ones start anew
+    #[arg(long)]
+    new_contract: bool,
+    #[command(flatten)]
+    work: WorkArgs,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ResumeArgs {
+    /// The folder of the batch
+    folder: PathBuf,
+    #[command(flatten)]
+    work: WorkArgs,
+}
+
+/// How a batch is worked on.
+#[derive(clap::Args)]
+pub(crate) struct WorkArgs {
+    #[command(flatten)]
+    named: Named,
+    /// How many rows are asked about at a time [default: as many as the targets take, at most 256; 1 for a model in this process]
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    concurrency: Option<u16>,
+    /// The most US dollars that the batch may cost, over all its processes: the worst case of each call is reserved before it is
+    /// made, and every provider needs a price [default: none]
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    budget: Option<f64>,
+    /// Stop when more rows are rejected than this number, or this share of the rows with a result (such as 2%) [default: never]
+    #[arg(long, value_name = "ROWS", value_parser = failures)]
+    max_failures: Option<MaxFailures>,
+    /// Ask about so many rows at most, and leave the others open
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+    /// Ask about so many rows, picked by chance, and say what the whole batch would cost, with an interval of 90 %; their results are
+    /// kept
+    #[arg(long, value_name = "ROWS", conflicts_with = "limit", value_parser = clap::value_parser!(u64).range(2..))]
+    estimate: Option<u64>,
+    /// Exit with 0 although rows were rejected
+    #[arg(long)]
+    allow_failures: bool,
+    /// Print the numbers of the batch as one JSON object at the end
+    #[arg(long)]
+    json: bool,
+    /// Say where the configuration comes from
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct FolderArgs {
+    /// The folder of the batch
+    folder: PathBuf,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct StatusArgs {
+    /// The folder of the batch
+    folder: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct WatchArgs {
+    /// The folder of the batch
+    folder: PathBuf,
+    /// Print JSON objects instead of text, one per line
+    #[arg(long)]
+    json: bool,
+    /// Seconds between two lines
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = super::extract::seconds)]
+    interval: f64,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ExportArgs {
+    /// The folder of the batch
+    folder: PathBuf,
+    /// Write the rejected rows instead of the values
+    #[arg(long)]
+    rejected: bool,
+    /// The file to write, instead of standard output
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
+}
+
+fn failures(text: &str) -> Result<MaxFailures, String> {
+    let wrong = || "expected a number of rows or a share such as 2%".to_owned();
+    if let Some(share) = text.strip_suffix('%') {
+        let share: f64 = share.trim().parse().map_err(|_| wrong())?;
+        return Some(MaxFailures::Share(share / 100.0))
+            .filter(|_| (0.0..=100.0).contains(&share))
+            .ok_or_else(wrong);
+    }
+    text.parse().map(MaxFailures::Rows).map_err(|_| wrong())
+}
+
+/// Returns the failure of an operation of a batch.
+pub(super) fn failed(error: BatchError) -> Failed {
+    if error.is_full() {
+        return Failed::usage(format!(
+            "{error}: the disk is full; make room, and go on with `formwork batch resume`"
+        ));
+    }
+    Failed::usage(error)
+}
+
+pub(crate) fn run(command: &Command, providers: &Providers) -> Result<Status, Failed> {
+    match command {
+        Command::Run(args) => work::start(args, providers),
+        Command::Resume(args) => work::resume(args, providers, false),
+        Command::Retry(args) => work::resume(args, providers, true),
+        Command::Status(args) => status(args),
+        Command::Watch(args) => watch(args),
+        Command::Pause(args) => want(args, Stop::Paused),
+        Command::Cancel(args) => want(args, Stop::Cancelled),
+        Command::Export(args) => export(args),
+    }
+}
+
+fn status(args: &StatusArgs) -> Result<Status, Failed> {
+    let view = View::open(&args.folder).map_err(failed)?;
+    let numbers = numbers::of(&view).map_err(failed)?;
+    if args.json {
+        output::row(&numbers)?
+    } else {
+        output::text(&numbers::page(&numbers))?
+    }
+    Ok(Status::Ok)
+}
+
+fn watch(args: &WatchArgs) -> Result<Status, Failed> {
+    let view = View::open(&args.folder).map_err(failed)?;
+    let mut pace = numbers::Rate::default();
+    loop {
+        let numbers = numbers::of(&view).map_err(failed)?;
+        if args.json {
+            output::row(&numbers)?;
+        } else {
+            output::line(pace.line(&numbers))?;
+        }
+        if view.process().is_none() {
+            return Ok(Status::Ok);
+        }
+        std::thread::sleep(Duration::from_secs_f64(args.interval));
+    }
+}
+
+fn want(args: &FolderArgs, stop: Stop) -> Result<Status, Failed> {
+    let view = View::open(&args.folder).map_err(failed)?;
+    let folder = args.folder.display();
+    let is_worked_on = view.process().is_some();
+    if stop == Stop::Paused && !is_worked_on {
+        say!("nobody works on the batch in {folder}: `formwork batch resume {folder}` goes on with it");
+        return Ok(Status::Ok);
+    }
+    view.want(Control::Stop(stop)).map_err(failed)?;
+    match stop {
+        Stop::Paused => say!("paused: the open rows are finished; `formwork batch resume {folder}` goes on"),
+        _ => say!("cancelled: `formwork batch retry {folder}` takes it back"),
+    }
+    Ok(Status::Ok)
+}
+
+fn export(args: &ExportArgs) -> Result<Status, Failed> {
+    let view = View::open(&args.folder).map_err(failed)?;
+    if let Some(path) = &args.to {
+        let wrong = |error: io::Error| Failed::usage(format!("{}: {error}", path.display()));
+        let mut file = BufWriter::new(File::create(path).map_err(wrong)?);
+        view.export(args.rejected, &mut file).map_err(failed)?;
+        file.flush().map_err(wrong)?;
+        return Ok(Status::Ok);
+    }
+    let mut out = Printed(None);
+    let written = view.export(args.rejected, &mut out);
+    match out.0 {
+        // A reader that has enough ends the command quietly.
+        Some(failed) => Err(failed),
+        None => written.map(|_| Status::Ok).map_err(failed),
+    }
+}
+
+/// Standard output as [`output`] writes it.
+struct Printed(Option<Failed>);
+
+impl io::Write for Printed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        io::stdout().lock().write(bytes).inspect_err(|error| {
+            self.0 = Some(Failed::from(io::Error::from(error.kind())));
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().lock().flush()
+    }
+}

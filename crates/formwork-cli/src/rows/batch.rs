@@ -1,0 +1,76 @@
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The output of `formwork batch run`, `resume`, `retry`, `status` and `watch` with `--json`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct BatchOutput {
+    /// The folder of the batch.
+    pub folder: String,
+    /// The input that it was started with.
+    pub source: String,
+    /// Whether somebody works on it.
+    pub state: BatchState,
+    /// The id of the process that works on it; absent if there is none, or its id is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
+    /// The rows of the input.
+    pub rows: u64,
+    /// The rows with a value.
+    pub accepted: u64,
+    /// The rows without a value that are not asked about any more.
+    pub rejected: u64,
+    /// The rows without a result.
+    pub open: u64,
+    /// The calls whose results are stored.
+    pub calls: u64,
+    /// The tokens of all prompts.
+    pub input_tokens: u64,
+    /// The tokens of all answers.
+    pub output_tokens: u64,
+    /// The cost of all calls in US dollars; absent if the price of a call is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The cost of all rows in US dollars, if the open ones cost what the others did; absent if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_cost_usd: Option<f64>,
+    /// The number of rejected rows by reason.
+    pub reasons: BTreeMap<String, u64>,
+    /// The estimate of `--estimate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<BatchEstimate>,
+}
+
+/// Whether somebody works on a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BatchState {
+    /// A process works on it.
+    Running,
+    /// Nobody works on it, and rows are open.
+    Open,
+    /// The user paused it.
+    Paused,
+    /// The user cancelled it.
+    Cancelled,
+    /// Every row has a result.
+    Done,
+}
+
+/// The expected cost of a batch by a sample of its rows.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct BatchEstimate {
+    /// The rows whose costs are known.
+    pub sampled: u64,
+    /// The rows that take calls.
+    pub rows: u64,
+    /// The unit of the numbers: `usd`, or `tokens` if a price is not known.
+    pub unit: &'static str,
+    /// The expected cost of all rows.
+    pub expected: f64,
+    /// The lower end of the interval that has the real cost in 90 of 100 batches.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}

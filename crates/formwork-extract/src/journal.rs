@@ -1,0 +1,33 @@
+use async_trait::async_trait;
+use formwork_core::{Error, Run};
+
+/// Stores runs between their steps, so that another process can continue them.
+///
+/// The driver calls it after every call and every asynchronous check of a run that goes on, and makes the next step only when
+/// the journal has answered. The result of a run that has ended is the caller's to store.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use formwork_core::{Error, Run};
+/// use formwork_extract::Journal;
+///
+/// /// Keeps the last state of one run.
+/// #[derive(Default)]
+/// struct Last(Mutex<Option<Run>>);
+///
+/// #[async_trait::async_trait]
+/// impl Journal for Last {
+///     async fn store(&self, run: &Run) -> Result<(), Error> {
+///         *self.0.lock().unwrap() = Some(run.clone());
+///         Ok(())
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait Journal: Send + Sync {
+    /// Stores the run, and returns when it is durable.
+    ///
+    /// # Errors
+    /// The error that the drive ends with, because the run could not be stored.
+    async fn store(&self, run: &Run) -> Result<(), Error>;
+}

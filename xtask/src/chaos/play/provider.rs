@@ -1,0 +1,210 @@
+//! A server of Chat Completions that stalls, fails, cuts its answers off and answers wrongly, and notes every call.
+
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// What the provider does with a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// The right answer.
+    Right,
+    /// A text that is no answer.
+    Wrong,
+    /// Status 503.
+    Fail,
+    /// No answer at all.
+    Stall,
+    /// Half of the right answer, and then the end of the connection.
+    Cut,
+}
+
+/// How often each fault is played, of 1,000 calls, and how long an answer takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Faults {
+    pub(crate) wrong: u64,
+    pub(crate) fail: u64,
+    pub(crate) stall: u64,
+    pub(crate) cut: u64,
+    pub(crate) latency: Duration,
+}
+
+impl Faults {
+    /// Returns what is done with the nth call of a row, the same in every run.
+    pub(crate) fn act(&self, row: u64, nth: usize) -> Act {
+        let z = (row << 8 | nth as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        let mut left = (z ^ (z >> 31)) % 1000;
+        for (share, act) in
+            [(self.wrong, Act::Wrong), (self.fail, Act::Fail), (self.stall, Act::Stall), (self.cut, Act::Cut)]
+        {
+            if left < share {
+                return act;
+            }
+            left -= share;
+        }
+        Act::Right
+    }
+}
+
+/// The calls of each row, in the order in which they came.
+pub(crate) type Record = HashMap<u64, Vec<Act>>;
+
+/// The server. It ends with the process.
+#[derive(Debug)]
+pub(crate) struct Provider {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    faults: Faults,
+    record: Mutex<Record>,
+    calls: AtomicUsize,
+    open: AtomicUsize,
+    max_open: AtomicUsize,
+    is_closed: AtomicBool,
+}
+
+impl Provider {
+    /// Starts the server on a free port of this machine.
+    pub(crate) fn start(faults: Faults) -> Result<Self, String> {
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
+        let address = listener.local_addr().map_err(|error| error.to_string())?;
+        let shared = Arc::new(Shared {
+            faults,
+            record: Mutex::default(),
+            calls: AtomicUsize::new(0),
+            open: AtomicUsize::new(0),
+            max_open: AtomicUsize::new(0),
+            is_closed: AtomicBool::new(false),
+        });
+        let of_thread = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if of_thread.is_closed.load(Ordering::SeqCst) {
+                    return;
+                }
+                let shared = Arc::clone(&of_thread);
+                thread::spawn(move || serve(&stream, &shared));
+            }
+        });
+        Ok(Self { address, shared })
+    }
+
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns how many calls came so far.
+    pub(crate) fn calls(&self) -> usize {
+        self.shared.calls.load(Ordering::SeqCst)
+    }
+
+    /// Returns how many calls have no answer yet.
+    pub(crate) fn open(&self) -> usize {
+        self.shared.open.load(Ordering::SeqCst)
+    }
+
+    /// Returns how many calls were open at the same time at most.
+    pub(crate) fn max_open(&self) -> usize {
+        self.shared.max_open.load(Ordering::SeqCst)
+    }
+
+    /// Returns the record of all calls.
+    pub(crate) fn record(&self) -> Record {
+        self.shared.record.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        self.shared.is_closed.store(true, Ordering::SeqCst);
+        // Wakes the thread that accepts.
+        _ = TcpStream::connect(self.address);
+    }
+}
+
+/// Returns the right answer to a row.
+pub(crate) fn right(row: u64) -> String {
+    format!("{{\"number\": {row}, \"check\": {}}}", row * 7 % 1009)
+}
+
+/// Answers the requests of a connection.
+fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
+    stream.set_nodelay(true).ok()?;
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut writer = stream;
+    loop {
+        let mut length = 0;
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if reader.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            let lower = line.trim().to_ascii_lowercase();
+            if lower.is_empty() {
+                break;
+            }
+            if let Some(number) = lower.strip_prefix("content-length:") {
+                length = number.trim().parse().ok()?;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).ok()?;
+        let body = String::from_utf8(body).ok()?;
+        let digits = body.split("document ").nth(1)?;
+        let row: u64 = digits.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()?;
+        let act = {
+            let mut record = shared.record.lock().unwrap_or_else(PoisonError::into_inner);
+            let calls = record.entry(row).or_default();
+            let act = shared.faults.act(row, calls.len());
+            calls.push(act);
+            act
+        };
+        shared.calls.fetch_add(1, Ordering::SeqCst);
+        let open = shared.open.fetch_add(1, Ordering::SeqCst) + 1;
+        shared.max_open.fetch_max(open, Ordering::SeqCst);
+        if !shared.faults.latency.is_zero() {
+            thread::sleep(shared.faults.latency);
+        }
+        let text = match act {
+            Act::Wrong => {
+                format!("I am not sure about document {row}, in any of its {} parts.", body.len() % 97)
+            }
+            _ => right(row),
+        };
+        if act == Act::Stall {
+            // Until the client leaves.
+            _ = reader.fill_buf();
+            shared.open.fetch_sub(1, Ordering::SeqCst);
+            return None;
+        }
+        let quoted = serde_json::Value::from(text);
+        let answer = format!(
+            "{{\"choices\":[{{\"message\":{{\"role\":\"assistant\",\"content\":{quoted}}},\"finish_reason\":\"stop\"}}],\
+             \"usage\":{{\"prompt_tokens\":100,\"completion_tokens\":20}}}}"
+        );
+        let (status, answer) = match act {
+            Act::Fail => ("503 Service Unavailable", "{\"error\":{\"message\":\"overloaded\"}}".to_owned()),
+            _ => ("200 OK", answer),
+        };
+        let head = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            answer.len()
+        );
+        let sent = if act == Act::Cut { answer.get(..answer.len() / 2).unwrap_or_default() } else { &answer };
+        let written = writer.write_all(format!("{head}{sent}").as_bytes());
+        shared.open.fetch_sub(1, Ordering::SeqCst);
+        if written.is_err() || act == Act::Cut {
+            return None;
+        }
+    }
+}
