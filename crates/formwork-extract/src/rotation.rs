@@ -25,7 +25,7 @@ pub struct Rotation {
 const MAX_TURNS: u64 = 1000;
 
 impl Rotation {
-    /// Returns a rotation in which each of `targets` targets is the first one equally often (round robin).
+    /// Returns a rotation in which each target comes first equally often (round robin). `targets` is the number of targets.
     pub fn even(targets: usize) -> Self {
         Self::weighted(&vec![1; targets])
     }

@@ -159,7 +159,7 @@ fn a_folder_that_cannot_be_used_is_named_with_the_way_out() {
     fetch.env("FORMWORK_CACHE", &file).env("FORMWORK_OFFLINE", "0");
     for (ran, code) in [(run(fetch, ""), 3), (models(&file, &["remove", NAME]), 2)] {
         refused(&ran, code, &format!("the folder for weights, {}, cannot be used: ", file.display()));
-        assert!(ran.stderr.contains("set FORMWORK_CACHE to another one"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("set FORMWORK_CACHE to another folder"), "{}", ran.stderr);
     }
     assert_eq!(models(&file, &["list"]).code, 0);
 }

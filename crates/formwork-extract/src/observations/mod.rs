@@ -256,7 +256,7 @@ impl ObservationStore {
         self.known().len()
     }
 
-    /// Returns whether there is no observation.
+    /// Returns whether the store contains no observations.
     pub fn is_empty(&self) -> bool {
         self.known().is_empty()
     }

@@ -1,4 +1,4 @@
-//! The driver without an extractor: plans and runs put together by hand.
+//! The driver without an extractor, with plans and runs that the test builds.
 
 use std::sync::Arc;
 
