@@ -185,7 +185,7 @@ fn init_writes_a_file_that_works_and_replaces_none() {
         assert!(std::fs::read_to_string(&file).unwrap().contains("[providers.local]"));
     }
     let init = |args: &[&str]| run(at_home("init-bad", &[&["init"], args].concat()), "");
-    refused(&init(&[]), 2, "questions are asked on a terminal only");
+    refused(&init(&[]), 2, "the command asks questions only on a terminal");
     refused(&init(&["opnai/x"]), 2, "did you mean `openai`?");
     refused(&init(&["gpt-4o"]), 2, "names no kind and model");
     assert!(!folder().join("home-init-bad/work/formwork.toml").exists(), "nothing is written");
