@@ -33,7 +33,7 @@ cannot be used.";
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The documents; `-` is standard input [default: -]
+    /// The documents; `-` is standard input
     #[arg(default_value = "-")]
     documents: Vec<PathBuf>,
     /// The JSON Schema (with --jsonl: of rows without `schema`)

@@ -44,7 +44,7 @@ pub(crate) fn after_help(dialects: &Dialects) -> String {
 /// Convert a JSON Schema to the form that a provider accepts (its dialect)
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The JSON Schema; `-` is standard input [default: -]
+    /// The JSON Schema; `-` is standard input
     #[arg(default_value = "-")]
     schema: PathBuf,
     /// The dialect: the part of JSON Schema that a provider takes; see below
@@ -76,12 +76,12 @@ pub(crate) struct Args {
 /// The valid answers that lowering may exclude.
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
 enum TightenArg {
-    /// None: every valid answer stays possible
+    /// No answers: every valid answer stays possible
     None,
-    /// Additional properties of objects that list their properties, unless `additionalProperties` allows them
+    /// Answers with properties that an object does not list, unless `additionalProperties` allows them
     #[default]
     Closed,
-    /// As closed, and strings, lists and maps above a maximum length, for models that do not stop
+    /// As closed, and answers with strings, lists or maps above a maximum length, for models that do not stop
     Bounded,
 }
 

@@ -38,7 +38,7 @@ Exit codes: 0 a document was read (with --jsonl: for each row), 1 there is none,
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The text; `-` is standard input [default: -]
+    /// The text; `-` is standard input
     #[arg(default_value = "-")]
     file: PathBuf,
     /// How tolerantly to read the text, see below

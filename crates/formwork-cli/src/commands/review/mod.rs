@@ -48,7 +48,7 @@ Exit codes:
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The output, JSON or text; `-` is standard input [default: -]
+    /// The output, JSON or text; `-` is standard input
     #[arg(default_value = "-")]
     output: PathBuf,
     /// The rubric, YAML or TOML

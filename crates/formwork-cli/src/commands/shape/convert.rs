@@ -28,7 +28,7 @@ Exit codes: 0 the shape is printed, 2 the schema or the file is invalid.";
 #[derive(clap::Args)]
 #[command(after_help = TO_HELP)]
 pub(crate) struct ToSchema {
-    /// The shape; `-` is standard input [default: -]
+    /// The shape; `-` is standard input
     #[arg(default_value = "-")]
     shape: PathBuf,
 }
@@ -37,7 +37,7 @@ pub(crate) struct ToSchema {
 #[derive(clap::Args)]
 #[command(after_help = FROM_HELP)]
 pub(crate) struct FromSchema {
-    /// The JSON Schema; `-` is standard input [default: -]
+    /// The JSON Schema; `-` is standard input
     #[arg(default_value = "-")]
     schema: PathBuf,
 }
