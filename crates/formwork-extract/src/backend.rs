@@ -129,7 +129,7 @@ impl Backend {
         self.provider.capabilities()
     }
 
-    /// Sets which valid answers lowering may exclude for this target (default: [`Tighten::Closed`]); see
+    /// Sets the valid answers that lowering may exclude for this target (default: [`Tighten::Closed`]); see
     /// [`Target::with_tighten`].
     #[must_use]
     pub const fn with_tighten(mut self, tighten: Tighten) -> Self {
