@@ -28,25 +28,25 @@ service when open requests have their answers, within 15 seconds.
 
 Exit codes:
   0    ended by a signal
-  2    wrong usage, or a file, a key or an address that cannot be used
+  2    wrong usage, or an invalid file, key or address
   3    the model cannot be opened";
 
 /// Serve OpenAI's, Anthropic's and Ollama's protocols; every answer to a schema is valid
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The address to listen at; port 0 takes any that is free
+    /// The address to listen at; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8190")]
     listen: SocketAddr,
-    /// The configuration [default: formwork.toml here or above, else the model in this process]
+    /// Configuration file [default: formwork.toml in this folder or a parent, else the local model]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
     recording: Recording,
-    /// The folder of named contracts [default: `contracts` of the configuration]
+    /// Folder of named contracts [default: `contracts` of the configuration]
     #[arg(long, value_name = "DIR")]
     contracts: Option<PathBuf>,
-    /// Answer a repeated request from the ledger for so many seconds [default: never]
+    /// Answer repeated requests from the ledger for this number of seconds [default: never]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     cache: Option<u64>,
     /// Log every request on standard error
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         let served = gateway.clone().serve(listener, signals::ended()).await;
         served.map_err(|error| Failed::usage(format!("cannot serve: {error}")))
     });
-    // What does not listen (a model that is still thinking) is left behind.
+    // Does not wait for blocking work that cannot be cancelled, such as a local model that still generates.
     runtime.shutdown_background();
     served.map(|()| Status::Ok)
 }
@@ -112,7 +112,7 @@ async fn gateway(
         let section = config.section(name).map_err(Failed::usage)?;
         builder = builder.with_target(target(section, providers).await?);
     }
-    // What `default` means, before targets that only aliases name are added.
+    // `default` is defined first, so that it does not include targets that only aliases name.
     builder = builder.with_alias("default", config.targets());
     let mut known = config.targets().to_vec();
     for section in config.sections() {
@@ -171,7 +171,7 @@ async fn gateway(
 
 async fn target(section: &Section, providers: &Providers) -> Result<Target, Failed> {
     let mut made = make(section, providers).await?;
-    // A server that cannot be asked is found out when it is called.
+    // A server that does not respond to the probe fails later, at its first call.
     if let Ok(Some(weaker)) = made.ask_server(false).await {
         say!("{}: {weaker}", section.name);
     }
@@ -193,7 +193,7 @@ fn limits(serve: &Serve) -> Limits {
     let timeout = serve.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     limits.timeout = timeout.unwrap_or(limits.timeout);
     if let Some(delays) = &serve.retry_delays_seconds {
-        // Negative numbers and those that are too large are cut by the conversion.
+        // The conversion saturates negative and too large numbers.
         let waits = delays.iter().map(|seconds| (seconds * 1e3) as u64).collect();
         limits.backoff = Backoff { waits, jitter: 0.0 };
     }

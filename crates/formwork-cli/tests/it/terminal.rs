@@ -167,6 +167,6 @@ fn ctrl_c_leaves_no_progress_line_behind() {
         on_terminal(&["chat", "--config", &config], &[("> ", "What?\n"), ("attempt", "\u{3}")]);
     let shown = screen(&written);
     assert_eq!(code, 130, "{shown:?}");
-    assert_eq!(shown[0], "/new forgets the conversation, /quit ends", "{shown:?}");
+    assert_eq!(shown[0], "/new starts a new conversation, /quit ends", "{shown:?}");
     assert!(!shown.iter().any(|line| line.contains("attempt")), "{shown:?}");
 }

@@ -18,6 +18,8 @@ pub use defaults::Defaults;
 pub use error::ConfigError;
 pub use file::{Config, Named, Section};
 pub use lists::{TargetList, TargetOrder};
+#[cfg(feature = "golden")]
+pub(crate) use schema::drop_examples;
 pub use schema::schema;
 pub use serve::Serve;
 pub use settings::{Setting, without_secrets};
