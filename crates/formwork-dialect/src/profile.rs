@@ -219,6 +219,9 @@ pub enum Any {
     Spelled,
     /// JSON in a string.
     Text,
+    /// A list of the value's leaves, each with its path. The same list replaces what is nested too often in a recursive
+    /// definition.
+    Leaves,
 }
 
 /// The notation of a schema that is used in several places.
