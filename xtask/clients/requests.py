@@ -151,7 +151,7 @@ def gemini(url):
 # The case, the package's call, and the kind, model and further lines of the section for the command.
 CASES = [
     ("openai chat", openai_chat, "openai", "gpt-4o-mini", "/v1", "stream = false"),
-    ("openai chat tool", openai_chat_tool, "openai", "gpt-4o-mini", "/v1", 'stream = false\nmode = "tool"'),
+    ("openai chat tool", openai_chat_tool, "openai", "gpt-4o-mini", "/v1", 'stream = false\nmodes = ["tool"]'),
     ("openai responses", openai_responses, "openai", "gpt-4o-mini", "/v1", 'stream = false\napi = "responses"'),
     ("anthropic messages", anthropic_messages, "anthropic", "claude-sonnet-4-5", "", "stream = false"),
     ("anthropic tool", anthropic_tool, "anthropic", "claude-sonnet-4-5", "", 'stream = false\nmode = "tool"'),
