@@ -35,6 +35,13 @@ ALLOWED = {
     ("openai chat tool", "tool_choice.function.name"): "the name of the tool is that of the schema",
     ("anthropic tool", "tools.0.name"): "the name of the tool is that of the schema",
     ("anthropic tool", "tool_choice.name"): "the name of the tool is that of the schema",
+    ("anthropic messages", "header authorization"): "the vendor takes a key in either header: ours is `x-api-key`",
+    ("anthropic messages", "header x-api-key"): "the vendor takes a key in either header: ours is `x-api-key`",
+    ("anthropic messages", "header anthropic-version"): "ours is 2023-06-01, which this project was built against",
+    ("anthropic tool", "header authorization"): "the vendor takes a key in either header: ours is `x-api-key`",
+    ("anthropic tool", "header x-api-key"): "the vendor takes a key in either header: ours is `x-api-key`",
+    ("anthropic tool", "header anthropic-version"): "ours is 2023-06-01, which this project was built against",
+    ("gemini", "path"): "ours is the version of the recorded exchanges, `v1beta`, which has schemas",
     ("*", "store"): "the packages leave it out; the vendor's default is to store responses, ours is not to",
 }
 
@@ -126,16 +133,17 @@ def by_anthropic(url):
 
 def anthropic_messages(url):
     by_anthropic(url).messages.create(
-        model="claude-sonnet-4-5", max_tokens=100, system=SYSTEM, messages=[{"role": "user", "content": TEXT}], temperature=0.5,
-        extra_body={"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},
+        model="claude-sonnet-4-5", max_tokens=100, system=SYSTEM, messages=[{"role": "user", "content": TEXT}],
+        extra_body={"temperature": 0.5, "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},
     )
 
 
 def anthropic_tool(url):
     tool = {"name": "person", "description": "Gives the answer.", "input_schema": SCHEMA, "strict": True}
     by_anthropic(url).messages.create(
-        model="claude-sonnet-4-5", max_tokens=100, system=SYSTEM, messages=[{"role": "user", "content": TEXT}], temperature=0.5,
+        model="claude-sonnet-4-5", max_tokens=100, system=SYSTEM, messages=[{"role": "user", "content": TEXT}],
         tools=[tool], tool_choice={"type": "tool", "name": "person", "disable_parallel_tool_use": True},
+        extra_body={"temperature": 0.5},
     )
 
 
@@ -188,7 +196,8 @@ def meaning(body):
             texts = [part.get("text") for part in value if isinstance(part, dict) and "text" in part]
             if len(texts) == len(value) == 1:
                 value = texts[0]
-        if name == "input" and isinstance(value, list) and len(value) == 1 and value[0].get("role") == "user":
+        # A text alone is a message of the user.
+        if name == "input" and isinstance(value, list) and len(value) == 1 and value[0].keys() == {"content"}:
             value = value[0]["content"]
         # Each vendor's default.
         if (name, value) in (("stream", False), ("role", "user"), ("type", "message")) or name in ("cache_control",):

@@ -11,6 +11,8 @@ pub(super) struct Facts {
     pub(super) name: String,
     pub(super) price: Option<Price>,
     pub(super) context_tokens: Option<u64>,
+    /// The tokens of a prompt. LiteLLM has these alone: with or without those of the answer they are the context.
+    pub(super) input_tokens: Option<u64>,
     pub(super) output_tokens: Option<u64>,
     /// The last day, which LiteLLM alone has.
     pub(super) retires: Option<Date>,
@@ -63,6 +65,7 @@ fn models_dev(provider: &str, id: &str, model: &Value) -> Facts {
         name: format!("{provider}/{id}"),
         price: price(dollars("input"), dollars("output")),
         context_tokens: model["limit"]["context"].as_u64(),
+        input_tokens: None,
         output_tokens: model["limit"]["output"].as_u64(),
         retires: None,
     }
@@ -80,7 +83,8 @@ fn litellm(id: &str, model: &Value) -> Option<Facts> {
     Some(Facts {
         name: format!("{provider}/{bare}"),
         price: price(dollars("input_cost_per_token"), dollars("output_cost_per_token")),
-        context_tokens: model["max_input_tokens"].as_u64(),
+        context_tokens: None,
+        input_tokens: model["max_input_tokens"].as_u64(),
         output_tokens: model["max_output_tokens"].as_u64(),
         retires: model["deprecation_date"].as_str().and_then(|day| day.parse().ok()),
     })
@@ -108,11 +112,12 @@ mod tests {
             name: "gemini/g-1".to_owned(),
             price: Some(Price { input: 300_000, output: 2_500_000 }),
             context_tokens: Some(9),
+            input_tokens: None,
             output_tokens: Some(7),
             retires: None,
         };
         assert_eq!(read(dev).unwrap(), std::slice::from_ref(&expected));
-        assert_eq!(read(lite).unwrap(), [expected]);
+        assert_eq!(read(lite).unwrap(), [Facts { context_tokens: None, input_tokens: Some(9), ..expected }]);
         for (text, says) in
             [("[]", "expected an object"), ("{", "not JSON"), ("{}", "no model of a known provider")]
         {

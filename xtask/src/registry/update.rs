@@ -80,7 +80,7 @@ fn values(entry: &Entry, facts: &[&Facts]) -> Vec<(&'static str, Option<String>,
         (
             "context_tokens",
             tokens(entry.context_tokens),
-            distinct(&|fact| fact.context_tokens.map(|tokens| tokens.to_string())),
+            distinct(&|fact| context(entry, fact).map(|tokens| tokens.to_string())),
         ),
         (
             "output_tokens",
@@ -91,11 +91,19 @@ fn values(entry: &Entry, facts: &[&Facts]) -> Vec<(&'static str, Option<String>,
     if let Some(known) = entry.price {
         all.push(("price", Some(price(known)), distinct(&|fact| fact.price.map(price))));
     }
-    if !entry.retired {
+    // Where only some of the models have a last day, it is not the row's.
+    if !entry.retired && facts.iter().all(|fact| fact.retires.is_some()) {
         let day = |day: Date| format!("\"{day}\"");
         all.push(("retires", entry.retires.map(day), distinct(&|fact| fact.retires.map(day))));
     }
     all
+}
+
+/// Returns the context of a model. A row whose context is that of prompt and answer together agrees with a file that has both.
+fn context(entry: &Entry, fact: &Facts) -> Option<u64> {
+    let known = entry.context_tokens.map(u64::from);
+    let whole = fact.input_tokens.map(|input| input.saturating_add(fact.output_tokens.unwrap_or_default()));
+    fact.context_tokens.or(known.filter(|_| known == whole)).or(fact.input_tokens)
 }
 
 impl Difference {
@@ -163,7 +171,12 @@ mod tests {
         let registry = Registry::from_toml(ROWS).unwrap();
         let dear = ", \"input_cost_per_token\": 2e-7, \"output_cost_per_token\": 2.5e-7";
         let facts = facts(&[
-            ("openai/a-1", &format!("{dear}, \"max_input_tokens\": 200, \"max_output_tokens\": 50")),
+            (
+                "openai/a-1",
+                &format!(
+                    "{dear}, \"max_input_tokens\": 200, \"max_output_tokens\": 50, \"deprecation_date\": \"2027-01-31\""
+                ),
+            ),
             ("openai/a-1-mini", &format!("{dear}, \"deprecation_date\": \"2027-01-31\"")),
             ("mistral/b-2", dear),
             ("openai/b-3", ""),
@@ -200,5 +213,11 @@ mod tests {
         let found =
             compare(&registry, &facts(&[("openai/a-1", &window(100)), ("openai/a-1-x", &window(300))]));
         assert_eq!(found, Comparison::default());
+        // A last day of one model is not the row's, and a prompt and an answer make the context.
+        let whole = format!("{}, \"max_output_tokens\": 40", window(60));
+        let last = format!("{whole}, \"deprecation_date\": \"2027-01-31\"");
+        let found = compare(&registry, &facts(&[("openai/a-1", &whole), ("openai/a-1-x", &last)]));
+        let lines: Vec<_> = found.differences.iter().map(|difference| difference.line(&registry)).collect();
+        assert_eq!(lines, ["A: output_tokens (none) -> 40"]);
     }
 }

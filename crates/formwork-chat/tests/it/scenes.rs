@@ -37,7 +37,7 @@ fn one_request_in_json_mode_with_the_contracts_bytes() {
 #[test]
 fn a_forced_tool_takes_the_place_of_json_mode_and_is_corrected_like_it() {
     let replies = ["{}".to_owned(), good().to_string()].map(|arguments| {
-        let function = json!({"name": "structured_answer_lite", "arguments": arguments});
+        let function = json!({"name": "StructuredAnswerLite", "arguments": arguments});
         let call = json!({"id": "c", "type": "function", "function": function});
         let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
         Reply::json(json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]}).to_string())

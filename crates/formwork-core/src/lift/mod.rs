@@ -354,12 +354,10 @@ impl Lift {
             (Self::DropAbsent { names, marker }, Value::Object(members)) => {
                 members.retain(|name, member| !(member == marker && names.contains(name)));
             }
-            (Self::Leaves, Value::Array(list)) => {
-                // An answer that was not enforced may be the value itself.
-                if leaves::are_leaves(list) {
-                    *value = leaves::assemble(list)
-                        .map_err(|found| ("leaves", "the leaves of one value", found))?;
-                }
+            // Any other answer, which was not enforced, may be the value itself.
+            (Self::Leaves, Value::Array(list)) if leaves::are_leaves(list) => {
+                *value =
+                    leaves::assemble(list).map_err(|found| ("leaves", "the leaves of one value", found))?;
             }
             (Self::PairsToMap, Value::Array(pairs)) => {
                 let mut members = Map::new();
