@@ -77,9 +77,9 @@ pub(crate) fn reshape(
 /// The forms whose values are encoded, because the dialect cannot express them.
 #[derive(Debug, Default)]
 struct Texts {
-    /// Those that become JSON in a string.
+    /// The forms that become JSON in a string.
     json: HashSet<FormId>,
-    /// Those that become lists of leaves.
+    /// The forms that become lists of leaves.
     leaves: HashSet<FormId>,
 }
 
