@@ -181,17 +181,17 @@ fn one_extraction_over_each_protocol() {
 #[test]
 fn one_extraction_by_a_forced_tool_over_each_protocol_that_has_tools() {
     let maria: Value = serde_json::from_str(MARIA).unwrap();
-    let function = json!({"name": "Person", "arguments": MARIA});
+    let function = json!({"name": "answer", "arguments": MARIA});
     let call = json!({"id": "c", "type": "function", "function": function});
     let chat = json!({"choices": [{"message": {"role": "assistant", "content": null, "tool_calls": [call]}, "finish_reason": "tool_calls"}]});
     let responses = json!({"object": "response", "status": "completed",
-        "output": [{"type": "function_call", "id": "f", "call_id": "c", "name": "Person", "arguments": MARIA}]});
+        "output": [{"type": "function_call", "id": "f", "call_id": "c", "name": "answer", "arguments": MARIA}]});
     let messages = json!({"type": "message", "role": "assistant", "model": "claude", "stop_reason": "tool_use",
-        "content": [{"type": "tool_use", "id": "t", "name": "Person", "input": maria}]});
+        "content": [{"type": "tool_use", "id": "t", "name": "answer", "input": maria}]});
     let generate = json!({"candidates": [{"finishReason": "STOP",
-        "content": {"role": "model", "parts": [{"functionCall": {"name": "Person", "args": maria}}]}}]});
+        "content": {"role": "model", "parts": [{"functionCall": {"name": "answer", "args": maria}}]}}]});
     let converse = json!({"stopReason": "tool_use", "output": {"message": {"role": "assistant",
-        "content": [{"toolUse": {"toolUseId": "t", "name": "Person", "input": maria}}]}}});
+        "content": [{"toolUse": {"toolUseId": "t", "name": "answer", "input": maria}}]}}});
     let cohere = json!({"id": "1", "finish_reason": "TOOL_CALL", "message": {"role": "assistant", "tool_calls": [call]}});
     for (index, (target, section, schema, choice, answer)) in [
         (
