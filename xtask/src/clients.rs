@@ -1,9 +1,12 @@
-//! `cargo xtask clients`: the official clients of other languages against `formwork serve`.
+//! `cargo xtask clients`: the official clients of other languages, against `formwork serve` and beside `formwork extract`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::workspace;
+
+/// The clients whose requests are compared with those of the command.
+const VENDORS: [&str; 3] = ["openai", "anthropic", "google-genai"];
 
 /// The clients, in their newest versions. `instructor` is checked where it is installed: its releases ask for older versions of
 /// `openai`.
@@ -16,7 +19,8 @@ pub(crate) struct Args {
     python: PathBuf,
 }
 
-/// Builds the command, installs the clients from their registry into `target/clients`, and runs the checks.
+/// Builds the command, installs the clients from their registry into `target/clients`, compares their requests with those of the
+/// command, and runs them against the gateway.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let root = workspace::root();
     let target = workspace::target();
@@ -27,9 +31,13 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         done(Command::new(&args.python).args(["-m", "venv"]).arg(&environment), "python -m venv")?;
     }
     let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade"];
-    done(Command::new(&python).args(install).args(PACKAGES), "pip install")?;
-    let script: PathBuf = [root.as_path(), Path::new("xtask/clients/clients.py")].iter().collect();
-    done(Command::new(&python).arg(script).arg(target.join("debug").join("formwork")), "the checks")
+    done(Command::new(&python).args(install).args(PACKAGES).args(VENDORS), "pip install")?;
+    let script = |name: &str| -> PathBuf {
+        [root.as_path(), Path::new("xtask/clients"), Path::new(name)].iter().collect()
+    };
+    let formwork = target.join("debug").join("formwork");
+    done(Command::new(&python).arg(script("requests.py")).arg(&formwork), "the comparison of requests")?;
+    done(Command::new(&python).arg(script("clients.py")).arg(&formwork), "the checks")
 }
 
 fn done(command: &mut Command, name: &str) -> Result<(), String> {

@@ -22,7 +22,8 @@ pub struct Common {
     /// The kind of provider: `anthropic`, `gemini`, `ollama`, `openai`, `local`, or a vendor with an OpenAI-compatible
     /// API, such as `groq`.
     pub kind: String,
-    /// The output modes, the strictest first, for example `["json-object", "prompt"]` (default: those of the kind).
+    /// The output modes, the strictest first, for example `["json-object", "prompt"]` (default: those of the kind): names of
+    /// dialects, or `tool` for a forced tool whose arguments are the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modes: Option<Vec<String>>,
     /// Whether the schema is sent only in the prompt, without enforcement (default: `false`).

@@ -74,6 +74,9 @@ pub(crate) struct Args {
     /// Time limit in seconds for each question, including corrections [default: 120]
     #[arg(long, value_parser = seconds)]
     timeout: Option<f64>,
+    /// Request each answer as the arguments of a tool that the model is forced to call, if the provider supports it
+    #[arg(long)]
+    forced_tool: bool,
     /// File with tools that the model may call: a YAML or JSON list of name, description, parameters (a JSON Schema) and
     /// command. The command reads the arguments from standard input
     #[arg(long, value_name = "FILE")]
@@ -126,6 +129,9 @@ async fn client(args: &Args, providers: &Providers) -> Result<JsonModeChatClient
     let own = Defaults { max_attempts: Some(2), timeout_seconds: Some(120.0), ..Defaults::default() };
     let settings = flags.or(opened.defaults).or(own);
     let mut builder = JsonModeChatClient::builder().with_debug(args.debug);
+    if args.forced_tool {
+        builder = builder.with_forced_tool();
+    }
     if let Some(attempts) = settings.max_attempts {
         builder = builder.with_max_retries(attempts.saturating_sub(1));
     }
