@@ -1,7 +1,10 @@
 //! The protocols: pure translation of requests into an [`Ask`], and of replies and problems back.
 
 mod anthropic;
+#[cfg(test)]
+mod fates;
 mod fields;
+mod ignored;
 mod ollama;
 mod openai;
 mod parts;
@@ -44,6 +47,11 @@ pub(crate) trait Protocol: Send + Sync {
 
     /// Returns what writes the response as a stream.
     fn frames(&self, ask: &Ask, meta: &Meta) -> Box<dyn Frames>;
+
+    /// Returns the place of the object with the parameters of sampling, with a dot behind it; empty for the body itself.
+    fn sampling_at(&self) -> &'static str {
+        ""
+    }
 
     /// Returns the media type of streams.
     fn stream_type(&self) -> &'static str {

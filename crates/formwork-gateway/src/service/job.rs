@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
-use formwork_core::{Attempt, Error, Outcome, Usage};
+use formwork_core::{Attempt, Capabilities, Error, Outcome, Usage};
 use formwork_extract::CancellationToken;
 use formwork_ledger::{Hold, RecordId};
 use formwork_serve::{BodyError, Kept, read_body};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::Shared;
 use super::turns::Turn;
 use crate::access::{self, Client};
-use crate::ask::{Ask, Want};
+use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{Cache, ContractError, Spec};
 use crate::engine::{self, Bounds, Ready};
 use crate::options::Options;
@@ -97,12 +97,33 @@ impl Job {
             // The answer is a document, as if the request had brought its schema.
             self.ask.want = Want::Json { name: spec.name.clone(), schema: Value::Null };
         }
+        self.note_ignored(spec.is_some());
         let (hold, limit) =
             reserve(&self.shared, &self.client, &self.ask, bytes, &self.targets, self.options.bounds, run)
                 .await?;
         self.record.hold(hold);
         self.options.bounds.budget = limit;
         Ok(spec)
+    }
+
+    /// Adds the parameters of sampling that no run will have: those that a contract leaves to the retry policy, and those that a
+    /// target of the request does not take.
+    fn note_ignored(&mut self, is_contract: bool) {
+        let engine = &self.shared.engine;
+        let lacks = |has: fn(&Capabilities) -> bool| {
+            engine.targets(&self.targets).any(|target| !has(target.backend.capabilities()))
+        };
+        let Sampling { temperature, top_p, seed, .. } = self.ask.sampling;
+        let at = self.protocol.sampling_at();
+        for (name, is_ignored) in [
+            ("temperature", temperature.is_some() && lacks(|promised| promised.temperature)),
+            ("top_p", top_p.is_some() && (is_contract || lacks(|promised| promised.top_p))),
+            ("seed", seed.is_some() && lacks(|promised| promised.seed)),
+        ] {
+            if is_ignored {
+                self.ask.ignored.push(format!("{at}{name}"));
+            }
+        }
     }
 
     /// Returns the length of the dialogue's texts.
@@ -250,7 +271,32 @@ impl Job {
         if let Ok(run) = HeaderValue::from_str(&self.meta.run) {
             headers.insert("x-formwork-run", run);
         }
+        if let Some(ignored) = ignored(&self.ask.ignored) {
+            headers.insert("x-formwork-ignored", ignored);
+        }
     }
+}
+
+/// Returns the value of the header that names the members of a request that nothing acts on; `None` if there are none.
+fn ignored(places: &[String]) -> Option<HeaderValue> {
+    /// The longest value, in bytes: proxies refuse responses with long headers.
+    const MAX: usize = 1_000;
+
+    let mut text = String::new();
+    for (nth, place) in places.iter().enumerate() {
+        if text.len() + place.len() > MAX {
+            text.push_str(&format!(", and {} more", places.len() - nth));
+            break;
+        }
+        let comma = if nth == 0 { "" } else { ", " };
+        text.push_str(comma);
+        // Names within objects are the client's own.
+        text.extend(place.chars().map(|letter| match letter {
+            ' '..='~' => letter,
+            _ => '?',
+        }));
+    }
+    HeaderValue::from_str(&text).ok().filter(|_| !text.is_empty())
 }
 
 fn attempts<T>(result: &Result<Outcome<T>, Error>) -> &[Attempt] {
