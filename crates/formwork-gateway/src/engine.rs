@@ -53,6 +53,11 @@ impl Engine {
         [bounds.deadline, own].into_iter().flatten().fold(self.limits.timeout, Duration::min)
     }
 
+    /// Returns the most attempts of a request.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.defaults.limit(Policy::default()).attempts.min(self.limits.max_attempts).max(1)
+    }
+
     /// Compiles a contract for these targets, or finds the compiled one.
     ///
     /// # Errors
@@ -105,7 +110,7 @@ impl Engine {
     ) -> formwork_extract::ExtractorBuilder<Value> {
         let defaults = &self.defaults;
         let mut policy = defaults.limit(Policy::default());
-        policy.attempts = policy.attempts.min(self.limits.max_attempts).max(1);
+        policy.attempts = self.attempts();
         policy.backoff = self.limits.backoff.clone();
         if let Some(temperature) = sampling.temperature.or(defaults.temperature) {
             policy.temperature = Temperature::Steps(vec![temperature]);
@@ -142,8 +147,7 @@ impl Engine {
         /// The tokens of an answer where nothing limits them.
         const ANSWER: u32 = 4_096;
 
-        let attempts = self.defaults.limit(Policy::default()).attempts.min(self.limits.max_attempts).max(1);
-        let calls = if ask.want.is_contract() { u64::from(attempts) } else { 1 };
+        let calls = if ask.want.is_contract() { u64::from(self.attempts()) } else { 1 };
         let mut call = 0;
         for target in self.targets(targets) {
             let price = target.backend.price().ok_or_else(|| target.name().to_owned())?;

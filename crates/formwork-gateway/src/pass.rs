@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, Method, Request, Response, header};
+use axum::http::{HeaderMap, HeaderName, Method, Request, Response, header, response};
 use formwork::providers::Raw;
 use formwork_core::Time;
 use formwork_wire::{Bytes, fault_of};
@@ -60,13 +60,9 @@ pub(crate) async fn send(
     Err(if problem.kind == Kind::Invalid { Problem { kind: Kind::Upstream, ..problem } } else { problem })
 }
 
-/// Returns the response for the client: the target's, its body byte for byte.
-pub(crate) fn returned(
-    response: Response<formwork_wire::Body>,
-    body: impl FnOnce(formwork_wire::Body) -> Body,
-) -> Response<Body> {
-    let (head, upstream) = response.into_parts();
-    let mut out = Response::new(body(upstream));
+/// Returns the response for the client: the status and the headers of the target's, with a body.
+pub(crate) fn returned(head: &response::Parts, body: Body) -> Response<Body> {
+    let mut out = Response::new(body);
     *out.status_mut() = head.status;
     for name in RETURNED {
         if let Some(value) = head.headers.get(&name) {

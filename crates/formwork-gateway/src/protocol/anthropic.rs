@@ -51,8 +51,9 @@ impl Protocol for Anthropic {
     }
 
     fn is_plain(&self, body: &Value) -> bool {
-        let formats = [&body["tools"], &body["output_format"], &body["output_config"]["format"]];
-        formats.into_iter().all(is_empty)
+        let formats = [&body["output_format"], &body["output_config"]["format"]];
+        (is_empty(&body["tools"]) || body["tool_choice"]["type"] == "none")
+            && formats.into_iter().all(is_empty)
     }
 
     fn ask(&self, body: Value) -> Result<Ask, Problem> {

@@ -88,7 +88,7 @@ fn tables() -> Vec<Table> {
                 ("background", json!(true), Refused),
                 ("background", json!(false), Neutral),
                 ("context_management", json!([{"type": "compaction"}]), Named),
-            ("conversation", json!("c"), Refused),
+                ("conversation", json!("c"), Refused),
                 ("include", json!(["reasoning.encrypted_content"]), Named),
                 ("input", json!(5), Refused),
                 ("instructions", json!("Be brief."), Used),

@@ -5,6 +5,7 @@ mod anthropic;
 mod fates;
 mod fields;
 mod ignored;
+pub(crate) mod native;
 mod ollama;
 mod openai;
 mod parts;
@@ -92,7 +93,7 @@ fn event(to: &mut Vec<u8>, name: &str, data: &Value) {
 }
 
 /// Returns whether a member is missing, `null`, or an empty list or text.
-fn is_empty(value: &Value) -> bool {
+pub(crate) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),

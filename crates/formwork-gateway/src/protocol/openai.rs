@@ -64,7 +64,8 @@ impl Protocol for OpenAi {
     }
 
     fn is_plain(&self, body: &Value) -> bool {
-        is_empty(&body["tools"]) && matches!(body["response_format"]["type"].as_str(), None | Some("text"))
+        (is_empty(&body["tools"]) || body["tool_choice"] == "none")
+            && matches!(body["response_format"]["type"].as_str(), None | Some("text"))
     }
 
     fn ask(&self, body: Value) -> Result<Ask, Problem> {

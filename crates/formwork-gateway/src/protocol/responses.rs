@@ -59,7 +59,8 @@ impl Protocol for Responses {
     }
 
     fn is_plain(&self, body: &Value) -> bool {
-        is_empty(&body["tools"]) && matches!(body["text"]["format"]["type"].as_str(), None | Some("text"))
+        (is_empty(&body["tools"]) || body["tool_choice"] == "none")
+            && matches!(body["text"]["format"]["type"].as_str(), None | Some("text"))
     }
 
     fn ask(&self, body: Value) -> Result<Ask, Problem> {

@@ -13,13 +13,13 @@ use serde_json::Value;
 
 use super::job::{Job, json, now, reserve};
 use super::refused::refused;
-use super::{Shared, passed, stream};
+use super::{Shared, native, passed, stream};
 use crate::access;
 use crate::ask::Ask;
 use crate::options::Options;
 use crate::pass;
 use crate::problem::Problem;
-use crate::protocol::{OpenAi, Protocol};
+use crate::protocol::{OpenAi, Protocol, is_empty};
 use crate::record::Record;
 use crate::reply::Meta;
 
@@ -93,6 +93,13 @@ async fn work(
             }
         }
     }
+    // Where tools are passed on, the target gets the request as it is.
+    let with_tools = {
+        let (own, _) = protocol.own();
+        let first = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own));
+        let is_native = options.contract.is_none() && first.is_some() && !is_empty(&body["tools"]);
+        is_native.then(|| body.clone())
+    };
     let understood = protocol.ask(body).and_then(|ask| {
         let max = shared.engine.limits.max_choices;
         if ask.count > max {
@@ -110,7 +117,14 @@ async fn work(
     };
     let meta = Meta { run: id.to_string(), model, created: now() };
     let mut job = Job { shared, protocol, ask, targets, options, meta, client, record, _turn: turn };
-    match job.prepared(text.len(), id).await {
+    let prepared = job.prepared(text.len(), id).await;
+    if let (Ok(_), Some(body)) = (&prepared, with_tools) {
+        job = match native::answer(job, body, parts.headers).await {
+            Ok(response) => return response,
+            Err(job) => job,
+        };
+    }
+    match prepared {
         Ok(spec) => match (spec, job.ask.stream) {
             (Some((spec, told)), true) => stream::contract(job, spec, told).await,
             (Some((spec, told)), false) => job.contract(spec, told).await,

@@ -4,6 +4,7 @@ mod chat;
 mod extract;
 mod job;
 mod lists;
+mod native;
 mod pages;
 mod passed;
 mod refused;

@@ -33,12 +33,10 @@ pub(super) fn response(
 ) -> Response {
     // The number of streams is limited where they are made; this one is only counted.
     let open = Open::new(shared, client.name()).ok();
-    let whole = |body| {
-        let held =
-            Held { record: Some(record), meter: Meter::default(), target, asked, _turn: turn, _open: open };
-        Body::from_stream(Passed { body, held })
-    };
-    let mut response = pass::returned(response, whole);
+    let (head, body) = response.into_parts();
+    let held =
+        Held { record: Some(record), meter: Meter::default(), target, asked, _turn: turn, _open: open };
+    let mut response = pass::returned(&head, Body::from_stream(Passed { body, held }));
     if let Ok(run) = HeaderValue::from_str(&run.to_string()) {
         response.headers_mut().insert("x-formwork-run", run);
     }

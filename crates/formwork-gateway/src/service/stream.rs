@@ -27,23 +27,23 @@ use crate::reply::{Content, Finish, Reply};
 const AHEAD: usize = 16;
 
 /// Writes to a client.
-struct Line {
-    sender: mpsc::Sender<Bytes>,
-    frames: Box<dyn Frames>,
-    keep_alive: Duration,
+pub(super) struct Line {
+    pub(super) sender: mpsc::Sender<Bytes>,
+    pub(super) frames: Box<dyn Frames>,
+    pub(super) keep_alive: Duration,
     /// How long a client may take to read on, before it counts as gone.
     patience: Duration,
 }
 
 impl Line {
     /// Sends bytes; returns whether the client is still there.
-    async fn send(&self, bytes: Vec<u8>) -> bool {
+    pub(super) async fn send(&self, bytes: Vec<u8>) -> bool {
         bytes.is_empty() || self.sender.send_timeout(bytes.into(), self.patience).await.is_ok()
     }
 }
 
 /// Starts a response whose body is written by a task.
-fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
+pub(super) fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
     let guard = Open::new(&job.shared, job.client.name())?;
     let (sender, receiver) = mpsc::channel(AHEAD);
     let pieces = stream::unfold(receiver, |mut receiver| async {
