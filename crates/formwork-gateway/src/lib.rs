@@ -11,6 +11,7 @@
 //! | `POST /api/chat`, `POST /api/generate`, `GET /api/tags`, `POST /api/show`, `GET /api/version` | Ollama |
 //! | `POST /v1/extract` | its own: a schema or a named contract, rules, targets, every step as an event |
 //! | `GET /healthz`, `GET /readyz`, `GET /metrics` | for operators |
+//! | `GET /openapi.json` | the OpenAPI document, [`openapi`] |
 //!
 //! # Map
 //! `protocol` translates requests into an `Ask` and replies back, without IO. `engine` carries an `Ask` out. `service` has
@@ -67,6 +68,7 @@ mod limits;
 mod meter;
 mod metrics;
 mod names;
+mod openapi;
 mod options;
 mod pass;
 mod problem;
@@ -79,4 +81,5 @@ mod tools;
 pub use contracts::{ContractError, NamedContract, read_contract};
 pub use limits::Limits;
 pub use names::Target;
+pub use openapi::openapi;
 pub use service::{Gateway, GatewayBuilder};

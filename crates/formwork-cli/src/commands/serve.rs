@@ -4,10 +4,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use formwork::config::{Config, Named, Section, Serve};
+use formwork::config::{Config, Named, Section, Serve, TargetList};
 use formwork::providers::{Providers, raw};
 use formwork_core::Backoff;
-use formwork_gateway::{Gateway, Limits, Target};
+use formwork_gateway::{Gateway, GatewayBuilder, Limits, Target};
 use formwork_ledger::Ledger;
 
 use crate::exit::{Failed, Status};
@@ -124,15 +124,15 @@ async fn gateway(
         }
     }
     for (name, list) in config.lists() {
-        if list.weights().is_some() {
-            say!("note: the service asks the targets of `{name}` in their order, whatever its weights");
-        }
-        builder = builder.with_alias(name, &list.targets);
+        builder = of_list(builder, name, list);
     }
     for alias in config.aliases().keys() {
         let names = match config.named(alias).map_err(Failed::usage)? {
             Named::Provider(section) => vec![section.name.clone()],
-            Named::List(list) => list.targets.clone(),
+            Named::List(list) => {
+                builder = of_list(builder, alias, list);
+                continue;
+            }
             Named::Model(meant) => {
                 let section = of_alias(meant, Some(config), providers)?;
                 if !known.contains(&section.name) {
@@ -167,6 +167,17 @@ async fn gateway(
         builder = builder.with_cache(Duration::from_secs(seconds));
     }
     Ok(builder.build())
+}
+
+/// Adds a name for a list of the configuration.
+fn of_list(builder: GatewayBuilder, name: &str, list: &TargetList) -> GatewayBuilder {
+    match list.weights() {
+        Some(weights) => {
+            let targets: Vec<_> = list.targets.iter().cloned().zip(weights).collect();
+            builder.with_weighted_alias(name, &targets)
+        }
+        None => builder.with_alias(name, &list.targets),
+    }
 }
 
 async fn target(section: &Section, providers: &Providers) -> Result<Target, Failed> {

@@ -23,6 +23,17 @@ pub(crate) use ollama::{Chat as OllamaChat, Generate as OllamaGenerate, timestam
 pub(crate) use openai::OpenAi;
 pub(crate) use responses::Responses;
 
+/// Returns the members that requests of a protocol have.
+pub(crate) fn fields_of(protocol: &str) -> &'static [&'static str] {
+    match protocol {
+        "responses" => responses::FIELDS,
+        "anthropic" => anthropic::FIELDS,
+        "ollama-chat" => ollama::CHAT,
+        "ollama-generate" => ollama::GENERATE,
+        _ => openai::FIELDS,
+    }
+}
+
 /// A protocol that clients use.
 pub(crate) trait Protocol: Send + Sync {
     /// Returns its name in metrics and logs.

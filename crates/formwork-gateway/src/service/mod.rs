@@ -32,6 +32,7 @@ use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::names::{DEFAULT, Names, Target};
 
+pub(crate) use extract::ExtractRequest;
 use turns::Turns;
 
 /// Builds a [`Gateway`].
@@ -74,6 +75,13 @@ impl GatewayBuilder {
     /// Adds a name for a list of targets (default: `default` for all of them). Names of targets that do not exist are left out.
     pub fn with_alias(mut self, name: &str, targets: &[String]) -> Self {
         self.names.alias(name, targets);
+        self
+    }
+
+    /// Adds a name for a list of targets that are asked first in turns, each as often as its weight says; the others are its
+    /// backups, in their order. Names of targets that do not exist are left out.
+    pub fn with_weighted_alias(mut self, name: &str, targets: &[(String, u32)]) -> Self {
+        self.names.weighted(name, targets);
         self
     }
 

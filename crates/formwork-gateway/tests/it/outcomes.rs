@@ -164,6 +164,35 @@ fn the_next_target_answers_when_the_first_is_down() {
 }
 
 #[test]
+fn targets_of_a_list_are_asked_first_as_often_as_their_weights_say() {
+    let plain = json!({"messages": [{"role": "user", "content": "Hello"}]});
+    let ways = ways();
+    for body in [ways[0].body("", false), plain] {
+        let servers = [(); 3].map(|()| Server::start([said(r#"{"age": 34}"#)]).unwrap());
+        let mut config = "[lists.even]\ntargets = [\"a\", \"b\", \"c\"]\norder = \"round-robin\"\n\
+                          [lists.uneven]\ntargets = [\"a\", \"b\", \"c\"]\nweights = [2, 1, 0]\n"
+            .to_owned();
+        for (name, server) in ["a", "b", "c"].into_iter().zip(&servers) {
+            config.push_str(&super::support::section(name, "openai", &server.url()));
+        }
+        let gate = Gate::new(&format!("targets = [\"a\", \"b\", \"c\"]\n{config}"));
+        let mut expected = [0; 3];
+        for (list, more) in [("even", [2, 2, 2]), ("uneven", [4, 2, 0]), ("default", [6, 0, 0])] {
+            for _ in 0..6 {
+                let mut body = body.clone();
+                body["model"] = list.into();
+                assert_eq!(gate.post("/v1/chat/completions", &[], &body).status, 200, "{list}");
+                // Lists of names take no turn.
+                assert_eq!(gate.get(&format!("/v1/models/{list}")).status, 200);
+            }
+            expected = [0, 1, 2].map(|nth| expected[nth] + more[nth]);
+            let asked = [0, 1, 2].map(|nth: usize| servers[nth].received().len());
+            assert_eq!(asked, expected, "{list}");
+        }
+    }
+}
+
+#[test]
 fn several_tools_are_one_contract() {
     let tools = json!([
         {"type": "function", "function": {"name": "person", "description": "Saves a person", "parameters": super::support::schema()}},

@@ -293,12 +293,7 @@ fn calls_that_stay_wrong_are_the_protocols_error() {
             let server = Server::start([reply]).unwrap();
             let got = protocol.gate(&server).post(protocol.path, &[], &protocol.body(stream));
             assert!(got.text().contains("$.age"), "{at}: {}", got.text());
-            assert_eq!(
-                got.text().contains("old") && got.text().contains("c1"),
-                false,
-                "{at}: {}",
-                got.text()
-            );
+            assert!(!got.text().contains("function_call"), "{at}: {}", got.text());
             if stream {
                 assert_eq!(got.status, 200, "{at}");
                 // The text is shown as it comes.
