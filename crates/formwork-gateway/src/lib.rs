@@ -54,6 +54,7 @@
 //! | `x-formwork-deadline` | the most seconds that it may take |
 //! | `x-formwork-stream` | `certain` (default): a stream shows the answer once it holds; `eager`: the first completion as it comes, and an error at the end if it does not hold |
 //! | `x-formwork-tags`, `x-formwork-user` | labels of the run in the ledger |
+//! | `traceparent`, `tracestate` | the caller's trace: passed on to the target, and a label `trace:…` of the run |
 //!
 //! Responses have `x-formwork-run`, `x-formwork-ignored` with the members of the request that nothing acts on, and
 //! `x-formwork-attempts` where it is known before the body. The usage has a member `formwork`
@@ -77,6 +78,9 @@ mod record;
 mod reply;
 mod service;
 mod tools;
+mod trace;
+
+pub use formwork_serve::{Tls, TlsError};
 
 pub use contracts::{ContractError, NamedContract, read_contract};
 pub use limits::Limits;

@@ -8,6 +8,7 @@ use axum::http::Request;
 use axum::response::Response;
 use formwork::providers::Protocol as RawProtocol;
 use formwork_core::Usage;
+use formwork_http::with_trace;
 use formwork_ledger::RunRecord;
 use serde_json::Value;
 
@@ -22,6 +23,7 @@ use crate::problem::Problem;
 use crate::protocol::{OpenAi, Protocol, is_empty};
 use crate::record::Record;
 use crate::reply::Meta;
+use crate::trace;
 
 /// Answers a request for an answer.
 pub(super) async fn answer(
@@ -29,7 +31,10 @@ pub(super) async fn answer(
     shared: Arc<Shared>,
     request: Request<Body>,
 ) -> Response {
-    work(protocol, shared, request).await.unwrap_or_else(|problem| refused(protocol, &problem))
+    let trace = trace::of(request.headers());
+    with_trace(trace, work(protocol, shared, request))
+        .await
+        .unwrap_or_else(|problem| refused(protocol, &problem))
 }
 
 async fn work(
@@ -140,6 +145,7 @@ async fn work(
 
 /// Passes embeddings on to the first target that speaks OpenAI's protocol.
 pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
+    let trace = trace::of(request.headers());
     let answered = async {
         let (parts, body) = request.into_parts();
         let client = shared.access.client(&parts.headers)?;
@@ -178,5 +184,5 @@ pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Reque
             }
         }
     };
-    answered.await.unwrap_or_else(|problem| refused(&OpenAi, &problem))
+    with_trace(trace, answered).await.unwrap_or_else(|problem| refused(&OpenAi, &problem))
 }

@@ -9,6 +9,7 @@ use axum::response::Response;
 use formwork::providers::{Protocol, Raw};
 use formwork_core::{Context, JsonPath, Stage, Usage, Violation};
 use formwork_extract::Extractor;
+use formwork_http::with_trace;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -158,7 +159,8 @@ impl Native {
             Ok(opened) => opened,
             Err(problem) => return self.failed(problem).await,
         };
-        tokio::spawn(async move {
+        let trace = self.job.options.trace.clone();
+        tokio::spawn(with_trace(trace, async move {
             let _guard = guard;
             let until = self.until;
             let relayed = tokio::time::timeout_at(until, self.relay(&mut line, body)).await;
@@ -171,7 +173,7 @@ impl Native {
                     line.send(last).await;
                 }
             }
-        });
+        }));
         Ok(response)
     }
 
