@@ -13,9 +13,14 @@ use crate::Failure;
 
 /// A request of Chat Completions.
 pub(crate) fn request(body: &Value) -> Vec<u8> {
+    request_with(body, "any", "300")
+}
+
+/// A request with a key and a deadline in seconds.
+pub(crate) fn request_with(body: &Value, key: &str, deadline: &str) -> Vec<u8> {
     let body = body.to_string();
     let head = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nauthorization: Bearer any\r\ncontent-length: {}\r\n\r\n",
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nauthorization: Bearer {key}\r\nx-formwork-deadline: {deadline}\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     [head.as_bytes(), body.as_bytes()].concat()
@@ -68,8 +73,11 @@ impl Message {
     /// Reads to its end.
     pub(crate) async fn read(&mut self, socket: &mut TcpStream) -> Result<(), Failure> {
         let (is_chunked, length) = self.read_head(socket).await?;
-        while if is_chunked { !self.bytes.ends_with(b"\r\n0\r\n\r\n") } else { self.bytes.len() < self.body + length }
-        {
+        while if is_chunked {
+            !self.bytes.ends_with(b"\r\n0\r\n\r\n")
+        } else {
+            self.bytes.len() < self.body + length
+        } {
             self.more(socket).await?;
         }
         Ok(())
@@ -98,6 +106,26 @@ impl Connection {
             return Err(String::from_utf8_lossy(&self.message.bytes).into());
         }
         Ok(())
+    }
+
+    pub(crate) async fn send(&mut self, request: &[u8]) -> Result<(), Failure> {
+        Ok(self.socket.write_all(request).await?)
+    }
+
+    /// Sends a request. Returns the status and the body of its response, as it came.
+    pub(crate) async fn whole(&mut self, request: &[u8]) -> Result<(u16, String), Failure> {
+        self.send(request).await?;
+        // A stream that is cut off ends with its connection.
+        let read = self.message.read(&mut self.socket).await;
+        let head =
+            self.message.bytes.get(9..12).and_then(|status| std::str::from_utf8(status).ok()?.parse().ok());
+        match (head, read) {
+            (Some(status), _) if self.message.body > 0 => {
+                Ok((status, String::from_utf8_lossy(self.message.body()).into_owned()))
+            }
+            (_, Err(error)) => Err(error),
+            _ => Err("no response".into()),
+        }
     }
 
     /// Sends a request for a stream and reads its first event.

@@ -6,13 +6,16 @@
 //! - `gateway-side latency RATE SECONDS` sends requests at a rate, whether or not there are answers, to every side in turns.
 //! - `gateway-side streams NUMBER` holds so many streams open: memory of each, and how many end as they should.
 //! - `gateway-side schema` sends requests with schemas that were and were not seen before.
+//! - `gateway-side soak MINUTES RATE` asks for so long with stalls, cut streams, failures and clients that leave.
 //! - `gateway-side serve (upstream | bare URL | ours URL | ledger URL | bodies URL)` is one of the servers, a process of its own.
 
 mod bare;
 mod client;
 mod ours;
+mod played;
 #[path = "../../service/src/process.rs"]
 mod process;
+mod soak;
 mod upstream;
 
 use std::error::Error;
@@ -33,6 +36,8 @@ async fn main() -> Result<(), Failure> {
     let line = match arguments.as_slice() {
         ["serve", "upstream"] => return upstream::serve().await,
         ["serve", "bare", url] => return bare::serve(url).await,
+        ["serve", "played"] => return played::serve().await,
+        ["serve", "soak", urls, file] => return soak::serve(urls, file).await,
         ["serve", side, url] => return ours::serve(side, url).await,
         ["compare", side, asked, connections, requests, rounds] => {
             compare(side, asked, connections.parse()?, requests.parse()?, rounds.parse()?).await?
@@ -40,6 +45,7 @@ async fn main() -> Result<(), Failure> {
         ["latency", rate, seconds] => latency(rate.parse()?, seconds.parse()?).await?,
         ["streams", number] => streams(number.parse()?).await?,
         ["schema"] => schema().await?,
+        ["soak", minutes, rate] => soak::soak(minutes.parse()?, rate.parse()?).await?,
         _ => return Err("see the first lines of bench/gateway/src/main.rs".into()),
     };
     println!("{line}");
@@ -134,7 +140,8 @@ async fn latency(rate: u32, seconds: u32) -> Result<Value, Failure> {
     for second in 0..=seconds {
         for ((_, server, asked), took) in sides.iter().zip(&mut took) {
             let (times, failed) =
-                client::open_loop(&server.address, &request(&body(asked)), rate, Duration::from_secs(1)).await?;
+                client::open_loop(&server.address, &request(&body(asked)), rate, Duration::from_secs(1))
+                    .await?;
             // The first second is for connections that are made.
             if second > 0 {
                 took.extend(times);
@@ -145,7 +152,8 @@ async fn latency(rate: u32, seconds: u32) -> Result<Value, Failure> {
     let mut line = json!({"errors": errors});
     for ((name, ..), took) in sides.iter().zip(&mut took) {
         took.sort_by(f64::total_cmp);
-        let at = |share: f64| took.get(((took.len() as f64 - 1.0) * share) as usize).copied().unwrap_or(f64::NAN);
+        let at =
+            |share: f64| took.get(((took.len() as f64 - 1.0) * share) as usize).copied().unwrap_or(f64::NAN);
         line[*name] = json!({"p50": at(0.5), "p99": at(0.99), "requests": took.len()});
     }
     Ok(line)

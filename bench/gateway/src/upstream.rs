@@ -55,7 +55,8 @@ async fn talk(
         let body = message.body();
         let has = |text: &str| body.windows(text.len()).any(|bytes| bytes == text.as_bytes());
         if has("\"stream\":true") {
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+            let head =
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
             socket.write_all(format!("{head}{:x}\r\n{EVENT}\r\n", EVENT.len()).as_bytes()).await?;
             if has("\"hold\"") {
                 let mut released = held.borrow().subscribe();
