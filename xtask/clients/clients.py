@@ -299,7 +299,6 @@ def with_instructor(url):
     return {
         "tools": typed(instructor.Mode.TOOLS),
         "JSON Schema": typed(instructor.Mode.JSON_SCHEMA),
-        "JSON": typed(instructor.Mode.JSON),
         "no valid answer, 422": failed("never", openai.UnprocessableEntityError),
         "busy, 429": failed("busy", openai.RateLimitError),
         "down, 503": failed("down", openai.InternalServerError),

@@ -44,7 +44,8 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let build = ["build", "--package", "formwork-cli", "--no-default-features"];
     done(workspace::cargo().args(build), "cargo build")?;
     let program = target.join("debug").join("formwork");
-    let script: PathBuf = [workspace::root().as_path(), Path::new("xtask/clients/clients.py")].iter().collect();
+    let script: PathBuf =
+        [workspace::root().as_path(), Path::new("xtask/clients/clients.py")].iter().collect();
     let check = |environment: &Environment, more: Option<String>| {
         let python = installed(args, environment)?;
         let mut command = Command::new(python);

@@ -69,7 +69,7 @@ impl Engine {
         sampling: Sampling,
         bounds: Bounds,
     ) -> Result<Ready, Problem> {
-        let schema = spec.schema.to_string();
+        let schema = serde_json::to_vec(&spec.schema).unwrap_or_default();
         if schema.len() > self.limits.max_schema {
             let message = format!("the schema is longer than {} bytes", self.limits.max_schema);
             return Err(Problem::invalid("schema", message));
@@ -78,13 +78,12 @@ impl Engine {
         let Sampling { temperature, max_tokens, .. } = sampling;
         let parts = (
             &spec.name,
-            &schema,
             &spec.rules,
             &spec.instructions,
             &spec.examples,
             (targets, temperature, max_tokens, deadline.as_millis() as u64, bounds.budget, bounds.is_eager),
         );
-        let key = Cache::key(&parts);
+        let key = Cache::key(&schema, &parts);
         let compile = async || {
             let builder = self.builder(spec, targets, sampling, bounds);
             let built = tokio::task::spawn_blocking(move || builder.build());

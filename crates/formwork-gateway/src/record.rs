@@ -31,6 +31,11 @@ impl Record {
         self.hold.is_some()
     }
 
+    /// Returns whether there is a ledger that keeps it.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.shared.access.ledger().is_some()
+    }
+
     pub(crate) fn change(&mut self, change: impl FnOnce(RunRecord) -> RunRecord) {
         self.run = self.run.take().map(change);
     }

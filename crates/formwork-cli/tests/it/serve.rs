@@ -125,7 +125,16 @@ fn what_cannot_be_served_is_said_before_a_model_is_asked() {
         ),
         (vec!["--listen", "127.0.0.1:0", "--config", "no-such.toml"], "no-such.toml"),
         (
-            vec!["--listen", "127.0.0.1:0", "--config", &config, "--tls-cert", "no.pem", "--tls-key", "no.key"],
+            vec![
+                "--listen",
+                "127.0.0.1:0",
+                "--config",
+                &config,
+                "--tls-cert",
+                "no.pem",
+                "--tls-key",
+                "no.key",
+            ],
             "TLS: no.pem cannot be read",
         ),
         (vec!["--config", &config, "--tls-cert", "no.pem"], "--tls-key"),

@@ -46,7 +46,7 @@ async fn work(
     let client = shared.access.client(&parts.headers)?;
     shared.access.count(&client)?;
     let options = Options::of(&parts.headers)?;
-    let body = json(&shared, &parts.headers, body).await?;
+    let (mut body, text) = json(&shared, &parts.headers, body).await?;
     let model = body.get("model").and_then(Value::as_str).map(str::to_owned);
     let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
     client.may_ask(&model)?;
@@ -54,7 +54,6 @@ async fn work(
     let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await.inspect_err(|problem| {
         shared.metrics.event(problem.kind.name());
     })?;
-    let text = body.to_string();
     let run = RunRecord::new(parts.uri.path().to_owned(), access::now())
         .with_key(client.id())
         .with_labels(options.user.clone(), options.tags.clone())
@@ -77,7 +76,7 @@ async fn work(
                 record.hold(hold);
             }
             let deadline = shared.engine.deadline(options.bounds);
-            match pass::send(raw, path, body.clone(), &parts.headers, deadline).await {
+            match pass::send(raw, path, &mut body, &parts.headers, deadline).await {
                 Ok(response) => {
                     return Ok(passed::response(
                         &shared,
@@ -97,6 +96,8 @@ async fn work(
                 Err(_) => _ = targets.remove(0),
             }
         }
+        // A target of another protocol is asked by the name that the client gave.
+        body["model"] = model.clone().into();
     }
     // Where tools are passed on, the target gets the request as it is.
     let with_tools = {
@@ -151,7 +152,7 @@ pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Reque
         let client = shared.access.client(&parts.headers)?;
         shared.access.count(&client)?;
         let options = Options::of(&parts.headers)?;
-        let body = json(&shared, &parts.headers, body).await?;
+        let (mut body, text) = json(&shared, &parts.headers, body).await?;
         let model = body["model"].as_str().unwrap_or_default().to_owned();
         client.may_ask(&model)?;
         let targets = shared.engine.names.resolve(&model)?;
@@ -165,7 +166,7 @@ pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Reque
         let (target, raw) = found.ok_or_else(|| {
             Problem::invalid("model", "no target of this model is a server with OpenAI's embeddings")
         })?;
-        let asked = body.to_string().len();
+        let asked = text.len();
         let run = RunRecord::new("/v1/embeddings", access::now())
             .with_key(client.id())
             .with_labels(options.user.clone(), options.tags.clone());
@@ -174,7 +175,7 @@ pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Reque
             reserve(&shared, &client, &Ask::plain(&model), asked, &[target], options.bounds, id).await?;
         let mut record = Record::new(Arc::clone(&shared), run);
         record.hold(hold);
-        match pass::send(&raw, "/embeddings", body, &parts.headers, deadline).await {
+        match pass::send(&raw, "/embeddings", &mut body, &parts.headers, deadline).await {
             Ok(response) => {
                 Ok(passed::response(&shared, &client, response, record, target, asked, turn, &id))
             }

@@ -94,8 +94,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     let client = shared.access.client(&parts.headers)?;
     shared.access.count(&client)?;
     let mut options = Options::of(&parts.headers)?;
-    let body = read_json(&shared, &parts.headers, body).await?;
-    let text = body.to_string();
+    let (body, text) = read_json(&shared, &parts.headers, body).await?;
     let wanted: ExtractRequest =
         serde_json::from_value(body).map_err(|error| Problem::new(Kind::Invalid, error.to_string()))?;
     let spec = spec(&shared, &wanted, options.contract.as_deref()).await?;
