@@ -101,6 +101,9 @@ const ai = {
   "an object after a wrong answer": async () => isMaria((await object("mend")).object),
   "the same, streamed": async () => {
     const stream = streamObject({ model, schema: Person, prompt: "mend: Maria, 34", maxRetries: 0 });
+    let last;
+    for await (const part of stream.partialObjectStream) last = part;
+    isMaria(last);
     isMaria(await stream.object);
   },
   "an output beside text": async () => {

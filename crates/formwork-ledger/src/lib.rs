@@ -36,11 +36,13 @@
 mod cache;
 mod core;
 mod error;
+mod hourly;
 mod id;
 mod insert;
 mod keys;
 mod ledger;
 mod paths;
+mod prune;
 mod query;
 mod queue;
 mod record;
@@ -55,12 +57,12 @@ mod writer;
 
 pub use crate::core::Health;
 pub use error::Error;
+pub use hourly::{HourlyReason, HourlyRuns};
 pub use id::RecordId;
 pub use keys::{Key, KeyError, KeyId, KeyRole, NewKey, Secret};
 pub use ledger::Ledger;
-pub use query::{
-    Feedback, HourlyReason, HourlyRuns, MAX_PAGE, Page, Prune, Pruned, RunDetail, RunQuery, StoredRun,
-};
+pub use prune::{Prune, Pruned};
+pub use query::{Feedback, MAX_PAGE, Page, RunDetail, RunQuery, StoredRun};
 pub use record::{AttemptRecord, RunOutcome, RunRecord, ViolationRecord};
 pub use recorder::Recorder;
 pub use redaction::{REDACTED, Redaction};
