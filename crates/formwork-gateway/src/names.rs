@@ -96,7 +96,7 @@ impl Names {
     /// Checks that there is a name, without a request.
     ///
     /// # Errors
-    /// Those of [`resolve`](Self::resolve).
+    /// Returns the errors of [`resolve`](Self::resolve).
     pub(crate) fn check(&self, model: &str) -> Result<(), Problem> {
         self.find(model, |alias| alias.targets.clone()).map(drop)
     }

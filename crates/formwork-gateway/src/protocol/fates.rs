@@ -1,11 +1,11 @@
-//! What becomes of every member of a request: it is used, refused in the protocol's words, or named in the response.
+//! The fate of every member of a request: it is used, refused in the words of the protocol, or named in the response.
 
 use serde_json::{Value, json};
 
 use super::{Anthropic, OllamaChat, OllamaGenerate, OpenAi, Protocol, Responses};
 use super::{anthropic, ollama, openai, responses};
 
-/// What becomes of a member.
+/// The fate of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// The request means something else with it.

@@ -123,19 +123,19 @@ async fn work(
     };
     let meta = Meta { run: id.to_string(), model, created: now() };
     let mut job = Job { shared, protocol, ask, targets, options, meta, client, record, _turn: turn };
-    let prepared = job.prepared(text.len(), id).await;
+    let prepared = Box::pin(job.prepared(text.len(), id)).await;
     if let (Ok(_), Some(body)) = (&prepared, with_tools) {
-        job = match native::answer(job, body, parts.headers).await {
+        job = match Box::pin(native::answer(job, body, parts.headers)).await {
             Ok(response) => return response,
             Err(job) => job,
         };
     }
     match prepared {
         Ok(spec) => match (spec, job.ask.stream) {
-            (Some((spec, told)), true) => stream::contract(job, spec, told).await,
-            (Some((spec, told)), false) => job.contract(spec, told).await,
-            (None, true) => stream::text(job).await,
-            (None, false) => job.text().await,
+            (Some((spec, told)), true) => Box::pin(stream::contract(job, spec, told)).await,
+            (Some((spec, told)), false) => Box::pin(job.contract(spec, told)).await,
+            (None, true) => Box::pin(stream::text(job)).await,
+            (None, false) => Box::pin(job.text()).await,
         },
         Err(problem) => {
             job.record.refused(&problem).await;

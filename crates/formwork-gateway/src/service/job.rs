@@ -190,7 +190,7 @@ impl Job {
         spec: Spec,
         told: Option<formwork_core::Message>,
     ) -> Result<Response, Problem> {
-        let ready = match self.ready(&spec).await {
+        let ready = match Box::pin(self.ready(&spec)).await {
             Ok(ready) => ready,
             Err(problem) => {
                 self.record.refused(&problem).await;

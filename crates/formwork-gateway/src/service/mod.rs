@@ -79,8 +79,8 @@ impl GatewayBuilder {
         self
     }
 
-    /// Adds a name for a list of targets that are asked first in turns, each as often as its weight says; the others are its
-    /// backups, in their order. Names of targets that do not exist are left out.
+    /// Adds a name for a list of targets that are asked first in turns, each as often as its weight says (default: lists are asked
+    /// in their order); the others are its backups. Names of targets that do not exist are left out.
     pub fn with_weighted_alias(mut self, name: &str, targets: &[(String, u32)]) -> Self {
         self.names.weighted(name, targets);
         self
