@@ -64,7 +64,8 @@ async fn talk(mut socket: TcpStream, paid: &Cell<u64>) -> Result<(), Failure> {
             _ => {}
         }
         let age = if act == "mend" && !is_again { "\\\"old\\\"" } else { "34" };
-        let content = if body.contains("json_schema") {
+        // The schema may stand in the prompt: a server whose answer breaks it is asked in a weaker way.
+        let content = if word("kind=") == "contract" {
             format!("{{\\\"id\\\": \\\"{id}\\\", \\\"age\\\": {age}}}")
         } else {
             format!("This is for {id}.")

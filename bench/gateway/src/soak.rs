@@ -99,7 +99,9 @@ pub(crate) async fn soak(minutes: f64, rate: u32) -> Result<Value, Failure> {
     let each = TOKENS.0 + 2 * TOKENS.1;
     let counts = counts.borrow();
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
-    counts.wrong.iter().for_each(|wrong| *kinds.entry(wrong.get(..wrong.floor_char_boundary(90)).unwrap_or(wrong)).or_default() += 1);
+    counts.wrong.iter().for_each(|wrong| {
+        *kinds.entry(wrong.get(..wrong.floor_char_boundary(90)).unwrap_or(wrong)).or_default() += 1
+    });
     Ok(json!({
         "requests": number, "right": counts.right, "lost": counts.wrong.len(), "crossed": counts.crossed, "why": kinds,
         "memory": {"before": before, "after": after},
@@ -143,9 +145,10 @@ struct Asked {
 
 /// Sends a request. Returns whether the answer is the client's own.
 async fn ask(address: &str, key: &str, asked: &Asked) -> Result<bool, Failure> {
+    let kind = if asked.contract { "contract" } else { "text" };
     let mut body = json!({
         "model": asked.model, "max_tokens": 200, "stream": asked.stream,
-        "messages": [{"role": "user", "content": format!("act={};id={};", asked.act, asked.id)}],
+        "messages": [{"role": "user", "content": format!("act={};id={};kind={kind};", asked.act, asked.id)}],
     });
     if asked.contract {
         let schema = json!({
@@ -173,7 +176,10 @@ async fn ask(address: &str, key: &str, asked: &Asked) -> Result<bool, Failure> {
         return Ok(true);
     }
     // Identifiers of runs have no capitals.
-    let ids: Vec<&str> = text.split('Q').filter(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())).collect();
+    let ids: Vec<&str> = text
+        .split('Q')
+        .filter(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+        .collect();
     if ids.is_empty() {
         return Err(format!("no answer: {text}").into());
     }
