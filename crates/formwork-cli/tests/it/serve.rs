@@ -137,43 +137,9 @@ fn what_cannot_be_served_is_said_before_a_model_is_asked() {
             ],
             "TLS: no.pem cannot be read",
         ),
-        (vec!["--config", &config, "--tls-cert", "no.pem"], "--tls-key"),
         (vec!["--config", &config, "--ledger", "/dev/null/runs.db"], "/dev/null/runs.db"),
     ] {
         refused(&formwork(&[&["serve"], &args[..]].concat(), ""), 2, says);
     }
     assert!(server.received().is_empty());
-}
-
-#[test]
-fn a_service_that_is_killed_leaves_a_ledger_that_opens_with_every_committed_run() {
-    let server = upstream();
-    let ledger = folder().join("serve-killed.db").display().to_string();
-    let mut serving = Serving::start(&["--config", &config(&server), "--ledger", &ledger]);
-    let body = json!({"model": "primary", "messages": [{"role": "user", "content": "Hello"}]});
-    for _ in 0..20 {
-        assert_eq!(serving.post("/v1/chat/completions", "any", &body).0, 200);
-    }
-    let runs = || {
-        let listed = formwork(&["runs", "list", "--ledger", &ledger], "");
-        assert_eq!(listed.code, 0, "{}", listed.stderr);
-        listed.stdout.lines().count()
-    };
-    // Runs are committed in groups, a moment after the response.
-    let mut committed = 0;
-    while committed == 0 {
-        committed = runs();
-    }
-    for _ in 0..5 {
-        assert_eq!(serving.post("/v1/chat/completions", "any", &body).0, 200);
-    }
-    // SIGKILL: nothing is written after it.
-    serving.child.kill().unwrap();
-    serving.child.wait().unwrap();
-    let left = runs();
-    assert!((committed..=committed.max(20) + 5 + 1).contains(&left), "{committed} committed, {left} left");
-    // The next service writes to the same file.
-    let serving = Serving::start(&["--config", &config(&server), "--ledger", &ledger]);
-    assert_eq!(serving.post("/v1/chat/completions", "any", &body).0, 200);
-    while runs() <= left {}
 }
