@@ -4,10 +4,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use formwork::config::{Config, Named, Section, Serve};
+use formwork::config::{Config, Named, Section, Serve, TargetList};
 use formwork::providers::{Providers, raw};
 use formwork_core::Backoff;
-use formwork_gateway::{Gateway, Limits, Target};
+use formwork_gateway::{Gateway, GatewayBuilder, Limits, Target, Tls};
 use formwork_ledger::Ledger;
 
 use crate::exit::{Failed, Status};
@@ -46,6 +46,12 @@ pub(crate) struct Args {
     /// Folder of named contracts [default: `contracts` of the configuration]
     #[arg(long, value_name = "DIR")]
     contracts: Option<PathBuf>,
+    /// Serve HTTPS with the certificate chain in this file, in PEM [default: `tls_cert` of the configuration's [serve]]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of the certificate, in PEM [default: `tls_key` of the configuration's [serve]]
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Answer repeated requests from the ledger for this number of seconds [default: never]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     cache: Option<u64>,
@@ -75,6 +81,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         );
         return Err(Failed::usage(message));
     }
+    let tls = tls(args, config.serve())?;
     // Before a model is loaded, which takes longer than to learn that the port is taken.
     let listener = TcpListener::bind(args.listen)
         .map_err(|error| Failed::usage(format!("cannot listen at {}: {error}", args.listen)))?;
@@ -84,9 +91,14 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         .build()
         .map_err(|error| Failed::usage(format!("the runtime cannot be started: {error}")))?;
     let served = runtime.block_on(async {
-        let gateway = gateway(args, &config, providers, ledger, is_loopback).await?;
+        let mut builder = gateway(args, &config, providers, ledger, is_loopback).await?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        if let Some(tls) = tls {
+            builder = builder.with_tls(tls);
+        }
+        let gateway = builder.build();
         let names: Vec<&str> = gateway.names().collect();
-        say!("listening at http://{address}, models: {}", names.join(", "));
+        say!("listening at {scheme}://{address}, models: {}", names.join(", "));
         let served = gateway.clone().serve(listener, signals::ended()).await;
         served.map_err(|error| Failed::usage(format!("cannot serve: {error}")))
     });
@@ -101,7 +113,7 @@ async fn gateway(
     providers: &Providers,
     ledger: Option<Ledger>,
     is_loopback: bool,
-) -> Result<Gateway, Failed> {
+) -> Result<GatewayBuilder, Failed> {
     let Serve { hosts, origins, .. } = config.serve().clone();
     let mut builder = Gateway::builder()
         .with_defaults(config.defaults())
@@ -124,15 +136,15 @@ async fn gateway(
         }
     }
     for (name, list) in config.lists() {
-        if list.weights().is_some() {
-            say!("note: the service asks the targets of `{name}` in their order, whatever its weights");
-        }
-        builder = builder.with_alias(name, &list.targets);
+        builder = of_list(builder, name, list);
     }
     for alias in config.aliases().keys() {
         let names = match config.named(alias).map_err(Failed::usage)? {
             Named::Provider(section) => vec![section.name.clone()],
-            Named::List(list) => list.targets.clone(),
+            Named::List(list) => {
+                builder = of_list(builder, alias, list);
+                continue;
+            }
             Named::Model(meant) => {
                 let section = of_alias(meant, Some(config), providers)?;
                 if !known.contains(&section.name) {
@@ -166,7 +178,35 @@ async fn gateway(
         }
         builder = builder.with_cache(Duration::from_secs(seconds));
     }
-    Ok(builder.build())
+    Ok(builder)
+}
+
+/// Returns the certificate that the arguments or the configuration name; `None` for connections that are not encrypted.
+fn tls(args: &Args, serve: &Serve) -> Result<Option<Tls>, Failed> {
+    let (certificate, key) = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => (certificate, key),
+        _ => match (&serve.tls_cert, &serve.tls_key) {
+            (Some(certificate), Some(key)) => (certificate, key),
+            (None, None) => return Ok(None),
+            _ => {
+                return Err(Failed::usage(
+                    "[serve]: `tls_cert` and `tls_key` belong together: set both or none",
+                ));
+            }
+        },
+    };
+    Tls::from_files(certificate, key).map(Some).map_err(|error| Failed::usage(format!("TLS: {error}")))
+}
+
+/// Adds a name for a list of the configuration.
+fn of_list(builder: GatewayBuilder, name: &str, list: &TargetList) -> GatewayBuilder {
+    match list.weights() {
+        Some(weights) => {
+            let targets: Vec<_> = list.targets.iter().cloned().zip(weights).collect();
+            builder.with_weighted_alias(name, &targets)
+        }
+        None => builder.with_alias(name, &list.targets),
+    }
 }
 
 async fn target(section: &Section, providers: &Providers) -> Result<Target, Failed> {

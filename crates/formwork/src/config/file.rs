@@ -184,6 +184,11 @@ impl Config {
             targets.unwrap_or_else(|| sections.iter().map(|section| section.name.clone()).collect());
         let targets = TargetList { targets, order, weights };
         let contracts = contracts.map(|contracts| folder.join(contracts));
+        let serve = Serve {
+            tls_cert: serve.tls_cert.map(|file| folder.join(file)),
+            tls_key: serve.tls_key.map(|file| folder.join(file)),
+            ..serve
+        };
         let document = document.clone();
         let config = Self { targets, lists, aliases, contracts, serve, defaults, sections, document };
         config.check_lists()?;

@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +23,13 @@ pub struct Serve {
     /// The origins of web pages that may call the service, such as `https://app.example.org` (default: none).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<String>,
+    /// The file with the certificate chain of the service in PEM, for HTTPS (default: none). A path below the folder of the
+    /// configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_cert: Option<PathBuf>,
+    /// The file with the private key of the certificate in PEM. A path below the folder of the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<PathBuf>,
     /// The maximum size of a request body in bytes (default: 16777216).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_body_bytes: Option<usize>,
