@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formwork::core::{Call, Completion, Enforcement, Lowered, Provider as _, Usage};
+use formwork::core::{Call, Completion, Enforcement, Lowered, Usage};
 use formwork::providers::{Made, Probe, Probed};
 use formwork_testkit::{Reply, Scripted};
 
