@@ -1,11 +1,11 @@
-"""Runs the official Python clients against `formwork serve` in front of a server that this script plays.
+"""Runs clients of other languages against `formwork serve` in front of a server that this script plays.
 
-Usage: clients.py FORMWORK, the path of the command. Prints a line for each check; exits with 1 if one fails.
+Usage: clients.py FORMWORK NAME..., the path of the command and the Python clients to run. `node=DIR` runs clients.mjs with the
+packages of that folder. Prints a line for each check; exits with 1 if one fails.
 """
 
 import http.server
 import importlib.metadata
-import importlib.util
 import json
 import os
 import re
@@ -270,18 +270,101 @@ def with_ollama(url):
 
 def with_instructor(url):
     import instructor
+    from instructor.core import InstructorRetryException
 
     client = openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0)
 
-    def mode(mode):
-        def create():
-            made = instructor.from_openai(client, mode=mode)
-            got = made.chat.completions.create(
-                model="primary", messages=user("mend"), response_model=Person, max_retries=0)
-            assert got.age == 34
-        return create
+    def create(mode, act, **more):
+        made = instructor.from_openai(client, mode=mode)
+        return made.chat.completions.create(model="primary", messages=user(act), response_model=Person, max_retries=0, **more)
 
-    return {"tools": mode(instructor.Mode.TOOLS), "JSON Schema": mode(instructor.Mode.JSON_SCHEMA)}
+    def typed(mode):
+        def check():
+            assert create(mode, "mend").age == 34
+        return check
+
+    def failed(act, kind):
+        def check():
+            try:
+                found = create(instructor.Mode.TOOLS, act)
+            except (openai.OpenAIError, InstructorRetryException) as error:
+                # The error of the client underneath is the cause, or stands in the text.
+                causes = [error, error.__cause__, getattr(error.__cause__, "__cause__", None)]
+                assert any(isinstance(cause, kind) for cause in causes) or kind.__name__ in repr(error) or str(
+                    getattr(kind, "status_code", "")) in str(error), repr(error)
+                return
+            raise AssertionError(f"got {found}")
+        return check
+
+    return {
+        "tools": typed(instructor.Mode.TOOLS),
+        "JSON Schema": typed(instructor.Mode.JSON_SCHEMA),
+        "no valid answer, 422": failed("never", openai.UnprocessableEntityError),
+        "busy, 429": failed("busy", openai.RateLimitError),
+        "down, 503": failed("down", openai.InternalServerError),
+    }
+
+
+def with_pydantic_ai(url):
+    from pydantic_ai import Agent, ModelHTTPError, NativeOutput, ToolOutput
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    client = openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0)
+
+    def run(act, output, model="primary"):
+        model = OpenAIChatModel(model, provider=OpenAIProvider(openai_client=client))
+        # Its own retries are off: the service's are what is checked.
+        return Agent(model, output_type=output, retries=0).run_sync(user(act)[0]["content"]).output
+
+    def typed(output):
+        def check():
+            assert run("mend", output) == Person(name="Maria", age=34)
+        return check
+
+    return {
+        "tool output": typed(ToolOutput(Person)),
+        "native output": typed(NativeOutput(Person)),
+        "no valid answer, 422": lambda: raised(ModelHTTPError, lambda: run("never", NativeOutput(Person)), 422),
+        "an unknown model, 404": lambda: raised(ModelHTTPError, lambda: run("mend", NativeOutput(Person), "other"), 404),
+        "busy, 429": lambda: raised(ModelHTTPError, lambda: run("busy", NativeOutput(Person)), 429),
+        "down, 503": lambda: raised(ModelHTTPError, lambda: run("down", ToolOutput(Person)), 503),
+    }
+
+
+def with_langchain(url):
+    from langchain_openai import ChatOpenAI
+
+    def ask(act, method="json_schema", model="primary", **more):
+        chat = ChatOpenAI(model=model, base_url=f"{url}/v1", api_key="any", max_retries=0, **more)
+        return chat.with_structured_output(Person, method=method).invoke(user(act)[0]["content"])
+
+    def typed(method, **more):
+        def check():
+            assert ask("mend", method, **more) == Person(name="Maria", age=34)
+        return check
+
+    return {
+        "JSON Schema": typed("json_schema"),
+        "function calling": typed("function_calling"),
+        "the Responses API": typed("json_schema", use_responses_api=True),
+        "no valid answer, 422": lambda: raised(openai.UnprocessableEntityError, lambda: ask("never"), 422),
+        "an unknown model, 404": lambda: raised(openai.NotFoundError, lambda: ask("mend", model="other"), 404),
+        "a truncation": lambda: raised(openai.LengthFinishReasonError, lambda: ask("cut")),
+        "busy, 429": lambda: raised(openai.RateLimitError, lambda: ask("busy"), 429),
+        "down, 503": lambda: raised(openai.InternalServerError, lambda: ask("down"), 503),
+    }
+
+
+# The checks of a client, and the package whose version is shown.
+CLIENTS = {
+    "openai": (with_openai, "openai"),
+    "anthropic": (with_anthropic, "anthropic"),
+    "ollama": (with_ollama, "ollama"),
+    "instructor": (with_instructor, "instructor"),
+    "pydantic-ai": (with_pydantic_ai, "pydantic-ai-slim"),
+    "langchain-openai": (with_langchain, "langchain-openai"),
+}
 
 
 def main():
@@ -312,19 +395,20 @@ def main():
 
 def checks(url):
     failed = 0
-    clients = {"openai": with_openai, "anthropic": with_anthropic, "ollama": with_ollama, "instructor": with_instructor}
-    for name, checks in clients.items():
-        if importlib.util.find_spec(name) is None:
-            print(f"skip  {name}: it is not installed")
+    for name in sys.argv[2:]:
+        if name.startswith("node="):
+            script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clients.mjs")
+            failed += subprocess.run(["node", script, url], cwd=name.removeprefix("node="), check=False).returncode
             continue
-        version = importlib.metadata.version(name)
-        for check, run in checks(url).items():
+        with_client, package = CLIENTS[name]
+        version = importlib.metadata.version(package)
+        for check, run in with_client(url).items():
             try:
                 run()
-                print(f"ok    {name} {version}: {check}")
+                print(f"ok    {name} {version}: {check}", flush=True)
             except Exception as error:  # every failure of a client is a finding
                 failed += 1
-                print(f"FAIL  {name} {version}: {check}: {type(error).__name__}: {error}")
+                print(f"FAIL  {name} {version}: {check}: {type(error).__name__}: {error}", flush=True)
     return failed
 
 

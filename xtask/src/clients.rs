@@ -1,35 +1,94 @@
-//! `cargo xtask clients`: the official clients of other languages against `formwork serve`.
+//! `cargo xtask clients`: clients of other languages, against `formwork serve` and beside `formwork extract`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::workspace;
 
-/// The clients, in their newest versions. `instructor` is checked where it is installed: its releases ask for older versions of
-/// `openai`.
-const PACKAGES: [&str; 3] = ["openai", "anthropic", "ollama"];
+/// An environment of Python: its folder below `target`, the packages, and the clients of `clients.py` that run in it. The
+/// frameworks have one of their own, because they may ask for older versions of `openai`.
+struct Environment {
+    folder: &'static str,
+    packages: &'static [&'static str],
+    clients: &'static [&'static str],
+}
+
+const OFFICIAL: Environment = Environment {
+    folder: "clients",
+    packages: &["openai", "anthropic", "ollama"],
+    clients: &["openai", "anthropic", "ollama"],
+};
+
+const FRAMEWORKS: Environment = Environment {
+    folder: "clients-frameworks",
+    packages: &["anthropic", "ollama", "instructor", "pydantic-ai-slim[openai]", "langchain-openai"],
+    clients: &["instructor", "pydantic-ai", "langchain-openai"],
+};
+
+/// The vendors' packages whose requests are compared with those of the command.
+const VENDORS: Environment = Environment {
+    folder: "clients-vendors",
+    packages: &["openai", "anthropic", "google-genai"],
+    clients: &[],
+};
+
+/// The packages of Node.
+const NODE: [&str; 4] = ["openai", "ai", "@ai-sdk/openai-compatible", "zod"];
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The Python that makes the environment for the clients
+    /// The Python that makes the environments for the clients
     #[arg(long, default_value = "python3")]
     python: PathBuf,
+    /// Run OpenAI's, Anthropic's and Ollama's Python clients alone: a minute, without Node and without the comparison
+    #[arg(long)]
+    short: bool,
 }
 
-/// Builds the command, installs the clients from their registry into `target/clients`, and runs the checks.
+/// Builds the command, installs the clients from their registries below `target`, runs the checks, and compares requests.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
-    let root = workspace::root();
     let target = workspace::target();
-    done(workspace::cargo().args(["build", "--package", "formwork-cli"]), "cargo build")?;
-    let environment = target.join("clients");
-    let python = environment.join("bin").join("python");
+    let build = ["build", "--package", "formwork-cli", "--no-default-features"];
+    done(workspace::cargo().args(build), "cargo build")?;
+    let program = target.join("debug").join("formwork");
+    let script: PathBuf =
+        [workspace::root().as_path(), Path::new("xtask/clients/clients.py")].iter().collect();
+    let check = |environment: &Environment, more: Option<String>| {
+        let python = installed(args, environment)?;
+        let mut command = Command::new(python);
+        command.arg(&script).arg(&program).args(environment.clients).args(more);
+        done(&mut command, "a check")
+    };
+    if args.short {
+        return check(&OFFICIAL, None);
+    }
+    let node = target.join("clients-node");
+    std::fs::create_dir_all(&node).map_err(|error| format!("{}: {error}", node.display()))?;
+    let install = ["install", "--silent", "--no-audit", "--no-fund", "--prefix"];
+    done(Command::new("npm").args(install).arg(&node).args(NODE), "npm install")?;
+    // All are run, so that one that fails hides nothing of the others.
+    let official = check(&OFFICIAL, Some(format!("node={}", node.display())));
+    let frameworks = check(&FRAMEWORKS, None);
+    compared(args, &program).and(frameworks).and(official)
+}
+
+/// Compares the requests of the command with those of the vendors' packages.
+fn compared(args: &Args, program: &Path) -> Result<(), String> {
+    let python = installed(args, &VENDORS)?;
+    let script = workspace::root().join("xtask/clients/requests.py");
+    done(Command::new(python).arg(script).arg(program), "the comparison of requests")
+}
+
+/// Returns the Python of an environment with the newest versions of its packages.
+fn installed(args: &Args, environment: &Environment) -> Result<PathBuf, String> {
+    let folder = workspace::target().join(environment.folder);
+    let python = folder.join("bin").join("python");
     if !python.exists() {
-        done(Command::new(&args.python).args(["-m", "venv"]).arg(&environment), "python -m venv")?;
+        done(Command::new(&args.python).args(["-m", "venv"]).arg(&folder), "python -m venv")?;
     }
     let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade"];
-    done(Command::new(&python).args(install).args(PACKAGES), "pip install")?;
-    let script: PathBuf = [root.as_path(), Path::new("xtask/clients/clients.py")].iter().collect();
-    done(Command::new(&python).arg(script).arg(target.join("debug").join("formwork")), "the checks")
+    done(Command::new(&python).args(install).args(environment.packages), "pip install")?;
+    Ok(python)
 }
 
 fn done(command: &mut Command, name: &str) -> Result<(), String> {

@@ -8,6 +8,7 @@ mod nightly;
 mod registry;
 mod schema;
 mod servers;
+mod soak;
 mod tidy;
 mod workspace;
 
@@ -26,9 +27,10 @@ struct Args {
 enum Chore {
     /// Measure against plain code with the same crates, in ratios of one run
     Bench(bench::Args),
-    /// Kill batches, fill their disks, fail their providers, and compare what comes of it with the provider's record
+    /// Kill batches, fill their disks, fail their providers, and compare the results with the provider's record
     Chaos(chaos::Args),
-    /// Run the official clients of other languages against `formwork serve` (needs Python and its package registry)
+    /// Run clients of other languages against `formwork serve`, and compare requests with those of vendors' packages (needs
+    /// Python and Node with their package registries)
     Clients(clients::Args),
     /// Score the crates on test data that nobody here wrote: `cargo evals corpora`
     #[command(disable_help_flag = true)]
@@ -47,6 +49,8 @@ enum Chore {
     Schema(schema::Args),
     /// Start and stop real model servers to test against
     Servers(servers::Args),
+    /// Run the gateway for a while with stalls, cut streams, failures and clients that leave
+    Soak(soak::Args),
     /// Check what the compiler does not: layers, documents, tracked files
     Tidy(tidy::Args),
 }
@@ -62,6 +66,7 @@ fn main() -> ExitCode {
         Chore::Registry(args) => registry::run(&args),
         Chore::Schema(args) => schema::run(&args),
         Chore::Servers(args) => servers::run(&args),
+        Chore::Soak(args) => soak::run(&args),
         Chore::Tidy(args) => tidy::run(&args),
     };
     match done {

@@ -54,7 +54,7 @@ fn steps(seed: u64) -> Vec<Step> {
         step("test --quiet -p formwork-cli --no-default-features"),
         step("test --quiet -p formwork-oracle --no-default-features"),
         step("xtask deny bans licenses sources advisories"),
-        step("xtask registry check"),
+        step("xtask registry check --strict"),
         step("xtask servers up"),
         with(
             "FORMWORK_LIVE",

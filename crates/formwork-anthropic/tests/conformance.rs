@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use formwork_anthropic::{API_KEY, Anthropic, DEFAULT_KEY_ENV, DEFAULT_URL, Mode};
-use formwork_conformance::{Live, Protocol, Reply, SentRequest, ServerAnswer, Suite};
+use formwork_conformance::{Live, Protocol, Reply, SentRequest, ServerAnswer, Suite, Trouble};
 use formwork_core::{Finish, SharedProvider};
 use formwork_http::{HttpTransport, Key};
 use formwork_wire::http::Request;
@@ -141,6 +141,67 @@ impl Protocol for Messages {
         let mut begun = self.begin(said, "");
         begun.push(json!({"type": "error", "error": {"type": "overloaded_error", "message": words}}));
         Some(Reply::new(200, "text/event-stream; charset=utf-8", events(&begun)))
+    }
+
+    fn trouble(&self, trouble: Trouble) -> Vec<Reply> {
+        let text = trouble.text();
+        let error = |status: u16, kind: &str| {
+            let document =
+                json!({"type": "error", "error": {"type": kind, "message": text}, "request_id": "req_1"});
+            Reply::new(status, "application/json", document.to_string())
+        };
+        let answer = |block: Option<(Value, Value)>, reason: &str| {
+            let (block, delta) = block.unzip();
+            let content: Vec<_> = block.iter().cloned().collect();
+            let usage = json!({"input_tokens": 11, "output_tokens": 7});
+            let whole = json!({"type": "message", "role": "assistant", "model": "claude-test",
+                "content": content, "stop_reason": reason, "usage": usage});
+            let mut streamed =
+                vec![json!({"type": "message_start", "message": {"type": "message", "role": "assistant",
+                "model": "claude-test", "content": [], "usage": usage}})];
+            if let (Some(mut block), Some(delta)) = (block, delta) {
+                if block["type"] == "tool_use" {
+                    block["input"] = json!({});
+                } else {
+                    block["thinking"] = json!("");
+                }
+                streamed.push(json!({"type": "content_block_start", "index": 0, "content_block": block}));
+                streamed.push(json!({"type": "content_block_delta", "index": 0, "delta": delta}));
+                streamed.push(json!({"type": "content_block_stop", "index": 0}));
+            }
+            streamed.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}));
+            streamed.push(json!({"type": "message_stop"}));
+            vec![
+                Reply::new(200, "application/json", whole.to_string()),
+                Reply::new(200, "text/event-stream; charset=utf-8", events(&streamed)),
+            ]
+        };
+        let call = |input: Value| {
+            let block = json!({"type": "tool_use", "id": "toolu_1", "name": "thing", "input": input});
+            (block, json!({"type": "input_json_delta", "partial_json": text}))
+        };
+        match trouble {
+            Trouble::WrongKey => vec![error(401, "authentication_error")],
+            Trouble::NoCredit => {
+                let words = "Your credit balance is too low to access the Anthropic API.";
+                let document = json!({"type": "error", "error": {"type": "invalid_request_error", "message": format!("{words} {text}")}});
+                vec![Reply::new(400, "application/json", document.to_string()), error(402, "billing_error")]
+            }
+            Trouble::UnknownModel => vec![error(404, "not_found_error")],
+            Trouble::Overloaded => vec![error(529, "overloaded_error"), error(503, "overloaded_error")],
+            Trouble::SafetyBlock => answer(None, "refusal"),
+            Trouble::Empty => answer(None, "end_turn"),
+            Trouble::OnlyReasoning => {
+                let block = json!({"type": "thinking", "thinking": text, "signature": "EqQB"});
+                answer(Some((block, json!({"type": "thinking_delta", "thinking": text}))), "max_tokens")
+            }
+            Trouble::CutToolCall => answer(Some(call(json!({"zulu": "a"}))), "max_tokens"),
+            Trouble::DoubleEncoded => {
+                let string: Value = serde_json::from_str(text).unwrap_or_default();
+                answer(Some(call(string)), "tool_use")
+            }
+            _ => self.error_within("{\"zulu\": ", text).into_iter().collect(),
+        }
     }
 
     fn schema_complaints(&self) -> Vec<(u16, &'static str)> {

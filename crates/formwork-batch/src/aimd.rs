@@ -45,7 +45,7 @@ impl Aimd {
         }
     }
 
-    /// The same, but the limit doubles with each round until it is lowered for the first time.
+    /// Doubles the limit with each round until it is lowered for the first time (default: it grows by one per round).
     #[must_use]
     pub const fn with_slow_start(mut self) -> Self {
         self.is_starting = true;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use formwork_bedrock::{Bedrock, Mode};
-use formwork_conformance::{Protocol, Reply, SentRequest, ServerAnswer, Suite};
+use formwork_conformance::{Protocol, Reply, SentRequest, ServerAnswer, Suite, Trouble};
 use formwork_core::{Finish, SharedProvider};
 use formwork_wire::http::Request;
 use formwork_wire::{Bytes, Http, SharedTransport};
@@ -60,6 +60,40 @@ impl Protocol for Converse {
 
     fn error_within(&self, _: &str, _: &str) -> Option<Reply> {
         None
+    }
+
+    fn trouble(&self, trouble: Trouble) -> Vec<Reply> {
+        let text = trouble.text();
+        let answer = |content: Value, reason: &str| {
+            let whole = json!({"output": {"message": {"role": "assistant", "content": content}},
+                "stopReason": reason, "usage": {"inputTokens": 11, "outputTokens": 7}});
+            vec![Reply::new(200, "application/json", whole.to_string())]
+        };
+        let call = |input: Value| json!([{"toolUse": {"toolUseId": "t", "name": "thing", "input": input}}]);
+        match trouble {
+            Trouble::WrongKey => vec![self.error(403, text), self.error(401, text)],
+            Trouble::NoCredit => vec![self.error(402, text)],
+            Trouble::UnknownModel => {
+                let identifier = format!("The provided model identifier is invalid. {text}");
+                vec![self.error(404, text), self.error(400, &identifier)]
+            }
+            Trouble::Overloaded => vec![self.error(503, text), self.error(529, text)],
+            Trouble::SafetyBlock => {
+                let mut all = answer(json!([]), "content_filtered");
+                all.extend(answer(json!([{"text": "blocked"}]), "guardrail_intervened"));
+                all
+            }
+            Trouble::Empty => answer(json!([]), "end_turn"),
+            Trouble::OnlyReasoning => {
+                answer(json!([{"reasoningContent": {"reasoningText": {"text": text}}}]), "max_tokens")
+            }
+            Trouble::CutToolCall => answer(call(json!({"zulu": "a"})), "max_tokens"),
+            Trouble::DoubleEncoded => {
+                answer(call(serde_json::from_str(text).unwrap_or_default()), "tool_use")
+            }
+            // The stream of this API has a framing of its own, which is not read.
+            _ => Vec::new(),
+        }
     }
 
     fn schema_complaints(&self) -> Vec<(u16, &'static str)> {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use formwork_core::{
-    Backoff, Clock, Contract, Cost, Error, ErrorKind, Feedback, Inline, Level, Lower, Patching, Policy, Role,
-    Schema, Temperature, Template, Typed, Validator,
+    Backoff, Clock, Contract, Cost, Enforcement, Error, ErrorKind, Feedback, Inline, Level, Lower, Patching,
+    Policy, Role, Schema, Temperature, Template, Typed, Validator,
 };
-use formwork_dialect::{JsonObject, Prompt, Silent};
+use formwork_dialect::{Dialects, JsonObject, Prompt, Silent, Tool};
 use formwork_extract::{Backend, Extractor, ExtractorBuilder, Observer, TokioClock};
 use formwork_layers::Rate;
 use formwork_schema::SchemaError;
@@ -46,6 +46,7 @@ pub struct ChatBuilder<A> {
     tools: Vec<ChatTool>,
     max_tool_calls: u32,
     by_schema: bool,
+    forced_tool: bool,
     debug: Option<Sink>,
     timeout: Option<Duration>,
     max_tokens: Option<u32>,
@@ -83,6 +84,7 @@ impl<A: AnswerContract> ChatBuilder<A> {
             tools: Vec::new(),
             max_tool_calls: TOOL_CALLS,
             by_schema: false,
+            forced_tool: false,
             debug: None,
             timeout: None,
             max_tokens: None,
@@ -160,6 +162,15 @@ impl<A: AnswerContract> ChatBuilder<A> {
     /// verdicts.
     pub const fn with_schema_validation(mut self) -> Self {
         self.by_schema = true;
+        self
+    }
+
+    /// Asks for the answer as the arguments of a tool that the model is forced to call (default: JSON mode). A provider that
+    /// forces no tools is called in JSON mode.
+    ///
+    /// A provider whose [modes](Backend::with_mode) begin with a [forced tool](formwork_dialect::Tool) is called so anyway.
+    pub const fn with_forced_tool(mut self) -> Self {
+        self.forced_tool = true;
         self
     }
 
@@ -273,9 +284,10 @@ impl<A: AnswerContract> ChatBuilder<A> {
             .with_system(system)
             .with_clock(Arc::clone(clock));
         let rate = self.rate.as_ref();
+        let forced_tool = self.forced_tool;
         let asked = |backend| match rate {
-            Some(rate) => mode(backend).with_layer(rate),
-            None => mode(backend),
+            Some(rate) => mode(backend, forced_tool).with_layer(rate),
+            None => mode(backend, forced_tool),
         };
         extractor = self.backends.into_iter().map(asked).fold(extractor, ExtractorBuilder::with_target);
         if let Some(timeout) = self.timeout {
@@ -297,12 +309,20 @@ impl<A: AnswerContract> ChatBuilder<A> {
     }
 }
 
-/// Replaces the provider's output modes by the client's: JSON mode if there is one, then the prompt alone. The system
-/// prompt contains the contract, so no mode has to describe the schema.
-fn mode(backend: Backend) -> Backend {
-    let has_json_mode = backend.provider().capabilities().dialects.iter().any(|name| name == "json-object");
-    let modes: Vec<Arc<dyn Lower>> =
-        if has_json_mode { vec![Arc::new(JsonObject), Arc::new(Prompt::new())] } else { backend.modes() };
+/// Replaces the provider's output modes by the client's: a forced tool if that was asked for, else JSON mode if there is one,
+/// then the prompt alone. The system prompt contains the contract, so no mode has to describe the schema.
+fn mode(backend: Backend, forced_tool: bool) -> Backend {
+    let own = backend.modes();
+    let configured = own.first().filter(|mode| mode.enforcement() == Enforcement::Tool).cloned();
+    let promised = backend.provider().capabilities();
+    let made = || Tool::of(promised, &Dialects::builtin()).map(|tool| Arc::new(tool) as Arc<dyn Lower>);
+    let tool = configured.or_else(|| made().filter(|_| forced_tool));
+    let has_json_mode = promised.dialects.iter().any(|name| name == "json-object");
+    let modes: Vec<Arc<dyn Lower>> = match tool {
+        Some(tool) => vec![tool, Arc::new(Prompt::new())],
+        None if has_json_mode => vec![Arc::new(JsonObject), Arc::new(Prompt::new())],
+        None => own,
+    };
     backend.with_modes(modes.into_iter().map(|lower| Arc::new(Silent::new(lower)) as Arc<dyn Lower>))
 }
 

@@ -1,4 +1,4 @@
-//! The common part of `review` and `skill`: how models are asked, and how errors end the command.
+//! The common part of `review` and `skill`: the arguments of model calls, and the exit codes of errors.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,24 +18,24 @@ use crate::files;
 use crate::ledger::Recording;
 use crate::spinner::Spinner;
 
-/// The worth of the default model's verdicts.
-pub(crate) const NO_JUDGE: &str = "its verdicts say nothing about what it reviews";
+/// The warning about verdicts of the default model.
+pub(crate) const NO_JUDGE: &str = "its verdicts are not meaningful";
 
-/// How every call is made.
+/// The settings of every call.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Asking {
-    /// Makes answers repeatable; another seed, other answers
+    /// Sampling seed: the same seed repeats the same answers, if the provider supports it [default: none]
     #[arg(long)]
     seed: Option<u64>,
-    /// Seconds for everything together [default: 60]
+    /// Time limit in seconds for all calls together [default: 60]
     #[arg(long, value_parser = seconds)]
     timeout: Option<f64>,
-    /// The most tokens of an answer
+    /// Maximum number of tokens of an answer
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
     #[command(flatten)]
     recording: Recording,
-    /// Say what was asked, what came back, what was wrong with it and what is asked next
+    /// Print every request, answer, violation and retry on standard error
     #[arg(long, short)]
     verbose: bool,
 }
@@ -48,12 +48,12 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl Asking {
-    /// Opens the ledger, if runs are to be recorded.
+    /// Opens the ledger, if the command records runs.
     pub(crate) fn ledger(&self) -> Result<Option<Ledger>, Failed> {
         self.recording.open()
     }
 
-    /// The agent, asking so.
+    /// Returns an agent with these settings.
     pub(crate) fn apply(
         &self,
         mut agent: Agent,
@@ -76,34 +76,34 @@ impl Asking {
         if self.verbose { agent.with_observer(report::Report) } else { agent.with_observer(Spinner::new()) }
     }
 
-    /// Whether everything that happens is said.
+    /// Returns whether `-v` was given.
     pub(crate) const fn is_verbose(&self) -> bool {
         self.verbose
     }
 
-    /// The same with another seed.
+    /// Returns the same settings with another seed.
     pub(crate) fn with_seed(&self, seed: u64) -> Self {
         Self { seed: Some(seed), ..self.clone() }
     }
 
-    /// The seed, if there is one.
+    /// Returns the seed, if there is one.
     pub(crate) const fn seed(&self) -> Option<u64> {
         self.seed
     }
 }
 
-/// JSON if the text is a JSON document, the text itself if not.
+/// Returns the JSON document of a file, or its text if it is no JSON document.
 pub(crate) fn output(path: &Path) -> Result<Value, Failed> {
     let text = files::text(path)?;
     if text.trim().is_empty() {
-        return Err(Failed::usage(format!("{}: there is nothing in it", files::name(path))));
+        return Err(Failed::usage(format!("{}: the file is empty", files::name(path))));
     }
     let json = read(&text, Level::Strict).ok().map(|reading| reading.into_candidates().swap_remove(0).value);
-    // A number or a word alone is a text that happens to be JSON.
+    // A single number or word is valid JSON, but more likely a text.
     Ok(json.filter(|value| value.is_object() || value.is_array()).unwrap_or(Value::String(text)))
 }
 
-/// A pair `name=value` of the command line.
+/// Parses a pair `name=value` of the command line.
 pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or_else(|| "expected NAME=VALUE".to_owned())?;
     if name.is_empty() {
@@ -112,7 +112,7 @@ pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// A value of the command line: `@file` is the text of a file.
+/// Returns a value of the command line. `@file` is the text of a file.
 pub(crate) fn value(text: &str) -> Result<String, Failed> {
     match text.strip_prefix('@') {
         Some(path) => files::text(Path::new(path)),
@@ -120,24 +120,24 @@ pub(crate) fn value(text: &str) -> Result<String, Failed> {
     }
 }
 
-/// A file that cannot be used, with the places.
+/// Returns the failure for an invalid file, with the locations of its errors.
 pub(crate) fn document(error: &DocumentError) -> Failed {
     Failed::usage(format!("{error:#}"))
 }
 
-/// The exit code of a run's error.
+/// Returns the failure for the error of a run, with its exit code.
 pub(crate) fn run(error: &Error) -> Failed {
     Failed::of(error.kind(), error.is_answered(), format!("{error:#}"))
 }
 
-/// Returns the failure of a review that could not be carried out; `None` if it was.
+/// Returns the failure of a review that could not be completed; `None` if it was completed.
 pub(crate) fn not_carried_out(review: &ReviewResult) -> Option<Failed> {
     let error = review.error.as_ref()?;
     let message = format!("the review could not be carried out: {}", error.message);
     Some(Failed::of(error.kind, error.answered, message))
 }
 
-/// The exit code of a skill's error.
+/// Returns the failure for the error of a skill, with its exit code.
 pub(crate) fn skill(error: &SkillError) -> Failed {
     match error {
         SkillError::Document(error) => document(error),

@@ -1,4 +1,4 @@
-//! Whether diagnostics are coloured.
+//! Colors in diagnostics.
 
 use std::env;
 use std::io::IsTerminal;
@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 
 use clap::ValueEnum;
 
-/// When diagnostics are coloured.
+/// When to color diagnostics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    // Comments for the help would put these three words on three lines of every command's.
+    // Documented values would take three lines in the help of every command.
     #[default]
     Auto,
     Always,
@@ -19,13 +19,13 @@ pub(crate) enum Color {
 static CHOSEN: OnceLock<Color> = OnceLock::new();
 
 impl Color {
-    /// Makes this the choice of the process; the first one stays.
+    /// Sets the choice of the process. Later calls have no effect.
     pub(crate) fn choose(self) {
         let _ = CHOSEN.set(self);
     }
 
     fn is_on(self, terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
-        // https://no-color.org: any value but the empty one.
+        // https://no-color.org: any value except the empty one.
         let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
         match self {
             Self::Always => true,
@@ -35,7 +35,7 @@ impl Color {
     }
 }
 
-/// Whether what is written to this stream is coloured.
+/// Returns whether to color the output to this stream.
 pub(crate) fn is_on(stream: &impl IsTerminal) -> bool {
     let chosen = CHOSEN.get().copied().unwrap_or_default();
     chosen.is_on(stream.is_terminal(), |name| {

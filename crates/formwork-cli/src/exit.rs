@@ -1,4 +1,4 @@
-//! How a command ends.
+//! Exit codes, and the error that ends a command.
 
 use std::fmt;
 use std::io;
@@ -9,15 +9,15 @@ use formwork_core::ErrorKind;
 use crate::stderr::say;
 use crate::terminal;
 
-/// A command that did all that was asked, with its verdict.
+/// The verdict of a command that completed.
 pub(crate) enum Status {
-    /// Everything is fine.
+    /// The result is positive.
     Ok,
-    /// The command worked, its answer is no: an invalid document, unreadable text, no valid answer.
+    /// The result is negative: an invalid document, unreadable text, no valid answer.
     Negative,
 }
 
-/// Why a command could not do what was asked: one line for people, and the exit code.
+/// The reason why a command failed: a message for people, and the exit code.
 #[derive(Debug)]
 pub(crate) struct Failed {
     code: u8,
@@ -26,7 +26,7 @@ pub(crate) struct Failed {
 }
 
 impl Status {
-    /// Everything is fine, or not.
+    /// Returns `Ok` if `fine`, else `Negative`.
     pub(crate) const fn of(fine: bool) -> Self {
         if fine { Self::Ok } else { Self::Negative }
     }
@@ -37,23 +37,23 @@ impl Failed {
         Self { code, message, lacks_key: false }
     }
 
-    /// Wrong usage, configuration, or a schema that cannot be used.
+    /// Returns the failure for wrong usage, a wrong configuration, or an invalid schema (exit code 2).
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
         Self::new(2, message.to_string())
     }
 
-    /// The command worked, and what was asked for is not to be had.
+    /// Returns the failure for a missing result, although the command worked (exit code 1).
     pub(crate) fn no_answer(message: impl fmt::Display) -> Self {
         Self::new(1, message.to_string())
     }
 
-    /// No provider answered, or there is no model.
+    /// Returns the failure for a provider that did not answer, or a missing model (exit code 3).
     pub(crate) fn unavailable(message: impl fmt::Display) -> Self {
         Self::new(3, message.to_string())
     }
 
-    /// Returns the failure of a run of a model, with the exit code of its kind. A deadline before any answer of a provider
-    /// is a provider that did not answer.
+    /// Returns the failure of a run, with the exit code of its kind. A deadline before any answer counts as a provider that
+    /// did not answer.
     pub(crate) fn of(kind: ErrorKind, answered: bool, message: impl fmt::Display) -> Self {
         match kind {
             ErrorKind::Schema | ErrorKind::Config => Self::usage(message),
@@ -64,29 +64,34 @@ impl Failed {
         }
     }
 
-    /// Somebody pressed Ctrl-C.
+    /// Returns the failure for an interruption by Ctrl-C (exit code 130).
     pub(crate) fn interrupted() -> Self {
-        Self::new(130, "interrupted".to_owned())
+        Self::stopped("interrupted")
+    }
+
+    /// The user ended the work before its end.
+    pub(crate) fn stopped(message: impl fmt::Display) -> Self {
+        Self::new(130, message.to_string())
     }
 }
 
 impl Failed {
-    /// The same failure, which is one of a provider whose key is missing.
+    /// Marks the failure as caused by a missing API key.
     pub(crate) fn of_key(self) -> Self {
         Self { lacks_key: true, ..self }
     }
 
-    /// Whether nothing is wrong but the key of a provider.
+    /// Returns whether the only cause is a missing API key.
     pub(crate) const fn lacks_key(&self) -> bool {
         self.lacks_key
     }
 
-    /// Whether the user has to change something about the command or the configuration.
+    /// Returns whether the user has to change the command or the configuration.
     pub(crate) const fn is_usage(&self) -> bool {
         self.code == 2
     }
 
-    /// Whether somebody pressed Ctrl-C.
+    /// Returns whether Ctrl-C caused the failure.
     pub(crate) const fn is_interrupted(&self) -> bool {
         self.code == 130
     }
@@ -98,7 +103,7 @@ impl fmt::Display for Failed {
     }
 }
 
-/// Writing to standard output failed. A reader that has enough (`| head`) is no error.
+/// Converts an error of standard output. A reader that closed the pipe (`| head`) is no error.
 impl From<io::Error> for Failed {
     fn from(error: io::Error) -> Self {
         let code = if error.kind() == io::ErrorKind::BrokenPipe { 0 } else { 2 };
@@ -119,7 +124,7 @@ pub(crate) fn code(done: Result<Status, Failed>) -> ExitCode {
     }
 }
 
-/// Returns the text with equal lines that follow each other as one line with their number.
+/// Returns a text in which repeated consecutive lines are one line with their count.
 fn counted(text: &str) -> String {
     let lines: Vec<&str> = text.split('\n').collect();
     let counted = lines.chunk_by(|one, next| one == next).map(|equal| match equal {

@@ -1,4 +1,4 @@
-//! Reading what the command line names.
+//! Reads the files that the command line names.
 
 use std::fs;
 use std::io::{self, Read};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::exit::Failed;
 
-/// The bytes of a file, or of standard input for `-`.
+/// Returns the bytes of a file, or of standard input for `-`.
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failed> {
     let read = if path == Path::new("-") {
         let mut bytes = Vec::new();
@@ -23,7 +23,7 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failed> {
     read.map_err(|error| Failed::usage(format!("cannot read {}: {error}", name(path))))
 }
 
-/// The text of a file, or of standard input for `-`.
+/// Returns the text of a file, or of standard input for `-`.
 pub(crate) fn text(path: &Path) -> Result<String, Failed> {
     String::from_utf8(bytes(path)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -33,17 +33,17 @@ pub(crate) fn text(path: &Path) -> Result<String, Failed> {
     })
 }
 
-/// The name of an input in messages.
+/// Returns the name of an input for messages.
 pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// A JSON document out of a file that has to be one.
+/// Reads a file as one JSON document.
 pub(crate) fn json(path: &Path) -> Result<Value, Failed> {
     json_of(path, &bytes(path)?)
 }
 
-/// A JSON document out of the bytes of a file that has to be one.
+/// Parses the bytes of a file as one JSON document.
 pub(crate) fn json_of(path: &Path, bytes: &[u8]) -> Result<Value, Failed> {
     let reading = read_bytes(bytes, Level::Strict).map_err(|error| {
         let text = String::from_utf8_lossy(bytes);
@@ -53,20 +53,22 @@ pub(crate) fn json_of(path: &Path, bytes: &[u8]) -> Result<Value, Failed> {
     Ok(reading.into_candidates().swap_remove(0).value)
 }
 
-/// A schema that was read from this file.
+/// Compiles a schema that was read from a file.
 pub(crate) fn compiled(path: &Path, schema: &Value, formats: Formats) -> Result<Arc<Compiled>, Failed> {
     compile_with(schema, formats).map_err(|error| Failed::usage(format!("{}: {error}", name(path))))
 }
 
-/// Standard input can be read once: no two of these may be it.
+/// Checks that at most one input is standard input, which can be read only once.
 pub(crate) fn one_standard_input(paths: &[&Path]) -> Result<(), Failed> {
     if paths.iter().filter(|path| **path == Path::new("-")).count() > 1 {
-        return Err(Failed::usage("standard input can be only one of the inputs: name a file for the other"));
+        return Err(Failed::usage(
+            "standard input can be used for one input only: name a file for the other",
+        ));
     }
     Ok(())
 }
 
-/// A compiled schema as a plain validator.
+/// Returns a compiled schema as a validator.
 pub(crate) fn violations(schema: &Compiled, value: &Value) -> Vec<formwork_core::Violation> {
     let mut report = formwork_core::Report::default();
     schema.validate(value, &formwork_core::Context::EMPTY, &mut report);

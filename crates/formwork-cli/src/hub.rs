@@ -1,4 +1,4 @@
-//! The model hub: files of models over HTTP.
+//! Downloads model files from a model hub over HTTP.
 
 use std::env;
 use std::io::Write;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use formwork::http::{HttpTransport, Key};
 use formwork_local::Hub;
 
-/// Where files come from, unless `HF_ENDPOINT` says otherwise.
+/// The address of the hub, unless `HF_ENDPOINT` is set.
 const ENDPOINT: &str = "https://huggingface.co";
 
-/// The hub that `HF_ENDPOINT` names; with the token of `HF_TOKEN`, if there is one.
+/// The hub at `HF_ENDPOINT`, with the token of `HF_TOKEN` if that is set.
 pub(crate) fn hub() -> Arc<dyn Hub> {
     Arc::new(Web)
 }

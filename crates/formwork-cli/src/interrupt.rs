@@ -1,4 +1,4 @@
-//! Ctrl-C: ends what is open, keeps what is known.
+//! Ctrl-C: cancels open calls and keeps their records.
 
 use std::future::Future;
 
@@ -7,7 +7,7 @@ use formwork_extract::CancellationToken;
 use crate::exit::Failed;
 use crate::terminal;
 
-/// Runs a command's work; the first Ctrl-C cancels it, the second one ends the process at once.
+/// Runs the work of a command. The first Ctrl-C cancels it, the second one ends the process at once.
 pub(crate) fn run<T>(
     cancel: &CancellationToken,
     work: impl Future<Output = Result<T, Failed>>,
@@ -30,7 +30,7 @@ pub(crate) fn run<T>(
         tokio::select! {
             biased;
             result = work => result,
-            // What does not listen (loading weights) is left behind.
+            // Does not wait for blocking work that cannot be cancelled, such as loading weights.
             () = grace(cancel) => Err(Failed::interrupted()),
         }
     });
@@ -38,7 +38,7 @@ pub(crate) fn run<T>(
     result
 }
 
-/// Waits until somebody cancels, and then long enough for the open call to be written down.
+/// Waits for a cancellation, and then long enough to record the open call.
 async fn grace(cancel: &CancellationToken) {
     cancel.cancelled().await;
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;

@@ -1,4 +1,4 @@
-//! One row in, one row out, in order.
+//! JSON Lines: one result row for each input row, in the same order.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -16,14 +16,14 @@ use crate::files::name;
 use crate::rows::{CheckOutput, LowerOutput, ReadOutput, RowError};
 use crate::{output, terminal};
 
-/// The answer to a row.
+/// The result of a row.
 pub(crate) trait Answer: Serialize {
-    /// Whether it is what was asked for.
+    /// Returns whether the row succeeded.
     fn is_ok(&self) -> bool;
 }
 
-/// Answers every row of a file, or of standard input for `-`, before the next one is read. A row that cannot be read is
-/// answered too, with the `id` that it has. If one failed, so has the command, unless failures are allowed.
+/// Prints the result of each row of a file, or of standard input for `-`, before it reads the next one. An invalid row has a
+/// result too, with its `id` if that can be read. The command fails if a row failed, unless failures are allowed.
 pub(crate) fn each_row<I: DeserializeOwned, O: Answer>(
     path: &Path,
     allow_failures: bool,
@@ -44,10 +44,10 @@ pub(crate) fn each_row<I: DeserializeOwned, O: Answer>(
     Ok(Status::of(all_ok || allow_failures))
 }
 
-/// A row, or why it is none.
+/// A row, or the reason why a line is no row.
 pub(crate) type Row<I> = Result<I, BadRow>;
 
-/// A line that is not a row of the command.
+/// A line that is no valid row.
 #[derive(Debug)]
 pub(crate) struct BadRow {
     /// The `id` of the row, as far as it can be read; null otherwise.
@@ -61,18 +61,18 @@ impl BadRow {
         let is_object = || serde_json::from_slice::<Map<String, Value>>(line).is_ok();
         let message = match error.classify() {
             Category::Data if is_object() => {
-                // The line and column of the parser are those in this row.
+                // The parser reports line and column within this row.
                 let reason = error.to_string();
                 let reason = reason.split_once(" at line ").map_or(reason.as_str(), |(reason, _)| reason);
                 format!("{place}: {reason}")
             }
-            // The start of an object is one that somebody meant to write.
+            // A line that starts like an object was probably meant as a row.
             Category::Syntax | Category::Eof if line.trim_ascii_start().starts_with(b"{") => {
                 format!("{place}: this line is not a JSON object: it breaks at column {}", error.column())
             }
             _ => format!("{place}: this line is not a JSON object"),
         };
-        // A row that lacks its end, or has a comma too many, is read as far as it goes.
+        // The tolerant reader finds the `id` of a truncated row, or of one with a superfluous comma.
         let read = read_bytes(line, Level::Clean).ok();
         let row = read.and_then(|reading| reading.into_candidates().into_iter().next());
         let id = row.and_then(|mut row| row.value.get_mut("id").map(Value::take)).unwrap_or_default();
@@ -98,8 +98,8 @@ impl Answer for LowerOutput {
     }
 }
 
-/// The rows as another thread reads them, so that whoever waits for the next one can do something else meanwhile: end on
-/// Ctrl-C, answer the rows before.
+/// Reads the rows in another thread, so that the command can react to Ctrl-C and print results while it waits for the next
+/// row.
 pub(crate) fn incoming<I: DeserializeOwned + Send + 'static>(
     path: &Path,
 ) -> Result<Receiver<Result<Row<I>, Failed>>, Failed> {
@@ -114,11 +114,11 @@ pub(crate) fn incoming<I: DeserializeOwned + Send + 'static>(
                 }
             }
         })
-        .map_err(|error| Failed::usage(format!("a thread to read the rows cannot be started: {error}")))?;
+        .map_err(|error| Failed::usage(format!("cannot start a thread that reads the rows: {error}")))?;
     Ok(receiver)
 }
 
-/// The rows of a file, or of standard input for `-`, as they are asked for. Empty lines are none.
+/// Iterates over the rows of a file, or of standard input for `-`. Empty lines are skipped.
 fn rows<I: DeserializeOwned>(
     path: &Path,
 ) -> Result<impl Iterator<Item = Result<Row<I>, Failed>> + Send + use<I>, Failed> {

@@ -1,4 +1,4 @@
-//! Where runs are recorded and keys are kept: which file a command means, and how people write times, durations and money.
+//! The ledger file of a command, and the text form of times, durations and amounts of money.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -13,32 +13,32 @@ use crate::exit::Failed;
 /// The environment variable with the file of the ledger.
 const LEDGER: &str = "FORMWORK_LEDGER";
 
-/// The name of the ledger's file in formwork's folder.
+/// The name of the ledger file in the cache folder.
 const NAME: &str = "ledger.db";
 
-/// Whether and where a command records its runs.
+/// The recording of runs: whether, and in which file.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Recording {
-    /// Record the runs in this SQLite file, for `formwork runs` [default: FORMWORK_LEDGER, else nowhere]
+    /// Record the runs in this SQLite file, for `formwork runs` [default: FORMWORK_LEDGER, else no recording]
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
-    /// Record the texts that are sent and received, too; API keys in them are removed
+    /// Record also the texts of prompts and answers, without API keys
     #[arg(long)]
     ledger_bodies: bool,
 }
 
 impl Recording {
-    /// Into this file, without texts.
+    /// Returns a recording in this file, without texts.
     pub(crate) fn at(path: &Path) -> Self {
         Self { ledger: Some(path.to_owned()), ledger_bodies: false }
     }
 
-    /// Opens the ledger, if there is to be one.
+    /// Opens the ledger, if runs are recorded.
     pub(crate) fn open(&self) -> Result<Option<Ledger>, Failed> {
         self.open_with(self.ledger_bodies)
     }
 
-    /// Opens the ledger for a service, which records texts where nobody else can reach it.
+    /// Opens the ledger for a service, which records texts if it listens at loopback only.
     pub(crate) fn open_for_service(&self, is_loopback: bool) -> Result<Option<Ledger>, Failed> {
         self.open_with(self.keeps_bodies(is_loopback))
     }
@@ -55,10 +55,10 @@ impl Recording {
     }
 }
 
-/// The ledger that a command is about.
+/// The ledger that a command reads or changes.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Place {
-    /// The ledger [default: FORMWORK_LEDGER, else ledger.db in formwork's cache folder]
+    /// The ledger file [default: FORMWORK_LEDGER, else ledger.db in the cache folder of formwork]
     #[arg(long, value_name = "FILE", global = true)]
     ledger: Option<PathBuf>,
 }
@@ -70,7 +70,7 @@ impl Place {
         path.ok_or_else(|| Failed::usage("there is no home folder for a ledger: name a file with --ledger"))
     }
 
-    /// Opens a ledger that is there already.
+    /// Opens an existing ledger.
     pub(crate) fn open(&self) -> Result<Ledger, Failed> {
         let path = self.path()?;
         if !path.exists() {
@@ -82,13 +82,13 @@ impl Place {
         Ledger::open(path, Settings::default()).map_err(Failed::usage)
     }
 
-    /// Opens a ledger, or makes one.
+    /// Opens a ledger, or creates it.
     pub(crate) fn make(&self) -> Result<Ledger, Failed> {
         let path = self.path()?;
         if self.ledger.is_none()
             && let Some(folder) = path.parent()
         {
-            // What is wrong with the folder is said when the file is opened.
+            // Opening the file reports errors of the folder.
             let _ = std::fs::create_dir_all(folder);
         }
         Ledger::open(path, Settings::default()).map_err(Failed::usage)
@@ -99,7 +99,7 @@ fn of_environment() -> Option<PathBuf> {
     std::env::var_os(LEDGER).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// Returns whether a file is an SQLite database, or is to become one: by its first bytes, else by its name.
+/// Returns whether a file is an SQLite database according to its first bytes, or becomes one according to its name.
 pub(crate) fn is_database(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut head));
@@ -111,7 +111,7 @@ pub(crate) fn is_database(path: &Path) -> bool {
     }
 }
 
-/// Returns the failure of a command about a ledger.
+/// Returns the failure for an error of the ledger.
 pub(crate) fn failed(error: Error) -> Failed {
     match error {
         Error::NoSuchRun(_) | Error::NoSuchKey { .. } => Failed::no_answer(error),
@@ -119,26 +119,26 @@ pub(crate) fn failed(error: Error) -> Failed {
     }
 }
 
-/// Returns the time of the system's clock.
+/// Returns the time of the system clock.
 pub(crate) fn now() -> Time {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Returns an amount of the command line in millionths of a US dollar.
+/// Parses an amount of the command line. Returns it in millionths of a US dollar.
 pub(crate) fn usd(text: &str) -> Result<u64, String> {
     formwork_ledger::parse_usd(text).map_err(|error| error.to_string())
 }
 
-/// Returns an amount for people.
+/// Formats an amount for people.
 pub(crate) fn dollars(micro: Option<u64>) -> String {
     micro.map_or_else(|| "-".to_owned(), |micro| format!("${}", format_usd(micro)))
 }
 
-/// Returns a duration of the command line (`30m`, `12h`, `90d`) in milliseconds.
+/// Parses a duration of the command line (`30m`, `12h`, `90d`). Returns it in milliseconds.
 pub(crate) fn duration(text: &str) -> Result<u64, String> {
     const UNITS: [(char, u64); 5] = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400), ('w', 7 * 86_400)];
-    /// A hundred years, in milliseconds.
+    /// 100 years in milliseconds.
     const MAX: u64 = 100 * 365 * 86_400 * 1000;
     let wrong = || {
         "expected a duration such as 30m, 12h or 90d: a whole number from 1 with s, m, h, d or w".to_owned()
@@ -153,12 +153,12 @@ pub(crate) fn duration(text: &str) -> Result<u64, String> {
     let millis = number.parse::<u64>().ok().and_then(|number| number.checked_mul(seconds * 1000));
     match millis {
         Some(0) | None => Err(wrong()),
-        Some(millis) if millis > MAX => Err("a duration is at most 100 years".to_owned()),
+        Some(millis) if millis > MAX => Err("expected a duration of at most 100 years".to_owned()),
         Some(millis) => Ok(millis),
     }
 }
 
-/// Returns a moment for people, in UTC: `2026-11-22 16:25:03`.
+/// Formats a time for people, in UTC: `2026-11-22 16:25:03`.
 pub(crate) fn moment(time: Time) -> String {
     let seconds = time.0 / 1000;
     let (day, rest) = (seconds / 86_400, seconds % 86_400);

@@ -1,9 +1,9 @@
-//! The `formwork` command: typed, schema-valid JSON out of any language model, and tools to check and read JSON.
+//! The `formwork` command: typed, schema-valid JSON from any language model, and tools to check and read JSON.
 //!
-//! It is a library so that its tests and the schemas of its output need no process. What other programs read is in
-//! [`rows`]; the rest is for people.
+//! The command is a library, so that a binary can add its own providers ([`run_with`]), and tests can read the schemas of its
+//! output. [`rows`] has the types of the rows that `--json` and `--jsonl` read and print.
 
-// What these macros write to may be closed, and then they panic: `output` does not.
+// The standard macros panic if their stream is closed; the functions of `output` and `stderr` do not.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod agents;
@@ -64,7 +64,7 @@ Exit codes:
 #[derive(Parser)]
 #[command(name = "formwork", version, about, after_help = AFTER_HELP)]
 struct Args {
-    /// When diagnostics are coloured; `auto` is on a terminal, unless NO_COLOR is set
+    /// When to color diagnostics; `auto`: on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", global = true, value_enum, default_value_t)]
     color: Color,
     #[command(subcommand)]
@@ -96,13 +96,20 @@ enum Command {
     Serve(commands::serve::Args),
 }
 
-/// Runs the command that the process was called with.
+/// Runs `formwork` with the arguments of the process, and returns its exit code.
+///
+/// ```no_run
+/// fn main() -> std::process::ExitCode {
+///     formwork_cli::run()
+/// }
+/// ```
 pub fn run() -> ExitCode {
     run_with(Providers::builtin())
 }
 
-/// Runs the command that the process was called with, where configurations and the command line may also name providers and
-/// dialects of your own. It is the whole `main` of a binary with a provider that this crate does not know:
+/// Runs `formwork` with the arguments of the process and with providers and dialects of your own, and returns its exit code.
+///
+/// This is the whole `main` of a binary with an additional provider:
 ///
 /// ```no_run
 /// use std::process::ExitCode;
@@ -154,7 +161,14 @@ pub fn run_with(providers: Providers) -> ExitCode {
     exit::code(done)
 }
 
-/// Runs `shape-runner-cli`, which is `formwork shape run` with the shape of the ShapeRunner document as its default.
+/// Runs `shape-runner-cli` with the arguments of the process, and returns its exit code. It is `formwork shape run` with the
+/// shape of the ShapeRunner document as its default.
+///
+/// ```no_run
+/// fn main() -> std::process::ExitCode {
+///     formwork_cli::run_shapes()
+/// }
+/// ```
 pub fn run_shapes() -> ExitCode {
     #[cfg(feature = "local")]
     formwork_local::settle_threads();

@@ -1,4 +1,4 @@
-//! The services' log on standard error.
+//! The log of the services on standard error.
 
 use std::io;
 
@@ -8,12 +8,12 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::stderr;
 
-/// Standard error, beside the progress line.
+/// Standard error, coordinated with progress lines.
 struct Lines;
 
 impl io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Lines are written whole.
+        // Each line is one write, so that lines do not mix.
         stderr::error_text(&String::from_utf8_lossy(bytes));
         Ok(bytes.len())
     }
@@ -23,12 +23,12 @@ impl io::Write for Lines {
     }
 }
 
-/// Logs what goes wrong, and if `verbose` every request.
+/// Starts the log of warnings, and of every request if `verbose`.
 pub(crate) fn start(verbose: bool) {
     let level = if verbose { LevelFilter::INFO } else { LevelFilter::WARN };
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(|| Lines)
-        // The default reports a failure to write with a macro that panics if that fails, too.
+        // The default handler of write errors uses a macro that panics if standard error is closed.
         .log_internal_errors(false)
         .with_ansi(false)
         .with_target(false)
@@ -37,6 +37,6 @@ pub(crate) fn start(verbose: bool) {
         .with_target("formwork_oracle", level)
         .with_target("formwork_gateway", level)
         .with_target("formwork", LevelFilter::WARN);
-    // Whoever has set a subscriber already has a log.
+    // A program with a subscriber of its own keeps it.
     _ = tracing_subscriber::registry().with(lines).with(of_ours).try_init();
 }

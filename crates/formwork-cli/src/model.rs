@@ -1,17 +1,17 @@
-//! The model that the command line names.
+//! Local models that the command line names.
 
 use formwork::config::{ConfigError, Section};
 use formwork_core::SharedProvider;
 
 use crate::exit::Failed;
 
-/// Returns the name of the model in this process that a section means.
+/// Returns the name of the local model of a section.
 pub(crate) fn of(section: &Section) -> Result<String, ConfigError> {
     let settings: serde_json::Value = section.read()?;
     Ok(settings["model"].as_str().unwrap_or("default").to_owned())
 }
 
-/// Returns the name of the default model in this process, if a section means it.
+/// Returns the name of the default local model, if a section selects it.
 #[cfg(feature = "local")]
 pub(crate) fn default_of(section: &Section) -> Option<&'static str> {
     use formwork_local::Known;
@@ -26,7 +26,7 @@ pub(crate) fn default_of(_: &Section) -> Option<&'static str> {
     None
 }
 
-/// Returns whether a name alone means a model in this process.
+/// Returns whether a name without a provider selects a local model.
 #[cfg(feature = "local")]
 pub(crate) fn is_known(model: &str) -> bool {
     known(model).is_ok()
@@ -37,7 +37,7 @@ pub(crate) const fn is_known(_: &str) -> bool {
     false
 }
 
-/// Opens a model in this process; fetches it first if it is a known one that is not here yet.
+/// Opens a local model. Downloads it first if it is a known model and not on this machine.
 #[cfg(feature = "local")]
 pub(crate) async fn open(model: &str) -> Result<SharedProvider, Failed> {
     use std::sync::Arc;
@@ -53,16 +53,16 @@ pub(crate) async fn open(model: &str) -> Result<SharedProvider, Failed> {
     match opened {
         Ok(Ok(local)) => Ok(Arc::new(local)),
         Ok(Err(error)) => Err(Failed::unavailable(advised(error))),
-        Err(error) => Err(Failed::unavailable(format!("the model could not be opened: {error}"))),
+        Err(error) => Err(Failed::unavailable(format!("cannot open the model: {error}"))),
     }
 }
 
 #[cfg(not(feature = "local"))]
 pub(crate) async fn open(_: &str) -> Result<SharedProvider, Failed> {
-    Err(Failed::usage("this build has no model in it: it was built without the feature `local`"))
+    Err(Failed::usage("this build does not include the local model: build it with the feature `local`"))
 }
 
-/// Says no to what is neither a known name nor looks like a file, and which name was most likely meant.
+/// Rejects a name that is neither known nor looks like a file, and suggests the nearest known name.
 #[cfg(feature = "local")]
 pub(crate) fn known(model: &str) -> Result<(), String> {
     use std::path::Path;
@@ -74,7 +74,7 @@ pub(crate) fn known(model: &str) -> Result<(), String> {
         return model.parse::<HubFile>().map(|_| ()).map_err(|error| error.to_string());
     }
     let path = Path::new(model);
-    // A colon is part of the names that servers give to their models (`qwen2.5:7b`), and not of an ending.
+    // Servers use colons in the names of models (`qwen2.5:7b`), so a colon never belongs to a file extension.
     let has_ending = path.extension().is_some_and(|ending| !ending.to_string_lossy().contains(':'));
     if Known::find(model).is_some() || has_ending || path.exists() {
         return Ok(());
@@ -93,7 +93,7 @@ pub(crate) fn known(model: &str) -> Result<(), String> {
     })
 }
 
-/// An error of the engine, with what helps where the folder for weights is the trouble.
+/// Returns the message of an engine error, with a fix if the folder for weights is the cause.
 #[cfg(feature = "local")]
 pub(crate) fn advised(error: formwork_local::LocalError) -> String {
     use formwork_local::{LocalError, Store};
@@ -102,7 +102,7 @@ pub(crate) fn advised(error: formwork_local::LocalError) -> String {
         (LocalError::File { path, reason }, Ok(store)) if path.starts_with(store.folder()) => {
             let folder = store.folder().display();
             format!(
-                "the folder for weights, {folder}, cannot be used: {reason}: set FORMWORK_CACHE to another one"
+                "the folder for weights, {folder}, cannot be used: {reason}: set FORMWORK_CACHE to another folder"
             )
         }
         _ => error.to_string(),

@@ -1,4 +1,4 @@
-//! How far long steps are: on standard error, if that is a terminal.
+//! Progress bars of long steps, on standard error if that is a terminal.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::stderr::say;
 use crate::terminal::Bar;
 
-/// A bar for a step that counts bytes.
+/// A progress bar of a step that counts bytes.
 #[derive(Default)]
 pub(crate) struct Bytes(Mutex<Option<(String, Bar)>>);
 

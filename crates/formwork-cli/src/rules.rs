@@ -1,4 +1,4 @@
-//! Rules that a schema brings, or a file beside it.
+//! Rules in a schema, or in a separate file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,47 +13,47 @@ use crate::files;
 /// The member of a schema that holds its rules.
 pub(crate) const KEYWORD: &str = "x-formwork-rules";
 
-/// A rule with the place where it was read.
+/// A rule with its location.
 #[derive(Debug, Clone)]
 pub(crate) struct Placed {
     pub(crate) rule: Rule,
-    /// A JSON Pointer, after the file's name where the rule was read from a file: `invoice.rules.json: #/2`.
+    /// The location as a JSON Pointer, after the name of the file if there is one: `invoice.rules.json: #/2`.
     pub(crate) place: String,
 }
 
 impl Placed {
-    /// Looks at the rule's paths.
+    /// Checks the paths of the rule.
     ///
     /// # Errors
-    /// One line with the rule's place, where no value of the schema can be at one of its paths.
+    /// One line with the location of the rule, if the schema allows no value at one of its paths.
     pub(crate) fn check(&self, compiled: &Arc<Compiled>) -> Result<(), String> {
-        // The text of the schema is not looked at: paths are found in the compiled one.
+        // Paths are checked against the compiled schema, so the text of the schema is not needed.
         let schema = Arc::new(Inline::new("schema", Value::Bool(true)));
         let contract = Contract::new(schema, compiled.clone()).with_rule(self.rule.clone());
         contract.check_paths().map_err(|error| format!("{}: {}", self.place, error.message()))
     }
 }
 
-/// Takes the rules out of a schema, in their order; a schema that has none stays as it is.
+/// Removes the rules from a schema and returns them in their order.
 ///
 /// # Errors
-/// One line that names the rule that cannot be read.
+/// One line with the location of the first invalid rule.
 pub(crate) fn take(schema: &mut Value) -> Result<Vec<Placed>, String> {
     take_at(schema, "")
 }
 
-/// Takes the rules out of the schema of a file.
+/// Removes the rules from the schema of a file and returns them.
 ///
 /// # Errors
-/// As [`take`], with the file's name.
+/// The errors of [`take`], with the name of the file.
 pub(crate) fn of_schema(schema: &mut Value, path: &Path) -> Result<Vec<Placed>, Failed> {
     take_at(schema, &format!("{}: ", files::name(path))).map_err(Failed::usage)
 }
 
-/// Reads the rules of a file: a JSON array of them, as `schemas/rules.json` says.
+/// Reads the rules of a file: a JSON array of rules, as described by `schemas/rules.json`.
 ///
 /// # Errors
-/// As [`take`], with the file's name.
+/// The errors of [`take`], with the name of the file.
 pub(crate) fn of_file(path: &Path) -> Result<Vec<Placed>, Failed> {
     read(files::json(path)?, &format!("{}: #", files::name(path))).map_err(Failed::usage)
 }

@@ -2,7 +2,7 @@
 
 use crate::stderr::say;
 
-/// Waits for the signal that ends the service; the second one ends the process at once.
+/// Waits for the signal that ends the service. A second signal ends the process at once.
 pub(crate) async fn ended() {
     signal().await;
     say!("ending when open requests have their answers; once more ends at once");

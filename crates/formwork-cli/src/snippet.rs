@@ -1,4 +1,4 @@
-//! Violations as compilers show them: the line of the source, and the place marked in it.
+//! Violations in the style of compilers: the line of the source with the location marked.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use formwork_core::{Severity, Violation};
@@ -6,21 +6,21 @@ use formwork_json::{JsonPath, Span, line_column, locate, locate_key};
 
 use crate::color;
 
-/// Shows a violation at its place in a document's text.
+/// Formats a violation with its location in the text of a document.
 pub(crate) fn violation(file: &str, text: &str, violation: &Violation) -> String {
     let (span, label) = place(text, violation);
     let level = if violation.severity == Severity::Error { Level::ERROR } else { Level::WARNING };
     at(file, text, span, level, &violation.to_string(), &label)
 }
 
-/// Shows a message at a place in a text.
+/// Formats a message with a location in a text.
 pub(crate) fn message(file: &str, text: &str, at_byte: usize, message: &str) -> String {
     let start = (0..=at_byte.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let len = text.get(start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
     at(file, text, Span::new(start, start + len), Level::ERROR, message, "here")
 }
 
-/// The part of the text that a violation is about, and what to write beside it.
+/// Returns the part of the text that a violation marks, and the label of the mark.
 fn place(text: &str, violation: &Violation) -> (Span, String) {
     let path = &violation.path;
     let whole = |path: &JsonPath| locate(text, path);
@@ -52,11 +52,11 @@ fn last(path: &JsonPath) -> String {
     }
 }
 
-/// How much of a long line is shown on each side of the place, in bytes.
+/// The maximum number of bytes of a line on each side of the location.
 const MARGIN: usize = 120;
 
 fn at(file: &str, text: &str, span: Span, level: Level<'_>, message: &str, label: &str) -> String {
-    // Only a part of the line is handed over: a document may be one line of megabytes.
+    // Only a part of the line is rendered, because a document may be one line of several megabytes.
     let line_start =
         text.get(..span.start).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
     let line_end = text
@@ -78,7 +78,7 @@ fn at(file: &str, text: &str, span: Span, level: Level<'_>, message: &str, label
     let group = level.primary_title(message).element(snippet);
     let renderer = if color::is_on(&std::io::stdout()) { Renderer::styled() } else { Renderer::plain() };
     let rendered = renderer.render(&[group]);
-    // The renderer counts columns from where the part begins.
+    // The renderer counts columns from the start of the part.
     let (_, of_part) = line_column(shown, marked_start);
     let place = |column| format!("{file}:{line}:{column}");
     format!("{}\n", rendered.replacen(&place(of_part), &place(column), 1))

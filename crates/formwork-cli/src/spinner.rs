@@ -1,4 +1,4 @@
-//! One line on a terminal that says what the calls of models are waiting for.
+//! The progress line of model calls on a terminal.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,19 +12,19 @@ use serde_json::Value;
 use crate::commands::extract::report::{left_out, weaker};
 use crate::terminal::{Bar, seconds};
 
-/// Shows what all runs that it observes are doing. Runs may overlap: they share the line.
+/// An observer that shows the state of all its runs in one line.
 #[derive(Default)]
 pub(crate) struct Spinner {
-    /// Whether observations about targets are written to the log.
+    /// Whether observations about targets are printed.
     has_notes: bool,
     bar: Mutex<Option<Bar>>,
-    // The thread that draws the bar reads it, so no bar may be touched while it is locked.
+    // The thread that draws the bar locks this too, so changing a bar while it is locked would deadlock.
     runs: Arc<Mutex<Runs<RunId>>>,
 }
 
 struct Runs<Id> {
     open: BTreeMap<Id, Doing>,
-    /// The reason of each run's last failed call.
+    /// The reason for the last failed call of each run.
     failures: BTreeMap<Id, String>,
 }
 
@@ -39,7 +39,7 @@ enum Doing {
     Waiting { why: String, until: Instant },
 }
 
-/// The most characters of the line: a longer one would be wrapped on most terminals.
+/// The maximum length of the line in characters: most terminals would wrap a longer line.
 const MAX_LINE: usize = 110;
 
 impl<Id> Runs<Id> {
@@ -86,7 +86,7 @@ impl Doing {
                 }
             }
             Self::Waiting { why, until } => {
-                // Rounded up: it is not there yet while a part of a second is left.
+                // Rounded up, so that the line does not show 0 s while the run still waits.
                 let left = until.saturating_duration_since(now) + Duration::from_millis(999);
                 format!("{why}; again in {}", seconds(left))
             }
@@ -99,12 +99,12 @@ impl Spinner {
         Self { has_notes: true, ..Self::default() }
     }
 
-    /// A spinner for runs that have a log of their own.
+    /// Returns a spinner for runs with a log of their own.
     pub(crate) fn without_notes() -> Self {
         Self::default()
     }
 
-    /// Changes what runs are doing, and shows the line as long as one is doing something.
+    /// Changes the state of runs. Shows the line as long as a run is active.
     fn change(&self, change: impl FnOnce(&mut Runs<RunId>)) {
         let is_open = {
             let mut runs = lock(&self.runs);

@@ -1,11 +1,11 @@
-//! Standard error. Its reader may be gone, which must not end in a panic.
+//! Standard error. A closed pipe must not cause a panic.
 
 use std::fmt;
 use std::io::{self, Write as _};
 
 use crate::terminal;
 
-/// Writes a line to standard error, in the way of `println!`.
+/// Writes a formatted line to standard error, like `eprintln!`.
 macro_rules! say {
     ($($words:tt)*) => { $crate::stderr::error_line(format_args!($($words)*)) };
 }
@@ -13,7 +13,7 @@ pub(crate) use say;
 
 /// Writes a line to standard error. A failure is ignored: there is no other place to report it.
 pub(crate) fn error_line(words: fmt::Arguments<'_>) {
-    // One write for each line, so that those of several threads do not mix.
+    // Each line is one write, so that lines of several threads do not mix.
     error_text(&format!("{words}\n"));
 }
 

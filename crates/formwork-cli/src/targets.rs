@@ -1,4 +1,4 @@
-//! Which models a command asks: what the command line says, the configuration, or the model in this process.
+//! Selects the models of a command: by the command line, else by the configuration, else the local model.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,31 +16,32 @@ use crate::stderr::say;
 /// The environment variable with the name of a model.
 const MODEL: &str = "FORMWORK_MODEL";
 
-/// Which models a command line names.
+/// The selection of models on the command line.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Named {
-    /// The file that says which models are asked [default: formwork.toml here or above, see README]
+    /// Configuration file [default: formwork.toml in this folder or a parent folder, see README]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Ask this provider alone: a provider, list or alias of the configuration, or a kind such as `ollama`
+    /// Use only this provider: a provider, list or alias of the configuration, or a kind such as `ollama`
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
-    /// The model, with its kind of provider if none is named (`openai/gpt-4o-mini`); without a kind one of `formwork models`,
-    /// a .gguf file, or an alias of the configuration (FORMWORK_MODEL changes the model of the provider that is asked first, and nothing else)
+    /// The model: KIND/MODEL such as `openai/gpt-4o-mini`, a name of `formwork models`, a .gguf file, or an alias of the
+    /// configuration. With --provider, the name of a model of that provider. (FORMWORK_MODEL changes only the model of the first
+    /// provider)
     #[arg(long, short, value_parser = model_name)]
     model: Option<String>,
 }
 
-/// Which models are asked, and what that may cost.
+/// The selection of models, and the cost limit.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Targets {
     #[command(flatten)]
     named: Named,
-    /// The most US dollars that all calls of this run may cost together: the worst case of each is reserved before it is made,
-    /// and every provider needs a price [default: `max_cost_usd` of the configuration, else no limit]
+    /// Maximum cost of all calls together in US dollars. The maximum cost of each call is reserved before the call, so every
+    /// provider needs a price [default: `max_cost_usd` of the configuration, else no limit]
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<f64>,
-    /// The budget that comes of it: one for all that a command opens.
+    /// The budget of this limit, shared by all targets of the command.
     #[arg(skip)]
     budget: Arc<OnceLock<Option<Budget>>>,
 }
@@ -56,15 +57,15 @@ fn model_name(text: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err("the name of a model is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
 
-/// Providers that can be asked, and how the configuration would have it.
+/// The opened providers, and the defaults of the configuration.
 pub(crate) struct Opened {
     pub(crate) backends: Vec<Backend>,
     pub(crate) defaults: Defaults,
     /// Whether one of them is a model in this process.
     pub(crate) is_in_process: bool,
-    /// The names of the targets, each with its model.
+    /// The names of the targets with their models.
     models: Vec<(String, String)>,
-    /// The name of the default model in this process, if that is asked first.
+    /// The name of the default local model, if it is the first target.
     default_model: Option<&'static str>,
 }
 
@@ -77,46 +78,46 @@ impl Opened {
         )
     }
 
-    /// Returns the models of the targets, by the names of these.
+    /// Returns the models by the names of their targets.
     pub(crate) fn models(&self) -> HashMap<String, String> {
         self.models.iter().cloned().collect()
     }
 
-    /// Says on standard error that the default model cannot judge, if it is asked first, and what that means (`so`).
+    /// Prints a warning that the default model cannot judge, if it is the first target. `so` is the consequence.
     pub(crate) fn say_what_the_default_model_is(&self, so: &str) {
         if let Some(name) = self.default_model {
             say!(
-                "note: {name}, the default model, keeps to the form and cannot judge: {so}. Name a model that can, for \
+                "note: {name}, the default model, gives valid answers but cannot judge: {so}. Use a larger model, for \
                  example --provider ollama --model qwen3:8b"
             );
         }
     }
 }
 
-/// The sections of a configuration that are asked, in order.
+/// The selected sections of a configuration, in order.
 pub(crate) struct Chosen {
     pub(crate) sections: Vec<Section>,
     pub(crate) defaults: Defaults,
-    /// The list that the sections are those of, if they are those of one.
+    /// The list that contains the sections, if they were selected by a list.
     list: Option<TargetList>,
-    /// Where the choice comes from, a line each, for people.
+    /// Notes about the source of the selection, one line each.
     notes: Vec<String>,
 }
 
 impl Chosen {
-    /// Says on standard error where the choice comes from.
+    /// Prints the source of the selection on standard error.
     pub(crate) fn tell(&self) {
         self.notes.iter().for_each(|note| say!("{note}"));
     }
 }
 
 impl Targets {
-    /// Makes the providers, and asks their servers what they can do. If `verbose`, it says where the choice comes from.
+    /// Creates the providers and probes their servers. Prints the source of the selection if `verbose`.
     pub(crate) async fn open(&self, providers: &Providers, verbose: bool) -> Result<Opened, Failed> {
         self.open_as(providers, verbose, |section| section).await
     }
 
-    /// The same, where an application has a say in how providers are asked.
+    /// Opens the targets like `open`, after a change of each section by the application.
     pub(crate) async fn open_as(
         &self,
         providers: &Providers,
@@ -141,11 +142,11 @@ impl Targets {
                 }
                 Err(failed) => return Err(failed),
             };
-            // A limit that cannot be kept is an error before the server is asked anything.
+            // A limit without a price is an error before any request.
             if budget.is_some() && made.price(&section).is_none() {
                 return Err(unpriced(&section, &made.model));
             }
-            // A server that cannot be asked is found out when it is called.
+            // A server that does not respond to the probe fails later, at its first call.
             if let Ok(Some(weaker)) = made.ask_server(false).await {
                 say!("{}: {weaker}", section.name);
             }
@@ -161,7 +162,7 @@ impl Targets {
             return Err(without_key.swap_remove(0));
         }
         for failed in without_key {
-            say!("warning: {failed}; the other providers are asked");
+            say!("warning: {failed}; the other providers are used");
         }
         if let Some(list) = &chosen.list {
             backends = in_turns(backends, list);
@@ -174,7 +175,7 @@ impl Targets {
         Self { named, max_cost, budget: Arc::default() }
     }
 
-    /// The same targets, but of this provider, where the command line names neither one nor a model.
+    /// Returns these targets, or those of another provider if the command line names no provider and no model.
     pub(crate) fn or_provider(&self, name: Option<&str>) -> Self {
         let mut targets = self.clone();
         if targets.named.provider.is_none() && targets.named.model.is_none() {
@@ -200,13 +201,13 @@ impl Named {
         Self { config: config.map(PathBuf::from), provider, model }
     }
 
-    /// One provider by its name or kind.
+    /// Returns the selection of one provider by its name or kind.
     #[cfg(feature = "local")]
     pub(crate) fn of(config: Option<&Path>, provider: &str) -> Self {
         Self { config: config.map(ToOwned::to_owned), provider: Some(provider.to_owned()), model: None }
     }
 
-    /// Every provider of the configuration, those that are asked first, unless the command line names one.
+    /// Returns every provider of the configuration, or the one that the command line names.
     pub(crate) fn choose_all(&self, providers: &Providers) -> Result<Chosen, Failed> {
         let mut chosen = self.choose(providers)?;
         let is_in_process = self.config.is_none() && self.model.is_some();
@@ -222,7 +223,7 @@ impl Named {
         Ok(chosen)
     }
 
-    /// Returns the alias of the configuration that `--model` names, where it names no model itself.
+    /// Returns the alias of the configuration that `--model` names, if it is one.
     fn alias(&self, providers: &Providers) -> Result<Option<String>, Failed> {
         let alias = self.model.as_ref().filter(|_| self.provider.is_none());
         let Some(alias) = alias.filter(|model| !model.contains('/') && !model::is_known(model)) else {
@@ -234,7 +235,7 @@ impl Named {
         Ok(is_alias.then(|| alias.clone()))
     }
 
-    /// The providers to ask, in order.
+    /// Returns the selected providers, in order.
     pub(crate) fn choose(&self, providers: &Providers) -> Result<Chosen, Failed> {
         if let Some(alias) = self.alias(providers)? {
             let config = self.config.clone();
@@ -247,7 +248,7 @@ impl Named {
             Some((provider, model)) => (Some(provider), Some(model)),
             None => (provider.as_deref(), model.as_deref()),
         };
-        // A model that is named alone is the one in this process, wherever the command is run.
+        // A model without a provider is a local model, independent of any configuration file.
         let is_in_process = config.is_none() && provider.is_none() && model.is_some();
         let config = match is_in_process {
             true => None,
@@ -279,7 +280,7 @@ impl Named {
         match (model, of_environment, sections.as_mut_slice()) {
             (Some(model), _, [one]) => *one = one.clone().with_model(model),
             (Some(_), ..) => {
-                return Err(Failed::usage("--model is of one provider: name it with --provider"));
+                return Err(Failed::usage("--model needs one provider: name it with --provider"));
             }
             (None, Some(model), [first, ..]) => {
                 notes.push(format!("model: {model} instead of the one of `{}` ({MODEL})", first.name));
@@ -291,13 +292,13 @@ impl Named {
     }
 }
 
-/// Returns the sections of a list, and the list.
+/// Returns the sections of a list, and the list itself.
 fn of_list(config: &Config, list: &TargetList) -> Result<(Vec<Section>, Option<TargetList>), Failed> {
     let sections = list.targets.iter().map(|name| config.section(name).cloned());
     Ok((sections.collect::<Result<_, _>>().map_err(Failed::usage)?, Some(list.clone())))
 }
 
-/// Returns the provider of a kind and a model that an alias stands for.
+/// Returns the section for an alias of the form KIND/MODEL.
 pub(crate) fn of_alias(
     meant: &str,
     config: Option<&Config>,
@@ -311,8 +312,8 @@ pub(crate) fn of_alias(
     config.section(meant).cloned().map_err(Failed::usage)
 }
 
-/// Splits `openai/gpt-4o-mini` into a kind of providers and a model. A path that exists or ends in `.gguf`, a model of Hugging
-/// Face (`hf:`) and the kind `local` are models in this process: a mistyped path must not send a text to a vendor.
+/// Splits `openai/gpt-4o-mini` into a kind and a model. A path that exists or ends in `.gguf`, a model of Hugging
+/// Face (`hf:`) and the kind `local` are local models, so that a mistyped path does not send a text to a vendor.
 fn provider_in<'m>(model: &'m str, providers: &Providers) -> Option<(&'m str, &'m str)> {
     let (kind, name) = model.split_once('/')?;
     let path = Path::new(model);
@@ -322,10 +323,10 @@ fn provider_in<'m>(model: &'m str, providers: &Providers) -> Option<(&'m str, &'
     (!is_in_process && !name.is_empty() && providers.kind(kind).is_ok()).then_some((kind, name))
 }
 
-/// A provider of this kind that no configuration says more of.
+/// Returns a section with only a kind.
 fn of_kind(kind: &str, config: Option<&Config>, providers: &Providers) -> Result<Section, Failed> {
     if let Err(message) = providers.kind(kind).map(|_| ()) {
-        // Where there is a configuration, the name was most likely to be one of its.
+        // With a configuration, the name was probably meant as a name of the configuration.
         let named = config.and_then(|config| config.named(kind).err());
         return Err(Failed::usage(named.map_or(message, |error| error.to_string())));
     }
@@ -334,7 +335,7 @@ fn of_kind(kind: &str, config: Option<&Config>, providers: &Providers) -> Result
     config.section(kind).cloned().map_err(Failed::usage)
 }
 
-/// The error of a limit of money that cannot be kept, because nobody knows what a model costs.
+/// Returns the failure for a cost limit with a model whose price is unknown.
 fn unpriced(section: &Section, model: &str) -> Failed {
     Failed::usage(format!(
         "the price of `{model}` at the provider `{}` is not known, so no limit of money can be kept: add `price = {{ input = \
@@ -343,14 +344,14 @@ fn unpriced(section: &Section, model: &str) -> Failed {
     ))
 }
 
-/// Makes the provider of a section.
+/// Creates the provider of a section.
 pub(crate) async fn make(section: &Section, providers: &Providers) -> Result<Made, Failed> {
     if section.common.kind == "local" {
         return local(section).await;
     }
     providers.make(section).map_err(|error| {
         let message = error.to_string();
-        // No file is to blame for what the command line leaves out.
+        // The section comes from the command line, so the message must not mention a file.
         match message.strip_prefix("the configuration:") {
             Some(reason) if reason.contains("missing field `model`") => {
                 Failed::usage(format!("--provider {} needs a model: add --model NAME", section.name))
@@ -361,7 +362,7 @@ pub(crate) async fn make(section: &Section, providers: &Providers) -> Result<Mad
     })
 }
 
-/// A model in this process; loading it shows how far it is, and can be interrupted.
+/// Opens a local model, with a progress bar and support for Ctrl-C.
 async fn local(section: &Section) -> Result<Made, Failed> {
     let model = model::of(section).map_err(Failed::usage)?;
     let provider = model::open(&model).await?;

@@ -1,5 +1,4 @@
-//! Progress lines on standard error, where that is a terminal. All of them share one place, which lines of the log and
-//! results do not get mixed with.
+//! Progress lines on standard error, if that is a terminal. They do not mix with the log and the results.
 
 use std::io::{self, IsTerminal as _};
 use std::ops::Deref;
@@ -11,17 +10,17 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
-/// How many progress lines are open.
+/// The number of open progress lines.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether the command is ending, and shows no progress any more.
+/// Whether the command is ending, and progress lines are disabled.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// A progress line; it disappears when it is dropped.
+/// A progress line, removed when it is dropped.
 pub(crate) struct Bar(ProgressBar);
 
 impl Bar {
-    /// Shows a progress line; `None` where nobody would see it.
+    /// Shows a progress line; `None` without a terminal.
     pub(crate) fn open(bar: ProgressBar, style: ProgressStyle) -> Option<Self> {
         if !io::stderr().is_terminal() || CLOSED.load(Ordering::SeqCst) {
             return None;
@@ -49,21 +48,21 @@ impl Drop for Bar {
     }
 }
 
-/// Writes to the terminal while no progress line is shown; they come back below what was written.
+/// Hides all progress lines, writes to the terminal, and shows them again below.
 pub(crate) fn beside<T>(write: impl FnOnce() -> T) -> T {
     if OPEN.load(Ordering::SeqCst) == 0 { write() } else { BARS.suspend(write) }
 }
 
-/// Removes all progress lines, for good: the command ends, and lines of calls that are left behind would stay.
+/// Removes all progress lines permanently. The command ends, and lines of cancelled calls would remain.
 pub(crate) fn close() {
     if !CLOSED.swap(true, Ordering::SeqCst) && OPEN.load(Ordering::SeqCst) > 0 {
-        // An error is a terminal that is gone.
+        // An error means that the terminal was closed.
         _ = BARS.clear();
         BARS.set_draw_target(ProgressDrawTarget::hidden());
     }
 }
 
-/// Counts rows or wallets, and how long that has taken. Without a `total` it is not known how many there are.
+/// Returns the text of a progress line: the number of rows or wallets, and the elapsed time. `total` is `None` if unknown.
 pub(crate) fn count(what: &'static str, total: Option<u64>) -> Option<Bar> {
     let bar = ProgressBar::new(total.unwrap_or_default());
     let of_all = if total.is_some() { "{pos} of {len}" } else { "{pos}" };
@@ -75,7 +74,7 @@ pub(crate) fn count(what: &'static str, total: Option<u64>) -> Option<Bar> {
     Bar::open(bar, style)
 }
 
-/// A duration for people: `7 s`, `2 min 5 s`.
+/// Formats a duration for people: `7 s`, `2 min 5 s`.
 pub(crate) fn seconds(duration: Duration) -> String {
     match duration.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),

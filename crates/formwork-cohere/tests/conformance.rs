@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use formwork_cohere::Cohere;
-use formwork_conformance::{Protocol, Reply, SentRequest, ServerAnswer, Suite};
+use formwork_conformance::{Protocol, Reply, SentRequest, ServerAnswer, Suite, Trouble};
 use formwork_core::{Finish, SharedProvider};
 use formwork_wire::http::Request;
 use formwork_wire::{Bytes, Http, SharedTransport};
@@ -49,6 +49,33 @@ impl Protocol for Chat {
 
     fn error_within(&self, _: &str, _: &str) -> Option<Reply> {
         None
+    }
+
+    fn trouble(&self, trouble: Trouble) -> Vec<Reply> {
+        let text = trouble.text();
+        let answer = |mut message: Value, reason: &str| {
+            message["role"] = json!("assistant");
+            let whole = json!({"id": "1", "finish_reason": reason, "message": message,
+                "usage": {"tokens": {"input_tokens": 11, "output_tokens": 7}}});
+            vec![Reply::new(200, "application/json", whole.to_string())]
+        };
+        let function = json!({"name": "thing", "arguments": text});
+        let called = json!({"tool_calls": [{"id": "t", "type": "function", "function": function}]});
+        match trouble {
+            Trouble::WrongKey => vec![self.error(401, text)],
+            Trouble::NoCredit => vec![self.error(402, text)],
+            Trouble::UnknownModel => vec![self.error(404, text)],
+            Trouble::Overloaded => vec![self.error(503, text), self.error(529, text)],
+            Trouble::SafetyBlock => answer(json!({"content": []}), "ERROR_TOXIC"),
+            Trouble::Empty => answer(json!({}), "COMPLETE"),
+            Trouble::OnlyReasoning => {
+                answer(json!({"content": [{"type": "thinking", "thinking": text}]}), "MAX_TOKENS")
+            }
+            Trouble::CutToolCall => answer(called, "MAX_TOKENS"),
+            Trouble::DoubleEncoded => answer(called, "TOOL_CALL"),
+            // Its streams are not read.
+            _ => Vec::new(),
+        }
     }
 
     fn schema_complaints(&self) -> Vec<(u16, &'static str)> {

@@ -20,9 +20,11 @@ mod protocol;
 mod reply;
 mod script;
 mod suite;
+mod trouble;
 mod wire;
 
 pub use live::Live;
 pub use protocol::{Protocol, SentRequest, ServerAnswer};
 pub use reply::Reply;
 pub use suite::Suite;
+pub use trouble::Trouble;

@@ -3,7 +3,7 @@ use formwork_wire::{Bytes, SharedTransport};
 use http::Request;
 use serde_json::Value;
 
-use crate::Reply;
+use crate::{Reply, Trouble};
 
 /// The protocol of one kind of server, for a suite that plays the server.
 ///
@@ -60,6 +60,31 @@ pub trait Protocol: Send + Sync + 'static {
 
     /// Returns the responses of servers that reject a schema: statuses and messages.
     fn schema_complaints(&self) -> Vec<(u16, &'static str)>;
+
+    /// Returns the server's responses in a [`Trouble`], one for each form; none if the protocol cannot express it.
+    ///
+    /// By default these are [`error`](Self::error) with the usual statuses, [`error_within`](Self::error_within), and what
+    /// [`say`](Self::say) gives for an answer that was filtered, is empty, or only has reasoning. A protocol whose server has
+    /// other statuses or a form for tool calls returns those, with [`Trouble::text`] as the message or arguments.
+    fn trouble(&self, trouble: Trouble) -> Vec<Reply> {
+        let text = trouble.text();
+        match trouble {
+            Trouble::WrongKey => vec![self.error(401, text)],
+            Trouble::NoCredit => vec![self.error(402, text)],
+            Trouble::UnknownModel => vec![self.error(404, text)],
+            Trouble::Overloaded => vec![self.error(503, text), self.error(529, text)],
+            Trouble::SafetyBlock => {
+                self.say(&ServerAnswer { finish: Finish::Filtered, ..ServerAnswer::new("") })
+            }
+            Trouble::OnlyReasoning => {
+                let reasoning = text.to_owned();
+                self.say(&ServerAnswer { finish: Finish::Length, reasoning, ..ServerAnswer::new("") })
+            }
+            Trouble::Empty => self.say(&ServerAnswer::new("")),
+            Trouble::ErrorWithin => self.error_within("{\"zulu\": ", text).into_iter().collect(),
+            Trouble::CutToolCall | Trouble::DoubleEncoded => Vec::new(),
+        }
+    }
 
     /// Returns the contents of a request.
     fn asked(&self, request: &Request<Bytes>) -> SentRequest;

@@ -3,7 +3,7 @@ use serde_json::{Map, Value, json};
 
 use crate::accepts::Accepts;
 use crate::keywords::{fits_type, item, target};
-use crate::lift::Lifter;
+use crate::lift::{Lifter, leaves};
 use crate::{Lift, Lowered};
 
 /// Returns a document in the form in which a provider would write it under a lowered schema: the inverse of
@@ -214,6 +214,7 @@ fn undo(lift: &Lift, all: &[&Lift], node: &Value, value: &mut Value) -> Option<(
     match lift {
         Lift::Unwrap(key) => *value = json!({key: value}),
         Lift::ParseJson => *value = json!(value.to_string()),
+        Lift::Leaves => *value = leaves(value)?,
         Lift::PairsToMap => {
             let members = value.as_object()?;
             *value = members.iter().map(|(key, value)| json!({"key": key, "value": value})).collect();

@@ -26,7 +26,7 @@ pub(crate) const ANTHROPIC: Profile = Profile {
     // The provider generates required members first.
     optional: Optional::RequiredFirst,
     maps: Maps::Pairs,
-    any: Any::Text,
+    any: Any::Leaves,
     tuples: Tuples::Object,
     lengths: Lengths::NotEmpty,
     patterns: Patterns::Simple,

@@ -27,7 +27,7 @@ pub(crate) const GEMINI: Profile = Profile {
     // `additionalProperties` is accepted, but the model seldom generates such members.
     maps: Maps::Pairs,
     // Recursive references are accepted in optional members only, and a schema without a type cannot be written.
-    any: Any::Text,
+    any: Any::Leaves,
     tuples: Tuples::Whole,
     lengths: Lengths::ListsOnly,
     patterns: Patterns::None,
@@ -62,6 +62,8 @@ pub(crate) const GEMINI_OPENAPI: Profile = Profile {
     about: "Gemini's older mode, a subset of OpenAPI",
     rules: GEMINI_OPENAPI_RULES,
     references: References::Inlined,
+    // An object of the leaves' unions cannot be written where no object is empty.
+    any: Any::Text,
     tuples: Tuples::Object,
     lengths: Lengths::Any,
     patterns: Patterns::Anchored,
@@ -90,7 +92,8 @@ const GEMINI_RULES: &[LintRule] = &[
     LintRule::rejected(
         "$ref",
         |schema| {
-            let beside = |name: &String| !name.starts_with('$');
+            // Recorded requests with a title were accepted.
+            let beside = |name: &String| !name.starts_with('$') && name != "title";
             has(schema, &["$ref"]) && schema.as_object().is_some_and(|all| all.keys().any(beside))
         },
         "nothing may stand beside it but keywords that begin with `$`",

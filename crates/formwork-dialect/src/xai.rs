@@ -20,7 +20,7 @@ pub(crate) const XAI: Profile = Profile {
     rules: RULES,
     refers_to_root: false,
     recursion: false,
-    any: Any::Text,
+    any: Any::Leaves,
     optional: Optional::Native,
     formats: FORMATS,
     limits: None,

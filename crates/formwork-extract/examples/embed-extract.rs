@@ -1,6 +1,6 @@
-//! This crate alone, with a provider of one's own: `cargo run -p formwork-extract --example embed-extract`.
+//! Uses this crate alone, with a custom provider: `cargo run -p formwork-extract --example embed-extract`.
 //!
-//! The provider here answers from a table. A real one sends the call to a model and streams what comes back.
+//! The provider answers from a table. A real provider sends the call to a model and streams the response.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Provider for Table {
     }
 
     async fn call(&self, call: &Call) -> Result<Answer, Fault> {
-        // The first answer has a mistake; the second call asks for the wrong value alone.
+        // The first answer has a mistake; the second call requests only the invalid value.
         let first = call.messages.len() == 2;
         let text = if first { r#"{"name": "Maria Lindqvist", "age": 340}"# } else { r#"{"age": 34}"# };
         Ok(Completion::new(text).into())

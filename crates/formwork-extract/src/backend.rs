@@ -6,9 +6,9 @@ use formwork_dialect::Dialects;
 
 use crate::{Budget, ObservationStore, Rotation};
 
-/// A provider as an extractor asks it: in which dialects, and at what price.
+/// A provider with its output modes, price and name, as an extractor uses it.
 ///
-/// A provider alone becomes one by `into()`, with the dialects that its capabilities call for.
+/// `into()` converts a provider into a backend with the output modes that its capabilities declare.
 ///
 /// ```
 /// use formwork_core::Price;
@@ -16,7 +16,7 @@ use crate::{Budget, ObservationStore, Rotation};
 /// use formwork_testkit::Scripted;
 /// use std::sync::Arc;
 ///
-/// // 0.15 and 0.60 US dollars for a million tokens.
+/// // 0.15 and 0.60 US dollars per million tokens.
 /// let backend = Backend::from(Arc::new(Scripted::new(["{}"]))).with_price(Price { input: 150_000, output: 600_000 });
 /// assert_eq!(backend.name(), "scripted");
 /// assert!(backend.capabilities().temperature);
@@ -37,7 +37,7 @@ pub struct Backend {
 }
 
 impl Backend {
-    /// This provider, under its own name.
+    /// Returns a backend of a provider, under the name of the provider.
     pub fn new(provider: SharedProvider) -> Self {
         Self {
             provider,
@@ -54,30 +54,31 @@ impl Backend {
         }
     }
 
-    /// Sets its name in the ledger (default: the provider's), for two backends on one provider.
+    /// Sets the name in the ledger (default: the name of the provider), to tell two backends of one provider apart.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Adds a dialect to ask it in, instead of the default ones. The first one is used until the provider refuses the
-    /// schema, then the next; one that proves to ignore the schema is asked in the next one that promises less.
+    /// Adds an output mode (default: the modes that the capabilities of the provider declare). A run starts in the first mode.
+    /// It changes to the next mode if the provider rejects the schema, and to the next weaker mode if the provider turns
+    /// out to ignore the schema.
     #[must_use]
     pub fn with_mode(mut self, lower: Arc<dyn Lower>) -> Self {
         self.modes.push(lower);
         self
     }
 
-    /// Sets the dialects, the strictest first, in place of all others (default: those that its capabilities name): for callers
-    /// who decide how a model is asked, whatever it would take.
+    /// Sets the output modes, the strictest first, and replaces all others (default: the modes that the capabilities of the
+    /// provider declare).
     #[must_use]
     pub fn with_modes(mut self, modes: impl IntoIterator<Item = Arc<dyn Lower>>) -> Self {
         self.modes = modes.into_iter().collect();
         self
     }
 
-    /// Sets the table that the names of dialects in the provider's capabilities are looked up in (default: the dialects of
+    /// Sets the table of dialects for the names in the capabilities of the provider (default: the dialects of
     /// `formwork-dialect`).
     #[must_use]
     pub fn with_dialects(mut self, dialects: Dialects) -> Self {
@@ -85,19 +86,19 @@ impl Backend {
         self
     }
 
-    /// Wraps its provider in this layer (default: none).
+    /// Wraps the provider in a layer (default: none). The last layer that was added is the outermost one.
     #[must_use]
     pub fn with_layer(mut self, layer: &dyn Layer) -> Self {
         self.provider = layer.wrap(self.provider);
         self
     }
 
-    /// The provider.
+    /// Returns the provider, including its layers.
     pub const fn provider(&self) -> &SharedProvider {
         &self.provider
     }
 
-    /// The dialects that it is asked in, the strictest first.
+    /// Returns the output modes, the strictest first.
     pub fn modes(&self) -> Vec<Arc<dyn Lower>> {
         if self.modes.is_empty() {
             self.dialects.modes(self.provider.capabilities())
@@ -106,29 +107,29 @@ impl Backend {
         }
     }
 
-    /// Sets the price of its tokens (default: unknown, which excludes limits on money).
+    /// Sets the price of tokens (default: unknown; then a run with a limit in US dollars does not call this backend).
     #[must_use]
     pub const fn with_price(mut self, price: Price) -> Self {
         self.price = Some(price);
         self
     }
 
-    /// Returns the price of its tokens, if it is known.
+    /// Returns the price of tokens, if it is known.
     pub const fn price(&self) -> Option<Price> {
         self.price
     }
 
-    /// Its name in the ledger.
+    /// Returns the name in the ledger.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(self.provider.name())
     }
 
-    /// Returns the promises of its provider.
+    /// Returns the capabilities of the provider.
     pub fn capabilities(&self) -> &Capabilities {
         self.provider.capabilities()
     }
 
-    /// Sets which valid answers lowering may exclude for this target (default: [`Tighten::Closed`]); see
+    /// Sets the valid answers that lowering may exclude for this target (default: [`Tighten::Closed`]); see
     /// [`Target::with_tighten`].
     #[must_use]
     pub const fn with_tighten(mut self, tighten: Tighten) -> Self {
@@ -136,7 +137,7 @@ impl Backend {
         self
     }
 
-    /// Sets the limit of tokens for answers that the caller sets none for (default: that of the
+    /// Sets the token limit of answers for which the caller sets no limit (default: the limit of the
     /// [provider](Capabilities::default_max_tokens)).
     #[must_use]
     pub const fn with_default_max_tokens(mut self, tokens: u32) -> Self {
@@ -144,27 +145,28 @@ impl Backend {
         self
     }
 
-    /// Sets what tells this target apart wherever it is configured: its address and model (default: none).
+    /// Sets the identity of the target in an [`ObservationStore`], for example its address and model (default: none; the name
+    /// is used instead).
     #[must_use]
     pub fn with_identity(mut self, identity: impl Into<String>) -> Self {
         self.identity = Some(identity.into());
         self
     }
 
-    /// Sets the store of extractors that ask this target and are given none (default: each has one of its own).
+    /// Sets the observation store for extractors that have no other one (default: each extractor has its own store).
     #[must_use]
     pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// Returns the store that it brings for extractors, if any.
+    /// Returns the observation store for extractors, if any.
     pub const fn observation_store(&self) -> Option<&ObservationStore> {
         self.store.as_ref()
     }
 
-    /// Sets the rotation that decides which target a run asks first (default: none, every run asks the first target first).
-    /// Give each backend of an extractor a clone of the same rotation; if they differ, that of the first backend counts.
+    /// Sets the rotation that selects the first target of each run (default: none, every run starts with the first target).
+    /// Give each backend of an extractor a clone of the same rotation. If they differ, the first one applies.
     #[must_use]
     pub fn with_rotation(mut self, rotation: Rotation) -> Self {
         self.rotation = Some(rotation);
@@ -175,15 +177,15 @@ impl Backend {
         self.rotation.as_ref()
     }
 
-    /// Sets a budget that everything which asks this target shares, beside the budgets of the extractors (default: none): for
-    /// a limit that holds whoever asks.
+    /// Sets a budget for all calls of this backend, in addition to the budgets of the extractors (default: none). Extractors
+    /// that use clones of this backend share the budget.
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budget = Some(budget);
         self
     }
 
-    /// Returns the budget that it brings for extractors, if any.
+    /// Returns the budget of this backend, if any.
     pub const fn budget(&self) -> Option<&Budget> {
         self.budget.as_ref()
     }

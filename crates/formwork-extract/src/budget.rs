@@ -3,11 +3,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use formwork_core::Cost;
 
-/// Tokens and money that many runs share.
+/// A limit on tokens and money that several runs share.
 ///
-/// Before each call a run reserves its worst case; what the call really cost is settled after. So concurrent runs
-/// together stay within the limit, as far as worst cases are estimated well. A run that gets no reservation ends with
-/// [`ErrorKind::Budget`](formwork_core::ErrorKind). Clones are the same budget.
+/// Before each call, a run reserves the maximum cost of the call. Afterwards it settles the actual cost. Therefore concurrent runs
+/// together stay within the limit, as far as the estimates hold. A run without a reservation ends with
+/// [`ErrorKind::Budget`](formwork_core::ErrorKind). Clones share the same budget.
 ///
 /// ```
 /// use formwork_core::Cost;
@@ -34,16 +34,16 @@ struct State {
 }
 
 impl Budget {
-    /// A budget with this limit: `u64::MAX` tokens and `None` money do not limit.
+    /// Creates a budget with a limit. `u64::MAX` tokens mean no limit on tokens, and `None` money means no limit on money.
     pub fn new(limit: Cost) -> Self {
         Self(Arc::new(Shared { limit, state: Mutex::default() }))
     }
 
-    /// Sets so much aside, or gives `None` if that and all that is spent or set aside exceeds the limit. An unknown price
-    /// exceeds every limit of money.
+    /// Reserves the maximum cost of a call. Returns `None` if the sum of this cost, the spent and the reserved cost exceeds
+    /// the limit. An unknown price exceeds every limit on money.
     pub fn reserve(&self, worst: Cost) -> Option<Reservation> {
         let mut state = self.state();
-        // Without a limit of money nobody counts what is set aside of it.
+        // An unknown price counts as 0 here: it is rejected below if the budget limits money.
         let set_aside = Cost { micro_usd: worst.micro_usd.or(Some(0)), ..worst };
         let reserved = state.reserved.plus(set_aside);
         let is_known = worst.micro_usd.is_some() || self.0.limit.micro_usd.is_none();
@@ -54,35 +54,44 @@ impl Budget {
         Some(Reservation { budget: self.clone(), set_aside, actual: worst })
     }
 
-    /// Counts something that was spent without a reservation.
+    /// Adds a cost that was not reserved.
+    ///
+    /// ```
+    /// use formwork_core::Cost;
+    /// use formwork_extract::Budget;
+    ///
+    /// let budget = Budget::new(Cost { tokens: 1_000, micro_usd: None });
+    /// budget.spend(Cost { tokens: 300, micro_usd: Some(45) });
+    /// assert_eq!(budget.remaining().tokens, 700);
+    /// ```
     pub fn spend(&self, cost: Cost) {
         let mut state = self.state();
         state.spent = state.spent.plus(cost);
     }
 
-    /// The limit.
+    /// Returns the limit.
     pub fn limit(&self) -> Cost {
         self.0.limit
     }
 
-    /// Returns what was spent and is settled.
+    /// Returns the settled cost.
     pub fn spent(&self) -> Cost {
         self.state().spent
     }
 
-    /// Returns what may still be reserved.
+    /// Returns the cost that can still be reserved.
     pub fn remaining(&self) -> Cost {
         let State { spent, reserved } = *self.state();
         self.0.limit.minus(spent.plus(reserved))
     }
 
-    /// Whether both are the same budget, not only two with one limit.
+    /// Returns whether both are clones of one budget.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every change is a plain assignment: a panic elsewhere leaves the numbers right.
+        // Every change is a plain assignment, so the numbers are correct even after a panic in another thread.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -98,12 +107,23 @@ impl fmt::Debug for Budget {
     }
 }
 
-/// A part of a [`Budget`] that is set aside for one call.
+/// A part of a [`Budget`] that is reserved for one call.
 ///
-/// Dropped without [`settle`](Self::settle) it counts as spent in full: what a call has cost that nobody waited for is
-/// not known.
+/// A reservation that is dropped without [`settle`](Self::settle) counts as spent in full, because the actual cost of a dropped call
+/// is unknown.
+///
+/// ```
+/// use formwork_core::Cost;
+/// use formwork_extract::Budget;
+///
+/// let budget = Budget::new(Cost { tokens: 1_000, micro_usd: None });
+/// let worst = Cost { tokens: 400, micro_usd: None };
+/// budget.reserve(worst).unwrap().settle(Cost { tokens: 100, micro_usd: None });
+/// drop(budget.reserve(worst));
+/// assert_eq!(budget.spent().tokens, 500);
+/// ```
 #[derive(Debug)]
-#[must_use = "dropped at once, it counts as spent"]
+#[must_use = "a reservation that is dropped counts as spent in full"]
 pub struct Reservation {
     budget: Budget,
     set_aside: Cost,
@@ -111,7 +131,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Says what the call has really cost, and gives the rest back.
+    /// Records the actual cost of the call, and releases the rest of the reservation.
     pub fn settle(mut self, actual: Cost) {
         self.actual = actual;
     }

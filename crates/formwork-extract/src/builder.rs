@@ -17,7 +17,25 @@ use crate::external::FallbackFn;
 use crate::extractor::{Extractor, Order};
 use crate::{AsyncValidator, Backend, Budget, Driver, Fallback, ObservationStore, Observer, Situation};
 
-/// Builds an [`Extractor`]. What is wrong with any part is reported by [`build`](Self::build).
+/// Builds an [`Extractor`]. [`build`](Self::build) reports all errors.
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+///
+/// use formwork_extract::Extractor;
+/// use formwork_testkit::Scripted;
+/// use serde_json::json;
+///
+/// let schema = json!({"properties": {"city": {"type": "string"}}, "required": ["city"]});
+/// let extractor = Extractor::for_document("place", schema)
+///     .with_target(Arc::new(Scripted::new([r#"{"city": "Lisbon"}"#])))
+///     .with_system("Extract the city.")
+///     .with_max_attempts(2)
+///     .with_deadline(Duration::from_secs(30))
+///     .build()?;
+/// assert_eq!(extractor.extract_blocking("Maria moved to Lisbon.")?.value, json!({"city": "Lisbon"}));
+/// # Ok::<(), formwork_core::Error>(())
+/// ```
 #[must_use]
 pub struct ExtractorBuilder<T> {
     contract: Result<Contract, Error>,
@@ -46,26 +64,26 @@ pub struct ExtractorBuilder<T> {
 }
 
 impl<T: JsonSchema + DeserializeOwned + Send + 'static> Extractor<T> {
-    /// An extractor for a Rust type: its schema is what schemars derives.
+    /// Returns the builder of an extractor for a Rust type, with the schema that schemars derives.
     pub fn builder() -> ExtractorBuilder<T> {
         ExtractorBuilder::new(contract_for(Arc::new(Typed::<T>::new())))
     }
 }
 
 impl Extractor<Value> {
-    /// An extractor for a schema without a Rust type.
+    /// Returns the builder of an extractor for a schema without a Rust type.
     pub fn for_schema(schema: Arc<dyn Schema>) -> ExtractorBuilder<Value> {
         ExtractorBuilder::new(contract_for(schema))
     }
 
-    /// An extractor for a JSON Schema document, under a name of letters, digits, `_` and `-`.
+    /// Returns the builder of an extractor for a JSON Schema document. The name may contain letters, digits, `_` and `-`.
     pub fn for_document(name: impl Into<String>, schema: Value) -> ExtractorBuilder<Value> {
         Self::for_schema(Arc::new(Inline::new(name, schema)))
     }
 }
 
 impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
-    /// An extractor for a contract that was made elsewhere, by hand or with a validator of its own.
+    /// Returns the builder of an extractor for an existing contract, for example one with a validator of its own.
     pub fn for_contract(contract: Contract) -> ExtractorBuilder<T> {
         ExtractorBuilder::new(Ok(contract))
     }
@@ -100,16 +118,16 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         }
     }
 
-    /// Adds a provider (default: none; one is needed). The first one is asked first; the next ones when the policy goes on
-    /// to them.
+    /// Adds a target (default: none; at least one is required). A run starts with the first target, and the policy decides when
+    /// it advances to the next one.
     pub fn with_target(mut self, backend: impl Into<Backend>) -> Self {
         self.backends.push(backend.into());
         self
     }
 
-    /// Sets the policy: a [`Policy`], or one of your own (default: [`Policy::default`]).
+    /// Sets the retry policy: a [`Policy`] or your own [`RetryPolicy`] (default: [`Policy::default`]).
     /// [`with_max_attempts`](Self::with_max_attempts) and [`with_temperature`](Self::with_temperature) change a [`Policy`]
-    /// and cannot be combined with one of your own.
+    /// and cannot be combined with your own one.
     pub fn with_policy(mut self, policy: impl RetryPolicy + 'static) -> Self {
         match (&policy as &dyn Any).downcast_ref::<Policy>() {
             Some(ready) => (self.policy, self.custom) = (ready.clone(), None),
@@ -118,121 +136,121 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self
     }
 
-    /// Sets how many attempts there are over all targets, at least 1 (default: the policy's number).
+    /// Sets the maximum number of attempts over all targets, at least 1 (default: the number of the policy).
     pub const fn with_max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = Some(attempts);
         self
     }
 
-    /// Sets the temperature of every attempt (default: the policy's course).
+    /// Sets the temperature of every attempt (default: the temperatures of the policy).
     pub const fn with_temperature(mut self, temperature: f64) -> Self {
         self.temperature = Some(temperature);
         self
     }
 
-    /// Sets a seed for inputs that bring none (default: none, the provider chooses).
+    /// Sets the sampling seed of inputs without a seed (default: none, the provider chooses).
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Limits the tokens of each answer (default: the target's own limit).
+    /// Sets the token limit of each answer (default: the limit of the target).
     pub const fn with_max_tokens(mut self, max_tokens: u32) -> Self {
         self.max_tokens = Some(max_tokens);
         self
     }
 
-    /// Limits the time of each extraction, waits included (default: no limit).
+    /// Sets the time limit of each extraction, including delays between calls (default: no limit).
     pub const fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
-    /// Limits what each extraction may cost (default: no limit).
+    /// Sets the cost limit of each extraction (default: no limit).
     pub const fn with_budget(mut self, budget: Cost) -> Self {
         self.budget = Some(budget);
         self
     }
 
-    /// Sets a budget that all extractions, and every other holder of a clone, share (default: none).
+    /// Sets a budget that all extractions share with all other users of its clones (default: none).
     pub fn with_shared_budget(mut self, budget: Budget) -> Self {
         self.shared_budget = Some(budget);
         self
     }
 
-    /// Sets a store of what targets refuse or ignore that other extractors share (default: that of the first target which
-    /// [brings one](Backend::with_observation_store), else one of its own).
+    /// Sets the observation store, for extractors that share one (default: the store of the first target that
+    /// [has one](Backend::with_observation_store), else a new store).
     pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// Ends extractions at once while no target can be reached, once one has waited in vain (default: each waits for itself);
-    /// see [`Driver::with_fail_fast`].
+    /// Ends extractions at once while no target can be reached, after one extraction has failed for this reason (default: each
+    /// extraction retries); see [`Driver::with_fail_fast`].
     pub const fn with_fail_fast(mut self) -> Self {
         self.fails_fast = true;
         self
     }
 
-    /// Sets how strictly answers are read (default: [`Level::Clean`]).
+    /// Sets how tolerantly answers are read (default: [`Level::Clean`]).
     pub const fn with_level(mut self, level: Level) -> Self {
         self.level = Some(level);
         self
     }
 
-    /// Sets the words around the schema, for models that have to see it (default: [`Instruction::default`]).
+    /// Sets the instruction around the schema in prompts (default: [`Instruction::default`]).
     pub fn with_instruction(mut self, instruction: Instruction) -> Self {
         self.instruction = Some(instruction);
         self
     }
 
-    /// Sets the system prompt: what is to be extracted, and how (default: none).
+    /// Sets the system prompt, which describes the task (default: none).
     pub fn with_system(mut self, text: impl Into<String>) -> Self {
         self.system = Some(text.into());
         self
     }
 
-    /// Adds an example (default: none): a text, and the right answer to it, as the type itself or as JSON. It is shown to
-    /// the model before the input, and has to satisfy the contract itself.
+    /// Adds an example of an input and its correct answer, as a value of the type or as JSON (default: none). It precedes the
+    /// input in the prompt, and must satisfy the contract.
     pub fn with_example(mut self, input: impl Into<String>, output: impl Serialize) -> Self {
         self.examples.push((input.into(), serde_json::to_value(output)));
         self
     }
 
-    /// Sets the caller's data, for checks of inputs that bring none (default: `null`).
+    /// Sets the data that checks receive, for inputs without data (default: `null`).
     pub fn with_data(mut self, data: Value) -> Self {
         self.data = data;
         self
     }
 
-    /// Adds a rule that the answer keeps to (default: none).
+    /// Adds a rule that answers must satisfy (default: none).
     pub fn with_rule(self, rule: Rule) -> Self {
         self.contract(|contract| Ok(contract.with_rule(rule)))
     }
 
-    /// Adds a rule whose violations are reported with the answer and reject nothing (default: none).
+    /// Adds a rule whose violations are reported with the answer as warnings and do not reject it (default: none).
     pub fn with_soft_rule(self, rule: Rule) -> Self {
         self.contract(|contract| Ok(contract.with_soft_rule(rule)))
     }
 
-    /// Adds rules that the answer keeps to (default: none), for example those of a file.
+    /// Adds rules that answers must satisfy (default: none), for example the rules of a file.
     pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
         rules.into_iter().fold(self, Self::with_rule)
     }
 
-    /// Adds a validator that the answer passes (default: none): a type of your own, or a closure
+    /// Adds a validator that answers must pass (default: none): a type of your own, or a closure
     /// `|value: &Value, cx: &Context<'_>, out: &mut Report|`.
     pub fn with_check(self, check: impl Validator + 'static) -> Self {
         self.contract(|contract| Ok(contract.with_check(check)))
     }
 
-    /// Adds a validator whose findings are reported with the answer and reject nothing (default: none).
+    /// Adds a validator whose violations are reported with the answer as warnings and do not reject it (default: none).
     pub fn with_soft_check(self, check: impl Validator + 'static) -> Self {
         self.contract(|contract| Ok(contract.with_soft_check(check)))
     }
 
-    /// Adds a check called `name` that the decoded answer passes (default: none). `path` is what it is about (`$.age`); an
-    /// `Err` says what was expected.
+    /// Adds a check of the decoded answer (default: none). `path` is the path of its violations (`$.age`), `name` is their rule,
+    /// and an `Err` contains the expectation (`at least 18`).
     pub fn check(
         self,
         path: &str,
@@ -242,7 +260,8 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self.contract(|contract| Ok(contract.with_typed_check(parsed(path)?, name, check)))
     }
 
-    /// Adds a check as [`check`](Self::check) does, whose findings are reported with the answer and reject nothing.
+    /// Adds a check like [`check`](Self::check), whose violations are reported as warnings and do not reject the answer (default:
+    /// none).
     pub fn soft_check(
         self,
         path: &str,
@@ -252,19 +271,19 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self.contract(|contract| Ok(contract.with_soft_typed_check(parsed(path)?, name, check)))
     }
 
-    /// Adds a validator that waits for something (default: none).
+    /// Adds an asynchronous validator (default: none).
     pub fn with_async_validator(mut self, validator: impl AsyncValidator + 'static) -> Self {
         self.validators.push(Arc::new(validator));
         self
     }
 
-    /// Sets a fallback, used when no model gave an acceptable answer (default: none).
+    /// Sets the fallback, which supplies a value when no answer was accepted (default: none).
     pub fn with_fallback(mut self, fallback: impl Fallback + 'static) -> Self {
         self.fallback = Some(Arc::new(fallback));
         self
     }
 
-    /// Sets a fallback that does not wait (default: none).
+    /// Sets a synchronous fallback (default: none).
     ///
     /// ```
     /// # #[derive(schemars::JsonSchema, serde::Deserialize)]
@@ -279,7 +298,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self.with_fallback(FallbackFn(fallback))
     }
 
-    /// Adds an observer that is told about every extraction (default: none).
+    /// Adds an observer that receives the events of every extraction (default: none).
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
@@ -291,12 +310,12 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         self
     }
 
-    /// Compiles it all, once for every input.
+    /// Compiles the contract and the plan, and returns the extractor.
     ///
     /// # Errors
-    /// [`ErrorKind::Schema`] if the schema cannot be used, or by no target; [`ErrorKind::Config`] without targets, for a
-    /// target without a dialect, for an example that breaks the contract (the message names the path), for a rule or check
-    /// on a path that the schema cannot have (the message names the nearest one), and for settings that exclude each other.
+    /// [`ErrorKind::Schema`] if the schema is invalid, or no target can use it. [`ErrorKind::Config`] without targets, for a
+    /// target without an output mode, for an example that violates the contract (the message contains the path), for a rule or check
+    /// on a path that the schema does not allow (the message contains the nearest path), and for conflicting settings.
     pub fn build(mut self) -> Result<Extractor<T>, Error> {
         let policy = self.policy()?;
         let contract = self.contract.clone()?;
@@ -335,7 +354,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
         Ok(Extractor::new(order, self.system, examples, self.data, self.seed))
     }
 
-    /// Returns the budgets that calls are reserved in, each once.
+    /// Returns the budgets of all backends and of the builder, without duplicates.
     fn budgets(&self) -> Vec<Budget> {
         let mut budgets: Vec<Budget> = self.shared_budget.iter().cloned().collect();
         for budget in self.backends.iter().filter_map(Backend::budget) {
@@ -388,7 +407,7 @@ impl<T: DeserializeOwned + Send + 'static> ExtractorBuilder<T> {
     fn policy(&self) -> Result<Arc<dyn RetryPolicy>, Error> {
         if let Some(custom) = &self.custom {
             if self.max_attempts.is_some() || self.temperature.is_some() {
-                let message = "attempts and temperature are decided by the retry policy that was given";
+                let message = "the maximum number of attempts and the temperature cannot be set together with a custom retry policy, which decides both";
                 return Err(Error::new(ErrorKind::Config, message));
             }
             return Ok(Arc::clone(custom));
@@ -413,7 +432,7 @@ impl<T> fmt::Debug for ExtractorBuilder<T> {
     }
 }
 
-/// The examples as turns of the dialogue, each judged like an answer to its own text.
+/// Returns the examples as messages. Each example is judged like an answer to its input.
 fn checked(
     contract: &Contract,
     examples: Vec<(String, Result<Value, serde_json::Error>)>,
@@ -435,10 +454,11 @@ fn checked(
     Ok(messages)
 }
 
-/// Reads the path of a check.
+/// Parses the path of a check.
 fn parsed(path: &str) -> Result<JsonPath, Error> {
-    path.parse()
-        .map_err(|error| Error::new(ErrorKind::Config, format!("the path `{path}` of a check: {error}")))
+    path.parse().map_err(|error| {
+        Error::new(ErrorKind::Config, format!("the path `{path}` of a check is invalid: {error}"))
+    })
 }
 
 fn contract_for(schema: Arc<dyn Schema>) -> Result<Contract, Error> {
@@ -446,7 +466,7 @@ fn contract_for(schema: Arc<dyn Schema>) -> Result<Contract, Error> {
         .map_err(|error| Error::new(ErrorKind::Schema, format!("#{}: {}", error.pointer, error.message)))
 }
 
-/// The limit that keeps both.
+/// Returns the minimum of two limits.
 fn tighter(one: Cost, other: Cost) -> Cost {
     let micro_usd = [one.micro_usd, other.micro_usd].into_iter().flatten().min();
     Cost { tokens: one.tokens.min(other.tokens), micro_usd }

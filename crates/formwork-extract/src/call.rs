@@ -13,14 +13,13 @@ use crate::observer::Observers;
 /// The outcome of one call.
 pub(crate) struct CallResult {
     pub(crate) completion: Completion,
-    /// Why it was stopped before its end, if it was and the document was not whole by then.
+    /// The reason why the driver stopped the answer, if it did and the document was incomplete.
     pub(crate) stopped: Option<Violation>,
 }
 
-/// Makes a call and reads its answer as it arrives; stops it where it runs away.
+/// Makes a call, reads the answer as it arrives, and stops runaway output.
 ///
-/// A deadline that passes while text arrives cuts the answer off, as a limit of tokens does. If there is no text by then
-/// it is a time-out like any other. A cancel is neither: then nobody wants to know any more.
+/// A deadline that passes while text arrives cuts the answer off, like a token limit. Without any text it is a time-out.
 pub(crate) async fn make(
     provider: &dyn Provider,
     call: &Call,
@@ -39,7 +38,7 @@ pub(crate) async fn make(
             fault.kind == FaultKind::Timeout && interrupt.left().is_some_and(|left| left <= DEADLINE_SLACK)
         }
     };
-    // What arrived of an answer was paid for, whatever became of it.
+    // The provider charges for the text that arrived, even if the call failed afterwards.
     let arrived = completion.text.len() + completion.reasoning.len();
     let usage = if arrived > 0 { Usage::estimate(call, arrived) } else { Usage::default() };
     if is_late && !completion.text.is_empty() {
@@ -47,7 +46,7 @@ pub(crate) async fn make(
         return Ok(Ok(CallResult { completion, stopped: None }));
     }
     if is_late && missed.is_ok() {
-        // The clocks differ by milliseconds, and why the run ends must not depend on them.
+        // The clocks of provider and driver differ by milliseconds, and the reason for the end must not depend on the difference.
         interrupt.until_deadline().await;
     }
     match missed {
@@ -60,12 +59,12 @@ pub(crate) async fn make(
     }
 }
 
-/// How long before the deadline a time-out is one of the deadline: transports and engines keep the same deadline on
-/// clocks of their own.
+/// The time before the deadline in which a time-out counts as caused by the deadline: transports and engines apply the same
+/// deadline with clocks of their own.
 pub(crate) const DEADLINE_SLACK: Duration = Duration::from_millis(50);
 
-/// Reads an answer into `completion`. Returns why it was stopped before its end, if it was and the document was not
-/// whole by then.
+/// Reads an answer into `completion`. Returns the reason why the answer was stopped, if it was and the document was
+/// incomplete.
 async fn listen(
     provider: &dyn Provider,
     call: &Call,
@@ -77,7 +76,7 @@ async fn listen(
         Ok(answer) => answer,
         Err(fault) => return Ok(Err(fault)),
     };
-    // Each has its own: what a model thinks and what it answers may well begin alike.
+    // Reasoning and answer have separate watches, because both may start with the same text.
     let (mut watch, mut thinking) = (Watched::new(Watch::default()), Watched::new(Watch::over_prose()));
     loop {
         let delta = match interrupt.or(next(&mut answer)).await? {
@@ -85,7 +84,7 @@ async fn listen(
             Some(Err(fault)) => return Ok(Err(fault)),
             None => return Ok(Err(Fault::cut_off("its end marker is missing"))),
         };
-        observers.tell(|observer, run| observer.delta(run, &delta));
+        observers.notify(|observer, run| observer.delta(run, &delta));
         observers.pause().await;
         let runaway = match delta {
             Delta::Text(text) => {
@@ -94,7 +93,7 @@ async fn listen(
             }
             Delta::Reasoning(text) => {
                 completion.reasoning.push_str(&text);
-                // Spans are bytes of the answer's text.
+                // Spans refer to the text of the answer, not to the reasoning.
                 thinking.look(&completion.reasoning).map(|runaway| runaway.with_span(None))
             }
             end @ Delta::End { .. } => {
@@ -104,22 +103,21 @@ async fn listen(
             _ => None,
         };
         if let Some(runaway) = runaway {
-            // The rest of the piece goes the way of the pieces that would have come: where a piece ends makes no
-            // difference.
+            // The rest of the chunk is dropped like all later chunks, so that the result does not depend on the chunks.
             if let Some(span) = runaway.span {
                 completion.text.truncate(completion.text.ceil_char_boundary(span.end));
             }
             completion.finish = Finish::Stopped;
-            // What runs on after a whole document takes nothing away from it: that is judged like any other.
+            // Runaway text after a complete document does not affect the document, which is judged normally.
             return Ok(Ok(Some(runaway).filter(|_| !watch.watch.is_after_document())));
         }
     }
 }
 
-/// A watch over a text that grows. It looks at no byte of a text that is too short to have run away, as most answers are.
+/// A watch over a growing text. It skips texts below the minimum length of runaway output, as most answers are.
 struct Watched {
     watch: Watch,
-    /// How many bytes it has looked at.
+    /// The number of bytes that the watch has read.
     seen: usize,
 }
 
@@ -128,7 +126,7 @@ impl Watched {
         Self { watch, seen: 0 }
     }
 
-    /// Looks at what the text has more than the last time.
+    /// Passes the new part of the text to the watch.
     fn look(&mut self, text: &str) -> Option<Violation> {
         if text.len() < Watch::MIN_BYTES {
             return None;

@@ -2,10 +2,10 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// A handle that ends a run from outside. Clones are the same handle; cancelling cannot be undone.
+/// A handle that cancels runs from outside. Clones share the same state; a cancellation cannot be undone.
 ///
-/// Dropping the future of a run ends it just as soon, but leaves nothing behind. An explicit cancel gives
-/// [`ErrorKind::Cancelled`](formwork_core::ErrorKind) with every attempt so far, the open one included.
+/// A cancelled run returns [`ErrorKind::Cancelled`](formwork_core::ErrorKind) with every attempt so far, including the open
+/// one. Dropping the future of a run ends the run just as soon, but returns nothing.
 ///
 /// ```
 /// use formwork_extract::CancellationToken;
@@ -19,12 +19,12 @@ use tokio::sync::watch;
 pub struct CancellationToken(Arc<watch::Sender<bool>>);
 
 impl CancellationToken {
-    /// A handle that nobody has used yet.
+    /// Creates a token that is not cancelled.
     pub fn new() -> Self {
         Self(Arc::new(watch::Sender::new(false)))
     }
 
-    /// Ends every run that was given this handle. May be called from any thread, and more than once.
+    /// Cancels all runs with this token. It can be called from any thread, and repeatedly.
     pub fn cancel(&self) {
         self.0.send_replace(true);
     }
@@ -34,10 +34,10 @@ impl CancellationToken {
         *self.0.borrow()
     }
 
-    /// Waits until somebody cancels.
+    /// Waits until the token is cancelled.
     pub async fn cancelled(&self) {
         let mut receiver = self.0.subscribe();
-        // The sender lives as long as `self`, so this ends only by a cancel.
+        // The sender lives as long as `self`, so only a cancellation ends this.
         let _ = receiver.wait_for(|cancelled| *cancelled).await;
     }
 }

@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use formwork_core::{Clock, Time};
 use tokio::time::Instant;
 
-/// The real time, on tokio's timers.
+/// The real time, with the timers of tokio.
 ///
-/// It reads the wall clock once and counts on monotonically from there, so that a deadline does not move when somebody
-/// sets the clock. Waiting needs a tokio runtime with its time driver, which the blocking driver brings along; on
+/// The clock reads the wall clock once and then advances monotonically, so that a change of the wall clock does not move a
+/// deadline. Waiting requires a tokio runtime with a time driver. The blocking methods start one; on
 /// another executor, give the driver a [`Clock`] of your own.
 ///
 /// ```
@@ -23,7 +23,7 @@ pub struct TokioClock {
 }
 
 impl TokioClock {
-    /// A clock that is set by the wall clock now.
+    /// Creates a clock with the current time.
     pub fn new() -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { epoch: Time(0).after(since_epoch), started: Instant::now() }

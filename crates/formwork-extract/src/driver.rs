@@ -19,10 +19,11 @@ use crate::observer::{Next, Observer, Observers, Paced, Started};
 use crate::updates::Updates;
 use crate::{Budget, CancellationToken, ObservationStore, TokioClock, blocking, trace};
 
-/// Carries out the steps of [`Run`]s: makes the calls, waits, asks validators and the fallback.
+/// Carries out the steps of [`Run`]s: makes the calls, waits for delays, and runs the async validators and the fallback.
 ///
-/// It decides nothing; the run does. What a run learns of a target it keeps in its [`ObservationStore`] for the next. So
-/// [`drive`](Self::drive), [`drive_blocking`](Self::drive_blocking) and [`stream`](Self::stream) come to the same result.
+/// The run makes all decisions, so [`drive`](Self::drive), [`drive_blocking`](Self::drive_blocking) and
+/// [`stream`](Self::stream) return the same result. The driver keeps the observations of each run in its [`ObservationStore`] for
+/// later runs.
 ///
 /// ```
 /// use formwork_core::{Inline, Plan, Provider, Run, Target};
@@ -55,11 +56,11 @@ pub struct Driver {
     fails_fast: bool,
 }
 
-/// A target that was given so long until the caller's deadline, and brought nothing, is left out for a while.
+/// The minimum duration of a call after which a time-out at the deadline of the caller counts as an outage of the target.
 const TIME_ENOUGH: Duration = Duration::from_secs(10);
 
 impl Driver {
-    /// A driver on the real clock that asks these providers: one for each of the plan's targets, in the same order.
+    /// Creates a driver with the real clock. `providers` has one provider for each target of the plan, in the same order.
     pub fn new(providers: impl IntoIterator<Item = SharedProvider>) -> Self {
         Self {
             providers: providers.into_iter().collect(),
@@ -73,7 +74,7 @@ impl Driver {
         }
     }
 
-    /// Returns the same driver for a plan whose targets begin with the one at this place; those before it follow at the end.
+    /// Returns a driver for a plan with rotated targets: target `first` comes first, and the targets before it come last.
     pub(crate) fn rotated(&self, first: usize) -> Self {
         let mut driver = self.clone();
         let first = first.min(driver.providers.len());
@@ -88,7 +89,7 @@ impl Driver {
         self
     }
 
-    /// Adds an observer that is told what happens (default: none).
+    /// Adds an observer of all runs (default: none).
     #[must_use]
     pub fn with_observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observe(observer);
@@ -99,48 +100,48 @@ impl Driver {
         self.observers.push(observer);
     }
 
-    /// Adds a validator (default: none), where the plan [has asynchronous checks](formwork_core::PlanBuilder::with_async_checks).
+    /// Adds an async validator (default: none). The plan must [enable async checks](formwork_core::PlanBuilder::with_async_checks).
     #[must_use]
     pub fn with_validator(mut self, validator: Arc<dyn AsyncValidator>) -> Self {
         self.validators.push(validator);
         self
     }
 
-    /// Sets the fallback (default: none), where the plan [has one](formwork_core::PlanBuilder::with_fallback).
+    /// Sets the fallback (default: none). The plan must [enable it](formwork_core::PlanBuilder::with_fallback).
     #[must_use]
     pub fn with_fallback(mut self, fallback: Arc<dyn Fallback>) -> Self {
         self.fallback = Some(fallback);
         self
     }
 
-    /// Adds a budget that other runs share (default: none). A call is made only where every budget has room for it.
+    /// Adds a shared budget (default: none). A call is made only if every budget allows its maximum cost.
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budgets.push(budget);
         self
     }
 
-    /// Sets a store that other drivers share (default: one of its own).
+    /// Sets the observation store, for drivers that share one (default: a new store).
     #[must_use]
     pub fn with_observation_store(mut self, store: ObservationStore) -> Self {
         self.store = store;
         self
     }
 
-    /// Ends runs at once while no target can be reached (default: each run waits for itself). Once a run has waited for its
-    /// targets in vain, the following ones fail without a call for 30 s, then twice as long each time, up to 10 min. When that
-    /// time ends, a single run makes a single call. For many runs, one after the other.
+    /// Ends runs at once while no target can be reached (default: each run retries). After a run has failed because all its
+    /// targets were unreachable, the following runs fail without a call for 30 s. Then one run makes one call; each further failure
+    /// doubles the time, up to 10 min. Use it for many runs in sequence.
     #[must_use]
     pub const fn with_fail_fast(mut self) -> Self {
         self.fails_fast = true;
         self
     }
 
-    /// Drives a run to its end. Dropping the future drops the open call at once.
+    /// Drives a run to its end. Dropping the future cancels the open call at once.
     ///
     /// # Errors
-    /// The error that the run ends with; [`ErrorKind::Config`] if there are fewer providers than targets, or the run was
-    /// started with another plan.
+    /// The error of the run; [`ErrorKind::Config`] if there are fewer providers than targets, or the run was
+    /// created with another plan.
     pub async fn drive(
         &self,
         plan: &Plan,
@@ -165,10 +166,10 @@ impl Driver {
         self.tapped::<()>(plan, run, cancel, None, Some(journal)).await.map(|(outcome, _)| outcome)
     }
 
-    /// Drives a run to its end and blocks the thread meanwhile; see [`blocking`](crate#blocking).
+    /// Blocks the thread until a run has ended; see [`blocking`](crate#blocking).
     ///
     /// # Errors
-    /// As [`drive`](Self::drive), and [`ErrorKind::Config`] inside of an async runtime.
+    /// The errors of [`drive`](Self::drive); [`ErrorKind::Config`] inside of an async runtime.
     pub fn drive_blocking(
         &self,
         plan: &Plan,
@@ -178,7 +179,7 @@ impl Driver {
         blocking::block_on(self.drive(plan, run, cancel))?
     }
 
-    /// Drives a run as far as its updates are read. Dropping the stream drops the open call at once.
+    /// Returns the updates of a run. Reading the stream drives the run; dropping the stream cancels the open call at once.
     pub fn stream(&self, plan: Arc<Plan>, run: Run, cancel: CancellationToken) -> Updates<Value> {
         let driver = self.clone();
         Updates::new(Arc::clone(&plan), move |tap| async move {
@@ -189,7 +190,7 @@ impl Driver {
         })
     }
 
-    /// Drives a run to its end, with the accepted value as a `T` where the contract has decoded it as one.
+    /// Drives a run to its end. Returns also the accepted value as a `T`, if the contract decoded it as `T`.
     pub(crate) async fn tapped<T: Send + 'static>(
         &self,
         plan: &Plan,
@@ -200,7 +201,7 @@ impl Driver {
     ) -> Result<(Outcome<Value>, Option<T>), Error> {
         let span = trace::span(plan);
         let observers = Observers::new(&self.observers, tap);
-        let drive = Drive { driver: self, plan, cancel, observers, journal, again: false };
+        let drive = Drive { driver: self, plan, cancel, observers, journal, needs_notice: false };
         let now = self.clock.now();
         let given_up = if self.fails_fast { self.store.given_up(plan, now) } else { None };
         let (run, out) = match given_up {
@@ -230,15 +231,15 @@ impl fmt::Debug for Driver {
     }
 }
 
-/// One run on its way.
+/// A run in progress.
 struct Drive<'a> {
     driver: &'a Driver,
     plan: &'a Plan,
     cancel: &'a CancellationToken,
     observers: Observers<'a>,
     journal: Option<&'a dyn Journal>,
-    /// The last answer was not accepted, and what is asked next is not told yet.
-    again: bool,
+    /// Whether the last answer was rejected and the observers have not received the next request yet.
+    needs_notice: bool,
 }
 
 impl Drive<'_> {
@@ -251,11 +252,11 @@ impl Drive<'_> {
             Err(error) => (Err(error), None),
         };
         self.note_unreached(&result);
-        self.observers.tell(|observer, run| observer.done(run, &result));
+        self.observers.notify(|observer, run| observer.done(run, &result));
         (result, decoded)
     }
 
-    /// Notes the targets that this run could not reach, if it ends for that reason.
+    /// Records the targets that this run could not reach, if it ended for this reason.
     fn note_unreached(&self, result: &Result<Outcome<Value>, Error>) {
         let Err(error) = result else { return };
         if !matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Deadline) {
@@ -273,14 +274,18 @@ impl Drive<'_> {
     async fn steps(&mut self, run: &mut Run) -> Result<(), Error> {
         let (providers, targets) = (self.driver.providers.len(), self.plan.targets().count());
         if providers < targets {
-            let message = format!("the plan has {targets} targets and the driver {providers} providers");
+            let message = format!(
+                "the plan has {targets} targets, but the driver has {providers} providers: add one provider for each target"
+            );
             return Err(Error::new(ErrorKind::Config, message));
         }
         let now = self.driver.clock.now();
-        let tells = targets > 1 || self.driver.fails_fast;
-        for (target, until) in self.driver.store.out_of_service(self.plan, now).iter().filter(|_| tells) {
+        let reports_skipped = targets > 1 || self.driver.fails_fast;
+        for (target, until) in
+            self.driver.store.out_of_service(self.plan, now).iter().filter(|_| reports_skipped)
+        {
             let (name, wait) = (self.target(*target), until.since(now));
-            self.observers.tell(|observer, id| observer.skipping(id, name, wait));
+            self.observers.notify(|observer, id| observer.skipping(id, name, wait));
         }
         loop {
             let now = self.driver.clock.now();
@@ -291,15 +296,15 @@ impl Drive<'_> {
                 Step::Done => return Ok(()),
                 Step::Wait { until, .. } => {
                     let wait = until.since(now);
-                    self.tell_next(run, wait);
-                    self.observers.tell(|observer, id| observer.waiting(id, wait));
+                    self.notify_next(run, wait);
+                    self.observers.notify(|observer, id| observer.waiting(id, wait));
                     self.observers.pause().await;
                     let clock = self.driver.clock.as_ref();
-                    // A cancel is seen at the next turn.
+                    // The next iteration handles a cancellation.
                     let _ = Interrupt::new(clock, None, self.cancel).or(clock.sleep_until(until)).await;
                 }
                 Step::Call { id, target, call, reserve, .. } => {
-                    self.tell_next(run, Duration::ZERO);
+                    self.notify_next(run, Duration::ZERO);
                     self.call(run, id, target, &call, reserve).await?;
                     self.store(run).await?;
                 }
@@ -311,7 +316,7 @@ impl Drive<'_> {
                 _ => {
                     return Err(Error::new(
                         ErrorKind::Config,
-                        "the run wants a step that this driver does not know",
+                        "the run returned a step that this version of the driver does not support: update formwork-extract",
                     ));
                 }
             }
@@ -331,17 +336,20 @@ impl Drive<'_> {
             Err(left) => return self.report(run, Event::denied(id, Some(left))),
         };
         let Some(provider) = self.driver.providers.get(target) else {
-            return Err(Error::new(ErrorKind::Config, "the plan has more targets than the driver providers"));
+            return Err(Error::new(
+                ErrorKind::Config,
+                "the plan has more targets than the driver has providers: add one provider for each target",
+            ));
         };
         let name = self.target(target);
-        self.observers.tell(|observer, run_id| {
+        self.observers.notify(|observer, run_id| {
             let started = Started { attempt: run.attempt(), target: name, ask: run.asked(), call };
             observer.attempt_started(run_id, &started);
         });
         self.observers.pause().await;
         let mut interrupt = Interrupt::new(self.driver.clock.as_ref(), call.deadline, self.cancel);
-        let heard = make(provider.as_ref(), call, &mut interrupt, &self.observers).await;
-        let event = match heard {
+        let result = make(provider.as_ref(), call, &mut interrupt, &self.observers).await;
+        let event = match result {
             Ok(Ok(CallResult { completion, stopped: None })) => Event::answered(id, completion),
             Ok(Ok(CallResult { completion, stopped: Some(reason) })) => {
                 Event::stopped(id, completion, reason)
@@ -355,7 +363,7 @@ impl Drive<'_> {
             reservation.settle(attempt.cost);
         }
         match &attempt.verdict {
-            // A deadline of the caller's says nothing about the target, unless there was time enough for anything.
+            // A short deadline of the caller is no evidence of an outage.
             Verdict::Failed { failure: Failure::Fault(fault) }
                 if fault.kind == FaultKind::Timeout
                     && call.deadline.is_some_and(|deadline| {
@@ -377,8 +385,8 @@ impl Drive<'_> {
                 tracing::warn!(target: "formwork", "{observation}");
             }
         }
-        self.again = matches!(attempt.verdict, Verdict::Failed { .. });
-        self.observers.tell(|observer, id| observer.attempt_finished(id, attempt));
+        self.needs_notice = matches!(attempt.verdict, Verdict::Failed { .. });
+        self.observers.notify(|observer, id| observer.attempt_finished(id, attempt));
         self.observers.pause().await;
         Ok(())
     }
@@ -391,10 +399,10 @@ impl Drive<'_> {
         }
     }
 
-    /// Sets the worst case of a call aside in every budget.
+    /// Reserves the maximum cost of a call in every budget.
     ///
     /// # Errors
-    /// The rest of the budget that has no room for it; nothing is set aside then.
+    /// The rest of the first budget that does not allow the cost; then nothing is reserved.
     fn reserve(&self, worst: Cost) -> Result<Vec<Reservation>, Cost> {
         let mut reservations = Vec::new();
         for budget in &self.driver.budgets {
@@ -410,7 +418,7 @@ impl Drive<'_> {
     }
 
     async fn check(&mut self, run: &mut Run, id: CallId, candidate: &Value) -> Result<(), Error> {
-        self.observers.tell(|observer, id| observer.external_started(id, External::Checks, candidate));
+        self.observers.notify(|observer, id| observer.external_started(id, External::Checks, candidate));
         self.observers.pause().await;
         let Ok(CheckResult { violations, spent }) = self.validate(run, candidate).await else {
             return self.report(run, Event::Cancelled);
@@ -418,25 +426,26 @@ impl Drive<'_> {
         self.driver.budgets.iter().for_each(|budget| budget.spend(spent));
         let errors: Vec<Violation> =
             violations.iter().filter(|violation| violation.severity == Severity::Error).cloned().collect();
-        self.again = !errors.is_empty();
-        self.observers.tell(|observer, id| observer.external_finished(id, External::Checks, &errors, None));
+        self.needs_notice = !errors.is_empty();
+        self.observers.notify(|observer, id| observer.external_finished(id, External::Checks, &errors, None));
         self.observers.pause().await;
         self.report(run, Event::checked(id, violations, spent))
     }
 
     async fn fallback(&mut self, run: &mut Run, id: CallId, candidate: &Value) -> Result<(), Error> {
-        self.observers.tell(|observer, id| observer.external_started(id, External::Fallback, candidate));
+        self.observers.notify(|observer, id| observer.external_started(id, External::Fallback, candidate));
         self.observers.pause().await;
         let Ok(value) = self.fall_back(run, candidate).await else {
             return self.report(run, Event::Cancelled);
         };
-        let told = value.as_ref();
-        self.observers.tell(|observer, id| observer.external_finished(id, External::Fallback, &[], told));
+        let supplied = value.as_ref();
+        self.observers
+            .notify(|observer, id| observer.external_finished(id, External::Fallback, &[], supplied));
         self.observers.pause().await;
         self.report(run, Event::supplied(id, value))
     }
 
-    /// Asks every validator; one that does not come back before the deadline is a violation.
+    /// Runs all validators. A validator that is not complete at the deadline is a violation.
     async fn validate(&self, run: &Run, candidate: &Value) -> Result<CheckResult, Interruption> {
         let input = run.input();
         let cx = Context { source: &input.source, data: &input.data };
@@ -471,12 +480,12 @@ impl Drive<'_> {
         run.on(self.plan, self.driver.clock.now(), event).map_err(Error::from)
     }
 
-    fn tell_next(&mut self, run: &Run, wait: Duration) {
-        if !std::mem::take(&mut self.again) {
+    fn notify_next(&mut self, run: &Run, wait: Duration) {
+        if !std::mem::take(&mut self.needs_notice) {
             return;
         }
         let target = self.target(run.target());
-        self.observers.tell(|observer, id| {
+        self.observers.notify(|observer, id| {
             observer.asking(id, &Next { attempt: run.attempt(), target, ask: run.asked(), wait });
         });
     }

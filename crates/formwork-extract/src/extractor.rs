@@ -13,9 +13,9 @@ use crate::journal::Journal;
 use crate::observer::Paced;
 use crate::{CancellationToken, Driver, Observer, Rotation, Updates, blocking};
 
-/// Gets values of one type out of texts: compiled once, used for any number of inputs, from any number of tasks.
+/// Extracts values of one type from texts. Build it once and use it for any number of inputs, from any number of tasks.
 ///
-/// Clones share everything.
+/// Clones are cheap and share all state.
 ///
 /// ```
 /// use formwork_extract::Extractor;
@@ -52,11 +52,11 @@ struct Shared {
     seed: Option<u64>,
 }
 
-/// The targets in their order, and with a rotation in each order that begins with another target.
+/// The plan and the driver, and with a rotation those for each other first target.
 pub(crate) struct Order {
     pub(crate) plan: Arc<Plan>,
     pub(crate) driver: Arc<Driver>,
-    /// The orders that begin with the second target, the third and so on; none without a rotation.
+    /// The plans and drivers that start with the second target, the third and so on; empty without a rotation.
     pub(crate) others: Vec<(Arc<Plan>, Arc<Driver>)>,
     pub(crate) rotation: Option<Rotation>,
 }
@@ -81,40 +81,40 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
         Self { shared: Arc::new(Shared { order, system, examples, data, seed }), of: PhantomData }
     }
 
-    /// Returns the plan: what is asked, of which targets in the order in which they were added, and how often.
+    /// Returns the plan: the contract, the targets in the order in which they were added, and the limits.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.shared.order.plan
     }
 
-    /// Extracts from one input: a text, messages, or an [`Input`] with data for the checks.
+    /// Extracts a value from one input: a text, messages, or an [`Input`] with data for the checks.
     ///
-    /// Dropping the future drops the open call at once.
+    /// Dropping the future cancels the open call at once.
     ///
     /// # Errors
-    /// [`Error`] with every attempt, if there is no acceptable answer.
+    /// [`Error`] with every attempt, if no answer was accepted.
     pub async fn extract(&self, input: impl Into<Input> + Send) -> Result<Outcome<T>, Error> {
         let extraction = self.extraction(input);
         extraction.run().await
     }
 
-    /// Extracts from one input and blocks the thread meanwhile; see [`blocking`](crate#blocking).
+    /// Extracts a value from one input and blocks the thread until then; see [`blocking`](crate#blocking).
     ///
     /// # Errors
-    /// As [`extract`](Self::extract), and [`ErrorKind::Config`] inside of an async runtime.
+    /// The errors of [`extract`](Self::extract); [`ErrorKind::Config`] inside of an async runtime.
     pub fn extract_blocking(&self, input: impl Into<Input>) -> Result<Outcome<T>, Error> {
         self.extraction(input).run_blocking()
     }
 
-    /// Extracts from one input and tells what happens on the way.
+    /// Extracts a value from one input, and returns all updates of the run as a stream.
     pub fn stream(&self, input: impl Into<Input>) -> Updates<T> {
         self.extraction(input).stream()
     }
 
-    /// Extracts from many inputs, `concurrency` of them at a time (at least 1), and gives the results in the order of the
+    /// Extracts values from many inputs, `concurrency` at a time (minimum: 1), and returns the results in the order of the
     /// inputs.
     ///
-    /// Inputs are taken only as there is room for them, so the iterator may be endless; a result that is not read holds
-    /// its room. A failure is the result of its own input alone.
+    /// The iterator may be endless: an input is taken when fewer than `concurrency` inputs are in progress. A result that is
+    /// not read counts as in progress. An error affects only its own input.
     pub fn extract_all<I>(
         &self,
         inputs: I,
@@ -128,7 +128,7 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
         stream::iter(extractions).buffered(concurrency.max(1))
     }
 
-    /// Returns an extraction that is not started yet, for a cancellation token or an observer of its own.
+    /// Returns an extraction that has not started, to add a cancellation token or an observer for this input.
     pub fn extraction(&self, input: impl Into<Input>) -> Extraction<T> {
         let (plan, driver) = self.shared.order.next();
         let run = Run::new(&plan, self.complete(input.into()));
@@ -153,12 +153,12 @@ impl<T: DeserializeOwned + Send + 'static> Extractor<T> {
         })
     }
 
-    /// Puts the system prompt and the examples before the input, which stays what the answer is about.
+    /// Puts the system prompt and the examples before the messages of the input.
     fn complete(&self, input: Input) -> Input {
         let Input { messages, source, data, seed } = input;
         let leading = messages.iter().take_while(|message| message.role == Role::System).count();
         let mut rest = messages.into_iter();
-        // One system message: many providers take no second one.
+        // All system texts become one message, because many providers reject a second one.
         let own = rest.by_ref().take(leading).map(|message| message.text());
         let system: Vec<String> = self.shared.system.iter().cloned().chain(own).collect();
         let mut messages = Vec::with_capacity(1 + self.shared.examples.len() + rest.len());
@@ -187,18 +187,18 @@ impl<T> fmt::Debug for Extractor<T> {
     }
 }
 
-/// An extraction that is not started yet.
+/// An extraction that has not started.
 ///
 /// ```
 /// # fn doc(extractor: formwork_extract::Extractor<serde_json::Value>) -> Result<(), formwork_core::Error> {
 /// use formwork_extract::CancellationToken;
 ///
 /// let token = CancellationToken::new();
-/// // Somewhere else, when nobody wants the answer any more: `token.cancel()`.
+/// // Another thread can call `token.cancel()` to end the extraction.
 /// let outcome = extractor.extraction("Maria, 34").with_cancel(token.clone()).run_blocking()?;
 /// # Ok(()) }
 /// ```
-#[must_use = "it does nothing until it is run"]
+#[must_use = "an extraction does nothing until `run`, `run_blocking` or `stream` is called"]
 pub struct Extraction<T> {
     plan: Arc<Plan>,
     driver: Arc<Driver>,
@@ -209,7 +209,7 @@ pub struct Extraction<T> {
 }
 
 impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
-    /// Sets a handle that ends it from outside (default: none).
+    /// Sets the token that cancels the extraction (default: none).
     pub fn with_cancel(mut self, token: CancellationToken) -> Self {
         self.cancel = token;
         self
@@ -222,7 +222,7 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
         self
     }
 
-    /// Adds an observer that is told what happens (default: none).
+    /// Adds an observer of this extraction (default: none).
     pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
         Arc::make_mut(&mut self.driver).observe(Arc::new(observer));
         self
@@ -233,23 +233,23 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
         (self.plan, self.run)
     }
 
-    /// Runs it.
+    /// Runs the extraction.
     ///
     /// # Errors
-    /// As [`Extractor::extract`].
+    /// The errors of [`Extractor::extract`].
     pub async fn run(self) -> Result<Outcome<T>, Error> {
         self.tapped(None).await
     }
 
-    /// Runs it and blocks the thread meanwhile; see [`blocking`](crate#blocking).
+    /// Runs the extraction and blocks the thread until it has ended; see [`blocking`](crate#blocking).
     ///
     /// # Errors
-    /// As [`Extractor::extract_blocking`].
+    /// The errors of [`Extractor::extract_blocking`].
     pub fn run_blocking(self) -> Result<Outcome<T>, Error> {
         blocking::block_on(self.run())?
     }
 
-    /// Runs it as far as its updates are read.
+    /// Returns the updates of the extraction. Reading the stream drives the run.
     pub fn stream(self) -> Updates<T> {
         Updates::new(Arc::clone(&self.plan), move |tap| async move { self.tapped(Some(tap.as_ref())).await })
     }
@@ -260,9 +260,9 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
         if let Some(value) = decoded {
             return Ok(outcome.map(|_| value));
         }
-        // A contract without a type has decoded nothing, and the value of a fallback is decoded here alone.
+        // A contract without a type decodes nothing, and judging does not keep the decoded value of a fallback.
         let value = decode(&outcome.value).map_err(|error| {
-            // This is a type whose decoding depends on more than the value.
+            // Judging decoded the value before, so this happens only if decoding depends on more than the value.
             Error::new(ErrorKind::Rejected, format!("the accepted value does not decode: {error}"))
         })?;
         Ok(outcome.map(|_| value))

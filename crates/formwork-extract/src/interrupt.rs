@@ -7,7 +7,7 @@ use formwork_core::{Clock, Time};
 
 use crate::CancellationToken;
 
-/// Why something was not waited for to its end.
+/// The reason why waiting ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interruption {
     /// The caller cancelled.
@@ -16,7 +16,7 @@ pub(crate) enum Interruption {
     Late,
 }
 
-/// Ends what is waited for at a cancel or at a deadline, whichever comes first.
+/// Ends waiting at a cancellation or at a deadline, whichever comes first.
 pub(crate) struct Interrupt<'a> {
     clock: &'a dyn Clock,
     deadline: Option<Time>,
@@ -29,7 +29,7 @@ impl<'a> Interrupt<'a> {
         Self { clock, deadline, cancelled: Box::pin(cancel.cancelled()), late: None }
     }
 
-    /// How much time is left before the deadline; `None` without one.
+    /// Returns the time until the deadline; `None` without a deadline.
     pub(crate) fn left(&self) -> Option<Duration> {
         Some(self.deadline?.since(self.clock.now()))
     }
@@ -41,9 +41,9 @@ impl<'a> Interrupt<'a> {
         }
     }
 
-    /// Waits for `work`, or for what ends it. After an interruption nothing may be waited for any more.
+    /// Waits for `work`, a cancellation or the deadline. After an interruption it must not be called again.
     pub(crate) async fn or<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Interruption> {
-        // A stream that always has something ready would never let the timer speak.
+        // A stream that is always ready would never poll the timer.
         if self.deadline.is_some_and(|deadline| self.clock.now() >= deadline) {
             return Err(Interruption::Late);
         }
@@ -56,7 +56,7 @@ impl<'a> Interrupt<'a> {
                 return Poll::Ready(Ok(done));
             }
             let Some(deadline) = self.deadline else { return Poll::Pending };
-            // Only now: a call that is answered at once needs no timer, and no runtime that has one.
+            // The timer is created late, so that a call that is ready at once needs no runtime with timers.
             let clock = self.clock;
             let late = self.late.get_or_insert_with(|| clock.sleep_until(deadline));
             late.as_mut().poll(cx).map(|()| Err(Interruption::Late))

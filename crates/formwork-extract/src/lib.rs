@@ -1,28 +1,44 @@
-//! Asks language models for typed, schema-valid JSON: async, blocking and streaming.
+//! Requests typed, schema-valid JSON from language models: async, blocking and streaming.
 //!
-//! - [`Extractor`] gets values of one type out of texts; built once, used for any number of inputs.
-//! - [`Driver`] carries out the steps of a [`Run`](formwork_core::Run), for who puts plans together by hand.
-//! - [`Updates`] is a run as a stream: texts, snapshots of the document, attempts, and the outcome.
-//! - [`Observer`] is told what runs do; [`AsyncValidator`] and [`Fallback`] have a say where the contract gives them one.
-//! - [`Budget`] is shared by runs, [`CancellationToken`] ends them.
-//! - [`ObservationStore`] keeps what runs learn of their targets: what those refuse is not asked of them again.
+//! - [`Extractor`] extracts values of one type from texts. Build it once and use it for any number of inputs.
+//! - [`Backend`] is a provider with its output modes, price and name, as an extractor uses it.
+//! - [`Driver`] carries out the steps of a [`Run`](formwork_core::Run), for a [`Plan`](formwork_core::Plan) of your own.
+//! - [`Updates`] is a run as a stream of text, partial documents, attempts and the outcome.
+//! - [`Observer`] receives the events of runs. [`AsyncValidator`] checks values asynchronously, and [`Fallback`] supplies
+//!   a value when no model does.
+//! - [`Budget`] limits the cost of several runs together, and [`CancellationToken`] ends runs.
+//! - [`ObservationStore`] keeps what runs learn about their targets, for example that one rejects a schema.
 //!
-//! Every way of driving is the same code over the same machine, so all of them come to the same result. A provider that
-//! never answers is given up at the deadline; time comes from a [`Clock`](formwork_core::Clock), and is
-//! [`TokioClock`]'s by default.
+//! All drivers use the same state machine, so they return the same result. The time comes from a
+//! [`Clock`](formwork_core::Clock) (default: [`TokioClock`]). A call that is not complete at the deadline is dropped.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use formwork_extract::Extractor;
+//! use formwork_testkit::Scripted;
+//! use serde_json::json;
+//!
+//! // The second attempt corrects the type of `age`.
+//! let model = Scripted::new([r#"{"age": "old"}"#, r#"{"age": 34}"#]);
+//! let schema = json!({"properties": {"age": {"type": "integer"}}, "required": ["age"]});
+//! let extractor = Extractor::for_document("person", schema).with_target(Arc::new(model)).build()?;
+//! let outcome = extractor.extract_blocking("Maria Lindqvist, 34, moved to Lisbon.")?;
+//! assert_eq!((outcome.value, outcome.attempts.len()), (json!({"age": 34}), 2));
+//! # Ok::<(), formwork_core::Error>(())
+//! ```
 //!
 //! # Traces
-//! Each run is a `tracing` span `extract` of target `formwork`, with the name of the schema, and at its end the number of
-//! calls and violations, whether the fallback was used, the tokens of all calls, and the kind of error. Spans of calls,
-//! as layers write them, are its children. A target that ignores its schema is a warning in it.
+//! Each run has a `tracing` span `extract` of target `formwork` with the name of the schema. At the end of the run, the span
+//! receives the number of calls and violations, the use of the fallback, the tokens of all calls, and the kind of error. The
+//! spans of calls, which layers create, are its children. A target that ignores its schema is logged as a warning.
 //!
 //! # Blocking
-//! Blocking calls wait on one runtime that the process shares, on the calling thread. Inside of an async runtime, its
-//! `spawn_blocking` threads included, they are refused with [`ErrorKind::Config`](formwork_core::ErrorKind): there,
-//! `.await` the async form.
+//! Blocking calls use one runtime of the process and run on the calling thread. Inside of an async runtime, including its
+//! `spawn_blocking` threads, they return [`ErrorKind::Config`](formwork_core::ErrorKind): `.await` the async method there.
 //!
 //! # Embedding
-//! `examples/embed-extract.rs` uses this crate alone; docs/ARCHITECTURE.md says how many crates come with it.
+//! `examples/embed-extract.rs` uses this crate alone; docs/ARCHITECTURE.md has the size of its dependency tree.
 
 mod backend;
 mod blocking;

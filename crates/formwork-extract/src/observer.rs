@@ -11,10 +11,10 @@ use serde_json::Value;
 
 /// Receives the events of a run as they happen, for logs, metrics and progress bars.
 ///
-/// An observer only observes: nothing that it does changes what comes out. It is called from the driver, so it must not
-/// block; a panic of its own is caught and the run goes on.
+/// An observer cannot change the result of a run. The driver calls it directly, so it must not
+/// block. A panic in an observer is caught, and the run continues.
 ///
-/// Texts and values are the user's data: what goes to a log should be [`Violation::masked`].
+/// Texts and values are data of the user: log [`Violation::masked`] instead of the violation itself.
 ///
 /// ```
 /// use formwork_core::Attempt;
@@ -33,29 +33,29 @@ pub trait Observer: Send + Sync {
     /// A call is about to be made.
     fn attempt_started(&self, run: RunId, started: &Started<'_>) {}
 
-    /// A piece of the open call's answer has arrived.
+    /// A chunk of the answer has arrived.
     fn delta(&self, run: RunId, delta: &Delta) {}
 
-    /// A call has ended. Its verdict holds the violations or the fault, if it has any; one that is accepted here may
-    /// still be rejected by an async validator.
+    /// A call has ended. The verdict contains its violations or its fault. An async validator can still reject an answer that
+    /// is accepted here.
     fn attempt_finished(&self, run: RunId, attempt: &Attempt) {}
 
-    /// The last answer was not accepted, and this is asked next.
+    /// The last answer was rejected or the last call failed, and the run makes another call.
     fn asking(&self, run: RunId, next: &Next<'_>) {}
 
-    /// The run waits before it goes on.
+    /// The run waits before its next call.
     fn waiting(&self, run: RunId, wait: Duration) {}
 
-    /// A target is left out for so long, because earlier runs found it out of service and there is another one.
+    /// The run skips a target for the time `wait`, because earlier runs found it out of service.
     fn skipping(&self, run: RunId, target: &str, wait: Duration) {}
 
-    /// The asynchronous checks or the fallback start.
+    /// The async checks or the fallback start.
     fn external_started(&self, run: RunId, who: External, candidate: &Value) {}
 
-    /// The asynchronous checks or the fallback are done: the violations that were found, or the fallback's value.
+    /// The async checks or the fallback have ended, with the violations of the checks or the value of the fallback.
     fn external_finished(&self, run: RunId, who: External, violations: &[Violation], value: Option<&Value>) {}
 
-    /// The run has ended. Not told if its future was dropped.
+    /// The run has ended. It is not called if the future of the run was dropped.
     fn done(&self, run: RunId, result: &Result<Outcome<Value>, Error>) {}
 }
 
@@ -89,7 +89,18 @@ impl<O: Observer + ?Sized> Observer for Arc<O> {
     }
 }
 
-/// Tells runs apart that one observer watches at the same time. Unique within the process; `Display` is `run 7`.
+/// The number of a run, for observers of several runs. It is unique within the process, and displayed as `run 7`.
+///
+/// ```
+/// use std::collections::HashMap;
+///
+/// use formwork_extract::RunId;
+///
+/// /// Counts the calls of each run.
+/// fn count(calls: &mut HashMap<RunId, usize>, run: RunId) {
+///     *calls.entry(run).or_default() += 1;
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunId(u64);
 
@@ -107,39 +118,59 @@ impl fmt::Display for RunId {
 }
 
 /// A call that is about to be made.
+///
+/// ```
+/// use formwork_core::Ask;
+/// use formwork_extract::Started;
+///
+/// fn line(started: &Started<'_>) -> String {
+///     match started.ask {
+///         Ask::Patch(paths) => format!("{}: correcting {} values", started.target, paths.len()),
+///         _ => format!("{}: attempt {}", started.target, started.attempt),
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Started<'a> {
-    /// Which attempt it belongs to, from 1.
+    /// The number of the attempt that the call belongs to, from 1.
     pub attempt: u32,
-    /// The target's name.
+    /// The name of the target.
     pub target: &'a str,
-    /// The part of the document that is asked for.
+    /// The requested part of the document.
     pub ask: &'a Ask,
     /// The call.
     pub call: &'a Call,
 }
 
-/// The next question after an answer that was not accepted, or a call that failed.
+/// The next call after a rejected answer or a failed call.
+///
+/// ```
+/// use formwork_extract::Next;
+///
+/// fn line(next: &Next<'_>) -> String {
+///     format!("attempt {} of {} in {} s", next.attempt, next.target, next.wait.as_secs())
+/// }
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Next<'a> {
-    /// Which attempt it belongs to, from 1; the same as before if only the call is repeated.
+    /// The number of the attempt that the call belongs to, from 1. A repeated call keeps the number.
     pub attempt: u32,
-    /// The target's name.
+    /// The name of the target.
     pub target: &'a str,
-    /// The part of the document that is asked for.
+    /// The requested part of the document.
     pub ask: &'a Ask,
-    /// How long the run waits before.
+    /// The delay before the call.
     pub wait: Duration,
 }
 
-/// An observer for whom the run pauses until what it was told is taken.
+/// An observer that the run waits for until all its events are taken.
 pub(crate) trait Paced: Observer {
     fn is_drained(&self) -> bool;
 }
 
-/// Everybody who is told about one run.
+/// The observers of one run.
 pub(crate) struct Observers<'a> {
     run: RunId,
     observers: &'a [Arc<dyn Observer>],
@@ -151,21 +182,21 @@ impl<'a> Observers<'a> {
         Self { run: RunId::next(), observers, tap }
     }
 
-    /// Tells everybody, each on its own.
-    pub(crate) fn tell(&self, say: impl Fn(&dyn Observer, RunId)) {
+    /// Notifies all observers. A panic of one does not affect the others.
+    pub(crate) fn notify(&self, event: impl Fn(&dyn Observer, RunId)) {
         if let Some(tap) = self.tap {
-            say(tap, self.run);
+            event(tap, self.run);
         }
         for observer in self.observers {
-            // What an observer leaves half done is its own; the run shares nothing with it that could break.
-            let _ = catch_unwind(AssertUnwindSafe(|| say(observer.as_ref(), self.run)));
+            // A panic leaves only the state of the observer inconsistent: the run shares no mutable state with it.
+            let _ = catch_unwind(AssertUnwindSafe(|| event(observer.as_ref(), self.run)));
         }
     }
 
-    /// Gives whoever reads a stream of updates the time to take them.
+    /// Waits until the reader of a stream has taken all updates.
     pub(crate) async fn pause(&self) {
         if let Some(tap) = self.tap {
-            // Whoever polls the run takes what was told before polling again, so nobody has to be woken.
+            // The reader takes all updates before it polls the run again, so no waker is needed.
             poll_fn(|_| if tap.is_drained() { Poll::Ready(()) } else { Poll::Pending }).await;
         }
     }

@@ -1,4 +1,4 @@
-//! The document of an answer while it arrives.
+//! Partial documents of an answer that is still arriving.
 
 use std::sync::Arc;
 
@@ -6,29 +6,29 @@ use formwork_core::{Context, Fit, Lowered, Plan, Report, lift};
 use formwork_json::{Incremental, Progress, read};
 use serde_json::Value;
 
-/// The document of one answer as far as it has arrived, in the original schema's form.
+/// The partial document of one answer, in the form of the original schema.
 ///
-/// Each partial value is a view of what the reader would read if the answer ended here. As long as the text is prose and
-/// one strict JSON document, each byte is read once. Text of any other kind (other quotes, comments, a second document)
-/// is read again by the tolerant reader as it grows.
+/// Each partial value is the value that the reader would return if the answer ended here. Each byte is read once as long as
+/// the text consists of prose and one strict JSON document. For all other text (other quotes, comments, a second
+/// document), the tolerant reader reads the text again as it grows.
 pub(crate) struct Partials {
     plan: Arc<Plan>,
     lowered: Arc<Lowered>,
     text: String,
-    /// `None` once the text needs the tolerant reader.
+    /// The strict reader; `None` if the text needs the tolerant reader.
     strict: Option<Incremental>,
-    /// How many bytes the text had when a value was last made of it.
-    shown: usize,
-    has_shown: bool,
+    /// The length of the text in bytes at the last partial value.
+    value_at: usize,
+    has_value: bool,
     /// The last value of the tolerant reader.
     last: Option<Value>,
 }
 
-/// A value costs as much as the document is long. It is made only when the text has grown by a 256th, so that all values
-/// together stay linear in the text.
+/// The cost of a value is linear in the document. A value is created only when the text has grown by 1/256, so that all values
+/// together cost linear time.
 const STRICT_STEPS: usize = 256;
 
-/// Reading all of the text again costs more than a copy of the document.
+/// The same for the tolerant reader: reading the whole text costs more than copying the document.
 const TOLERANT_STEPS: usize = 64;
 
 impl Partials {
@@ -38,13 +38,13 @@ impl Partials {
             lowered,
             text: String::new(),
             strict: Some(Incremental::new()),
-            shown: 0,
-            has_shown: false,
+            value_at: 0,
+            has_value: false,
             last: None,
         }
     }
 
-    /// Takes more text; the document after it, if that is worth showing.
+    /// Adds text. Returns the new partial document, if one is due.
     pub(crate) fn push(&mut self, text: &str) -> Option<Value> {
         self.text.push_str(text);
         if let Some(reader) = &mut self.strict {
@@ -54,7 +54,7 @@ impl Partials {
                 Progress::Inside => {
                     return if self.is_due(STRICT_STEPS) { self.strict_value() } else { None };
                 }
-                // Only another document, or the end of reasoning, can change what is read.
+                // After a complete document, only another document or the end of reasoning changes the result.
                 Progress::Complete { end } if !self.text.get(end..)?.contains(['{', '[', '<']) => {
                     return if was_complete { None } else { self.strict_value() };
                 }
@@ -64,39 +64,39 @@ impl Partials {
         if self.is_due(TOLERANT_STEPS) { self.tolerant_value(false) } else { None }
     }
 
-    /// Takes the end of the answer. Returns the document as it is read then, unless it was shown; if none was shown, one
-    /// of another type than the schema asks for too.
+    /// Ends the answer. Returns the final document, unless it was returned before. If no document was returned before, the
+    /// type of its root does not have to match the schema.
     pub(crate) fn end(mut self) -> Option<Value> {
         let progress = self.strict.as_ref().map(Incremental::progress);
-        if self.has_shown && matches!(progress, Some(Progress::Complete { .. })) {
+        if self.has_value && matches!(progress, Some(Progress::Complete { .. })) {
             return None;
         }
         self.turn_tolerant();
-        self.tolerant_value(!self.has_shown)
+        self.tolerant_value(!self.has_value)
     }
 
     fn turn_tolerant(&mut self) {
-        if let Some(reader) = self.strict.take().filter(|_| self.has_shown) {
+        if let Some(reader) = self.strict.take().filter(|_| self.has_value) {
             self.last = reader.snapshot().map(|value| self.lifted(value));
         }
     }
 
     fn is_due(&self, steps: usize) -> bool {
-        self.text.len() - self.shown > self.shown / steps
+        self.text.len() - self.value_at > self.value_at / steps
     }
 
     fn strict_value(&mut self) -> Option<Value> {
-        self.shown = self.text.len();
+        self.value_at = self.text.len();
         let value = self.lifted(self.strict.as_ref()?.snapshot()?);
         let value = Some(value).filter(|value| self.plan.contract().allows_type_of(value));
-        self.has_shown |= value.is_some();
+        self.has_value |= value.is_some();
         value
     }
 
-    /// The candidate that fits the schema best, of the type that it asks for unless `any_type`; nothing if the last one
-    /// was the same.
+    /// Returns the candidate that fits the schema best, unless it equals the last one. The type of its root must match the
+    /// schema, unless `any_type`.
     fn tolerant_value(&mut self, any_type: bool) -> Option<Value> {
-        self.shown = self.text.len();
+        self.value_at = self.text.len();
         let contract = self.plan.contract();
         let candidates = read(&self.text, self.plan.level()).ok()?.into_candidates();
         let mut fitting: Vec<_> = candidates
@@ -115,13 +115,13 @@ impl Partials {
                 contract.structure().validate(&value, &Context::EMPTY, &mut report);
                 (Fit::new(contract.schema().document(), &candidate, &value, report.violations()), value)
             });
-            // Of equals the last one is taken, which is the reader's best guess.
+            // `max_by_key` returns the last of equal candidates, which the reader ranks highest.
             ranked.max_by_key(|(fit, _)| *fit)?.1
         };
         if self.last.as_ref() == Some(&value) {
             return None;
         }
-        self.has_shown = true;
+        self.has_value = true;
         self.last = Some(value.clone());
         Some(value)
     }

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Decides which of several targets a run asks first, so that runs share the load; the other targets stay behind it, in their
-/// order, as its backups.
+/// Selects the first target of each run, so that several targets share the load. The other targets follow in their order, as
+/// backups.
 ///
-/// The turns follow a fixed sequence (smooth weighted round robin, as in nginx), and no random numbers. Clones share the turn,
-/// so several extractors over the same targets share the load as well. See
+/// The turns follow a fixed sequence without random numbers (smooth weighted round robin, as in nginx). Clones share the
+/// position in the sequence, so several extractors can share the load of the same targets. See
 /// [`Backend::with_rotation`](crate::Backend::with_rotation).
 ///
 /// ```
@@ -21,30 +21,30 @@ pub struct Rotation {
     turn: Arc<AtomicUsize>,
 }
 
-/// The maximum length of the sequence. Larger weights are scaled down to it.
+/// The maximum length of the sequence. Larger weights are scaled down.
 const MAX_TURNS: u64 = 1000;
 
 impl Rotation {
-    /// Returns a rotation in which each of `targets` targets is the first one equally often (round robin).
+    /// Returns a rotation in which each target comes first equally often (round robin). `targets` is the number of targets.
     pub fn even(targets: usize) -> Self {
         Self::weighted(&vec![1; targets])
     }
 
-    /// Returns a rotation in which each target is the first one as often as its weight says. A target of weight 0 is a backup
-    /// only; if all weights are 0, the first target is always the first one. Weights whose sum is more than 1000 after
-    /// division by their greatest common divisor are scaled down to that sum, and none of them falls to 0.
+    /// Returns a rotation in which each target comes first in proportion to its weight. A target of weight 0 is only a
+    /// backup. If all weights are 0, the first target always comes first. If the sum of the weights, divided by their greatest
+    /// common divisor, exceeds 1000, they are scaled down to this sum; no positive weight becomes 0.
     pub fn weighted(weights: &[u32]) -> Self {
         Self { sequence: turns(weights).into(), turn: Arc::default() }
     }
 
-    /// Returns the place of the target that the next run asks first, and advances the sequence.
+    /// Returns the index of the first target of the next run, and advances the sequence.
     pub fn take_turn(&self) -> usize {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         self.sequence.get(turn % self.sequence.len().max(1)).copied().unwrap_or_default()
     }
 }
 
-/// Returns one round of turns: the places of the targets, each as often as its weight.
+/// Returns one round of the sequence: the indices of the targets, each as often as its weight.
 fn turns(weights: &[u32]) -> Vec<usize> {
     let divisor = weights.iter().fold(0, |divisor, weight| common_divisor(divisor, *weight)).max(1);
     let sum: u64 = weights.iter().map(|weight| u64::from(weight / divisor)).sum();

@@ -1,10 +1,10 @@
-//! The span around a whole run: the calls inside of it are its children.
+//! The tracing span of a run. The spans of its calls are its children.
 
 use formwork_core::{Attempt, Error, ErrorKind, Origin, Outcome, Plan, Usage};
 use serde_json::Value;
 use tracing::{Span, field};
 
-/// A span for one run, of level `INFO` and target `formwork`; nothing of prompts and answers is in it.
+/// Returns the span of a run, with level `INFO` and target `formwork`. It contains no text of prompts and answers.
 pub(crate) fn span(plan: &Plan) -> Span {
     tracing::info_span!(
         target: "formwork",
@@ -21,7 +21,7 @@ pub(crate) fn span(plan: &Plan) -> Span {
     )
 }
 
-/// Writes the outcome of the run. A run whose future is dropped leaves a span without it.
+/// Records the result of a run. The span of a dropped run has no result.
 pub(crate) fn record(span: &Span, result: &Result<Outcome<Value>, Error>) {
     if span.is_disabled() {
         return;
@@ -49,7 +49,7 @@ fn history(span: &Span, attempts: &[Attempt], usage: Usage) {
     span.record("gen_ai.usage.output_tokens", usage.output_tokens);
 }
 
-/// As the kinds are written in JSON.
+/// Returns the name of an error kind in JSON.
 const fn error_type(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Config => "config",
@@ -60,7 +60,7 @@ const fn error_type(kind: ErrorKind) -> &'static str {
         ErrorKind::Deadline => "deadline",
         ErrorKind::Budget => "budget",
         ErrorKind::Cancelled => "cancelled",
-        // The conventions' word for what has none of its own.
+        // OpenTelemetry's value of `error.type` for errors without a name of their own.
         _ => "_OTHER",
     }
 }

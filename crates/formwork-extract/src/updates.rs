@@ -13,60 +13,95 @@ use serde_json::Value;
 use crate::observer::{Next, Observer, Paced, RunId, Started};
 use crate::partials::Partials;
 
-/// An event of a run, as a stream tells it.
+/// An event of a run, as an item of [`Updates`].
+///
+/// ```
+/// use formwork_extract::Update;
+///
+/// fn line<T>(update: &Update<T>) -> Option<String> {
+///     match update {
+///         Update::Started { attempt, target, .. } => Some(format!("attempt {attempt} of {target}")),
+///         Update::Partial(document) => Some(document.to_string()),
+///         _ => None,
+///     }
+/// }
+/// assert_eq!(line::<()>(&Update::Partial(serde_json::json!([1]))).unwrap(), "[1]");
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-#[expect(clippy::large_enum_variant, reason = "one at a time is under way")]
+#[expect(clippy::large_enum_variant, reason = "a stream holds only a few updates at a time")]
 pub enum Update<T> {
-    /// A call is about to be made; texts and snapshots of the one before are void.
+    /// A call is about to be made. Discard the texts and partial documents of the previous call.
     Started {
-        /// Which attempt it belongs to, from 1.
+        /// The number of the attempt that the call belongs to, from 1.
         attempt: u32,
-        /// The target's name.
+        /// The name of the target.
         target: String,
-        /// The part of the document that is asked for.
+        /// The requested part of the document.
         ask: Ask,
     },
-    /// More text of the open call's answer: the model's own, before it is read.
+    /// A chunk of the answer: the unchanged text of the model.
     Text(String),
-    /// More of what the model thinks.
+    /// A chunk of the reasoning of the model.
     Reasoning(String),
-    /// The document as far as the open call's answer has come, not validated: open strings as they are, open arrays and
-    /// objects closed. Text that is not strict JSON is read as tolerantly as the answer will be. Only where the whole
-    /// document is asked for, and only values of the type that the schema asks for at its root.
+    /// The partial document of the open call, not validated. Open strings end where the text ends, and open arrays and
+    /// objects are closed. It is sent only if the call requests the whole document, and only if the type of the root matches the
+    /// schema.
     Partial(Value),
-    /// A call has ended. Its verdict holds the violations or the fault, if it has any.
+    /// A call has ended. The verdict contains its violations or its fault.
     Finished(Attempt),
-    /// The last answer was not accepted, and this is asked next.
+    /// The last answer was rejected or the last call failed, and the run makes another call.
     Asking {
-        /// Which attempt it belongs to, from 1; the same as before if only the call is repeated.
+        /// The number of the attempt that the call belongs to, from 1. A repeated call keeps the number.
         attempt: u32,
-        /// The target's name.
+        /// The name of the target.
         target: String,
-        /// The part of the document that is asked for.
+        /// The requested part of the document.
         ask: Ask,
-        /// How long the run waits before.
+        /// The delay before the call.
         wait: Duration,
     },
-    /// The asynchronous checks or the fallback have started.
+    /// The async checks or the fallback have started.
     ExternalStarted(External),
-    /// They are done.
+    /// The async checks or the fallback have ended.
     ExternalFinished {
-        /// The checks or the fallback.
+        /// The part that has ended.
         who: External,
         /// The violations that the validators found.
         violations: Vec<Violation>,
     },
-    /// An answer was accepted. The last update.
+    /// A value was accepted. This is the last update.
     Done(Outcome<T>),
 }
 
-/// The updates of one run; the last one is [`Update::Done`] or the error.
+/// The updates of one run, as a stream. The last item is [`Update::Done`] or the error.
 ///
-/// The run goes on only while somebody reads: what was pending is taken before the next piece is asked for. Dropping the
-/// stream drops the open call at once.
+/// Reading the stream drives the run: the next chunk is requested only when all earlier updates were read. Dropping the
+/// stream cancels the open call at once. [`next`](Self::next) and [`outcome`](Self::outcome) read the stream without
+/// another crate.
 ///
-/// Beside [`Stream`] there are [`next`](Self::next) and [`outcome`](Self::outcome), so that no other crate is needed.
+/// ```
+/// use std::sync::Arc;
+///
+/// use formwork_extract::{Extractor, Update, block_on};
+/// use formwork_testkit::Scripted;
+/// use serde_json::json;
+///
+/// let extractor = Extractor::for_document("person", json!({"type": "object"}))
+///     .with_target(Arc::new(Scripted::new([r#"{"age": 34}"#])))
+///     .build()?;
+/// let mut updates = extractor.stream("Maria, 34");
+/// let value = block_on(async {
+///     while let Some(update) = updates.next().await {
+///         if let Update::Done(outcome) = update? {
+///             return Ok(Some(outcome.value));
+///         }
+///     }
+///     Ok::<_, formwork_core::Error>(None)
+/// })??;
+/// assert_eq!(value, Some(json!({"age": 34})));
+/// # Ok::<(), formwork_core::Error>(())
+/// ```
 pub struct Updates<T> {
     tap: Arc<Tap<T>>,
     run: Running<T>,
@@ -87,26 +122,29 @@ impl<T: Send> Updates<T> {
         Self { run: Running::Going(Box::pin(start(Arc::clone(&tap)))), tap }
     }
 
-    /// The next update; `None` after the last.
+    /// Returns the next update; `None` after the last one.
     pub async fn next(&mut self) -> Option<Result<Update<T>, Error>> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// Reads to the end and gives what came of it.
+    /// Reads the stream to its end and returns the outcome.
     ///
     /// # Errors
-    /// The error that the run ends with; [`ErrorKind::Cancelled`] if the last update was read before.
+    /// The error of the run; [`ErrorKind::Cancelled`] if the last update was read before.
     pub async fn outcome(mut self) -> Result<Outcome<T>, Error> {
         while let Some(update) = self.next().await {
             if let Update::Done(outcome) = update? {
                 return Ok(outcome);
             }
         }
-        Err(Error::new(ErrorKind::Cancelled, "the outcome was read before"))
+        Err(Error::new(
+            ErrorKind::Cancelled,
+            "the stream has ended: its last update was read before `outcome` was called",
+        ))
     }
 }
 
-// Nothing in it is pinned in place: the run has a box of its own.
+// No field is pinned in place: the future is in a box of its own.
 impl<T> Unpin for Updates<T> {}
 
 impl<T: Send> Stream for Updates<T> {
@@ -137,7 +175,7 @@ impl<T> fmt::Debug for Updates<T> {
     }
 }
 
-/// Turns what an observer is pending into updates.
+/// Converts the events of an observer into updates.
 pub(crate) struct Tap<T>(Mutex<Pending<T>>);
 
 struct Pending<T> {

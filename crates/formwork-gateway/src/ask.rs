@@ -16,6 +16,8 @@ pub(crate) struct Ask {
     pub(crate) stream: bool,
     /// Whether a stream ends with the usage, where the protocol leaves that to the client.
     pub(crate) include_usage: bool,
+    /// The places of the members of the request that nothing acts on.
+    pub(crate) ignored: Vec<String>,
 }
 
 impl Ask {
@@ -29,6 +31,7 @@ impl Ask {
             count: 1,
             stream: false,
             include_usage: false,
+            ignored: Vec::new(),
         }
     }
 }

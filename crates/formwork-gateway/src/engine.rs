@@ -53,6 +53,11 @@ impl Engine {
         [bounds.deadline, own].into_iter().flatten().fold(self.limits.timeout, Duration::min)
     }
 
+    /// Returns the most attempts of a request.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.defaults.limit(Policy::default()).attempts.min(self.limits.max_attempts).max(1)
+    }
+
     /// Compiles a contract for these targets, or finds the compiled one.
     ///
     /// # Errors
@@ -64,7 +69,7 @@ impl Engine {
         sampling: Sampling,
         bounds: Bounds,
     ) -> Result<Ready, Problem> {
-        let schema = spec.schema.to_string();
+        let schema = serde_json::to_vec(&spec.schema).unwrap_or_default();
         if schema.len() > self.limits.max_schema {
             let message = format!("the schema is longer than {} bytes", self.limits.max_schema);
             return Err(Problem::invalid("schema", message));
@@ -73,13 +78,12 @@ impl Engine {
         let Sampling { temperature, max_tokens, .. } = sampling;
         let parts = (
             &spec.name,
-            &schema,
             &spec.rules,
             &spec.instructions,
             &spec.examples,
             (targets, temperature, max_tokens, deadline.as_millis() as u64, bounds.budget, bounds.is_eager),
         );
-        let key = Cache::key(&parts);
+        let key = Cache::key(&schema, &parts);
         let compile = async || {
             let builder = self.builder(spec, targets, sampling, bounds);
             let built = tokio::task::spawn_blocking(move || builder.build());
@@ -105,7 +109,7 @@ impl Engine {
     ) -> formwork_extract::ExtractorBuilder<Value> {
         let defaults = &self.defaults;
         let mut policy = defaults.limit(Policy::default());
-        policy.attempts = policy.attempts.min(self.limits.max_attempts).max(1);
+        policy.attempts = self.attempts();
         policy.backoff = self.limits.backoff.clone();
         if let Some(temperature) = sampling.temperature.or(defaults.temperature) {
             policy.temperature = Temperature::Steps(vec![temperature]);
@@ -142,8 +146,7 @@ impl Engine {
         /// The tokens of an answer where nothing limits them.
         const ANSWER: u32 = 4_096;
 
-        let attempts = self.defaults.limit(Policy::default()).attempts.min(self.limits.max_attempts).max(1);
-        let calls = if ask.want.is_contract() { u64::from(attempts) } else { 1 };
+        let calls = if ask.want.is_contract() { u64::from(self.attempts()) } else { 1 };
         let mut call = 0;
         for target in self.targets(targets) {
             let price = target.backend.price().ok_or_else(|| target.name().to_owned())?;

@@ -11,23 +11,40 @@
 //! | `POST /api/chat`, `POST /api/generate`, `GET /api/tags`, `POST /api/show`, `GET /api/version` | Ollama |
 //! | `POST /v1/extract` | its own: a schema or a named contract, rules, targets, every step as an event |
 //! | `GET /healthz`, `GET /readyz`, `GET /metrics` | for operators |
+//! | `GET /openapi.json` | the OpenAPI document, [`openapi`] |
 //!
 //! # Map
 //! `protocol` translates requests into an `Ask` and replies back, without IO. `engine` carries an `Ask` out. `service` has
 //! the routes, streams and limits; `contracts` the compiled and the named contracts; `pass` what is passed through.
 //!
+//! # What is passed through
+//! A request without a contract to a target of the same protocol is sent as it is, but for the name of the model, and so is the
+//! response, byte for byte. The same holds for a request with tools whose choice is left to the model: text passes as it comes, and
+//! a call passes once its arguments satisfy the schema of the tool. If they do not, the request is sent again with a message that
+//! says what is wrong, as often as the retry policy allows; then the client gets the error of its protocol with all violations. In a
+//! stream, events of a call are held back until it is certain. Calls that the token limit cut pass as they are.
+//!
 //! # What a translation loses
+//! Every member of a request is acted on, refused in the words of the protocol, or named in the response header
+//! `x-formwork-ignored` with its place (`stop, messages[].name, options.num_ctx`). Members that say what holds anyway (`n: 1`,
+//! `logprobs: false`) are not named. This is what the header can name for a pair of protocols:
+//!
 //! | from | to | lost |
 //! |---|---|---|
-//! | OpenAI | Anthropic, Ollama, in process | `logprobs`, `logit_bias`, penalties, `stop`, `service_tier`, `prediction`, audio |
-//! | Anthropic | OpenAI, Ollama, in process | thoughts, `top_k`, `stop_sequences`, `cache_control` |
-//! | Ollama | OpenAI, Anthropic | `options` other than `temperature`, `top_p`, `seed`, `num_predict`; `keep_alive`, `think`, durations |
-//! | any | a contract | `top_p` and the above: the retry policy decides how tokens are chosen |
+//! | Chat Completions | Responses, Anthropic, Ollama, in process | `stop`, `logprobs`, `top_logprobs`, `logit_bias`, `frequency_penalty`, `presence_penalty`, `reasoning_effort`, `verbosity`, `prediction`, `service_tier`, `metadata`, `user`, `store`, cache keys; the `name` of messages |
+//! | Responses | Chat Completions, Anthropic, Ollama, in process | `reasoning` and reasoning items, `include`, `top_logprobs`, `text.verbosity`, `truncation: auto`, `max_tool_calls`, `store`, `metadata`, cache keys |
+//! | Anthropic | Chat Completions, Responses, Ollama, in process | `thinking` and thoughts, `top_k`, `stop_sequences`, `cache_control`, `output_config.effort`, `betas`, `container`, `context_management`, `service_tier`, `metadata` |
+//! | Ollama | Chat Completions, Responses, Anthropic, in process | `options` other than `temperature`, `top_p`, `seed`, `num_predict`; `keep_alive`, `think`, `logprobs`, `truncate`, `shift` |
+//! | any | a target without it | `temperature`, `top_p`, `seed`, where the model does not take them |
+//! | any | a contract | `top_p` and all of the above, for a target of the same protocol as well: the retry policy decides how tokens are chosen |
 //!
-//! Several tools, or a choice that is left to the model, are one contract as well: the model answers with the name of a tool and
-//! its arguments, or with text. So a response has one call at most, whatever the target, and earlier calls are told as text.
-//! Members that a protocol does not have are refused; those that have no counterpart in a target are ignored. Addresses of pictures
-//! are never fetched: pictures are sent as data.
+//! | of the response | from | lost |
+//! |---|---|---|
+//! | Chat Completions, Responses, Anthropic, Ollama | any other | thoughts, log probabilities, annotations and citations, the text before a call, durations |
+//!
+//! Between protocols, several tools, or a choice that is left to the model, are one contract: the model answers with the name of a
+//! tool and its arguments, or with text. Such a response has one call at most, and earlier calls are told as text. Members that a
+//! protocol does not have are refused. Addresses of pictures are never fetched: pictures are sent as data.
 //!
 //! # Headers
 //! | request | |
@@ -37,8 +54,10 @@
 //! | `x-formwork-deadline` | the most seconds that it may take |
 //! | `x-formwork-stream` | `certain` (default): a stream shows the answer once it holds; `eager`: the first completion as it comes, and an error at the end if it does not hold |
 //! | `x-formwork-tags`, `x-formwork-user` | labels of the run in the ledger |
+//! | `traceparent`, `tracestate` | the caller's trace: passed on to the target, and a label `trace:…` of the run |
 //!
-//! Responses have `x-formwork-run`, and `x-formwork-attempts` where it is known before the body. The usage has a member `formwork`
+//! Responses have `x-formwork-run`, `x-formwork-ignored` with the members of the request that nothing acts on, and
+//! `x-formwork-attempts` where it is known before the body. The usage has a member `formwork`
 //! with the run, the number of calls and the cost.
 
 mod access;
@@ -50,6 +69,7 @@ mod limits;
 mod meter;
 mod metrics;
 mod names;
+mod openapi;
 mod options;
 mod pass;
 mod problem;
@@ -58,8 +78,12 @@ mod record;
 mod reply;
 mod service;
 mod tools;
+mod trace;
+
+pub use formwork_serve::{Tls, TlsError};
 
 pub use contracts::{ContractError, NamedContract, read_contract};
 pub use limits::Limits;
 pub use names::Target;
+pub use openapi::openapi;
 pub use service::{Gateway, GatewayBuilder};

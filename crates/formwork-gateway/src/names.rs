@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use formwork::providers::{Protocol as RawProtocol, Raw};
-use formwork_extract::Backend;
+use formwork_extract::{Backend, Rotation};
 use formwork_schema::nearest;
 
 use crate::problem::{Kind, Problem};
@@ -40,7 +40,15 @@ pub(crate) const DEFAULT: &str = "default";
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
     targets: Vec<Target>,
-    aliases: BTreeMap<String, Vec<usize>>,
+    aliases: BTreeMap<String, Alias>,
+}
+
+/// A list of targets under one name.
+#[derive(Debug, Clone)]
+struct Alias {
+    targets: Vec<usize>,
+    /// Which of them is asked first; the first one always if there is none.
+    rotation: Option<Rotation>,
 }
 
 impl Names {
@@ -50,8 +58,16 @@ impl Names {
 
     /// Adds an alias; names that do not exist are left out.
     pub(crate) fn alias(&mut self, name: &str, meant: &[String]) {
-        let meant = meant.iter().filter_map(|name| self.position(name)).collect();
-        self.aliases.insert(name.to_owned(), meant);
+        let targets = meant.iter().filter_map(|name| self.position(name)).collect();
+        self.aliases.insert(name.to_owned(), Alias { targets, rotation: None });
+    }
+
+    /// Adds an alias whose targets are asked first in turns, as often as their weights say; names that do not exist are left out.
+    pub(crate) fn weighted(&mut self, name: &str, meant: &[(String, u32)]) {
+        let known = meant.iter().filter_map(|(name, weight)| Some((self.position(name)?, *weight)));
+        let (targets, weights): (Vec<usize>, Vec<u32>) = known.unzip();
+        let rotation = Some(Rotation::weighted(&weights));
+        self.aliases.insert(name.to_owned(), Alias { targets, rotation });
     }
 
     pub(crate) fn targets(&self) -> &[Target] {
@@ -68,17 +84,29 @@ impl Names {
         self.targets.iter().position(|target| target.name() == name)
     }
 
-    /// Returns the targets that a name means, in the order in which they are asked: a target, an alias, or several of them
-    /// with commas between. Ollama's clients add `:latest` to names without a tag.
+    /// Returns the targets that a name means, in the order in which the next request asks them: a target, an alias, or several of
+    /// them with commas between. Ollama's clients add `:latest` to names without a tag.
     ///
     /// # Errors
     /// [`Kind::UnknownModel`] with the names that there are.
     pub(crate) fn resolve(&self, model: &str) -> Result<Vec<usize>, Problem> {
+        self.find(model, Alias::next)
+    }
+
+    /// Checks that there is a name, without a request.
+    ///
+    /// # Errors
+    /// Returns the errors of [`resolve`](Self::resolve).
+    pub(crate) fn check(&self, model: &str) -> Result<(), Problem> {
+        self.find(model, |alias| alias.targets.clone()).map(drop)
+    }
+
+    fn find(&self, model: &str, order: impl Fn(&Alias) -> Vec<usize>) -> Result<Vec<usize>, Problem> {
         let mut found = Vec::new();
         for name in model.split(',').map(str::trim) {
             let plain = name.strip_suffix(":latest").unwrap_or(name);
             let meant = [name, plain].into_iter().find_map(|name| {
-                self.position(name).map(|one| vec![one]).or_else(|| self.aliases.get(name).cloned())
+                self.position(name).map(|one| vec![one]).or_else(|| self.aliases.get(name).map(&order))
             });
             for target in meant.ok_or_else(|| self.unknown(name))? {
                 if !found.contains(&target) {
@@ -98,5 +126,19 @@ impl Names {
         let message =
             if meant.is_empty() { message.replacen(" There are", "; there are", 1) } else { message };
         Problem { param: Some("model".to_owned()), ..Problem::new(Kind::UnknownModel, message) }
+    }
+}
+
+impl Alias {
+    /// Returns the targets in the order of the next request: the others stay behind the first in their order, as its backups.
+    fn next(&self) -> Vec<usize> {
+        let mut targets = self.targets.clone();
+        if let Some(rotation) = &self.rotation {
+            let first = rotation.take_turn().min(targets.len().saturating_sub(1));
+            if let Some(first) = targets.get_mut(..=first) {
+                first.rotate_right(1);
+            }
+        }
+        targets
     }
 }

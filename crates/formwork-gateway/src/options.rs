@@ -6,6 +6,7 @@ use axum::http::HeaderMap;
 
 use crate::engine::Bounds;
 use crate::problem::Problem;
+use crate::trace;
 
 /// The options of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,8 +16,11 @@ pub(crate) struct Options {
     pub(crate) bounds: Bounds,
     /// Whether the first attempt is sent as it comes.
     pub(crate) is_eager: bool,
+    /// The caller's labels, and the trace that the request belongs to.
     pub(crate) tags: Vec<String>,
     pub(crate) user: Option<String>,
+    /// The headers of the caller's trace.
+    pub(crate) trace: HeaderMap,
 }
 
 /// The most tags, and the most characters of each and of a user's name.
@@ -52,10 +56,11 @@ impl Options {
         };
         let tags = text("x-formwork-tags")?.unwrap_or_default();
         let tags = tags.split(',').map(str::trim).filter(|tag| !tag.is_empty());
-        let tags = tags.map(|tag| name("x-formwork-tags", tag)).collect::<Result<Vec<_>, _>>()?;
+        let mut tags = tags.map(|tag| name("x-formwork-tags", tag)).collect::<Result<Vec<_>, _>>()?;
         if tags.len() > MAX_TAGS {
             return Err(wrong("x-formwork-tags", "at most 16 names"));
         }
+        tags.extend(trace::id(headers).map(|id| format!("trace:{id}")));
         Ok(Self {
             contract: text("x-formwork-contract")?,
             bounds: Bounds {
@@ -67,6 +72,7 @@ impl Options {
             },
             is_eager,
             tags,
+            trace: trace::of(headers),
             user: text("x-formwork-user")?.map(|user| name("x-formwork-user", &user)).transpose()?,
         })
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, Method, Request, Response, header};
+use axum::http::{HeaderMap, HeaderName, Method, Request, Response, header, response};
 use formwork::providers::Raw;
 use formwork_core::Time;
 use formwork_wire::{Bytes, fault_of};
@@ -14,8 +14,9 @@ use crate::problem::{Kind, Problem};
 /// The headers of a request that the target gets to see.
 const SENT: [&str; 3] = ["anthropic-version", "anthropic-beta", "openai-beta"];
 
-/// The headers of a response that the client gets to see.
-const RETURNED: [HeaderName; 3] = [header::CONTENT_TYPE, header::CACHE_CONTROL, header::CONTENT_LANGUAGE];
+/// The headers of a response that the client gets to see. A body whose length is known is not chunked, which saves a write.
+const RETURNED: [HeaderName; 4] =
+    [header::CONTENT_TYPE, header::CACHE_CONTROL, header::CONTENT_LANGUAGE, header::CONTENT_LENGTH];
 
 /// How much of an error's body is read, in bytes.
 const MAX_ERROR: usize = 64 << 10;
@@ -28,14 +29,16 @@ const MAX_ERROR: usize = 64 << 10;
 pub(crate) async fn send(
     raw: &Raw,
     path: &str,
-    mut body: Value,
+    body: &mut Value,
     headers: &HeaderMap,
     deadline: Duration,
 ) -> Result<Response<formwork_wire::Body>, Problem> {
-    if let Value::Object(members) = &mut body {
+    if let Value::Object(members) = body {
         members.insert("model".to_owned(), raw.model.clone().into());
     }
-    let mut request = Request::new(Bytes::from(body.to_string()));
+    let written =
+        serde_json::to_vec(body).map_err(|error| Problem::new(Kind::Internal, error.to_string()))?;
+    let mut request = Request::new(Bytes::from(written));
     *request.method_mut() = Method::POST;
     *request.uri_mut() =
         path.parse().map_err(|_| Problem::new(Kind::Internal, "the path of the request is none"))?;
@@ -60,13 +63,9 @@ pub(crate) async fn send(
     Err(if problem.kind == Kind::Invalid { Problem { kind: Kind::Upstream, ..problem } } else { problem })
 }
 
-/// Returns the response for the client: the target's, its body byte for byte.
-pub(crate) fn returned(
-    response: Response<formwork_wire::Body>,
-    body: impl FnOnce(formwork_wire::Body) -> Body,
-) -> Response<Body> {
-    let (head, upstream) = response.into_parts();
-    let mut out = Response::new(body(upstream));
+/// Returns the response for the client: the status and the headers of the target's, with a body.
+pub(crate) fn returned(head: &response::Parts, body: Body) -> Response<Body> {
+    let mut out = Response::new(body);
     *out.status_mut() = head.status;
     for name in RETURNED {
         if let Some(value) = head.headers.get(&name) {

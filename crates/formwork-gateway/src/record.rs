@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use formwork_core::{Cost, Error, Outcome, Price, Usage};
-use formwork_ledger::{AttemptRecord, Hold, RunOutcome, RunRecord};
+use formwork_core::{Cost, Error, Outcome, Price, Time, Usage, Violation};
+use formwork_ledger::{AttemptRecord, Hold, RunOutcome, RunRecord, ViolationRecord};
 
 use crate::access::now;
 use crate::names::Names;
@@ -29,6 +29,11 @@ impl Record {
 
     pub(crate) const fn has_hold(&self) -> bool {
         self.hold.is_some()
+    }
+
+    /// Returns whether there is a ledger that keeps it.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.shared.access.ledger().is_some()
     }
 
     pub(crate) fn change(&mut self, change: impl FnOnce(RunRecord) -> RunRecord) {
@@ -63,21 +68,43 @@ impl Record {
     }
 
     /// Writes a single call, whose answer was not validated.
-    pub(crate) async fn call(mut self, target: usize, usage: Usage, problem: Option<&Problem>) {
+    pub(crate) async fn call(self, target: usize, usage: Usage, problem: Option<&Problem>) {
+        let started = self.run.as_ref().map_or_else(now, |run| run.started);
+        let mut made = Made::new(started);
+        made.end(usage, None);
+        self.calls(target, vec![made], problem).await;
+    }
+
+    /// Writes calls of one target; `problem` is what became of the last one.
+    pub(crate) async fn calls(mut self, target: usize, made: Vec<Made>, problem: Option<&Problem>) {
         let Some(mut run) = self.run.take() else { return };
         let shared = Arc::clone(&self.shared);
         let Some(target) = shared.engine.names.targets().get(target) else { return };
+        let price = target.backend.price();
         run.ended = now();
-        run.micro_usd = target.backend.price().and_then(|price: Price| price.of(usage).micro_usd);
-        (run.target, run.model, run.usage) = (target.name().to_owned(), target.model.clone(), usage);
-        let mut attempt = AttemptRecord::new(target.name(), target.model.clone(), run.started, run.ended);
-        (attempt.usage, attempt.micro_usd) = (usage, run.micro_usd);
+        (run.target, run.model) = (target.name().to_owned(), target.model.clone());
+        run.usage = made.iter().fold(Usage::default(), |sum, made| sum.plus(made.usage));
+        run.micro_usd = price.and_then(|price: Price| price.of(run.usage).micro_usd);
+        for (number, made) in (1..).zip(made) {
+            let ended = made.ended.unwrap_or(run.ended);
+            let mut attempt = AttemptRecord::new(target.name(), target.model.clone(), made.started, ended);
+            (attempt.number, attempt.usage) = (number, made.usage);
+            attempt.micro_usd = price.and_then(|price| price.of(made.usage).micro_usd);
+            if made.is_rejected {
+                attempt.class = "invalid".into();
+            }
+            attempt.violations = made.violations;
+            run.attempts.push(attempt);
+        }
         if let Some(problem) = problem {
             run.outcome = outcome_of(problem.kind);
             run.message = Some(problem.message.clone());
-            attempt.class = problem.kind.name().into();
+            if let Some(attempt) = run.attempts.last_mut()
+                && problem.kind != Kind::Unmendable
+            {
+                attempt.class = problem.kind.name().into();
+            }
         }
-        run.attempts = vec![attempt];
         let cost = run.micro_usd;
         settle(self.hold.take(), cost).await;
         self.write(run);
@@ -104,6 +131,33 @@ impl Record {
         if let Some(ledger) = self.shared.access.ledger() {
             ledger.record(run);
         }
+    }
+}
+
+/// A call that was made for a request.
+#[derive(Debug)]
+pub(crate) struct Made {
+    started: Time,
+    ended: Option<Time>,
+    pub(crate) usage: Usage,
+    is_rejected: bool,
+    violations: Vec<ViolationRecord>,
+}
+
+impl Made {
+    /// Returns a call that has begun.
+    pub(crate) const fn new(started: Time) -> Self {
+        Self { started, ended: None, usage: Usage::new(0, 0), is_rejected: false, violations: Vec::new() }
+    }
+
+    pub(crate) const fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// Ends the call now; with the violations that reject its answer.
+    pub(crate) fn end(&mut self, usage: Usage, rejected: Option<&[Violation]>) {
+        (self.ended, self.usage, self.is_rejected) = (Some(now()), usage, rejected.is_some());
+        self.violations = rejected.unwrap_or_default().iter().map(ViolationRecord::from).collect();
     }
 }
 

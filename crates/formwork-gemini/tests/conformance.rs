@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use formwork_conformance::{Live, Protocol, Reply, SentRequest, ServerAnswer, Suite};
+use formwork_conformance::{Live, Protocol, Reply, SentRequest, ServerAnswer, Suite, Trouble};
 use formwork_core::{Finish, SharedProvider};
 use formwork_gemini::Gemini;
 use formwork_http::HttpTransport;
@@ -70,6 +70,57 @@ impl Protocol for Generate {
     fn error_within(&self, said: &str, words: &str) -> Option<Reply> {
         let begin = if said.is_empty() { String::new() } else { event(&piece(&json!({"text": said}))) };
         Some(Reply::new(200, "text/event-stream", begin + &event(&error(503, words))))
+    }
+
+    fn trouble(&self, trouble: Trouble) -> Vec<Reply> {
+        let text = trouble.text();
+        let error = |code: u16, status: &str, details: Value| {
+            let document =
+                json!({"error": {"code": code, "message": text, "status": status, "details": details}});
+            Reply::new(code, "application/json; charset=UTF-8", document.to_string())
+        };
+        let forms = |document: Value| {
+            vec![
+                Reply::new(200, "application/json; charset=UTF-8", document.to_string()),
+                Reply::new(200, "text/event-stream", event(&document)),
+            ]
+        };
+        let answer = |parts: Value, reason: &str| {
+            let mut candidate = json!({"finishReason": reason, "index": 0});
+            if !parts.is_null() {
+                candidate["content"] = json!({"parts": parts, "role": "model"});
+            }
+            forms(
+                json!({"candidates": [candidate], "usageMetadata": {"promptTokenCount": 11}, "modelVersion": "gemini-2.5-flash"}),
+            )
+        };
+        let call = |arguments: Value| json!([{"functionCall": {"name": "thing", "args": arguments}}]);
+        match trouble {
+            Trouble::WrongKey => {
+                let reason = json!([{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}]);
+                vec![error(400, "INVALID_ARGUMENT", reason), error(403, "PERMISSION_DENIED", json!([]))]
+            }
+            Trouble::NoCredit => vec![error(402, "PAYMENT_REQUIRED", json!([]))],
+            Trouble::UnknownModel => vec![error(404, "NOT_FOUND", json!([]))],
+            Trouble::Overloaded => vec![error(503, "UNAVAILABLE", json!([]))],
+            Trouble::SafetyBlock => {
+                let prompt = json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": {"promptTokenCount": 11}});
+                let mut all = forms(prompt);
+                all.extend(
+                    ["SAFETY", "RECITATION", "SPII"].iter().flat_map(|reason| answer(Value::Null, reason)),
+                );
+                all
+            }
+            Trouble::Empty => {
+                let mut all = answer(Value::Null, "STOP");
+                all.extend(answer(json!([{"text": ""}]), "STOP"));
+                all
+            }
+            Trouble::OnlyReasoning => answer(json!([{"text": text, "thought": true}]), "MAX_TOKENS"),
+            Trouble::CutToolCall => answer(call(json!({"zulu": "a"})), "MAX_TOKENS"),
+            Trouble::DoubleEncoded => answer(call(serde_json::from_str(text).unwrap_or_default()), "STOP"),
+            _ => self.error_within("{\"zulu\": ", text).into_iter().collect(),
+        }
     }
 
     fn schema_complaints(&self) -> Vec<(u16, &'static str)> {

@@ -63,10 +63,12 @@ mod opened;
 mod roots;
 mod secrets;
 mod settings;
+mod trace;
 mod transport;
 
 pub use download::{DownloadError, MOST_REDIRECTS};
 pub use error::ConfigError;
 pub use key::Key;
 pub use key_command::KeyCommand;
+pub use trace::with_trace;
 pub use transport::HttpTransport;

@@ -20,6 +20,7 @@ use crate::body::{Incoming, Limits, far};
 use crate::client::Kept;
 use crate::fault::before_head;
 use crate::settings::Settings;
+use crate::trace::add_trace;
 use crate::{ConfigError, Key, KeyCommand};
 
 /// Sends requests to one server, over connections that are kept for later requests.
@@ -225,6 +226,7 @@ impl HttpTransport {
         let deadline = left.map(far);
         let mut headers = head.headers;
         add(&mut headers, &self.settings.headers);
+        add_trace(&mut headers);
         let send = async |key: Option<&Key>| {
             let mut headers = headers.clone();
             if let (Some(key), Some((auth, _))) = (key, &self.settings.key_command) {

@@ -16,7 +16,7 @@ use crate::{Committed, Error, Ledger, Settings};
 /// let folder = tempfile::tempdir()?;
 /// let database = Database::open(folder.path().join("fruit.db"), &FORMAT)?;
 /// database.write(|file| file.execute("INSERT INTO fruit VALUES ('pear')", [])).wait()?;
-/// let count: u64 = database.read(|file| file.query_row("SELECT count(*) FROM fruit", [], |row| row.get(0)))?;
+/// let count: i64 = database.read(|file| file.query_row("SELECT count(*) FROM fruit", [], |row| row.get(0)))?;
 /// assert_eq!(count, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

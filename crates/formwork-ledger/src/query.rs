@@ -1,4 +1,4 @@
-//! Reading runs: pages, one run, rollups, JSON Lines; and what people add and take away.
+//! Reading runs: pages, one run, JSON Lines; and what users think of them.
 
 use std::borrow::Cow;
 use std::io;
@@ -15,9 +15,6 @@ use crate::{Error, KeyId, Ledger};
 
 /// The maximum number of runs on a page.
 pub const MAX_PAGE: usize = 1000;
-
-/// How many runs are deleted in one transaction, so that others can write in between.
-const PRUNED: i64 = 1000;
 
 /// For how long the clocks of a caller and of this process may differ, in milliseconds.
 const SKEW: u64 = 24 * 3_600_000;
@@ -181,82 +178,13 @@ pub struct Page {
     pub next: Option<RecordId>,
 }
 
-/// The runs of one hour with the same contract, model and outcome, added up.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[non_exhaustive]
-pub struct HourlyRuns {
-    /// When the hour began.
-    pub hour: Time,
-    /// The name of the contract, else its digest, else empty.
-    pub contract: String,
-    /// The model.
-    pub model: String,
-    /// How the runs ended; see [`RunOutcome::name`].
-    pub outcome: String,
-    /// How many runs began in this hour.
-    pub runs: u64,
-    /// How many calls they made.
-    pub attempts: u64,
-    /// Tokens of the prompts.
-    pub input_tokens: u64,
-    /// Tokens of the answers.
-    pub output_tokens: u64,
-    /// The known cost in millionths of a US dollar.
-    pub micro_usd: u64,
-    /// How many of the runs have a cost that is not known.
-    pub unpriced: u64,
-    /// How long they took together, in milliseconds.
-    pub millis: u64,
-}
-
-/// The number of calls that failed for the same reason in one hour.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[non_exhaustive]
-pub struct HourlyReason {
-    /// When the hour of the runs began.
-    pub hour: Time,
-    /// The class of the violation; of calls without one the class of the call, such as `timeout`.
-    pub class: String,
-    /// The path, with `[*]` for every index; empty for calls without a violation.
-    pub path: String,
-    /// The model.
-    pub model: String,
-    /// The name of the contract, else its digest, else empty.
-    pub contract: String,
-    /// How often.
-    pub count: u64,
-}
-
-/// Selects rows to delete: everything before these times. The default deletes nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Prune {
-    /// Runs that ended before this time, with all that belongs to them and the record of their settled spending. What keys have
-    /// spent in total stays, and so do reservations that were never settled.
-    pub runs: Option<Time>,
-    /// Requests and answers of runs that ended before this time.
-    pub bodies: Option<Time>,
-    /// Rollups of hours that began before this time.
-    pub rollups: Option<Time>,
-}
-
-/// The number of rows that were deleted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Pruned {
-    /// Runs.
-    pub runs: u64,
-    /// Runs whose request and answers were deleted; those of deleted runs are not counted.
-    pub bodies: u64,
-    /// Rows of rollups.
-    pub rollups: u64,
-}
-
 const COLUMNS: &str = "run.id, run.started, run.ended, run.outcome, run.message, run.source, run.key, key.name, run.user,
     run.contract, run.digest, run.target, run.model, run.tags, run.attempts, run.input_tokens, run.output_tokens,
     run.cached_tokens, run.reasoning_tokens, run.estimated, run.micro_usd, run.cached, run.feedback
     FROM run LEFT JOIN key ON key.id = run.key";
 
-fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+/// Returns the number in a column that is never negative.
+pub(crate) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     Ok(row.get::<_, i64>(column)?.max(0).unsigned_abs())
 }
 
@@ -457,68 +385,6 @@ impl Ledger {
         })
     }
 
-    /// Returns the runs of the hours from `since` until before `until`, by contract, model and outcome, oldest hour first.
-    ///
-    /// # Errors
-    /// [`Error::Storage`].
-    pub fn hourly_runs(&self, since: Option<Time>, until: Option<Time>) -> Result<Vec<HourlyRuns>, Error> {
-        let sql = "SELECT hour, contract, model, outcome, runs, attempts, input_tokens, output_tokens, micro_usd, unpriced, millis
-            FROM hourly_run WHERE hour >= ?1 AND hour < ?2 ORDER BY hour, contract, model, outcome";
-        self.hours(sql, since, until, |row| {
-            Ok(HourlyRuns {
-                hour: hour(row)?,
-                contract: row.get(1)?,
-                model: row.get(2)?,
-                outcome: row.get(3)?,
-                runs: count(row, 4)?,
-                attempts: count(row, 5)?,
-                input_tokens: count(row, 6)?,
-                output_tokens: count(row, 7)?,
-                micro_usd: count(row, 8)?,
-                unpriced: count(row, 9)?,
-                millis: count(row, 10)?,
-            })
-        })
-    }
-
-    /// Returns why calls failed in the hours from `since` until before `until`, oldest hour first: what runs were retried or
-    /// given up for.
-    ///
-    /// # Errors
-    /// [`Error::Storage`].
-    pub fn hourly_reasons(
-        &self,
-        since: Option<Time>,
-        until: Option<Time>,
-    ) -> Result<Vec<HourlyReason>, Error> {
-        let sql = "SELECT hour, class, path, model, contract, count FROM hourly_reason WHERE hour >= ?1 AND hour < ?2
-            ORDER BY hour, class, path, model, contract";
-        self.hours(sql, since, until, |row| {
-            Ok(HourlyReason {
-                hour: hour(row)?,
-                class: row.get(1)?,
-                path: row.get(2)?,
-                model: row.get(3)?,
-                contract: row.get(4)?,
-                count: count(row, 5)?,
-            })
-        })
-    }
-
-    fn hours<T>(
-        &self,
-        sql: &str,
-        since: Option<Time>,
-        until: Option<Time>,
-        read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, Error> {
-        let since = since.map_or(0, |time| number(time.0 / HOUR));
-        let until = until.map_or(i64::MAX, |time| number(time.0.div_ceil(HOUR)));
-        self.core().store.read(|connection| {
-            connection.prepare_cached(sql)?.query_map(params![since, until], |row| read(row))?.collect()
-        })
-    }
-
     /// Writes runs as JSON Lines, newest first: one [`RunDetail`] each. [`RunQuery::limit`] does not matter. Returns how many there were.
     ///
     /// # Errors
@@ -555,94 +421,4 @@ impl Ledger {
         });
         if noted.wait()? == 0 { Err(Error::NoSuchRun(run)) } else { Ok(()) }
     }
-
-    /// Deletes what is old, in transactions of a thousand runs, and gives the space back to the file system.
-    ///
-    /// # Errors
-    /// [`Error::Storage`]; what was deleted before stays deleted.
-    pub fn prune(&self, prune: Prune) -> Result<Pruned, Error> {
-        let mut pruned = Pruned::default();
-        if let Some(before) = prune.runs {
-            pruned.runs = self.delete(before, delete_runs)?;
-        }
-        if let Some(before) = prune.bodies {
-            pruned.bodies = self.delete(before, delete_bodies)?;
-        }
-        if let Some(before) = prune.rollups {
-            let hour = number(before.0 / HOUR);
-            let deleted = self.submit(move |connection| {
-                let runs = connection.execute("DELETE FROM hourly_run WHERE hour < ?1", [hour])?;
-                Ok(runs + connection.execute("DELETE FROM hourly_reason WHERE hour < ?1", [hour])?)
-            });
-            pruned.rollups = deleted.wait()? as u64;
-        }
-        Ok(pruned)
-    }
-
-    fn delete(
-        &self,
-        before: Time,
-        chunk: fn(&Connection, i64) -> rusqlite::Result<usize>,
-    ) -> Result<u64, Error> {
-        let before = number(before.0);
-        let mut deleted = 0;
-        loop {
-            let rows = self.submit(move |connection| {
-                let rows = chunk(connection, before)?;
-                give_back(connection)?;
-                Ok(rows)
-            });
-            let rows = rows.wait()? as u64;
-            deleted += rows;
-            if rows == 0 {
-                return Ok(deleted);
-            }
-        }
-    }
-}
-
-/// Milliseconds in an hour.
-const HOUR: u64 = 3_600_000;
-
-fn hour(row: &Row<'_>) -> rusqlite::Result<Time> {
-    Ok(Time(count(row, 0)?.saturating_mul(HOUR)))
-}
-
-fn delete_runs(connection: &Connection, before: i64) -> rusqlite::Result<usize> {
-    let sql = "SELECT id FROM run WHERE ended < ?1 ORDER BY id LIMIT ?2";
-    let mut rows = connection.prepare_cached(sql)?;
-    let ids: Vec<i64> = rows.query_map([before, PRUNED], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    for sql in [
-        "DELETE FROM violation WHERE run = ?1",
-        "DELETE FROM attempt WHERE run = ?1",
-        "DELETE FROM body WHERE run = ?1",
-        "DELETE FROM run WHERE id = ?1",
-    ] {
-        let mut delete = connection.prepare_cached(sql)?;
-        for id in &ids {
-            delete.execute([id])?;
-        }
-    }
-    connection
-        .prepare_cached(
-            "DELETE FROM spending WHERE reserved_at < ?1 AND actual IS NOT NULL AND id IN
-            (SELECT id FROM spending WHERE reserved_at < ?1 AND actual IS NOT NULL LIMIT ?2)",
-        )?
-        .execute([before, PRUNED])?;
-    Ok(ids.len())
-}
-
-fn delete_bodies(connection: &Connection, before: i64) -> rusqlite::Result<usize> {
-    let sql = "DELETE FROM body WHERE run IN
-        (SELECT body.run FROM body JOIN run ON run.id = body.run WHERE run.ended < ?1 ORDER BY body.run LIMIT ?2)";
-    connection.prepare_cached(sql)?.execute([before, PRUNED])
-}
-
-/// Shortens the file by the pages that are free.
-fn give_back(connection: &Connection) -> rusqlite::Result<()> {
-    let mut vacuum = connection.prepare_cached("PRAGMA incremental_vacuum")?;
-    let mut rows = vacuum.query([])?;
-    // Each row that is asked for frees pages.
-    while rows.next()?.is_some() {}
-    Ok(())
 }

@@ -134,8 +134,8 @@ impl Engine {
                 let guide = |room| Guide::new(grammar, schema, rules(call), room, *restraint);
                 let guide = match guide(room) {
                     // The call sets no limit, so the default may be too small for the schema.
-                    Err(Unguided::Short(least)) if call.max_tokens.is_none() && least <= left => {
-                        room = (least + room).min(left);
+                    Err(Unguided::Short(needed)) if call.max_tokens.is_none() && needed <= left => {
+                        room = (needed + room).min(left);
                         guide(room)
                     }
                     guide => guide,
@@ -181,8 +181,8 @@ impl Engine {
             Part::Text { text } => Some(text.as_str()),
             _ => None,
         });
-        let (least, context) = (self.vocabulary.least(texts), self.context());
-        if least >= context { Err(bad(too_long(&format!("at least {least}"), context))) } else { Ok(()) }
+        let (tokens, context) = (self.vocabulary.min_tokens(texts), self.context());
+        if tokens >= context { Err(bad(too_long(&format!("at least {tokens}"), context))) } else { Ok(()) }
     }
 
     /// Returns the token budget of an answer.

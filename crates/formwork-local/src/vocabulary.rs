@@ -52,8 +52,8 @@ impl Vocabulary {
     /// Returns the minimum number of tokens of consecutive texts.
     ///
     /// It does not tokenize them, which takes a hundred times the memory of the text.
-    pub(crate) fn least<'t>(&self, texts: impl Iterator<Item = &'t str>) -> usize {
-        self.lengths.least(texts)
+    pub(crate) fn min_tokens<'t>(&self, texts: impl Iterator<Item = &'t str>) -> usize {
+        self.lengths.min_tokens(texts)
     }
 
     /// Returns the tokens of a text, in which nothing counts as a control token.
@@ -218,7 +218,7 @@ impl Lengths {
         Self { longest: longest.max(1), known: std::array::from_fn(is_known) }
     }
 
-    fn least<'t>(&self, texts: impl Iterator<Item = &'t str>) -> usize {
+    fn min_tokens<'t>(&self, texts: impl Iterator<Item = &'t str>) -> usize {
         let bytes = texts.flat_map(str::bytes).filter(|byte| self.known[usize::from(*byte)]).count();
         bytes.div_ceil(self.longest)
     }
@@ -291,12 +291,12 @@ mod tests {
     #[test]
     fn the_longest_token_bounds_their_number() {
         let mut texts: Vec<String> = (0..=255).map(|byte| byte_char(byte).to_string()).collect();
-        let least = |texts: &[String], text: &str| Lengths::of(texts).least([text, text].into_iter());
+        let least = |texts: &[String], text: &str| Lengths::of(texts).min_tokens([text, text].into_iter());
         assert_eq!(least(&texts, "abcx"), 8);
         // Six bytes in the alphabet, which take more in UTF-8.
         texts.push("ĠĠĊabc".to_owned());
         assert_eq!(least(&texts, "abcx"), 2);
-        // What has no token does not count.
+        // A byte without a token is not counted.
         texts.remove(usize::from(b'x'));
         assert_eq!((least(&texts, "abcx"), least(&texts, "xxxx")), (1, 0));
         assert_eq!(least(&[], "abc"), 0);
@@ -339,9 +339,9 @@ mod tests {
         ];
         for (text, ids) in fixtures {
             assert_eq!(vocabulary.encode(text).unwrap(), ids, "{text}");
-            assert!(vocabulary.least([text].into_iter()) <= ids.len(), "{text}");
+            assert!(vocabulary.min_tokens([text].into_iter()) <= ids.len(), "{text}");
         }
-        let least = vocabulary.least(["word ".repeat(1_000_000).as_str()].into_iter());
+        let least = vocabulary.min_tokens(["word ".repeat(1_000_000).as_str()].into_iter());
         assert!(least > 8192, "{least} of 5 MB are not enough to refuse them");
         assert_eq!(
             vocabulary.split_special("<|im_end|> is text"),

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use formwork_conformance::{Live, Protocol, Reply, SentRequest, ServerAnswer, Suite};
+use formwork_conformance::{Live, Protocol, Reply, SentRequest, ServerAnswer, Suite, Trouble};
 use formwork_core::{Finish, SharedProvider};
 use formwork_http::HttpTransport;
 use formwork_openai::{Api, MaxTokensField, OpenAi};
@@ -57,6 +57,38 @@ impl Protocol for Chat {
     fn error_within(&self, said: &str, words: &str) -> Option<Reply> {
         let begin = if said.is_empty() { String::new() } else { event(&delta(json!({"content": said}))) };
         Some(Reply::new(200, "text/event-stream", begin + &event(&error(words))))
+    }
+
+    fn trouble(&self, trouble: Trouble) -> Vec<Reply> {
+        let text = trouble.text();
+        if let Some(replies) = vendor_error(trouble) {
+            return replies;
+        }
+        let body = |message: Value, reason: &str| {
+            let choice = json!({"index": 0, "message": message, "finish_reason": reason});
+            let body = json!({"object": "chat.completion", "model": "gpt-4o-mini", "choices": [choice]});
+            Reply::new(200, "application/json", body.to_string())
+        };
+        let stream = |delta: Value, reason: &str| {
+            let mut end = self::delta(json!({}));
+            end["choices"][0]["finish_reason"] = json!(reason);
+            let body = event(&self::delta(delta)) + &event(&end) + "data: [DONE]\n\n";
+            Reply::new(200, "text/event-stream", body)
+        };
+        let empty = json!({"role": "assistant", "content": null});
+        let thought = json!({"role": "assistant", "content": null, "reasoning_content": text});
+        let function = json!({"name": "thing", "arguments": text});
+        let call = json!({"index": 0, "id": "call_1", "type": "function", "function": function});
+        let called = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+        let (message, reason) = match trouble {
+            Trouble::SafetyBlock => (empty, "content_filter"),
+            Trouble::Empty => (empty, "stop"),
+            Trouble::OnlyReasoning => (thought, "length"),
+            Trouble::CutToolCall => (called, "length"),
+            Trouble::DoubleEncoded => (called, "tool_calls"),
+            _ => return self.error_within("{\"zulu\": ", text).into_iter().collect(),
+        };
+        vec![body(message.clone(), reason), stream(message, reason)]
     }
 
     fn schema_complaints(&self) -> Vec<(u16, &'static str)> {
@@ -124,6 +156,47 @@ impl Protocol for Responses {
         }
         body += &event(&json!({"type": "error", "code": "server_error", "message": words, "param": null}));
         Some(Reply::new(200, "text/event-stream", body))
+    }
+
+    fn trouble(&self, trouble: Trouble) -> Vec<Reply> {
+        let text = trouble.text();
+        if let Some(replies) = vendor_error(trouble) {
+            return replies;
+        }
+        let call = json!({"type": "function_call", "id": "fc_1", "call_id": "c_1", "name": "thing", "arguments": text});
+        let thought =
+            json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": text}]});
+        let (output, reason) = match trouble {
+            Trouble::SafetyBlock => (vec![], Some("content_filter")),
+            Trouble::Empty => (vec![], None),
+            Trouble::OnlyReasoning => (vec![thought], Some("max_output_tokens")),
+            Trouble::CutToolCall => (vec![call], Some("max_output_tokens")),
+            Trouble::DoubleEncoded => (vec![call], None),
+            _ => return self.error_within("{\"zulu\": ", text).into_iter().collect(),
+        };
+        let status = if reason.is_some() { "incomplete" } else { "completed" };
+        let mut body =
+            json!({"object": "response", "status": status, "model": "gpt-4o-mini", "output": output});
+        body["incomplete_details"] = reason.map_or(Value::Null, |reason| json!({"reason": reason}));
+        let mut stream = event(&json!({"type": "response.created", "response": {"status": "in_progress"}}));
+        for item in &output {
+            let begun = json!({"type": item["type"], "id": item["id"], "name": item["name"]});
+            stream +=
+                &event(&json!({"type": "response.output_item.added", "output_index": 0, "item": begun}));
+            let kind = if item["type"] == "reasoning" {
+                "reasoning_summary_text"
+            } else {
+                "function_call_arguments"
+            };
+            stream +=
+                &event(&json!({"type": format!("response.{kind}.delta"), "output_index": 0, "delta": text}));
+            stream += &event(&json!({"type": "response.output_item.done", "output_index": 0, "item": item}));
+        }
+        stream += &event(&json!({"type": format!("response.{status}"), "response": body}));
+        vec![
+            Reply::new(200, "application/json", body.to_string()),
+            Reply::new(200, "text/event-stream", stream),
+        ]
     }
 
     fn schema_complaints(&self) -> Vec<(u16, &'static str)> {
@@ -223,6 +296,22 @@ fn found(value: &Value) -> Option<Value> {
 
 fn error(words: &str) -> Value {
     json!({"error": {"message": words, "type": "server_error", "param": null, "code": null}})
+}
+
+/// The errors of OpenAI, OpenRouter (402) and llama.cpp's server; `None` for other troubles.
+fn vendor_error(trouble: Trouble) -> Option<Vec<Reply>> {
+    let error = |status: u16, code: &str| {
+        let error =
+            json!({"message": trouble.text(), "type": "invalid_request_error", "param": null, "code": code});
+        Reply::new(status, "application/json", json!({"error": error}).to_string())
+    };
+    Some(match trouble {
+        Trouble::WrongKey => vec![error(401, "invalid_api_key")],
+        Trouble::NoCredit => vec![error(429, "insufficient_quota"), error(402, "402")],
+        Trouble::UnknownModel => vec![error(404, "model_not_found"), error(400, "model_not_found")],
+        Trouble::Overloaded => vec![error(503, "unavailable_error"), error(529, "overloaded")],
+        _ => return None,
+    })
 }
 
 const fn reason(finish: Finish) -> &'static str {

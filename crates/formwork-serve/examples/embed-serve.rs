@@ -20,6 +20,7 @@ fn main() -> io::Result<()> {
         max: 100,
         drain: Duration::from_secs(5),
         accept_while_draining: false,
+        tls: None,
     };
     let (end, ended) = oneshot::channel::<()>();
     let client = std::thread::spawn(move || {

@@ -10,15 +10,18 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+
+use crate::tls::Tls;
 
 /// How long nothing is accepted after accepting failed, as when there are too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The limits of connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Connections {
     /// The time that the head of a request may take to arrive.
     pub read_timeout: Duration,
@@ -28,6 +31,8 @@ pub struct Connections {
     pub drain: Duration,
     /// Whether connections are still accepted meanwhile, for a service that answers them with 503.
     pub accept_while_draining: bool,
+    /// The certificate, for connections over TLS; without one they are not encrypted.
+    pub tls: Option<Tls>,
 }
 
 /// Tells requests whether the service is stopping. Clones are the same flag.
@@ -79,7 +84,7 @@ where
             Some(_) = open.join_next() => {}
             (place, accepted) = accept(&places, &listener) => match accepted {
                 Ok((socket, _)) => {
-                    let connection = talk(socket, answer.clone(), limits.read_timeout, draining.0.subscribe());
+                    let connection = talk(socket, answer.clone(), limits.clone(), draining.0.subscribe());
                     open.spawn(async move {
                         connection.await;
                         drop(place);
@@ -108,7 +113,7 @@ where
                 Some(_) = late.join_next() => {}
                 (place, accepted) = accepted => if let Ok((socket, _)) = accepted {
                     // Not told to end: it ends with the response, which says `connection: close`.
-                    let connection = talk(socket, answer.clone(), limits.read_timeout, watch::Sender::new(false).subscribe());
+                    let connection = talk(socket, answer.clone(), limits.clone(), watch::Sender::new(false).subscribe());
                     late.spawn(async move {
                         connection.await;
                         drop(place);
@@ -133,17 +138,32 @@ async fn accept(
 }
 
 /// Answers the requests of one connection until either side ends it.
-async fn talk<F, R>(socket: TcpStream, answer: F, read_timeout: Duration, mut ended: watch::Receiver<bool>)
+async fn talk<F, R>(socket: TcpStream, answer: F, limits: Connections, ended: watch::Receiver<bool>)
 where
     F: Fn(Request<Incoming>) -> R,
     R: Future<Output = Result<Response<axum::body::Body>, Infallible>>,
 {
     // Responses are written whole, or event by event.
     let _ = socket.set_nodelay(true);
+    let Some(Tls(acceptor)) = limits.tls else {
+        return speak(socket, answer, limits.read_timeout, ended).await;
+    };
+    // A client that does not greet, or not in TLS, ends its own connection alone.
+    if let Ok(Ok(encrypted)) = tokio::time::timeout(limits.read_timeout, acceptor.accept(socket)).await {
+        speak(encrypted, answer, limits.read_timeout, ended).await;
+    }
+}
+
+async fn speak<S, F, R>(stream: S, answer: F, read_timeout: Duration, mut ended: watch::Receiver<bool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    F: Fn(Request<Incoming>) -> R,
+    R: Future<Output = Result<Response<axum::body::Body>, Infallible>>,
+{
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(read_timeout)
-        .serve_connection(TokioIo::new(socket), service_fn(answer));
+        .serve_connection(TokioIo::new(stream), service_fn(answer));
     let mut connection = pin!(connection);
     let ending = async {
         // Without a sender nothing tells the connection to end.

@@ -24,8 +24,8 @@ impl Log {
     pub fn listen(&self, spans: FmtSpan) -> DefaultGuard {
         static ANOTHER: OnceLock<Dispatch> = OnceLock::new();
 
-        // With only one subscriber, `tracing` caches for all threads whether the first thread that reaches an event has
-        // one. A second subscriber prevents that: the threads of other tests have none.
+        // If there is only one subscriber, `tracing` caches for all threads whether the first thread that reaches an event
+        // has one. A second subscriber prevents this, because the threads of other tests have none.
         ANOTHER.get_or_init(|| Dispatch::new(tracing_subscriber::registry()));
         let writer = self.clone();
         let subscriber = tracing_subscriber::fmt()

@@ -62,6 +62,8 @@ struct Score {
     refused: usize,
     /// Schemas a part of which is JSON in a string.
     texts: usize,
+    /// Schemas a part of which is a list of leaves.
+    leaves: usize,
     valid: usize,
     /// Valid instances that come back as they are.
     whole: usize,
@@ -108,6 +110,7 @@ impl Score {
         };
         let Some(sent) = &lowered.schema else { return };
         self.texts += usize::from(lowered.lift.iter().any(|op| op.lift == Lift::ParseJson));
+        self.leaves += usize::from(lowered.lift.iter().any(|op| op.lift == Lift::Leaves));
         for loss in &lowered.losses {
             *self.losses.entry(format!("{} {:?}", loss.keyword, loss.kind)).or_default() += 1;
         }
@@ -189,8 +192,9 @@ impl Score {
             self.refused,
         );
         println!(
-            "  {} of {schemas} schemas with JSON in a string for a part; {:.2} % served by structure alone",
+            "  {} of {schemas} schemas with JSON in a string for a part, {} with a list of leaves; {:.2} % served by structure alone",
             self.texts,
+            self.leaves,
             percent(schemas - self.refused - self.texts, schemas),
         );
         println!(

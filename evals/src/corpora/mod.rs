@@ -2,6 +2,7 @@
 
 mod check;
 mod lower;
+mod peers;
 mod read;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,9 @@ pub(crate) struct Args {
     /// Lower to these dialects only
     #[arg(long)]
     dialect: Vec<String>,
+    /// The schemas that other projects' transforms make, of evals/peers/transforms.py, for `--only peers`
+    #[arg(long)]
+    peers: Option<PathBuf>,
     /// Print the rows that failed, of this kind only if one is named
     #[arg(long, num_args = 0..=1, default_missing_value = "")]
     failures: Option<String>,
@@ -39,6 +43,7 @@ enum Part {
     Read,
     Check,
     Lower,
+    Peers,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
@@ -52,6 +57,9 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     }
     if wants(Part::Lower) {
         lower::run(args)?;
+    }
+    if args.only == Some(Part::Peers) {
+        peers::run(args)?;
     }
     Ok(())
 }

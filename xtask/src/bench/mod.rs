@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: what things cost beside plain code with the same crates, as ratios within one run.
 
 mod build;
+mod gateway;
 mod http;
 mod judging;
 mod local;
@@ -43,6 +44,7 @@ const BENCHES: &[(&str, Bench)] = &[
     ("http", http::measure),
     ("local", local::measure),
     ("oracle", service::measure),
+    ("gateway", gateway::measure),
 ];
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {

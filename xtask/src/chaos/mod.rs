@@ -86,9 +86,9 @@ fn full(played: &Play, seen: &Seen) -> usize {
 fn table(played: &Play, seen: &Seen) -> String {
     let found = &seen.found;
     format!(
-        "| rows | kills | full disk | values | rejected | lost | doubled | crossed | calls | repeated | bound | open at kills | integrity | s |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n\
-         | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.1} |",
+        "| rows | kills | full disk | values | rejected | lost | doubled | crossed | calls | repeated | bound | open at kills | most open | integrity | s |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n\
+         | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.1} |",
         played.rows,
         seen.kills,
         seen.full,
@@ -101,6 +101,7 @@ fn table(played: &Play, seen: &Seen) -> String {
         found.unknown,
         seen.kills as usize * played.concurrency as usize + full(played, seen),
         seen.open_at_kills,
+        seen.max_open,
         seen.integrity,
         seen.seconds,
     )

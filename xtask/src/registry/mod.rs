@@ -1,8 +1,11 @@
 //! `cargo xtask registry`: what is known of models, kept true.
 
 mod check;
+mod prices;
+mod update;
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use clap::Subcommand;
@@ -21,30 +24,81 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Fail on rows that are no longer true or can never match, and warn of rows that nobody looked at for long
+    /// Warn of rows that are no longer true, can never match, or were not looked at for long
     Check {
+        /// Fail if a row is no longer true or can never match
+        #[arg(long)]
+        strict: bool,
         /// The day that it is taken to be, as YYYY-MM-DD; today without it
+        #[arg(long)]
+        today: Option<Date>,
+    },
+    /// Compare prices, limits and last days with a price file of models.dev or LiteLLM
+    Update {
+        /// models.dev's `api.json`, or LiteLLM's `model_prices_and_context_window.json`
+        file: PathBuf,
+        /// Write the differences into the registry
+        #[arg(long)]
+        write: bool,
+        /// The day that changed rows count as checked, as YYYY-MM-DD; today without it
         #[arg(long)]
         today: Option<Date>,
     },
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
-    let Action::Check { today } = &args.action;
-    let today = today.map_or_else(clock, Ok)?;
     let text =
         fs::read_to_string(workspace::root().join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
     let registry = Registry::from_toml(&text).map_err(|error| format!("{FILE}:{error}"))?;
+    match &args.action {
+        Action::Check { strict, today } => check(&registry, *strict, today.map_or_else(clock, Ok)?),
+        Action::Update { file, write, today } => {
+            let prices = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+            let facts = prices::read(&prices).map_err(|error| format!("{}: {error}", file.display()))?;
+            let found = update::compare(&registry, &facts);
+            print(&registry, &found);
+            if !*write || found.differences.is_empty() {
+                return Ok(());
+            }
+            let written = update::write(&text, &found.differences, today.map_or_else(clock, Ok)?);
+            Registry::from_toml(&written).map_err(|error| format!("the new text is no registry: {error}"))?;
+            fs::write(workspace::root().join(FILE), written).map_err(|error| format!("{FILE}: {error}"))
+        }
+    }
+}
+
+/// Prints a comparison with a price file.
+fn print(registry: &Registry, found: &update::Comparison) {
+    for difference in &found.differences {
+        println!("{}", difference.line(registry));
+    }
+    for unclear in &found.unclear {
+        println!("look at it: {unclear}");
+    }
+    println!(
+        "{} differences, {} to look at, {} models of the file without a row: {}",
+        found.differences.len(),
+        found.unclear.len(),
+        found.unknown.len(),
+        found.unknown.iter().take(20).cloned().collect::<Vec<_>>().join(", ")
+    );
+}
+
+fn check(registry: &Registry, strict: bool, today: Date) -> Result<(), String> {
     let found = check::check(registry.entries(), today);
     for warning in &found.warnings {
         eprintln!("warning: {FILE}: {warning}");
     }
-    if found.problems.is_empty() {
-        println!("{} rows, right on {today}", registry.entries().len());
-        return Ok(());
-    }
     let problems: Vec<String> = found.problems.iter().map(|problem| format!("{FILE}: {problem}")).collect();
-    Err(problems.join("\nerror: "))
+    if problems.is_empty() {
+        println!("{} rows, right on {today}", registry.entries().len());
+    } else if strict {
+        return Err(problems.join("\nerror: "));
+    }
+    for problem in &problems {
+        eprintln!("warning: {problem}");
+    }
+    Ok(())
 }
 
 /// Today, in UTC.

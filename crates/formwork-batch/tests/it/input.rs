@@ -3,8 +3,11 @@ use std::path::Path;
 use formwork_batch::{BatchError, MAX_INPUT, read_rows};
 use serde_json::{Value, json};
 
+/// The id of a row, with its input or the message of why it cannot be asked about.
+type Found = (Value, Result<String, String>);
+
 /// Reads a file of this name and content, as ids with inputs or messages without the folder.
-fn read(name: &str, content: &[u8]) -> Result<Vec<(Value, Result<String, String>)>, BatchError> {
+fn read(name: &str, content: &[u8]) -> Result<Vec<Found>, BatchError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     std::fs::write(&path, content).unwrap();

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use formwork_chat::{CONTRACT_1_0, ChatCode, ChatResult, JsonModeChatClient};
+use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
 use crate::support::{bodies, client_of, good, server};
@@ -31,6 +32,26 @@ fn one_request_in_json_mode_with_the_contracts_bytes() {
         !system.contains("$schema") && !system.contains("additionalProperties"),
         "only the contract is shown: {system}"
     );
+}
+
+#[test]
+fn a_forced_tool_takes_the_place_of_json_mode_and_is_corrected_like_it() {
+    let replies = ["{}".to_owned(), good().to_string()].map(|arguments| {
+        let function = json!({"name": "StructuredAnswerLite", "arguments": arguments});
+        let call = json!({"id": "c", "type": "function", "function": function});
+        let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+        Reply::json(json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]}).to_string())
+    });
+    let server = Server::start(replies).unwrap();
+    let client = client_of(&server).with_forced_tool().build().unwrap();
+    let reply = client.ask_blocking("What is JSON?").into_result().unwrap();
+    assert_eq!((reply.answer.answer.text.as_str(), reply.attempts), ("A text format for data.", 2));
+    for body in bodies(&server) {
+        let function = &body["tools"][0]["function"];
+        assert_eq!(body["tool_choice"]["function"]["name"], function["name"]);
+        assert!(function["parameters"]["properties"]["quality"].is_object(), "{body}");
+        assert!(body.get("response_format").is_none() && body["tools"].as_array().unwrap().len() == 1);
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `formwork check`: documents against a schema.
+//! `formwork check`: validates documents against a schema.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,27 +22,27 @@ Examples:
   formwork check --schema invoice.schema.json --rules invoice.rules.json --all invoice.json
   formwork check --jsonl rows.jsonl       rows: {\"id\", \"data\", \"schema\"?} -> {\"id\", \"valid\", \"violations\"}
 
-Rules are what JSON Schema cannot say, as an array in a file or in the schema's `x-formwork-rules`:
+Rules are conditions that JSON Schema cannot express. They are an array in a file, or in `x-formwork-rules` of the schema:
 
   [{\"rule\": \"weightedSum\", \"target\": \"$.total\", \"terms\": [{\"path\": \"$.lines[*].total\", \"weight\": 1}], \"tolerance\": 0.01}]
 
-Exit codes: 0 every document is valid, 1 one is not (with --jsonl unless --allow-failures), 2 the schema or a file
+Exit codes: 0 every document is valid, 1 a document is invalid (with --jsonl unless --allow-failures), 2 the schema or a file
 cannot be used.";
 
-/// Check JSON documents against a JSON Schema
+/// Validate JSON documents against a JSON Schema
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The documents; `-` or nothing is standard input
+    /// The documents; `-` is standard input
     #[arg(default_value = "-")]
     documents: Vec<PathBuf>,
-    /// The JSON Schema (with --jsonl: of rows that bring none)
+    /// The JSON Schema (with --jsonl: of rows without `schema`)
     #[arg(long, short, required_unless_present = "jsonl")]
     schema: Option<PathBuf>,
-    /// Rules that documents keep to, beside those in the schema's `x-formwork-rules`
+    /// File with rules, in addition to those in `x-formwork-rules` of the schema
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// A file with the text that the documents are about, for `quoted` rules
+    /// File with the source text of the documents, for `quoted` rules
     #[arg(long, value_name = "FILE")]
     source: Option<PathBuf>,
     /// Show all violations of a document instead of the first 64
@@ -51,13 +51,13 @@ pub(crate) struct Args {
     /// Do not check `format`
     #[arg(long)]
     no_formats: bool,
-    /// Print one JSON object for each document
+    /// Print one JSON object per document
     #[arg(long)]
     json: bool,
-    /// Read JSON Lines, an object with `id`, `data` and perhaps `schema` a line, and answer each at once with a line
+    /// Read one JSON object per line with `id`, `data` and optionally `schema`, and print one result per line
     #[arg(long, conflicts_with = "json")]
     jsonl: bool,
-    /// Exit with 0 although rows failed or their documents are invalid (takes --jsonl)
+    /// Exit with 0 even if rows failed or documents are invalid (requires --jsonl)
     #[arg(long, requires = "jsonl")]
     allow_failures: bool,
 }
@@ -91,16 +91,16 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
     Ok(if all_valid { Status::Ok } else { Status::Negative })
 }
 
-/// How documents are examined.
+/// The settings of the validation.
 struct Examiner {
     formats: Formats,
-    /// The rules of `--rules`, for every schema.
+    /// The rules of `--rules`, which apply with every schema.
     rules: Vec<Placed>,
     source: Option<String>,
     all: bool,
 }
 
-/// The findings about a document.
+/// The violations of a document.
 struct Found {
     violations: Vec<Violation>,
     left_out: usize,
@@ -141,7 +141,7 @@ impl Examiner {
             let Placed { rule, place } = placed;
             if self.source.is_none() && matches!(rule, Rule::Quoted { .. }) {
                 return Err(format!(
-                    "{place}: the rule `quoted` needs the text that documents are about: name its file with --source"
+                    "{place}: the rule `quoted` needs the source text of the documents: name its file with --source"
                 ));
             }
             contract = contract.with_rule(rule);
@@ -175,7 +175,7 @@ impl Examiner {
         self.contract(schema, compiled, own).map_err(of_row)
     }
 
-    /// Checks one document; what is wrong is shown in its text unless the output is for programs.
+    /// Validates one document. Prints violations with their location in the text, unless the output is JSON.
     fn check_document(&self, contract: &Contract, path: &Path, quiet: bool) -> Result<CheckOutput, Failed> {
         let bytes = files::bytes(path)?;
         let name = files::name(path);

@@ -1,4 +1,4 @@
-//! `formwork doctor`: whether each provider of the configuration works, and what it enforces.
+//! `formwork doctor`: tests whether each provider of the configuration works, and whether it enforces schemas.
 
 use std::time::Duration;
 
@@ -19,29 +19,29 @@ Examples:
   formwork doctor --config production.toml
   formwork doctor --provider backup --json
 
-It reads the configuration, looks for keys, and makes one call of a few tokens to every provider of the file, in the way in
-which it is used. The schema of the call allows a single answer that no model gives by itself: a server that gives it
-enforces schemas. With `probe = true` the server is asked what it can do first, whatever was found earlier.
+It reads the configuration, checks the API keys, and makes one call of a few tokens to every provider of the file, with the
+settings of the file. The schema of the call allows only one answer, which no model gives without enforcement. So the
+answer shows whether the server enforces schemas. With `probe = true`, the server is probed again first.
 
 Exit codes:
   0    every provider works
-  2    the configuration cannot be used, or a provider is wrongly described
-  3    a provider is not reachable, or does not do what it promises
+  2    the configuration is invalid
+  3    a provider is not reachable, or does not enforce schemas as configured
   130  interrupted";
 
-/// How long a server may take for one answer: it may have to load its model first.
+/// The time limit of one answer. The server may have to load its model first.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A word that no model says unless it must.
+/// The only answer that the schema of the test call allows.
 const CANARY: &str = "serinus-7431";
 
-/// Try the configuration: keys, servers, and what each provider really enforces
+/// Test the configuration: API keys, servers, and whether each provider enforces schemas
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
     targets: Named,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
 
 async fn examine(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     let chosen = args.targets.choose_all(providers)?;
-    // Which file was read is half of what is to be found out.
+    // The file is printed first, because reading an unexpected file is a common mistake.
     chosen.tell();
     let mut worst = None;
     for section in &chosen.sections {
@@ -71,7 +71,7 @@ async fn examine(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     }
 }
 
-/// Examines a provider as calls use it: with what its section wraps around it, in the dialect that it is asked in first.
+/// Tests a provider with the layers of its section and in its first output mode.
 async fn examined(section: &Section, providers: &Providers) -> DoctorOutput {
     let mut found = DoctorOutput::new(&section.name, &section.common.kind);
     let mut made = match targets::make(section, providers).await {
@@ -93,7 +93,7 @@ async fn examined(section: &Section, providers: &Providers) -> DoctorOutput {
     };
     let modes = backend.modes();
     let Some(mode) = modes.first() else {
-        return found.failed(DoctorState::Misconfigured, "it takes no dialect of JSON Schema", "");
+        return found.failed(DoctorState::Misconfigured, "it has no output mode", "");
     };
     found = found.with_backend(&backend);
     if section.common.cassette.is_some() {
@@ -112,9 +112,9 @@ async fn examined(section: &Section, providers: &Providers) -> DoctorOutput {
             let fix = if found.kind == "ollama" {
                 format!("add to [providers.{}]: think = false", section.name)
             } else {
-                format!("name another `model` in [providers.{}]", section.name)
+                format!("set another `model` in [providers.{}]", section.name)
             };
-            (format!("it answered with nothing in {MOST_TOKENS} tokens"), fix)
+            (format!("its answer was empty after {MAX_TOKENS} tokens"), fix)
         }
         Enforcement::Schema | Enforcement::Tool
             if value.as_ref().is_some_and(|value| value["word"] == CANARY) =>
@@ -126,19 +126,19 @@ async fn examined(section: &Section, providers: &Providers) -> DoctorOutput {
             weaker("it ignores the schema that is sent", WEAKER)
         }
         Enforcement::JsonObject if value.as_ref().is_none_or(|value| !value.is_object()) => {
-            weaker("it answers with something else than a JSON object", "[\"prompt\"]")
+            weaker("its answer is not a JSON object", "[\"prompt\"]")
         }
         _ => return found,
     };
     found.failed(DoctorState::Unavailable, &error, &fix)
 }
 
-const SLOW: &str = "try again when the server is less busy, or name a smaller model";
+const SLOW: &str = "try again when the server is less busy, or use a smaller model";
 
-/// The most tokens of the answer: room for a model that thinks a little, too little for one that does not stop.
-const MOST_TOKENS: u32 = 256;
+/// The token limit of the answer: enough for a short reasoning, and a limit for models that do not stop.
+const MAX_TOKENS: u32 = 256;
 
-/// Returns a provider's answer to a question whose schema allows a single answer, which is another than the question asks for.
+/// Returns the answer of a provider to a question whose schema allows only one answer, which does not fit the question.
 async fn called(backend: &Backend, mode: &dyn Lower) -> Result<String, Fault> {
     let schema = json!({
         "type": "object",
@@ -153,20 +153,20 @@ async fn called(backend: &Backend, mode: &dyn Lower) -> Result<String, Fault> {
     let call = Call::new(vec![Message::user("Name a fruit, as JSON.")], lowered)
         .with_schema_name("canary")
         .with_sampling(sampling)
-        .with_max_tokens(MOST_TOKENS);
+        .with_max_tokens(MAX_TOKENS);
     Ok(backend.provider().call(&call).await?.collect().await?.text)
 }
 
-/// The ways of asking of a server that takes no schema, as the configuration writes them.
+/// The value of `modes` for a server that accepts no schema.
 const WEAKER: &str = "[\"json-object\", \"prompt\"]";
 
-/// Returns the line of the configuration that makes a provider ask in these ways.
+/// Returns the advice to set `modes` in the section of a provider.
 fn weaker(section: &Section, modes: &str) -> String {
     let act = if section.common.modes.is_some() { "change in" } else { "add to" };
     format!("{act} [providers.{}]: modes = {modes}", section.name)
 }
 
-/// Returns the environment variable that the key of a provider is read from, where it is known.
+/// Returns the environment variable of the API key of a provider, if it is known.
 fn key_variable(section: &Section) -> Option<String> {
     let settings: Value = section.read().ok()?;
     let of_preset = || {
@@ -188,11 +188,11 @@ fn failed(found: DoctorOutput, section: &Section, fault: &Fault) -> DoctorOutput
                  api_key_env = \"NAME\""
             ),
         },
-        FaultKind::NoCredit => "add credit to the account, or name another provider".to_owned(),
+        FaultKind::NoCredit => "add credit to the account, or use another provider".to_owned(),
         FaultKind::Unsupported if found.kind == "ollama" => format!("ollama pull {}", found.model),
         FaultKind::Unsupported => format!("correct `model`, or `base_url`, in [providers.{name}]"),
         FaultKind::BadWire => {
-            format!("correct `base_url` in [providers.{name}]: what answers there is no such API")
+            format!("correct `base_url` in [providers.{name}]: the server there has another API")
         }
         FaultKind::SchemaRefused => weaker(section, WEAKER),
         FaultKind::Timeout => {
@@ -219,13 +219,13 @@ fn words(found: &DoctorOutput) -> String {
         if *state == DoctorState::Works {
             line("ok", "answers");
         }
-        line("", &format!("ways of asking, strictest first: {}", dialects.join(", ")));
+        line("", &format!("output modes, strictest first: {}", dialects.join(", ")));
     }
     line("", note);
     if *enforced == Some(true) {
         line("ok", "enforces schemas while decoding");
     } else if *state == DoctorState::Works && *enforcement != Some(Enforcement::Schema) {
-        line("", "does not enforce schemas; answers are checked, and asked for again");
+        line("", "does not enforce schemas; formwork validates answers and retries");
     }
     line("FAIL", error);
     line("fix", fix);

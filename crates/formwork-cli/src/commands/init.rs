@@ -19,28 +19,29 @@ Examples:
   formwork init openai/qwen3 --base-url http://localhost:8000/v1 --key-env TEAM_KEY
   formwork init local
 
-Each MODEL is KIND/MODEL, or `local` for the model in this process; the first one is asked first, the others are its backups.
-On a terminal it asks for what is missing. Keys are never written into the file: it names the variable that holds the key.
+Each MODEL is KIND/MODEL, or `local` for the local model. The first one is used first, the others are its backups. On a
+terminal, the command asks for missing arguments. The file names the environment variable of an API key, and never
+contains the key.
 
-Exit codes: 0 the file is written, 2 wrong usage, or there is a file already (--force replaces it).";
+Exit codes: 0 the file is written, 2 wrong usage, or the file exists (--force replaces it).";
 
-/// Write a configuration file, by questions or by arguments
+/// Write a configuration file, from arguments or from answers to questions
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The models to ask, in order, each with its kind: openai/gpt-4o-mini
+    /// The models in order, each with its kind: openai/gpt-4o-mini
     #[arg(value_name = "MODEL")]
     models: Vec<String>,
     /// The file to write
     #[arg(long, value_name = "FILE", default_value = "formwork.toml")]
     file: PathBuf,
-    /// The address of the first model's server [default: that of its kind]
+    /// The server address of the first model [default: that of its kind]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// The environment variable that holds the first model's key [default: that of its kind]
+    /// The environment variable with the API key of the first model [default: that of its kind]
     #[arg(long, value_name = "VARIABLE")]
     key_env: Option<String>,
-    /// Replace the file if it is there
+    /// Replace the file if it exists
     #[arg(long)]
     force: bool,
 }
@@ -54,8 +55,10 @@ struct Answers {
 
 pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> {
     if args.file.exists() && !args.force {
-        let message =
-            format!("{} is there already: --force replaces it, --file names another", args.file.display());
+        let message = format!(
+            "{} exists: add --force to replace it, or --file to name another file",
+            args.file.display()
+        );
         return Err(Failed::usage(message));
     }
     let answers = match args.models.is_empty() {
@@ -71,7 +74,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     write(args, &text)?;
     output::line(format!("wrote {}", args.file.display()))?;
     for section in config.sections().iter().filter(|section| section.common.kind != "local") {
-        // A key that is not set yet is the usual case, and the next thing to do.
+        // A missing key is common at this point, and setting it is the next step.
         if let Err(error) = providers.make(section) {
             say!("next: {}", error.message);
         }
@@ -82,24 +85,23 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
 
 fn write(args: &Args, text: &str) -> Result<(), Failed> {
     let mut options = OpenOptions::new();
-    // Without --force a file that somebody else made meanwhile stays.
+    // Without --force, a file that was created in the meantime is kept.
     options.write(true).truncate(true).create(args.force).create_new(!args.force);
     let written = options.open(&args.file).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| Failed::usage(format!("{}: {error}", args.file.display())))
 }
 
-/// Asks for what the arguments leave out.
+/// Asks for missing arguments.
 fn questions(args: &Args, providers: &Providers) -> Result<Answers, Failed> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        let message =
-            "name a model, such as openai/gpt-4o-mini or local: questions are asked on a terminal only";
+        let message = "name a model, such as openai/gpt-4o-mini or local: the command asks questions only on a terminal";
         return Err(Failed::usage(message));
     }
     let kinds: Vec<&str> = providers.kinds().map(|kind| kind.name()).collect();
     say!("Kinds of providers: {}", kinds.join(", "));
     let mut models = Vec::new();
     let first = loop {
-        let kind = answer("Which kind is asked first?", "local")?;
+        let kind = answer("Which kind is used first?", "local")?;
         match providers.kind(&kind) {
             Ok(_) => break kind,
             Err(message) => say!("{message}"),
@@ -139,7 +141,7 @@ fn answer(question: &str, default: &str) -> Result<String, Failed> {
     Ok(if line.is_empty() { default.to_owned() } else { line.to_owned() })
 }
 
-/// Returns the file for these answers.
+/// Returns the contents of the file for these models.
 fn text(answers: &Answers, providers: &Providers) -> Result<String, Failed> {
     let mut sections = String::new();
     let mut names: Vec<String> = Vec::new();
@@ -173,7 +175,7 @@ fn text(answers: &Answers, providers: &Providers) -> Result<String, Failed> {
     }
     let targets = serde_json::json!(names).to_string().replace("\",\"", "\", \"");
     Ok(format!(
-        "# The models that Formwork asks. `formwork config show` prints what is in force, `formwork doctor` tries it.\n\
-         # The first target is asked first, the next ones when it fails.\ntargets = {targets}\n{sections}"
+        "# The models that Formwork uses. `formwork config show` prints the effective settings, `formwork doctor` tests them.\n\
+         # The first target is used first, the next one if it fails.\ntargets = {targets}\n{sections}"
     ))
 }

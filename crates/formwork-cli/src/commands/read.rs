@@ -1,4 +1,4 @@
-//! `formwork read`: the JSON in a text.
+//! `formwork read`: reads the JSON in a text.
 
 use std::path::PathBuf;
 
@@ -22,46 +22,46 @@ Examples:
   formwork read --jsonl rows.jsonl
       rows: {\"id\", \"input\", \"schema\"?} -> {\"id\", \"ok\", \"value\"?, \"edits\"?, \"others\"?, \"error\"?}
 
-Where the text holds several documents, the schema chooses: first by the type of the root, then by the number of
-violations, then strict JSON before JSON that needs other quotes, then the document that comes later. Without a schema a fenced document comes before a bare one, and a long
-one before a short one.
+If the text contains several documents, the schema selects one: first by the type of the root, then by the number of
+violations, then strict JSON before JSON that needs other quotes, then the later document. Without a schema, a fenced
+document precedes a bare one, and a long document a short one.
 
 Levels:
   strict   the text is one JSON document
   clean    also: fences, prose, reasoning, control characters, trailing commas, an unclosed end
   lenient  also: other quotes, missing commas, comments, other languages' literals
 
-Exit codes: 0 a document was read (with --jsonl: one of each row), 1 there is none, or none that satisfies the schema
-(with --jsonl: of one row or more, unless --allow-failures), 2 the schema or a file cannot be used.";
+Exit codes: 0 a document was read (with --jsonl: for each row), 1 there is none, or none that satisfies the schema
+(with --jsonl: for a row, unless --allow-failures), 2 the schema or a file is invalid.";
 
 /// Read the JSON in a text
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The text; `-` or nothing is standard input
+    /// The text; `-` is standard input
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// How tolerantly
+    /// How tolerantly to read the text, see below
     #[arg(long, short, value_enum, default_value_t = LevelArg::Lenient)]
     level: LevelArg,
-    /// The JSON Schema that the document should satisfy: it chooses where the text leaves a choice (with --jsonl: of rows
-    /// that bring none)
+    /// The JSON Schema of the document; it also selects one of several documents (with --jsonl: of rows without
+    /// `schema`)
     #[arg(long, short)]
     schema: Option<PathBuf>,
-    /// Print every document of the text on a line of its own, in the order of the text (with --json and --jsonl the member
-    /// `others` has them in any case)
+    /// Print every document of the text on its own line, in the order of the text (--json and --jsonl always have them in
+    /// `others`)
     #[arg(long)]
     all: bool,
-    /// Print the document with its edits as one JSON object
+    /// Print the document with all edits as one JSON object
     #[arg(long)]
     json: bool,
-    /// Read JSON Lines, an object with `id`, `input` and perhaps `schema` a line, and answer each at once with a line
+    /// Read one JSON object per line with `id`, `input` and optionally `schema`, and print one result per line
     #[arg(long, conflicts_with = "json")]
     jsonl: bool,
-    /// Exit with 0 although rows failed (takes --jsonl)
+    /// Exit with 0 even if rows failed (requires --jsonl)
     #[arg(long, requires = "jsonl")]
     allow_failures: bool,
-    /// Say what was changed to read it
+    /// Print every edit on standard error
     #[arg(long, short)]
     verbose: bool,
 }
@@ -157,7 +157,7 @@ fn read_row(row: ReadInput, common: Option<(&Value, &Compiled)>, level: Level) -
     }
 }
 
-/// Returns the candidate that [fits](Fit) the schema best, or the best guess without a schema, and the other documents.
+/// Returns the candidate that [fits](Fit) the schema best, else the best candidate without a schema, and the other documents.
 fn chosen(id: Value, reading: Reading, schema: Option<(&Value, &Compiled)>) -> ReadOutput {
     let mut best: Option<(Option<Fit>, Vec<Violation>, &Candidate)> = None;
     for candidate in reading.candidates() {

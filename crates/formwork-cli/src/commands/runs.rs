@@ -1,4 +1,4 @@
-//! `formwork runs`: what was asked, what came of it, and why it was retried.
+//! `formwork runs`: lists recorded runs with their calls, results and retries.
 
 use std::fmt::Write as _;
 use std::io;
@@ -23,15 +23,15 @@ Examples:
   formwork runs feedback run_06x4d2k8w2m4q good
   formwork runs prune --older-than 90d
 
-Every command that asks models records its runs with --ledger FILE, or where FORMWORK_LEDGER says. The file is SQLite with views for
-your own queries: runs, attempts, violations, reasons, hours, spend.
+Every command that calls models records its runs with --ledger FILE, or in the file of FORMWORK_LEDGER. The file is an SQLite
+database with views for your own queries: runs, attempts, violations, reasons, hours, spend.
 
 Exit codes:
   0    done
   1    there is no such run or key
-  2    wrong usage, or a file that is no ledger or cannot be read";
+  2    wrong usage, or a file that is no ledger or not readable";
 
-/// List, show, export and prune the runs that were recorded
+/// List, show, export and delete recorded runs
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     action: Action,
     #[command(flatten)]
     place: Place,
-    /// Print JSON, one object a line
+    /// Print one JSON object per line
     #[arg(long, global = true)]
     json: bool,
 }
@@ -64,7 +64,7 @@ Examples:
   formwork runs export > runs.jsonl
   formwork runs export --feedback bad --since 30d > bad.jsonl
 
-Each line is one run with all that is known of it, newest first; `formwork runs show --json` prints the same.
+Each line is one complete run, newest first; `formwork runs show --json` prints the same.
 
 Exit codes: 0 the runs are printed, 1 there is no such key, 2 wrong usage, or a file that is no ledger.";
 
@@ -73,7 +73,7 @@ Examples:
   formwork runs prune --older-than 90d
   formwork runs prune --older-than 7d --bodies
 
-What keys have spent stays, and so do the hourly sums, unless --rollups is there.
+The spending of keys is kept. The hourly sums are kept unless you add --rollups.
 
 Exit codes: 0 done, 2 wrong usage, or a file that is no ledger.";
 
@@ -90,17 +90,17 @@ enum Action {
     List {
         #[command(flatten)]
         filter: Filter,
-        /// How many runs are listed
+        /// Maximum number of runs
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
         limit: u16,
-        /// List the runs before this one: the last one of the page before
+        /// List the runs before this id, the last one of the previous page
         #[arg(long, value_name = "RUN")]
         before: Option<RecordId>,
     },
     /// Show one run with its calls
     #[command(after_help = SHOW)]
     Show {
-        /// Its id
+        /// The id of the run
         run: RecordId,
     },
     /// Print runs as JSON Lines
@@ -112,20 +112,20 @@ enum Action {
     /// Delete old runs
     #[command(after_help = PRUNE)]
     Prune {
-        /// How long ago they ended at least, such as 90d, 12h or 30m
+        /// The minimum age of the runs, such as 90d, 12h or 30m
         #[arg(long, value_name = "DURATION", value_parser = duration)]
         older_than: u64,
-        /// Delete the texts that were sent and received, and keep the runs
+        /// Delete only the texts of prompts and answers, and keep the runs
         #[arg(long)]
         bodies: bool,
-        /// Delete the hourly sums as well
+        /// Delete also the hourly sums
         #[arg(long, conflicts_with = "bodies")]
         rollups: bool,
     },
-    /// Say whether a run's answer was what you wanted
+    /// Record whether the answer of a run was good or bad
     #[command(after_help = FEEDBACK)]
     Feedback {
-        /// Its id
+        /// The id of the run
         run: RecordId,
         /// Your verdict
         #[arg(value_enum)]
@@ -148,19 +148,19 @@ impl From<Word> for Feedback {
     }
 }
 
-/// Which runs are meant: those that agree with everything that is said.
+/// The filter of runs. A run must match all given options.
 #[derive(Debug, Clone, clap::Args)]
 struct Filter {
     /// Runs of the last 24h, 30m, 7d
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     since: Option<u64>,
-    /// Runs that ended so: ok, fallback, rejected, refused, unavailable, deadline, budget, cancelled, schema, config
+    /// Runs with this outcome: ok, fallback, rejected, refused, unavailable, deadline, budget, cancelled, schema, config
     #[arg(long, value_parser = outcome)]
     outcome: Option<RunOutcome>,
-    /// Runs with this contract, by its name or digest
+    /// Runs with the contract of this name or digest
     #[arg(long, value_name = "NAME")]
     contract: Option<String>,
-    /// Runs whose last call went to this model
+    /// Runs whose last call used this model
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// Runs from this command or endpoint
@@ -197,7 +197,7 @@ fn outcome(text: &str) -> Result<RunOutcome, String> {
     RunOutcome::from_name(text).ok_or_else(|| format!("expected one of {}", names()))
 }
 
-/// Returns the moment so many milliseconds ago.
+/// Returns the time a number of milliseconds ago.
 fn ago(millis: u64) -> Time {
     Time(now().0.saturating_sub(millis))
 }
@@ -301,7 +301,7 @@ fn words(run: &StoredRun) -> String {
     printable(&words)
 }
 
-/// Returns a text that cannot move the cursor or colour the terminal: clients and models wrote it.
+/// Returns a text without control characters for terminals, because clients and models wrote it.
 fn printable(text: &str) -> String {
     text.chars().map(|char| if char.is_control() && char != '\t' { '\u{fffd}' } else { char }).collect()
 }

@@ -4,10 +4,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use formwork::config::{Config, Named, Section, Serve};
+use formwork::config::{Config, Named, Section, Serve, TargetList};
 use formwork::providers::{Providers, raw};
 use formwork_core::Backoff;
-use formwork_gateway::{Gateway, Limits, Target};
+use formwork_gateway::{Gateway, GatewayBuilder, Limits, Target, Tls};
 use formwork_ledger::Ledger;
 
 use crate::exit::{Failed, Status};
@@ -28,25 +28,31 @@ service when open requests have their answers, within 15 seconds.
 
 Exit codes:
   0    ended by a signal
-  2    wrong usage, or a file, a key or an address that cannot be used
+  2    wrong usage, or an invalid file, key or address
   3    the model cannot be opened";
 
 /// Serve OpenAI's, Anthropic's and Ollama's protocols; every answer to a schema is valid
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The address to listen at; port 0 takes any that is free
+    /// The address to listen at; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8190")]
     listen: SocketAddr,
-    /// The configuration [default: formwork.toml here or above, else the model in this process]
+    /// Configuration file [default: formwork.toml in this folder or a parent, else the local model]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
     recording: Recording,
-    /// The folder of named contracts [default: `contracts` of the configuration]
+    /// Folder of named contracts [default: `contracts` of the configuration]
     #[arg(long, value_name = "DIR")]
     contracts: Option<PathBuf>,
-    /// Answer a repeated request from the ledger for so many seconds [default: never]
+    /// Serve HTTPS with the certificate chain in this file, in PEM [default: `tls_cert` of the configuration's [serve]]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of the certificate, in PEM [default: `tls_key` of the configuration's [serve]]
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Answer repeated requests from the ledger for this number of seconds [default: never]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     cache: Option<u64>,
     /// Log every request on standard error
@@ -75,6 +81,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         );
         return Err(Failed::usage(message));
     }
+    let tls = tls(args, config.serve())?;
     // Before a model is loaded, which takes longer than to learn that the port is taken.
     let listener = TcpListener::bind(args.listen)
         .map_err(|error| Failed::usage(format!("cannot listen at {}: {error}", args.listen)))?;
@@ -84,13 +91,18 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         .build()
         .map_err(|error| Failed::usage(format!("the runtime cannot be started: {error}")))?;
     let served = runtime.block_on(async {
-        let gateway = gateway(args, &config, providers, ledger, is_loopback).await?;
+        let mut builder = gateway(args, &config, providers, ledger, is_loopback).await?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        if let Some(tls) = tls {
+            builder = builder.with_tls(tls);
+        }
+        let gateway = builder.build();
         let names: Vec<&str> = gateway.names().collect();
-        say!("listening at http://{address}, models: {}", names.join(", "));
+        say!("listening at {scheme}://{address}, models: {}", names.join(", "));
         let served = gateway.clone().serve(listener, signals::ended()).await;
         served.map_err(|error| Failed::usage(format!("cannot serve: {error}")))
     });
-    // What does not listen (a model that is still thinking) is left behind.
+    // Does not wait for blocking work that cannot be cancelled, such as a local model that still generates.
     runtime.shutdown_background();
     served.map(|()| Status::Ok)
 }
@@ -101,7 +113,7 @@ async fn gateway(
     providers: &Providers,
     ledger: Option<Ledger>,
     is_loopback: bool,
-) -> Result<Gateway, Failed> {
+) -> Result<GatewayBuilder, Failed> {
     let Serve { hosts, origins, .. } = config.serve().clone();
     let mut builder = Gateway::builder()
         .with_defaults(config.defaults())
@@ -112,7 +124,7 @@ async fn gateway(
         let section = config.section(name).map_err(Failed::usage)?;
         builder = builder.with_target(target(section, providers).await?);
     }
-    // What `default` means, before targets that only aliases name are added.
+    // `default` is defined first, so that it does not include targets that only aliases name.
     builder = builder.with_alias("default", config.targets());
     let mut known = config.targets().to_vec();
     for section in config.sections() {
@@ -124,15 +136,15 @@ async fn gateway(
         }
     }
     for (name, list) in config.lists() {
-        if list.weights().is_some() {
-            say!("note: the service asks the targets of `{name}` in their order, whatever its weights");
-        }
-        builder = builder.with_alias(name, &list.targets);
+        builder = of_list(builder, name, list);
     }
     for alias in config.aliases().keys() {
         let names = match config.named(alias).map_err(Failed::usage)? {
             Named::Provider(section) => vec![section.name.clone()],
-            Named::List(list) => list.targets.clone(),
+            Named::List(list) => {
+                builder = of_list(builder, alias, list);
+                continue;
+            }
             Named::Model(meant) => {
                 let section = of_alias(meant, Some(config), providers)?;
                 if !known.contains(&section.name) {
@@ -166,12 +178,40 @@ async fn gateway(
         }
         builder = builder.with_cache(Duration::from_secs(seconds));
     }
-    Ok(builder.build())
+    Ok(builder)
+}
+
+/// Returns the certificate that the arguments or the configuration name; `None` for connections that are not encrypted.
+fn tls(args: &Args, serve: &Serve) -> Result<Option<Tls>, Failed> {
+    let (certificate, key) = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => (certificate, key),
+        _ => match (&serve.tls_cert, &serve.tls_key) {
+            (Some(certificate), Some(key)) => (certificate, key),
+            (None, None) => return Ok(None),
+            _ => {
+                return Err(Failed::usage(
+                    "[serve]: `tls_cert` and `tls_key` belong together: set both or none",
+                ));
+            }
+        },
+    };
+    Tls::from_files(certificate, key).map(Some).map_err(|error| Failed::usage(format!("TLS: {error}")))
+}
+
+/// Adds a name for a list of the configuration.
+fn of_list(builder: GatewayBuilder, name: &str, list: &TargetList) -> GatewayBuilder {
+    match list.weights() {
+        Some(weights) => {
+            let targets: Vec<_> = list.targets.iter().cloned().zip(weights).collect();
+            builder.with_weighted_alias(name, &targets)
+        }
+        None => builder.with_alias(name, &list.targets),
+    }
 }
 
 async fn target(section: &Section, providers: &Providers) -> Result<Target, Failed> {
     let mut made = make(section, providers).await?;
-    // A server that cannot be asked is found out when it is called.
+    // A server that does not respond to the probe fails later, at its first call.
     if let Ok(Some(weaker)) = made.ask_server(false).await {
         say!("{}: {weaker}", section.name);
     }
@@ -193,7 +233,7 @@ fn limits(serve: &Serve) -> Limits {
     let timeout = serve.timeout_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     limits.timeout = timeout.unwrap_or(limits.timeout);
     if let Some(delays) = &serve.retry_delays_seconds {
-        // Negative numbers and those that are too large are cut by the conversion.
+        // The conversion saturates negative and too large numbers.
         let waits = delays.iter().map(|seconds| (seconds * 1e3) as u64).collect();
         limits.backoff = Backoff { waits, jitter: 0.0 };
     }

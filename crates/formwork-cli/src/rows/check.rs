@@ -5,40 +5,57 @@ use serde_json::Value;
 
 use super::error::RowError;
 
-/// A row of `formwork check --jsonl`.
+/// An input row of `formwork check --jsonl`.
+///
+/// ```
+/// use formwork_cli::rows::CheckInput;
+///
+/// let row: CheckInput = serde_json::from_str(r#"{"id": 1, "data": {"age": 34}}"#)?;
+/// assert!(row.id == 1 && row.data["age"] == 34 && row.schema.is_none());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct CheckInput {
-    /// Given back as it is.
+    /// The `id` of the result row: any JSON value, returned unchanged.
     #[serde(default)]
     pub id: Value,
-    /// The JSON Schema; without it that of `--schema`.
+    /// The JSON Schema (default: that of `--schema`).
     #[serde(default)]
     pub schema: Option<Value>,
     /// The document.
     pub data: Value,
 }
 
-/// The answer to a row of `formwork check --jsonl`, and to each document of `formwork check --json`.
+/// A result row of `formwork check --jsonl` and `formwork check --json`.
+///
+/// ```
+/// use formwork_cli::rows::CheckOutput;
+/// use serde_json::json;
+///
+/// let row = CheckOutput { id: 1.into(), valid: Some(true), violations: Vec::new(), total: 0, not_shown: 0, error: None };
+/// assert_eq!(serde_json::to_value(row)?, json!({"id": 1, "valid": true, "violations": [], "total": 0}));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CheckOutput {
-    /// The row's `id`; the file's name where there are no rows.
+    /// The `id` of the row; the name of the file without rows.
     pub id: Value,
-    /// Whether the document satisfies the schema; absent if that could not be found out.
+    /// Whether the document satisfies the schema; absent if the check failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid: Option<bool>,
     /// The violations: the first 64, or all of them with `--all`.
     pub violations: Vec<Violation>,
-    /// How many violations there are.
+    /// The number of all violations.
     pub total: usize,
-    /// How many of them are not in `violations`; absent if all are.
+    /// The number of violations that are not in `violations`; absent if 0.
     #[serde(default, skip_serializing_if = "is_none")]
     pub not_shown: usize,
-    /// Why it could not be found out.
+    /// The reason why the check failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RowError>,
 }
 
-/// Whether a count is left out of a row.
+/// Returns whether a count is omitted from a row.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
 const fn is_none(count: &usize) -> bool {
     *count == 0

@@ -2,47 +2,68 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The output of `formwork config show --json`.
+///
+/// ```
+/// use formwork_cli::rows::ConfigOutput;
+/// use serde_json::json;
+///
+/// let output = ConfigOutput { file: None, trusted: false, settings: Vec::new(), providers: Vec::new() };
+/// assert_eq!(serde_json::to_value(output)?, json!({"file": null, "trusted": false, "settings": [], "providers": []}));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ConfigOutput {
-    /// The file that was read; null without a file.
+    /// The configuration file; null if there is none.
     pub file: Option<String>,
     /// Whether the file may run programs (`api_key_command`).
     pub trusted: bool,
     /// The settings of the file and the environment, in the order of the file.
     pub settings: Vec<ConfigSetting>,
-    /// The providers that are asked, in order, then the others of the file.
+    /// The providers in the order of their calls, then the other providers of the file.
     pub providers: Vec<ConfigProvider>,
 }
 
 /// A setting and its source.
+///
+/// ```
+/// use formwork_cli::rows::ConfigSetting;
+///
+/// let setting = ConfigSetting { path: "providers.a.model".into(), value: "\"m\"".into(), source: "line 3".into() };
+/// assert_eq!(serde_json::to_value(setting)?["source"], "line 3");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ConfigSetting {
-    /// Its place, such as `providers.primary.model`.
+    /// The path of the setting, such as `providers.primary.model`.
     pub path: String,
-    /// Its value as TOML has it; secrets are hidden.
+    /// The value as TOML, without secrets.
     pub value: String,
-    /// `line 7` of the file, or an environment variable.
+    /// The source: `line 7` of the file, or an environment variable.
     pub source: String,
 }
 
-/// A provider as calls would use it.
+/// A provider with its effective settings.
+///
+/// ```json
+/// {"name": "primary", "kind": "ollama", "model": "qwen3:8b", "modes": ["ollama", "json-object", "prompt"]}
+/// ```
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ConfigProvider {
-    /// Its name in the configuration.
+    /// The name in the configuration.
     pub name: String,
-    /// Its kind.
+    /// The kind of provider.
     pub kind: String,
-    /// The model that is asked; empty if the provider cannot be made.
+    /// The model; empty if the provider cannot be created.
     pub model: String,
-    /// Its address, where it is not the usual one of its kind.
+    /// The address of the server; absent if it is the default of the kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// The dialects of JSON Schema that it is asked in, the strictest first.
+    /// The output modes, the strictest first.
     pub modes: Vec<String>,
-    /// The price of a million tokens in US dollars, prompt and answer; left out if unknown.
+    /// The price of a million tokens in US dollars, for prompts and answers; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<(f64, f64)>,
-    /// Why the provider cannot be made, such as a key that is not set.
+    /// The reason why the provider cannot be created, such as a missing API key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }

@@ -4,34 +4,42 @@ use formwork_schema::SchemaError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The reason why a row has no answer.
+/// The reason why a row failed.
+///
+/// ```
+/// use formwork_cli::rows::RowError;
+///
+/// let error = RowError::Row { message: "rows.jsonl:3: missing field `data`".into() };
+/// assert_eq!(serde_json::to_value(error)?["class"], "row");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "class", rename_all = "snake_case")]
 pub enum RowError {
     /// The text cannot be read.
     Unreadable {
-        /// In words.
+        /// The message for people.
         message: String,
-        /// For programs.
+        /// The reason for programs.
         reason: ReadError,
     },
     /// The document does not satisfy the schema.
     Invalid {
-        /// In words.
+        /// The message for people.
         message: String,
-        /// All that is wrong with it.
+        /// All violations of the document.
         violations: Vec<Violation>,
     },
-    /// The schema cannot be used.
+    /// The schema is invalid.
     Schema {
-        /// In words.
+        /// The message for people.
         message: String,
-        /// For programs.
+        /// The reason for programs.
         reason: SchemaError,
     },
-    /// The row is not what the command takes.
+    /// The row is invalid.
     Row {
-        /// In words, with the line.
+        /// The message for people, with the line.
         message: String,
     },
 }

@@ -3,55 +3,77 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A row of `formwork extract --jsonl`.
+/// An input row of `formwork extract --jsonl`.
+///
+/// ```
+/// use formwork_cli::rows::ExtractInput;
+///
+/// let row: ExtractInput = serde_json::from_str(r#"{"id": "a", "input": "Maria, 34"}"#)?;
+/// assert!(row.id == "a" && row.input == "Maria, 34" && row.schema.is_none());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ExtractInput {
-    /// Given back as it is.
+    /// The `id` of the result row: any JSON value, returned unchanged.
     #[serde(default)]
     pub id: Value,
-    /// The text.
+    /// The input text.
     pub input: String,
-    /// The JSON Schema that the answer satisfies; without it that of `--schema`.
+    /// The JSON Schema of the answer (default: that of `--schema`).
     #[serde(default)]
     pub schema: Option<Value>,
 }
 
-/// The answer to a row of `formwork extract --jsonl`, and of `formwork extract --json`.
+/// A result row of `formwork extract --jsonl` and `formwork extract --json`.
+///
+/// ```json
+/// {"id": "a", "ok": true, "value": {"age": 34}, "origin": {"from": "model", "target": "primary"}, "attempts": […], "usage": {…}}
+/// ```
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ExtractOutput {
-    /// The row's `id`; null where there are no rows.
+    /// The `id` of the row; null without rows.
     pub id: Value,
-    /// Whether there is a valid answer.
+    /// Whether a value was accepted.
     pub ok: bool,
-    /// The answer.
+    /// The accepted value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// Where it comes from.
+    /// The origin of the value: a model or the fallback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// How its parts came to be; the first entry is the whole document.
+    /// The source of each part of the value; the first entry is the whole document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Vec<Provenance>>,
-    /// The findings of soft checks.
+    /// The violations of soft checks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<Violation>>,
-    /// Why there is none.
+    /// The error, if no value was accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ExtractError>,
     /// Every call, in order.
     pub attempts: Vec<Attempt>,
-    /// The tokens that all calls together used up.
+    /// The tokens of all calls together.
     pub usage: Usage,
 }
 
-/// The reason why there is no valid answer.
+/// The reason why no value was accepted.
+///
+/// ```
+/// use formwork_cli::rows::ExtractError;
+/// use formwork_core::ErrorKind;
+///
+/// let message = "no valid answer in 3 attempts".to_owned();
+/// let error = ExtractError { class: ErrorKind::Rejected, message, best: None };
+/// assert_eq!(serde_json::to_value(error)?["class"], "rejected");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ExtractError {
-    /// The class.
+    /// The kind of error.
     pub class: ErrorKind,
-    /// In words.
+    /// The message for people.
     pub message: String,
-    /// The answer that came nearest.
+    /// The rejected answer with the fewest violations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub best: Option<Value>,
 }
@@ -81,7 +103,7 @@ impl ExtractOutput {
                 usage: error.usage(),
                 error: Some(ExtractError {
                     class: error.kind(),
-                    // A row that cannot be used says what is wrong with it, and nothing of the configuration.
+                    // The error of a row must not mention the configuration.
                     message: match error.kind() {
                         ErrorKind::Config => error.message().to_owned(),
                         _ => error.to_string(),

@@ -5,81 +5,100 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A row of `formwork lower --jsonl`.
+/// An input row of `formwork lower --jsonl`.
+///
+/// ```
+/// use formwork_cli::rows::LowerInput;
+///
+/// let row: LowerInput = serde_json::from_str(r#"{"id": 1, "schema": {"type": "object"}}"#)?;
+/// assert!(row.id == 1 && row.schema["type"] == "object");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct LowerInput {
-    /// Given back as it is.
+    /// The `id` of the result row: any JSON value, returned unchanged.
     #[serde(default)]
     pub id: Value,
     /// The JSON Schema.
     pub schema: Value,
-    /// Documents that are valid under the schema, to be written as a provider of this dialect would write them.
+    /// Valid documents of the schema, to convert to the form of an answer in this dialect (default: none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instances: Option<Vec<Value>>,
 }
 
-/// The answer to a row of `formwork lower --jsonl`, and of `formwork lower --json`.
+/// A result row of `formwork lower --jsonl` and `formwork lower --json`.
+///
+/// ```json
+/// {"id": 1, "ok": true, "schema": {"type": "object", "additionalProperties": false, …}, "losses": […]}
+/// ```
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct LowerOutput {
-    /// The row's `id`; the file's name where there are no rows.
+    /// The `id` of the row; the name of the file without rows.
     pub id: Value,
-    /// Whether the schema can be lowered, or looked at with `--lint`.
+    /// Whether the schema was lowered, or checked with `--lint`.
     pub ok: bool,
-    /// The schema that is sent to be enforced; absent if nothing is.
+    /// The schema in the request, for enforcement; absent if none is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// The keywords that the dialect cannot say.
+    /// The keywords that the dialect cannot express.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub losses: Option<Vec<Loss>>,
-    /// How the provider is asked to enforce it, with `--explain`.
+    /// The enforcement by the provider, with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforcement: Option<Enforcement>,
-    /// The schema as it is written into the prompt, with `--explain`; absent where the provider shows the schema to the
-    /// model itself.
+    /// The schema in the prompt, with `--explain`; absent if the provider puts the schema into the prompt itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown: Option<SchemaText>,
-    /// How an answer is mapped back, with `--explain`.
+    /// The operations that lift an answer, with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lift: Option<Vec<LiftOp>>,
-    /// The bounds that were added, with `--tighten bounded` and `--explain`. A value that is full at one is not complete.
+    /// The added bounds, with `--tighten bounded` and `--explain`. A value that fills a bound counts as incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Vec<AddedBound>>,
-    /// For each of the row's `instances`, in their order, the answer that means it; `null` where the lowered schema allows
-    /// none. Members that a closed object does not name are left out.
+    /// For each of the `instances`, in their order, the answer in this dialect; `null` if the lowered schema allows
+    /// none. Members that a closed object does not name are omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lowered: Option<Vec<Value>>,
-    /// For each of the row's `instances`, the document that its answer is mapped back to; `null` where that is impossible.
+    /// For each of the `instances`, the document that its answer is lifted to; `null` if that is impossible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifted: Option<Vec<Value>>,
-    /// The parts of the schema as it stands that the dialect would reject, ignore or misread, with `--lint`.
+    /// The parts of the original schema that the dialect would reject, ignore or misread, with `--lint`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub findings: Option<Vec<LintFinding>>,
-    /// Why there is none of this.
+    /// The error, if the schema was not lowered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<LowerError>,
 }
 
 /// The reason why a schema was not lowered.
+///
+/// ```
+/// use formwork_cli::rows::LowerError;
+///
+/// let error = LowerError::Refused { message: "no value is an object".into(), pointer: "/properties/a".into() };
+/// assert_eq!(serde_json::to_value(error)?["class"], "refused");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "class", rename_all = "snake_case")]
 pub enum LowerError {
-    /// The schema cannot be used.
+    /// The schema is invalid.
     Schema {
-        /// In words.
+        /// The message for people.
         message: String,
-        /// For programs.
+        /// The reason for programs.
         reason: SchemaError,
     },
-    /// The schema can be used, but not in this dialect.
+    /// The schema is valid, but cannot be lowered to this dialect.
     Refused {
-        /// In words.
+        /// The message for people.
         message: String,
         /// RFC 6901 JSON Pointer into the schema.
         pointer: String,
     },
-    /// The row is not what the command takes.
+    /// The row is invalid.
     Row {
-        /// In words, with the line.
+        /// The message for people, with the line.
         message: String,
     },
 }

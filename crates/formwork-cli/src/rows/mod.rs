@@ -1,6 +1,14 @@
-//! Rows for other programs: what `--jsonl` takes and gives, and the output of `--json`.
+//! The rows that other programs read and write: the input and output of `--jsonl`, and the output of `--json`.
 //!
-//! `schemas/` holds the JSON Schemas of all of them.
+//! `schemas/` contains the JSON Schema of each row. Input rows are deserialized, result rows are serialized:
+//!
+//! ```
+//! use formwork_cli::rows::ReadInput;
+//!
+//! let row: ReadInput = serde_json::from_str(r#"{"id": 7, "input": "Sure: {'age': 34,}"}"#)?;
+//! assert_eq!((row.id, row.input.as_str()), (7.into(), "Sure: {'age': 34,}"));
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 mod batch;
 mod check;

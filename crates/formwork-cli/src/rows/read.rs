@@ -5,36 +5,54 @@ use serde_json::Value;
 
 use super::error::RowError;
 
-/// A row of `formwork read --jsonl`.
+/// An input row of `formwork read --jsonl`.
+///
+/// ```
+/// use formwork_cli::rows::ReadInput;
+///
+/// let row: ReadInput = serde_json::from_str(r#"{"id": 7, "input": "Sure: {'age': 34,}"}"#)?;
+/// assert!(row.id == 7 && row.schema.is_none());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ReadInput {
-    /// Given back as it is.
+    /// The `id` of the result row: any JSON value, returned unchanged.
     #[serde(default)]
     pub id: Value,
     /// The text.
     pub input: String,
-    /// The JSON Schema that the document should satisfy; without it that of `--schema`, if there is one.
+    /// The JSON Schema of the document (default: that of `--schema`, if given).
     #[serde(default)]
     pub schema: Option<Value>,
 }
 
-/// The answer to a row of `formwork read --jsonl`, and of `formwork read --json`.
+/// A result row of `formwork read --jsonl` and `formwork read --json`.
+///
+/// ```
+/// use formwork_cli::rows::ReadOutput;
+/// use serde_json::json;
+///
+/// let value = Some(json!({"age": 34}));
+/// let row = ReadOutput { id: 7.into(), ok: true, value, edits: None, others: Vec::new(), error: None };
+/// assert_eq!(serde_json::to_value(row)?, json!({"id": 7, "ok": true, "value": {"age": 34}}));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ReadOutput {
-    /// The row's `id`; the file's name where there are no rows.
+    /// The `id` of the row; the name of the file without rows.
     pub id: Value,
     /// Whether a document was found, and satisfies the schema if there is one.
     pub ok: bool,
     /// The document; the nearest one if none satisfies the schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// The changes that were made to read it, and what was left out: the other documents are edits of kind `other_document`.
+    /// The edits that reading required. Each other document of the text is an edit of kind `other_document`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edits: Option<Vec<Edit>>,
-    /// The other documents of the text, in its order; absent if there are none.
+    /// The other documents in the order of the text; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Value>,
-    /// Why there is none.
+    /// The error, if no document was accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RowError>,
 }

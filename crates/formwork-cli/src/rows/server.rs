@@ -3,61 +3,83 @@ use formwork_extract::Backend;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A line of `formwork models --json`.
+/// A row of `formwork models --json`.
+///
+/// ```
+/// use formwork_cli::rows::ModelOutput;
+///
+/// let (name, description) = ("smollm2-135m-instruct".to_owned(), "a small model".to_owned());
+/// let row = ModelOutput { name, description, licence: "Apache-2.0".into(), bytes: 144_811_456, path: None };
+/// assert_eq!(serde_json::to_value(row)?["licence"], "Apache-2.0");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ModelOutput {
-    /// The name that `--model` takes.
+    /// The name for `--model`.
     pub name: String,
-    /// The model's kind and what it is good for.
+    /// A description of the model.
     pub description: String,
-    /// Its licence (SPDX).
+    /// The licence as an SPDX expression.
     pub licence: String,
-    /// The size of its file.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// The file, if it is here.
+    /// The path of the file, if it is on this machine.
     pub path: Option<String>,
 }
 
-/// A line of `formwork models --provider NAME --json`, and what `formwork models show` prints with `--provider`.
+/// A row of `formwork models --provider NAME --json`, and the output of `formwork models show` with `--provider`.
 pub use formwork::ollama::{Model as ServerModelOutput, ModelDetails as ServerModelDetails};
 
-/// A line of `formwork doctor --json`: one provider.
+/// A row of `formwork doctor --json`: one provider.
+///
+/// ```json
+/// {"name": "primary", "kind": "ollama", "model": "qwen3:8b", "state": "works", "enforcement": "schema", "dialects": ["ollama",
+///  "json-object", "prompt"], "context_tokens": 40960, "enforced": true, "note": "", "error": "", "fix": ""}
+/// ```
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DoctorOutput {
-    /// Its name in the configuration.
+    /// The name in the configuration.
     pub name: String,
-    /// Its kind.
+    /// The kind of provider.
     pub kind: String,
-    /// The model that is asked; empty if the provider could not be made.
+    /// The model; empty if the provider could not be created.
     pub model: String,
-    /// Whether it works.
+    /// The state of the provider.
     pub state: DoctorState,
-    /// How answers are enforced in the dialect that it is asked in first; absent if it could not be made.
+    /// The enforcement in the first output mode; absent if the provider could not be created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforcement: Option<Enforcement>,
-    /// The dialects that it is asked in, the strictest first.
+    /// The output modes, the strictest first.
     pub dialects: Vec<String>,
-    /// The tokens that prompt and answer may have together, if known.
+    /// The maximum number of tokens of prompt and answer together; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u32>,
-    /// Whether it was seen to keep to a schema; absent if that was not tried.
+    /// Whether a test call showed that the provider enforces schemas; absent if there was no test call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforced: Option<bool>,
-    /// A note for people; empty if there is nothing.
+    /// A note for people; empty if there is none.
     pub note: String,
     /// The error; empty if there is none.
     pub error: String,
-    /// The fix; empty if nothing is wrong, or nothing is known to help.
+    /// The suggested fix; empty if there is no error, or no known fix.
     pub fix: String,
 }
 
 /// The state of a provider, from the best to the worst.
+///
+/// ```
+/// use formwork_cli::rows::DoctorState;
+///
+/// assert!(DoctorState::Works < DoctorState::Misconfigured);
+/// assert_eq!(serde_json::to_value(DoctorState::Unavailable)?, "unavailable");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DoctorState {
-    /// It does what it promises.
+    /// The provider works, with the enforcement that it declares.
     Works,
-    /// It cannot be reached, or does not do what it promises.
+    /// The provider cannot be reached, or does not enforce as it declares.
     Unavailable,
     /// The configuration is wrong.
     Misconfigured,

@@ -5,20 +5,25 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// A skill in `formwork skill list --json`.
+/// A row of `formwork skill list --json`: one skill.
+///
+/// ```json
+/// {"name": "headline", "description": "Writes a headline.", "template_type": "LLM_JSON_GENERATION", "file": "skills/headline.yaml",
+///  "inputs": {"type": "object", …}, "output": {"type": "object", …}}
+/// ```
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SkillRow {
-    /// The skill's name.
+    /// The name of the skill.
     pub name: String,
-    /// The skill's purpose.
+    /// The purpose of the skill.
     pub description: String,
-    /// The kind of template that does the work; null is a handler.
+    /// The type of template; null for a handler.
     pub template_type: Option<TemplateType>,
-    /// Its file.
+    /// The file of the skill.
     pub file: String,
-    /// The JSON Schema of its inputs.
+    /// The JSON Schema of the inputs.
     pub inputs: Value,
-    /// The JSON Schema of its output; null where it says none.
+    /// The JSON Schema of the output; null if there is none.
     pub output: Option<Value>,
 }
 
@@ -36,30 +41,48 @@ impl SkillRow {
 }
 
 /// The output of `formwork skill run --json`.
+///
+/// ```
+/// use formwork_cli::rows::{SkillRunError, SkillRunOutput};
+///
+/// let error = SkillRunError { class: None, message: "the input `text` is missing".into(), generation: None };
+/// let output = SkillRunOutput { skill: "headline".into(), ok: false, outcome: None, error: Some(error) };
+/// assert_eq!(serde_json::to_value(output)?["error"]["message"], "the input `text` is missing");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SkillRunOutput {
-    /// The skill.
+    /// The name of the skill.
     pub skill: String,
-    /// Whether the command ends with exit code 0: there is an output, and its review, if it has one, was carried out and passed
+    /// Whether the command ends with exit code 0: there is an output, and its review, if any, was completed and passed
     /// (with `--fail-on-indeterminate`: without an indeterminate criterion).
     pub ok: bool,
-    /// The outcome; also where its review failed.
+    /// The outcome, even if its review failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<SkillOutcome>,
-    /// Why there is no outcome.
+    /// The error, if there is no outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<SkillRunError>,
 }
 
 /// The reason why a skill has no result.
+///
+/// ```
+/// use formwork_cli::rows::SkillRunError;
+/// use formwork_core::ErrorKind;
+///
+/// let error = SkillRunError { class: Some(ErrorKind::Rejected), message: "no valid answer".into(), generation: None };
+/// assert_eq!(serde_json::to_value(error)?["class"], "rejected");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SkillRunError {
-    /// The class, if a model was asked.
+    /// The kind of error, if a model was called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<ErrorKind>,
-    /// In words.
+    /// The message for people.
     pub message: String,
-    /// Every call, where something was to be generated.
+    /// Every call of the generation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<GenerationResult>,
 }

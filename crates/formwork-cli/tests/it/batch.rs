@@ -311,7 +311,10 @@ fn a_batch_is_paused_and_cancelled_from_outside_and_one_process_works_on_it() {
         let args = [&["batch"], args, &["--config", &config, "--concurrency", "4"]].concat();
         super::command(&args).spawn().unwrap()
     };
-    let ended = |child: std::process::Child| child.wait_with_output().unwrap().status.code();
+    let ended = |child: std::process::Child| {
+        let output = child.wait_with_output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
     let first = start(&["run", &given, "-c", &contract, "-o", &out]);
     wait_for(10);
     refused(
@@ -321,7 +324,8 @@ fn a_batch_is_paused_and_cancelled_from_outside_and_one_process_works_on_it() {
     );
     assert_eq!(batch(&["status", &out, "--json"]).rows()[0]["state"], "running");
     assert_eq!(batch(&["pause", &out]).code, 0);
-    assert_eq!(ended(first), Some(130));
+    let (code, said) = ended(first);
+    assert!(code == Some(130) && said.contains("error: paused; `formwork batch resume"), "{said}");
     let numbers = batch(&["status", &out, "--json"]).rows().swap_remove(0);
     assert_eq!((&numbers["state"], &numbers["begun"]), (&json!("paused"), &Value::Null));
     // A pause finishes what is open.
@@ -329,7 +333,8 @@ fn a_batch_is_paused_and_cancelled_from_outside_and_one_process_works_on_it() {
     let second = start(&["resume", &out]);
     wait_for(provider.calls() + 10);
     assert_eq!(batch(&["cancel", &out]).code, 0);
-    assert_eq!(ended(second), Some(130));
+    let (code, said) = ended(second);
+    assert!(code == Some(130) && said.contains("error: cancelled; `formwork batch retry"), "{said}");
     refused(&batch(&["resume", &out]), 2, "was cancelled: `formwork batch retry");
     let results = lines(&out, "part-").len() as u64;
     assert_eq!(batch(&["status", &out, "--json"]).rows()[0]["accepted"], results);

@@ -135,7 +135,7 @@ fn an_unknown_command_is_an_error_and_no_question() {
     let ran = chat("commands", &server, &["--text"], "/help\n/exit\n/etc/hosts is a file\n/quit\n");
     assert_eq!((ran.code, server.received().len(), ran.stdout.lines().count()), (1, 1, 1), "{}", ran.stderr);
     let expected =
-        |name| format!("error: there is no command `{name}`: /new forgets the conversation, /quit ends\n");
+        |name| format!("error: there is no command `{name}`: /new starts a new conversation, /quit ends\n");
     assert_eq!(ran.stderr, expected("/help") + &expected("/exit"));
 }
 

@@ -151,7 +151,7 @@ fn bad_input_is_one_message_and_the_right_exit_code() {
         (vec!["check", "--schema", &no_json], "{}", 2, "no.schema.json:2:10: not JSON"),
         (vec!["check", "--schema", &remote], "{}", 2, "nothing is fetched"),
         (vec!["check"], "", 2, "--schema"),
-        (vec!["check", "--schema", "-"], "{}", 2, "standard input can be only one of the inputs"),
+        (vec!["check", "--schema", "-"], "{}", 2, "standard input can be used for one input only"),
         (vec!["check", "--schema", &person], "", 1, "error: standard input: the text is empty\n"),
         (vec!["check", "--schema", &person], "{\"a\" 1}", 1, "standard input:1:6"),
         (vec!["check", "--schema", &person], "{} {}", 1, "trailing characters"),
@@ -333,7 +333,7 @@ fn errors_about_rules_name_the_file_with_the_rule_and_its_place() {
             "the rule `atMost` can never run",
         ),
         (json!({"rule": "atMots", "target": "$.total", "limit": "$.note"}), "unknown variant"),
-        (json!({"rule": "quoted", "target": "$.note"}), "the rule `quoted` needs the text"),
+        (json!({"rule": "quoted", "target": "$.note"}), "the rule `quoted` needs the source text"),
     ] {
         let rules = json!([good, bad]);
         let file = temporary("placed.rules.json", rules.to_string());

@@ -13,7 +13,7 @@ use super::{Ran, against_schema, command, folder, formwork, run, temporary};
 
 const CANARY: &str = r#"{"word": "serinus-7431"}"#;
 
-/// What a server is asked.
+/// A request that a server receives.
 #[derive(Debug, Clone)]
 struct Asked {
     path: String,

@@ -24,7 +24,7 @@ static FLAG: LazyLock<String> = LazyLock::new(|| {
     temporary("flag.schema.json", schema.to_string())
 });
 
-/// What no model satisfies that is not made for it, though something would: twenty line breaks.
+/// A schema that no model satisfies by chance, although a value exists: twenty line breaks.
 static BREAKS: LazyLock<String> = LazyLock::new(|| {
     let schema = json!({"type": "string", "minLength": 20, "maxLength": 30, "not": {"pattern": "."}});
     temporary("breaks.schema.json", schema.to_string())
@@ -311,8 +311,8 @@ fn bad_input_is_one_message_and_the_right_exit_code() {
             "bytes.txt:2:3: byte 5 is not UTF-8: save the text as UTF-8",
         ),
         (vec!["-s", &FLAG], b"\xFF", 2, "standard input:1:1: byte 0 is not UTF-8"),
-        (vec!["-s", "-"], b"{}", 2, "standard input can be only one of the inputs"),
-        (vec!["-s", "-", "--jsonl"], b"{}", 2, "standard input can be only one of the inputs"),
+        (vec!["-s", "-"], b"{}", 2, "standard input can be used for one input only"),
+        (vec!["-s", "-", "--jsonl"], b"{}", 2, "standard input can be used for one input only"),
         (vec!["--jsonl", "--file", "nowhere.jsonl"], b"", 2, "cannot read nowhere.jsonl: "),
         (
             vec!["-s", &person, "--max-tokens", "3", "x"],

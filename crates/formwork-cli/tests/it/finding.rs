@@ -102,7 +102,7 @@ fn a_file_that_others_could_have_written_is_refused_unless_it_is_named() {
     for (path, mode, usual) in [(&file, 0o646, 0o644), (&folder, 0o777, 0o755), (&folder, 0o1777, 0o755)] {
         open(path, mode);
         let ran = run(doctor(&folder, &home), "");
-        refused(&ran, 2, "can be written by everyone; it was not read");
+        refused(&ran, 2, "can be written by everyone; the file was not read");
         assert_eq!(ran.stderr.matches("formwork.toml").count(), 1, "{}", ran.stderr);
         let mut named = doctor(&folder, &home);
         named.env("FORMWORK_CONFIG", &file);
@@ -118,7 +118,7 @@ fn a_file_that_others_could_have_written_is_refused_unless_it_is_named() {
     open(&file, 0o644);
     // Only root can give files away.
     if chown(&file, Some(12_345), None).is_ok() {
-        refused(&run(doctor(&folder, &home), ""), 2, "belongs to another user; it was not read");
+        refused(&run(doctor(&folder, &home), ""), 2, "belongs to another user; the file was not read");
     }
 }
 
@@ -224,7 +224,7 @@ fn the_servers_that_other_programs_know_by_variables_are_asked() {
     keyless.env_remove("ANTHROPIC_API_KEY");
     refused(&run(keyless, ""), 2, "ANTHROPIC_API_KEY");
 
-    // What the file says wins, and another vendor is another server.
+    // The address in the file takes precedence, and the variable of another vendor has no effect.
     let named = chat(&[MARIA]);
     let file =
         temporary("named-url.toml", of(&named).replace("llama-server", "openai") + "api_key_env = \"\"\n");

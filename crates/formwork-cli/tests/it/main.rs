@@ -24,6 +24,7 @@ mod models;
 mod money;
 mod oracle;
 mod oracle_serve;
+mod protocols;
 mod read;
 #[cfg(unix)]
 mod readme;
@@ -47,7 +48,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a run of the command came to.
+/// The result of a run of the command.
 struct Ran {
     code: i32,
     stdout: String,
@@ -95,14 +96,14 @@ fn example(name: &str) -> String {
     path.display().to_string()
 }
 
-/// What the run said is one line with these words in it, and it printed nothing.
+/// Asserts that the run printed one line with these words on standard error, and nothing on standard output.
 fn refused(ran: &Ran, code: i32, says: &str) {
     assert_eq!((ran.code, ran.stdout.as_str()), (code, ""), "{says}: {}", ran.stderr);
     assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains(says), "{says}: {}", ran.stderr);
     assert!(ran.stderr.lines().count() == 1 && ran.stderr.len() < 1000, "{}", ran.stderr);
 }
 
-/// What is wrong with what the command printed, by the schema that is published for it.
+/// Returns the violations of the output by its published schema.
 fn against_schema(name: &str, printed: &serde_json::Value) -> Vec<String> {
     let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", "..", "schemas", name].iter().collect();
     let schema = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();

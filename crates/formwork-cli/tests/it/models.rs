@@ -159,7 +159,7 @@ fn a_folder_that_cannot_be_used_is_named_with_the_way_out() {
     fetch.env("FORMWORK_CACHE", &file).env("FORMWORK_OFFLINE", "0");
     for (ran, code) in [(run(fetch, ""), 3), (models(&file, &["remove", NAME]), 2)] {
         refused(&ran, code, &format!("the folder for weights, {}, cannot be used: ", file.display()));
-        assert!(ran.stderr.contains("set FORMWORK_CACHE to another one"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("set FORMWORK_CACHE to another folder"), "{}", ran.stderr);
     }
     assert_eq!(models(&file, &["list"]).code, 0);
 }
@@ -324,7 +324,7 @@ fn the_models_of_a_server_are_listed_shown_and_fetched() {
     let ran = asked(&["fetch", "tiny:1b"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "tiny:1b\n"), "{}", ran.stderr);
     refused(&asked(&["fetch", "tiny:2b"]), 1, "file does not exist");
-    refused(&asked(&["remove", "tiny:1b"]), 2, "the files of a server are its own");
+    refused(&asked(&["remove", "tiny:1b"]), 2, "the files of a server cannot be removed");
     let local = run(command(&["models", "--provider", "local"]), "");
     refused(&local, 2, "only the models of an Ollama server");
 }

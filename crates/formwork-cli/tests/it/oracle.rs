@@ -16,7 +16,7 @@ fn generated(text: &str) -> Reply {
     Reply::json(body.to_string())
 }
 
-/// What a server says that knows no schemas yet: Ollama before 0.5.
+/// The response of a server without support for schemas: Ollama before 0.5.
 fn too_old() -> Reply {
     let words = "json: cannot unmarshal object into Go struct field GenerateRequest.format of type string";
     Reply::json(json!({ "error": words }).to_string()).with_status(400)

@@ -199,7 +199,7 @@ fn bad_input_is_one_message_and_the_right_exit_code() {
     }
     let ran = formwork(&["read", "--level", "loose"], "{}");
     assert_eq!(ran.code, 2);
-    refused(&formwork(&["read", "--schema", "-"], "{}"), 2, "standard input can be only one of the inputs");
+    refused(&formwork(&["read", "--schema", "-"], "{}"), 2, "standard input can be used for one input only");
     let ran = formwork(&["read", "nowhere.txt"], "");
     assert_eq!((ran.code, ran.stderr.starts_with("error: cannot read nowhere.txt: ")), (2, true));
 }

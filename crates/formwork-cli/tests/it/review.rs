@@ -79,7 +79,7 @@ fn a_verdict_says_how_many_criteria_are_undecided() {
 #[test]
 fn the_default_model_is_said_not_to_judge() {
     let note =
-        "note: smollm2-135m-instruct, the default model, keeps to the form and cannot judge: its verdicts";
+        "note: smollm2-135m-instruct, the default model, gives valid answers but cannot judge: its verdicts";
     let rubric = temporary("noted.yaml", "name: r\ncriteria: [{id: a, description: A.}]\n");
     let ruled = temporary("ruled.yaml", "name: r\ncriteria: [{id: a, description: A., schema: {}}]\n");
     let (reply, skills) = (example("reply.txt"), example("skills"));
@@ -214,7 +214,7 @@ fn wrong_usage_is_one_message() {
         (vec!["review", "--rubric", &rubric, "--data", "x"], "expected NAME=VALUE"),
         (vec!["review", "--rubric", "none.yaml"], "cannot read none.yaml"),
         (vec!["review", "--rubric", &rubric, "--temperature", "3"], "from 0 to 2"),
-        (vec!["review", "--rubric", &rubric, "-"], "there is nothing in it"),
+        (vec!["review", "--rubric", &rubric, "-"], "the file is empty"),
     ] {
         let ran = formwork(&args, "");
         assert!(ran.code == 2 && ran.stderr.contains(says), "{args:?}: {} {}", ran.code, ran.stderr);

@@ -246,7 +246,7 @@ fn a_reader_that_leaves_early_ends_no_command_in_a_panic() {
             no_output.stderr
         );
         let no_errors = of(|command| _ = command.stderr(closed()));
-        // What tells of a run has names and times of its own.
+        // Results of runs contain ids and times, which differ between two calls.
         let same =
             no_errors.stdout == usual.stdout || ["skill", "oracle", "extract", "chat"].contains(&args[0]);
         assert!(same && (no_errors.code == usual.code || is_new), "{args:?}: {}", no_errors.code);

@@ -124,6 +124,20 @@ fn what_cannot_be_served_is_said_before_a_model_is_asked() {
             "--cache keeps values in the ledger",
         ),
         (vec!["--listen", "127.0.0.1:0", "--config", "no-such.toml"], "no-such.toml"),
+        (
+            vec![
+                "--listen",
+                "127.0.0.1:0",
+                "--config",
+                &config,
+                "--tls-cert",
+                "no.pem",
+                "--tls-key",
+                "no.key",
+            ],
+            "TLS: no.pem cannot be read",
+        ),
+        (vec!["--config", &config, "--ledger", "/dev/null/runs.db"], "/dev/null/runs.db"),
     ] {
         refused(&formwork(&[&["serve"], &args[..]].concat(), ""), 2, says);
     }

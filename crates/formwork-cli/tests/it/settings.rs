@@ -69,7 +69,7 @@ fn a_list_an_alias_and_the_default_say_who_is_asked() {
         super::formwork(&[&["extract", "--config", &file, "--schema", &person, "x"], more].concat(), "")
     };
     refused(&ask(&["--provider", "turn"]), 2, "did you mean `turns`?");
-    refused(&ask(&["--provider", "turns", "--model", "m"]), 2, "--model is of one provider");
+    refused(&ask(&["--provider", "turns", "--model", "m"]), 2, "--model needs one provider");
 }
 
 #[cfg(unix)]
@@ -180,12 +180,12 @@ fn init_writes_a_file_that_works_and_replaces_none() {
         for setting in settings {
             assert!(text.contains(setting), "{setting}\n{text}");
         }
-        refused(&run(at_home(&name, &["init", "local"]), ""), 2, "is there already");
+        refused(&run(at_home(&name, &["init", "local"]), ""), 2, "exists: add --force");
         assert_eq!(run(at_home(&name, &["init", "local", "--force"]), "").code, 0);
         assert!(std::fs::read_to_string(&file).unwrap().contains("[providers.local]"));
     }
     let init = |args: &[&str]| run(at_home("init-bad", &[&["init"], args].concat()), "");
-    refused(&init(&[]), 2, "questions are asked on a terminal only");
+    refused(&init(&[]), 2, "the command asks questions only on a terminal");
     refused(&init(&["opnai/x"]), 2, "did you mean `openai`?");
     refused(&init(&["gpt-4o"]), 2, "names no kind and model");
     assert!(!folder().join("home-init-bad/work/formwork.toml").exists(), "nothing is written");

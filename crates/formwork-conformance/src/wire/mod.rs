@@ -3,6 +3,7 @@
 mod answers;
 mod faults;
 mod requests;
+mod troubles;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ pub(crate) const TRIALS: &[(&str, Trial)] = &[
     ("schema_complaints_are_schema_refused", |protocol| Box::pin(faults::schema(protocol))),
     ("an_error_within_is_a_fault", |protocol| Box::pin(faults::within(protocol))),
     ("what_is_not_the_protocol_is_bad_wire", |protocol| Box::pin(faults::bad_wire(protocol))),
+    ("troubles_are_classified_and_nothing_is_lost", |protocol| Box::pin(troubles::all(protocol))),
     ("keys_are_never_told", |protocol| Box::pin(faults::keys(protocol))),
     ("declared_enforcement_is_sent", |protocol| Box::pin(requests::enforcement(protocol))),
     ("property_order_is_kept", |protocol| Box::pin(requests::order(protocol))),

@@ -1,3 +1,5 @@
+mod leaves;
+
 use std::collections::HashMap;
 use std::fmt;
 
@@ -39,6 +41,10 @@ pub enum Lift {
     PairsToMap,
     /// Parses a string that contains JSON.
     ParseJson,
+    /// Assembles a value from the list of its leaves, `{"path", "value"}` each. A leaf is a scalar, or an object or array without
+    /// contents. Its path has a string for each member and an integer for each item on the way to it; the path of a scalar that
+    /// is the value itself is empty.
+    Leaves,
     /// Puts the members of an object into this order.
     Reorder(Vec<String>),
     /// Turns an object into an array: these members in this order up to the first that is absent, then the items of the
@@ -82,6 +88,9 @@ impl fmt::Display for LiftOp {
             }
             Lift::PairsToMap => f.write_str("the array of `key` and `value` becomes an object"),
             Lift::ParseJson => f.write_str("the string becomes the JSON that it holds"),
+            Lift::Leaves => {
+                f.write_str("the list of `path` and `value` becomes the value that has these leaves")
+            }
             Lift::Reorder(keys) => write!(f, "the members are put into the order {}", listed(keys)),
             Lift::Tuple { items, rest: None } => write!(f, "the members {} become an array", listed(items)),
             Lift::Tuple { items, rest: Some(rest) } => {
@@ -345,6 +354,11 @@ impl Lift {
             (Self::DropAbsent { names, marker }, Value::Object(members)) => {
                 members.retain(|name, member| !(member == marker && names.contains(name)));
             }
+            // Any other answer, which was not enforced, may be the value itself.
+            (Self::Leaves, Value::Array(list)) if leaves::are_leaves(list) => {
+                *value =
+                    leaves::assemble(list).map_err(|found| ("leaves", "the leaves of one value", found))?;
+            }
             (Self::PairsToMap, Value::Array(pairs)) => {
                 let mut members = Map::new();
                 for pair in pairs {
@@ -408,6 +422,8 @@ impl Lift {
         Ok(())
     }
 }
+
+pub(crate) use leaves::leaves;
 
 #[cfg(test)]
 mod tests;

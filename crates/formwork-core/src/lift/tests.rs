@@ -115,3 +115,39 @@ fn a_schema_that_refers_to_itself_alone_ends() {
     let ops = [("/properties/a", Lift::ParseJson)];
     assert_eq!(lifted(json!({"a": "1"}), json!({"$ref": "#"}), &ops).0, json!({"a": "1"}));
 }
+
+#[test]
+fn leaves_are_the_value_that_they_were_taken_from() {
+    let schema = json!({"type": "array", "minItems": 1});
+    let lift = |list: Value| lifted(list, schema.clone(), &[("", Lift::Leaves)]);
+    for value in [
+        json!(null),
+        json!("a"),
+        json!({}),
+        json!([]),
+        json!([[[]]]),
+        json!({"0": {"a": [1, {"b": null}, []]}, "1": {}, "": [["x"], "y"]}),
+    ] {
+        assert_eq!(lift(super::leaves(&value).unwrap()), (value, vec![]));
+    }
+    // An answer that is the value itself.
+    for value in [json!([]), json!([1]), json!([{"path": "a", "value": 1}])] {
+        assert_eq!(lift(value.clone()), (value, vec![]));
+    }
+    for (paths, says) in [
+        (json!([[], []]), "a second value at []"),
+        (json!([["a"], ["a"]]), "a second value at [\"a\"]"),
+        (json!([["a"], ["a", "b"]]), "a value inside of another kind of value at [\"a\",\"b\"]"),
+        (json!([["a"], [0]]), "a value inside of another kind of value at [0]"),
+        (json!([[0], ["a"]]), "a name in an array at [\"a\"]"),
+        (json!([[1]]), "an item before the one in front of it at [1]"),
+        (json!([[0], [2]]), "an item before the one in front of it at [2]"),
+        (json!([["a", -1]]), "an item before the one in front of it at [\"a\",-1]"),
+        (json!([vec![0; 121]]), "a path of 121 steps"),
+    ] {
+        let list = paths.as_array().unwrap().iter().map(|path| json!({"path": path, "value": 1})).collect();
+        let (_, problems) = lift(Value::Array(list));
+        let found: Vec<_> = problems.iter().map(|problem| problem.found.as_str()).collect();
+        assert_eq!(found, [says]);
+    }
+}

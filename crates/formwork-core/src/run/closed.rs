@@ -227,6 +227,7 @@ mod tests {
         for other in [
             Lift::PairsToMap,
             Lift::ParseJson,
+            Lift::Leaves,
             Lift::Rename(vec![]),
             Lift::Tuple { items: vec![], rest: None },
         ] {

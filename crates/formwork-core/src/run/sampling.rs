@@ -83,7 +83,7 @@ mod tests {
             (bad, 400, "`temperature` and `top_p` cannot both be specified for this model.", "top_p"),
             (bad, 422, "body.seed: Extra inputs are not permitted", "seed"),
             (FaultKind::Unsupported, 400, "inferenceConfig.topP is not supported", "top_p"),
-            // What an answer needs is never left out, and a word of a prompt is no name.
+            // Required parameters are never omitted, and a word in a prompt is no parameter name.
             (bad, 400, "Unsupported parameter: 'max_tokens' is not supported with this model.", ""),
             (bad, 400, "tools are not supported", ""),
             (bad, 400, "the prompt about the temperature is too long", ""),

@@ -92,6 +92,25 @@ fn a_whole_answer_is_asked_for_where_no_patch_can_help() {
 }
 
 #[test]
+fn a_rejected_whole_answer_is_quoted_byte_for_byte_in_the_next_prompt() {
+    let prose = format!("The score is:\n{BAD_RANGE}\nGlad to help.");
+    let prose: &'static str = prose.leak();
+    let answers = [BAD_SUM, BAD_RANGE, prose, "Sorry, no.", "[]", "```json\n{}\n```"];
+    // Each pair, because the answer before may leave a document behind that the second one does not replace.
+    for (first, second) in
+        answers.iter().flat_map(|first| answers.iter().map(move |second| (*first, *second)))
+    {
+        let policy = Policy::new(3).with_patching(Patching::Never).with_stop_on_repeat(false);
+        let script = [Reply::Says(first), Reply::Says(second), Reply::Says(GOOD)];
+        let driven = drive(&plan(policy), input(), &script);
+        for (call, answer) in driven.calls[1..].iter().zip([first, second]) {
+            let quoted = call.2.messages.iter().rfind(|message| message.role == Role::Assistant);
+            assert_eq!(quoted.map(Message::text).as_deref(), Some(answer), "{first:?}, {second:?}");
+        }
+    }
+}
+
+#[test]
 fn a_patch_within_an_attempt_keeps_its_temperature_and_number() {
     let policy = cooling().with_patching(Patching::Within(1));
     let script = [

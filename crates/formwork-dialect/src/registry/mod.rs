@@ -224,7 +224,7 @@ mod tests {
             let row = row(model);
             assert_eq!((row.native, row.capabilities().temperature), (native, temperature), "{model}");
         }
-        for unknown in ["llama3.1", "gpt-9", "gpt-4o-transcribe", "my-gpt-4o", "mistral-small:24b", ""] {
+        for unknown in ["starling-7b", "gpt-9", "gpt-4o-transcribe", "my-gpt-4o", "mistral-small:24b", ""] {
             assert_eq!(Registry::embedded().lookup(unknown), None);
             assert_eq!(Registry::embedded().capabilities(unknown), Registry::unknown());
         }

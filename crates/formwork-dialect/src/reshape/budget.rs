@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use formwork_core::Lift;
 
-use super::{Reshaper, Siblings, closed, required};
+use super::{Reshaper, Siblings, Texts, closed, required};
 use crate::form::{
     Alternative, ArrayForm, Form, FormId, Forms, Literals, Notes, ObjectForm, Property, Shape, Use,
 };
@@ -43,7 +43,7 @@ impl Savings {
         out: &Forms,
         sources: &[Option<FormId>],
         siblings: &HashMap<FormId, Siblings>,
-        texts: &HashSet<FormId>,
+        texts: &Texts,
         limits: &Limits,
     ) -> bool {
         let count = (self.listed.values().sum::<usize>(), self.chosen.len());

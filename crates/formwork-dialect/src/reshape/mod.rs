@@ -1,6 +1,7 @@
 //! Converts forms to forms that a dialect can express, with the operations that lift the answers.
 
 mod budget;
+mod encoded;
 mod members;
 mod prepare;
 mod recursion;
@@ -15,11 +16,9 @@ use serde_json::Value;
 use crate::depth::{too_deep, too_often};
 use crate::expand::Losses;
 use crate::form::{
-    Alternative, ArrayForm, Form, FormId, Forms, Literal, Literals, Notes, ObjectForm, Property, Role, Shape,
-    StringForm, Use,
+    Alternative, ArrayForm, Form, FormId, Forms, Literal, Literals, Notes, ObjectForm, Property, Shape, Use,
 };
 use crate::order::Order;
-use crate::outline::outline;
 use crate::place::PlaceId;
 use crate::profile::{self, Any, Maps, Profile, References};
 use budget::Savings;
@@ -40,8 +39,13 @@ pub(crate) fn reshape(
         spell_any(source, is_bounded);
     }
     let names = Names::free(source);
-    let mut texts = texts::unsayable(source, profile);
-    texts.extend(unrolled);
+    let mut unsayable = texts::unsayable(source, profile);
+    unsayable.extend(unrolled);
+    let mut texts = if profile.any == Any::Leaves {
+        Texts { leaves: unsayable, ..Texts::default() }
+    } else {
+        Texts { json: unsayable, ..Texts::default() }
+    };
     spread_texts(source, &mut texts);
     let siblings = Siblings::all(source, profile);
     let mut savings = Savings::default();
@@ -54,11 +58,11 @@ pub(crate) fn reshape(
             deep.extend(too_often(&out));
         }
         let deep: HashSet<FormId> = deep.into_iter().filter_map(|id| sources[id.index()]).collect();
-        // Each round makes text of at least one form more, so this ends.
-        let count = texts.len();
-        texts.extend(deep);
+        // Each round makes JSON text of at least one form more, so this ends.
+        let count = texts.json.len();
+        texts.json.extend(deep);
         spread_texts(source, &mut texts);
-        if texts.len() > count {
+        if texts.json.len() > count {
             continue;
         }
         // The same holds for what is saved.
@@ -67,6 +71,21 @@ pub(crate) fn reshape(
             losses.extend(own);
             return out;
         }
+    }
+}
+
+/// The forms whose values are encoded, because the dialect cannot express them.
+#[derive(Debug, Default)]
+struct Texts {
+    /// The forms that become JSON in a string.
+    json: HashSet<FormId>,
+    /// The forms that become lists of leaves.
+    leaves: HashSet<FormId>,
+}
+
+impl Texts {
+    fn contains(&self, id: &FormId) -> bool {
+        self.json.contains(id) || self.leaves.contains(id)
     }
 }
 
@@ -117,8 +136,7 @@ struct Reshaper<'p> {
     is_bounded: bool,
     names: &'p Names,
     siblings: &'p HashMap<FormId, Siblings>,
-    /// The forms that become JSON in a string.
-    texts: &'p HashSet<FormId>,
+    texts: &'p Texts,
     savings: &'p Savings,
     out: Forms,
     /// The source of each resulting form.
@@ -127,6 +145,8 @@ struct Reshaper<'p> {
     known: HashMap<FormId, FormId>,
     nullable: HashMap<(FormId, Option<Value>), FormId>,
     queue: VecDeque<(FormId, FormId, Order)>,
+    /// The form of one leaf of a value.
+    leaf: Option<FormId>,
     /// The form that is being reshaped.
     current: Option<FormId>,
 }
@@ -138,7 +158,7 @@ impl<'p> Reshaper<'p> {
         is_bounded: bool,
         names: &'p Names,
         siblings: &'p HashMap<FormId, Siblings>,
-        texts: &'p HashSet<FormId>,
+        texts: &'p Texts,
         savings: &'p Savings,
     ) -> Self {
         Self {
@@ -155,6 +175,7 @@ impl<'p> Reshaper<'p> {
             known: HashMap::new(),
             nullable: HashMap::new(),
             queue: VecDeque::new(),
+            leaf: None,
             current: None,
         }
     }
@@ -221,7 +242,11 @@ impl<'p> Reshaper<'p> {
     fn reshaped(&mut self, source: FormId, order: &Order) -> Form {
         let form = &self.source[source];
         let mut out = Form { alternatives: Vec::new(), notes: form.notes.clone(), name: form.name.clone() };
-        if self.texts.contains(&source) {
+        if self.texts.leaves.contains(&source) {
+            out.alternatives.push(self.leaves(source));
+            return out;
+        }
+        if self.texts.json.contains(&source) {
             let listed = texts::listed(form);
             out.alternatives.push(listed.unwrap_or_else(|| self.json_text(source)));
             return out;
@@ -305,24 +330,6 @@ impl<'p> Reshaper<'p> {
         self.add_form(Form { alternatives, ..Form::default() })
     }
 
-    /// Returns JSON in a string, in place of a form.
-    fn json_text(&mut self, source: FormId) -> Alternative {
-        let mut origin = None;
-        self.source.each_alternative(source, &mut |alternative| match &alternative.shape {
-            Shape::Array(array) => _ = origin.get_or_insert(array.origin),
-            Shape::Object(object) => _ = origin.get_or_insert(object.origin),
-            _ => {}
-        });
-        let origin = origin.unwrap_or_default();
-        // A form of any value needs no further description than JSON.
-        if !texts::is_any(&self.source[source]) {
-            self.lose(origin, "type", LossKind::Loosened);
-        }
-        let holds = Some(outline(self.source, source));
-        let string = StringForm { role: Role::Json, origin, holds, ..StringForm::default() };
-        Alternative::of(Shape::String(string)).with_lifts(vec![Lift::ParseJson])
-    }
-
     /// Returns a form with an additional value for an absent member: `null`, or a [marker](Self::marker) if `null` is a
     /// value of the member.
     fn optional(&mut self, name: &str, value: Optional, lifts: &mut Vec<Lift>) -> FormId {
@@ -363,7 +370,7 @@ impl<'p> Reshaper<'p> {
 
     /// Returns the value for an absent member of this form; `None` for `null`.
     fn marker(&self, source: FormId, null_is_a_value: bool) -> Option<Value> {
-        // JSON in a string has a `null` of its own.
+        // An encoded value has a `null` of its own.
         if !null_is_a_value || self.texts.contains(&source) {
             return None;
         }

@@ -2,18 +2,34 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::Texts;
 use crate::form::{
     Alternative, ArrayForm, Extra, Form, FormId, Forms, Notes, NumberForm, ObjectForm, Shape, StringForm, Use,
 };
 
-/// Adds the forms in which JSON in a string would have a plain string as another alternative, because answers could not
-/// be told apart.
-pub(super) fn spread_texts(forms: &Forms, texts: &mut HashSet<FormId>) {
+/// Adds the forms in which an encoded value would have another value of its kind as an alternative, because answers could not
+/// be told apart: a plain string beside JSON in a string, a list of objects with a `path` beside a list of leaves.
+pub(super) fn spread_texts(forms: &Forms, texts: &mut Texts) {
     let is_string = |alternative: &Alternative| match &alternative.shape {
         Shape::String(_) | Shape::Any => true,
         Shape::Literals(literals) => literals.values.iter().any(|literal| literal.value.is_string()),
         _ => false,
     };
+    let has_path = |alternative: &Alternative| match &alternative.shape {
+        Shape::Object(object) => object.properties.iter().any(|property| property.name == "path"),
+        Shape::Literals(literals) => literals.values.iter().any(|literal| literal.value.is_object()),
+        _ => false,
+    };
+    let is_list = |alternative: &Alternative| match &alternative.shape {
+        Shape::Array(array) => array.items.iter().any(|items| forms.any(items.form, has_path)),
+        _ => false,
+    };
+    spread(forms, &mut texts.json, is_string);
+    spread(forms, &mut texts.leaves, is_list);
+    texts.leaves.retain(|id| !texts.json.contains(id));
+}
+
+fn spread(forms: &Forms, texts: &mut HashSet<FormId>, is_string: impl Fn(&Alternative) -> bool) {
     if texts.is_empty() {
         return;
     }
@@ -26,7 +42,7 @@ pub(super) fn spread_texts(forms: &Forms, texts: &mut HashSet<FormId>) {
             for alternative in &forms[id].alternatives {
                 match &alternative.shape {
                     Shape::Same(inner) if leads_to(forms, *inner, texts) => has_text = true,
-                    Shape::Same(inner) => has_string |= forms.any(*inner, is_string),
+                    Shape::Same(inner) => has_string |= forms.any(*inner, &is_string),
                     _ => has_string |= is_string(alternative),
                 }
             }
@@ -49,7 +65,7 @@ pub(super) fn spread_texts(forms: &Forms, texts: &mut HashSet<FormId>) {
             let is_text = |form: &&FormId| leads_to(forms, **form, texts);
             for group in groups.values().filter(|group| group.iter().any(|form| is_text(&form))) {
                 let others = group.iter().filter(|form| !is_text(form));
-                spread.extend(others.filter(|form| forms.any(**form, is_string)));
+                spread.extend(others.filter(|form| forms.any(**form, &is_string)));
             }
         }
         if spread.is_empty() {

@@ -41,7 +41,7 @@ pub(super) fn unsayable(forms: &mut Forms, profile: &Profile) -> HashSet<FormId>
 
 fn is_unsayable(shape: &Shape, profile: &Profile) -> bool {
     match shape {
-        Shape::Any => profile.any == Any::Text,
+        Shape::Any => matches!(profile.any, Any::Text | Any::Leaves),
         Shape::Literals(literals) => {
             let is_string = |literal: &Literal| literal.value.is_string() || literal.value.is_null();
             profile.enums == Enums::Strings && !literals.values.iter().all(is_string)

@@ -28,6 +28,7 @@ fn can_fail(lowered: &Lowered) -> bool {
         matches!(
             op.lift,
             Lift::ParseJson
+                | Lift::Leaves
                 | Lift::PairsToMap
                 | Lift::Spread(_)
                 | Lift::Tuple { .. }
@@ -290,14 +291,39 @@ fn anthropic_gets_what_it_takes_and_words_for_the_rest() {
     }
     assert_eq!((&properties["tags"]["minItems"], &properties["tags"]["maxItems"]), (&json!(1), &Value::Null));
     assert_eq!(properties["tags"]["description"], "(2 to 5 items.)");
-    assert_eq!(properties["meta"]["type"], "string");
-    assert!(properties["meta"]["description"].as_str().unwrap().starts_with("Anything. (JSON, as text"));
+    assert_eq!(properties["meta"]["type"], "array");
+    assert!(properties["meta"]["description"].as_str().unwrap().starts_with("Anything. (Any value, as"));
     let document = json!({"age": 34, "meta": {"any": [1, null]}, "scores": {"a": 1}, "at": [1, 2.5], "tags": [{"b": 2}, 1]});
     let answer = lower_value(&document, &lowered).unwrap();
-    assert_eq!(answer["meta"], r#"{"any":[1,null]}"#);
+    let leaf = |index, value| json!({"path": ["any", index], "value": value});
+    assert_eq!(answer["meta"], json!([leaf(0, json!(1)), leaf(1, Value::Null)]));
     assert_eq!(allows(&sent, &answer), Ok(true));
     let (back, problems) = lift(answer, &lowered);
     assert!(is_same(&back, &document) && problems.is_empty(), "{back} {problems:?}");
+}
+
+#[test]
+fn any_value_and_every_depth_of_recursion_come_without_json_in_strings() {
+    let node = json!({"type": "object", "required": ["v"], "properties": {
+        "v": true, "next": {"$ref": "#/$defs/node"}, "path": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+    }});
+    let schema = json!({"$ref": "#/$defs/node", "$defs": {"node": node}});
+    let mut document = json!({"v": [{"path": ["a"], "value": 1}]});
+    for depth in 0..6 {
+        for dialect in [Native::ANTHROPIC, Native::GEMINI, Native::XAI, Native::OPENAI] {
+            let lowered = lowered(&dialect, &schema);
+            let texts = lowered.lift.iter().filter(|op| op.lift == Lift::ParseJson).count();
+            assert_eq!(texts, 0, "{dialect:?}");
+            let answer = lower_value(&document, &lowered).unwrap_or_else(|| panic!("{dialect:?} {document}"));
+            let sent = lowered.schema.as_ref().unwrap();
+            assert!(formwork_schema::compile(sent).unwrap().is_valid(&answer), "{dialect:?} {answer}");
+            let (back, problems) = lift(answer, &lowered);
+            assert!(is_same(&back, &document) && problems.is_empty(), "{dialect:?} {back} {problems:?}");
+        }
+        let key = if depth % 2 == 0 { "next" } else { "path" };
+        let inner = if key == "path" { json!([document, {"v": {}}]) } else { document };
+        document = json!({"v": depth, key: inner});
+    }
 }
 
 #[test]

@@ -206,6 +206,7 @@ proptest! {
                 matches!(
                     op.lift,
                     Lift::ParseJson
+                        | Lift::Leaves
                         | Lift::PairsToMap
                         | Lift::Spread(_)
                         | Lift::Tuple { .. }

@@ -1,4 +1,4 @@
-//! The observations that are kept between processes: which targets run away with which schemas.
+//! The file that keeps observations between processes: the targets that run away, with the schemas.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -7,20 +7,20 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-/// How long an entry is believed: models behind one name are replaced.
+/// The lifetime of an entry. Entries expire because vendors replace the model behind a name.
 const LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// The largest number of lines before outdated ones are removed.
+/// The maximum number of lines before outdated lines are removed.
 const MAX_LINES: usize = 1_000;
 
-/// A file with one JSON object per line. The last line about a target and schema counts, so that several processes can
-/// append to it at once.
+/// A file with one JSON object per line. The last line for a target and schema applies, so that several processes can
+/// append to the file at once.
 #[derive(Debug)]
 pub(super) struct File(PathBuf);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Line {
-    /// The target's address and model.
+    /// The identity of the target: its address and model.
     pub(super) target: String,
     /// The digest of the schema.
     pub(super) schema: String,
@@ -31,8 +31,8 @@ pub(super) struct Line {
 }
 
 impl File {
-    /// Opens a file, which does not have to exist, and returns the entries that count. Lines that cannot be read are left
-    /// out: what they would tell costs one attempt.
+    /// Opens a file, which does not have to exist, and returns the entries that apply. Invalid lines are ignored, because a
+    /// lost observation costs only one attempt.
     pub(super) fn open(path: PathBuf) -> (Self, Vec<Line>) {
         let text = fs::read_to_string(&path).unwrap_or_default();
         let mut known: Vec<Line> = Vec::new();
@@ -44,7 +44,7 @@ impl File {
             }
         }
         if text.lines().count() > MAX_LINES {
-            let whole: String = known.iter().map(written).collect();
+            let whole: String = known.iter().map(to_line).collect();
             if let Err(error) = replace(&path, &whole) {
                 tracing::warn!(target: "formwork", "{}: {error}", path.display());
             }
@@ -52,16 +52,16 @@ impl File {
         (Self(path), known)
     }
 
-    /// Appends an entry. A file that cannot be written is a warning in the log: the next process learns it again.
+    /// Appends an entry. A failure is only logged as a warning, because the next process can repeat the observation.
     pub(super) fn note(&self, target: &str, schema: &str, ran_away: bool) {
         let line = Line { target: target.to_owned(), schema: schema.to_owned(), ran_away, at: now() };
-        if let Err(error) = append(&self.0, &written(&line)) {
+        if let Err(error) = append(&self.0, &to_line(&line)) {
             tracing::warn!(target: "formwork", "{}: {error}", self.0.display());
         }
     }
 }
 
-fn written(line: &Line) -> String {
+fn to_line(line: &Line) -> String {
     serde_json::to_string(line).unwrap_or_default() + "\n"
 }
 
@@ -69,7 +69,7 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    // One write of a short line is not mixed with those of other processes.
+    // A single write of a short line does not interleave with writes of other processes.
     OpenOptions::new().create(true).append(true).open(path)?.write_all(line.as_bytes())
 }
 
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_word_counts_and_outdated_or_broken_lines_do_not() {
+    fn the_last_line_applies_and_outdated_or_invalid_lines_do_not() {
         let folder = std::env::temp_dir().join(format!("formwork-observations-{}", std::process::id()));
         let path = folder.join("deep/observations.jsonl");
         let (file, known) = File::open(path.clone());
@@ -105,7 +105,7 @@ mod tests {
         };
         let expected = [("a".to_owned(), "2".to_owned()), ("b".to_owned(), "1".to_owned())];
         assert_eq!(found(File::open(path.clone()).1), expected);
-        // A long file is shortened to what counts.
+        // A long file is reduced to the entries that apply.
         (0..MAX_LINES).for_each(|_| append(&path, "\n").unwrap());
         assert_eq!(found(File::open(path.clone()).1), expected);
         assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 2);

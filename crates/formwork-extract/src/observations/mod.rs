@@ -12,25 +12,28 @@ use formwork_core::{Enforcement, Fault, Observation, ObservationKind, Plan, Samp
 use file::File;
 use service::Service;
 
-/// How long what was learnt is believed: servers are upgraded, and routers send the next call elsewhere. Being wrong
-/// costs one call that is refused, or one answer that is not held to the schema.
+/// The lifetime of an observation. Observations expire because servers are upgraded and routers select other servers. An
+/// outdated observation costs one rejected call, or one answer without enforcement.
 const LASTS: Duration = Duration::from_secs(60 * 60);
 
-/// How many things are remembered at most; the oldest is forgotten first.
+/// The maximum number of observations; the oldest is removed first.
 const MAX_KNOWN: usize = 256;
 
-/// The observations of earlier runs about their targets, so that later ones do not pay for them again.
+/// Keeps the observations of runs about their targets, so that later runs do not repeat failed calls.
 ///
-/// A target that refused a schema in a dialect is not asked for it in that dialect; one that ignored a schema is asked
-/// without promises of any schema, and one that refused a parameter of sampling without that parameter. All for an hour, by
-/// the driver's clock. A target that ran away with a schema is sent
-/// that schema with [bounds](formwork_core::Tighten::Bounded) from the first call on, until it completes a document without
-/// them. At most 256 things are remembered.
+/// The effect of each observation, for one hour on the clock of the driver:
+/// - A target that rejected a schema in a dialect does not receive this schema in this dialect.
+/// - A target that ignored a schema is used in an output mode without schema enforcement.
+/// - A target that rejected a sampling parameter does not receive this parameter.
+/// - A target that cannot be reached, or is too busy, is skipped for a short time; see [`out_of_service`](Self::out_of_service).
 ///
-/// Clones are the same store. Every [`Driver`](crate::Driver) and [`Extractor`](crate::Extractor) has one of its own,
-/// which its clones share. One that several of them share tells targets apart by their
-/// [identity](crate::Backend::with_identity), and those without one by their names, those of one name by their order: name
-/// two models differently, with [`Backend::with_name`](crate::Backend::with_name), before they share a store.
+/// A target that ran away with a schema receives this schema with [bounds](formwork_core::Tighten::Bounded), until it
+/// completes a document without them. The store keeps at most 256 observations.
+///
+/// Clones share the same store. By default every [`Driver`](crate::Driver) and [`Extractor`](crate::Extractor) has its own store.
+/// A shared store distinguishes targets by their [identity](crate::Backend::with_identity), else by their name, else by
+/// their order. Therefore give two models different names with [`Backend::with_name`](crate::Backend::with_name) before they
+/// share a store.
 ///
 /// ```
 /// use formwork_core::FaultKind;
@@ -62,7 +65,7 @@ struct Inner {
     file: Option<File>,
 }
 
-/// One thing that is remembered.
+/// An observation about a target.
 #[derive(Debug)]
 struct Known {
     target: String,
@@ -72,27 +75,33 @@ struct Known {
 
 #[derive(Debug, PartialEq, Eq)]
 enum What {
-    /// This schema, by its digest, is refused in this dialect.
+    /// The target rejects the schema with this digest in this dialect.
     Refuses { schema: String, dialect: String },
-    /// Schemas are ignored.
+    /// The target ignores schemas.
     Ignores,
-    /// The target runs away with this schema, by its digest.
+    /// The target runs away with the schema that has this digest.
     RunsAway { schema: String },
-    /// The target refuses this parameter of sampling.
+    /// The target rejects this sampling parameter.
     RefusesSampling(SamplingParameter),
 }
 
 impl ObservationStore {
-    /// A store of nothing.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A store that keeps in this file, between processes, which targets run away with which schemas.
+    /// Creates a store that also keeps runaway targets and their schemas in a file, for later processes.
     ///
-    /// Only targets with an [identity](crate::Backend::with_identity) are written there. An entry counts for seven days. The
-    /// file does not have to exist, and one that cannot be read or written is only a warning in the log. Several processes
-    /// may use it at once.
+    /// The file contains only targets with an [identity](crate::Backend::with_identity). An entry expires after seven days. The
+    /// file does not have to exist, and a failed read or write is only logged as a warning. Several processes
+    /// can use the file at once.
+    ///
+    /// ```
+    /// let folder = std::env::temp_dir().join("formwork-doc-observations");
+    /// let store = formwork_extract::ObservationStore::with_file(folder.join("observations.jsonl"));
+    /// assert!(store.is_empty());
+    /// ```
     pub fn with_file(path: impl Into<PathBuf>) -> Self {
         let (file, lines) = File::open(path.into());
         let known = lines.into_iter().map(|line| Known {
@@ -103,8 +112,9 @@ impl ObservationStore {
         Self(Arc::new(Inner { known: Mutex::new(known.collect()), file: Some(file), ..Inner::default() }))
     }
 
-    /// The modes that a run of this plan should start from, for
-    /// [`Run::with_start_modes`](formwork_core::Run::with_start_modes). A driver does this by itself.
+    /// Returns the index of the output mode in which each target of a plan starts, for
+    /// [`Run::with_start_modes`](formwork_core::Run::with_start_modes); empty if the store is empty. A driver calls this
+    /// itself.
     pub fn start_modes(&self, plan: &Plan, now: Time) -> Vec<usize> {
         let known = self.known();
         if known.is_empty() {
@@ -114,23 +124,23 @@ impl ObservationStore {
             let key = key(plan, target);
             let of_it = || known.iter().filter(|known| known.target == key && now.since(known.since) < LASTS);
             let ignores = of_it().any(|known| known.what == What::Ignores);
-            let refuses = |asked: &str| {
+            let refuses = |mode: &str| {
                 of_it().any(|known| match &known.what {
-                    What::Refuses { schema, dialect } => schema == plan.schema_digest() && dialect == asked,
+                    What::Refuses { schema, dialect } => schema == plan.schema_digest() && dialect == mode,
                     What::Ignores | What::RunsAway { .. } | What::RefusesSampling(_) => false,
                 })
             };
             let usable = |(dialect, enforcement): (&str, Enforcement)| {
                 !refuses(dialect) && (!ignores || enforcement < Enforcement::Schema)
             };
-            // Where everything was refused the last mode is what the run would come to anyway.
+            // If every mode was rejected, the run starts in the last one.
             plan.modes(target).position(usable).unwrap_or(plan.modes(target).count())
         });
         starts.collect()
     }
 
     /// Returns the targets of a plan that run away with its schema, for
-    /// [`Run::with_bounded`](formwork_core::Run::with_bounded). A driver does this by itself.
+    /// [`Run::with_bounded`](formwork_core::Run::with_bounded). A driver calls this itself.
     pub fn bounded(&self, plan: &Plan) -> Vec<usize> {
         let known = self.known();
         let runs_away = |target: &usize| {
@@ -144,8 +154,8 @@ impl ObservationStore {
         (0..plan.targets().count()).filter(runs_away).collect()
     }
 
-    /// Returns the parameters of sampling that targets of a plan refused within the last hour, for
-    /// [`Run::with_refused_sampling`](formwork_core::Run::with_refused_sampling). A driver does this by itself.
+    /// Returns the sampling parameters that targets of a plan rejected within the last hour, for
+    /// [`Run::with_refused_sampling`](formwork_core::Run::with_refused_sampling). A driver calls this itself.
     pub fn refused_sampling(&self, plan: &Plan, now: Time) -> Vec<(usize, SamplingParameter)> {
         let known = self.known();
         let of_target = |target: usize| {
@@ -160,7 +170,7 @@ impl ObservationStore {
         (0..plan.targets().count()).flat_map(of_target).collect()
     }
 
-    /// Remembers what a run of this plan learnt. A driver does this by itself.
+    /// Adds an observation of a run. A driver calls this itself.
     pub fn learn(&self, plan: &Plan, observation: &Observation, now: Time) {
         let schema = observation.schema.clone();
         let what = match observation.kind {
@@ -168,7 +178,7 @@ impl ObservationStore {
             ObservationKind::Ignored => What::Ignores,
             ObservationKind::RanAway | ObservationKind::Completed => What::RunsAway { schema },
             ObservationKind::RefusedSampling(parameter) => What::RefusesSampling(parameter),
-            // Nothing that is known here follows from it.
+            // Other kinds of observations have no effect on later runs.
             _ => return,
         };
         let target = key(plan, observation.target);
@@ -188,11 +198,11 @@ impl ObservationStore {
         }
     }
 
-    /// Returns the targets of a plan that are out of service, each with the time until which it is left out, for
-    /// [`Run::with_out_of_service`](formwork_core::Run::with_out_of_service). A driver does this by itself.
+    /// Returns the targets of a plan that are out of service, each with the end of that time, for
+    /// [`Run::with_out_of_service`](formwork_core::Run::with_out_of_service). A driver calls this itself.
     ///
-    /// A target that cannot be reached is left out for 30 s, then for twice as long each further time, up to 10 min; one
-    /// that is too busy for the time that it says, or 5 s.
+    /// An unreachable target is skipped for 30 s. Each further failure doubles the time, up to 10 min. A target that is too
+    /// busy is skipped for the `Retry-After` time of its response, or for 5 s.
     pub fn out_of_service(&self, plan: &Plan, now: Time) -> Vec<(usize, Time)> {
         let service = self.service();
         if service.is_empty() {
@@ -202,8 +212,8 @@ impl ObservationStore {
         (0..plan.targets().count()).filter_map(out).collect()
     }
 
-    /// Returns the targets of a plan that a run has to leave out because an earlier one waited for every target in vain; of
-    /// those whose time is over, this run is to try the ones that are not among them. `None` if there is hope for a target.
+    /// Returns the targets that a run must skip because an earlier run found all targets of the plan unreachable. The run may
+    /// try the other targets, whose time is over. Returns `None` if a target of the plan is not known to be down.
     pub(crate) fn given_up(&self, plan: &Plan, now: Time) -> Option<Vec<(usize, Time)>> {
         let mut service = self.service();
         let keys: Vec<String> = (0..plan.targets().count()).map(|target| key(plan, target)).collect();
@@ -217,17 +227,17 @@ impl ObservationStore {
         Some(left_out.collect())
     }
 
-    /// Remembers that a run has ended because it could not reach a target.
+    /// Records that a run ended because it could not reach a target.
     pub(crate) fn gave_up(&self, plan: &Plan, target: usize) {
         self.service().gave_up(&key(plan, target));
     }
 
-    /// Remembers that a call of a target failed. A driver does this by itself.
+    /// Records a failed call of a target. A driver calls this itself.
     pub fn failed(&self, plan: &Plan, target: usize, fault: &Fault, now: Time) {
         self.service().failed(&key(plan, target), fault, now);
     }
 
-    /// Remembers that a target answered. A driver does this by itself.
+    /// Records that a target answered, and is in service. A driver calls this itself.
     pub fn answered(&self, plan: &Plan, target: usize) {
         let mut service = self.service();
         if !service.is_empty() {
@@ -235,7 +245,7 @@ impl ObservationStore {
         }
     }
 
-    /// Forgets everything that this process knows: after a server was changed. What is kept in a file stays there.
+    /// Removes all observations of this process, for example after a change of a server. The file is not changed.
     pub fn forget(&self) {
         self.known().clear();
         self.service().clear();
@@ -246,7 +256,7 @@ impl ObservationStore {
         self.known().len()
     }
 
-    /// Returns whether there is no observation.
+    /// Returns whether the store contains no observations.
     pub fn is_empty(&self) -> bool {
         self.known().is_empty()
     }
@@ -256,7 +266,7 @@ impl ObservationStore {
     }
 
     fn known(&self) -> MutexGuard<'_, VecDeque<Known>> {
-        // Every change leaves the list whole: a panic elsewhere has not broken it.
+        // Every change leaves the list valid, so it can be used even after a panic in another thread.
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -267,7 +277,7 @@ impl fmt::Debug for ObservationStore {
     }
 }
 
-/// A target's identity, else its name; with its place among those of the same name, where it is not the first.
+/// Returns the identity of a target, else its name. A number is added for the second and later targets of the same name.
 fn key(plan: &Plan, target: usize) -> String {
     if let Some(identity) = plan.identity(target) {
         return identity.to_owned();

@@ -1,36 +1,36 @@
-//! Which targets are out of service, as the calls of this process found.
+//! The targets that are out of service, according to the calls of this process.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use formwork_core::{Fault, FaultKind, Time};
 
-/// How long a target that could not be reached is left out; twice as long each further time.
+/// The time for which an unreachable target is skipped. Each further failure doubles it.
 const UNREACHABLE: Duration = Duration::from_secs(30);
 
-/// How long a target is left out that is too busy and does not say for how long.
+/// The time for which a busy target is skipped if its response has no `Retry-After`.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// The longest time that a target is left out.
+/// The maximum time for which a target is skipped.
 const LONGEST: Duration = Duration::from_secs(10 * 60);
 
-/// The targets that failed last, by their keys.
+/// The targets whose last call failed, by their keys.
 #[derive(Debug, Default)]
 pub(super) struct Service(HashMap<String, Outage>);
 
 #[derive(Debug, Clone, Copy)]
 struct Outage {
     until: Time,
-    /// How often in a row it could not be reached.
+    /// The number of consecutive failures to reach the target.
     times: u32,
-    /// Whether a run has waited for it in vain.
+    /// Whether a run ended because it could not reach the target.
     is_down: bool,
-    /// Whether one run is trying it out, so that the others need not.
+    /// Whether one run is trying the target again while others skip it.
     is_tried: bool,
 }
 
 impl Service {
-    /// Notes that a call failed. Faults that are about the call or the key say nothing about the service.
+    /// Records a failed call. Faults of the call or the API key do not affect the service.
     pub(super) fn failed(&mut self, target: &str, fault: &Fault, now: Time) {
         let before = self.0.get(target).copied();
         let (wait, times) = match (fault.kind, fault.retry_after) {
@@ -39,7 +39,7 @@ impl Service {
             }
             (FaultKind::RateLimited | FaultKind::Overloaded, None) => (BUSY, 0),
             (FaultKind::Unreachable | FaultKind::Timeout, _) => {
-                // Calls that were under way together are one outage.
+                // Failures of concurrent calls count as one outage.
                 let times = match before {
                     Some(Outage { until, times, is_tried: false, .. }) if now < until => times.max(1),
                     Some(Outage { times, .. }) => times + 1,
@@ -51,24 +51,25 @@ impl Service {
         };
         let until = now.after(wait.min(LONGEST));
         let until = before.filter(|before| !before.is_tried).map_or(until, |before| before.until.max(until));
-        // A server that says that it is busy can be reached.
+        // A server that responds as busy is reachable.
         let is_down = times > 0 && before.is_some_and(|before| before.is_down);
         self.0.insert(target.to_owned(), Outage { until, times, is_down, is_tried: false });
     }
 
-    /// Notes that a run has ended because it could not reach a target, however often it tried.
+    /// Records that a run ended because it could not reach a target.
     pub(super) fn gave_up(&mut self, target: &str) {
         if let Some(outage) = self.0.get_mut(target) {
             outage.is_down = true;
         }
     }
 
-    /// Whether a run has waited for a target in vain, and none has reached it since.
+    /// Returns whether a run ended because it could not reach a target, and no run has reached it since.
     pub(super) fn is_down(&self, target: &str) -> bool {
         self.0.get(target).is_some_and(|outage| outage.is_down)
     }
 
-    /// Lets one run try a target whose time is over: it is left out by all others until that run has called it, at most for 30 s.
+    /// Returns whether this run may try a target whose time is over. All other runs skip the target until that call has ended, for at
+    /// most 30 s.
     pub(super) fn claim(&mut self, target: &str, now: Time) -> bool {
         match self.0.get_mut(target) {
             Some(outage) if outage.is_down && now >= outage.until => {
@@ -79,12 +80,12 @@ impl Service {
         }
     }
 
-    /// Notes that a target answered.
+    /// Records that a target answered.
     pub(super) fn answered(&mut self, target: &str) {
         self.0.remove(target);
     }
 
-    /// Until when a target is left out, if it is.
+    /// Returns the time until which a target is skipped, if it is.
     pub(super) fn until(&self, target: &str, now: Time) -> Option<Time> {
         self.0.get(target).map(|outage| outage.until).filter(|until| now < *until)
     }
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn how_long_a_target_is_left_out_follows_from_what_failed() {
+    fn the_kind_of_fault_determines_how_long_a_target_is_skipped() {
         for (kind, retry_after, seconds) in [
             (FaultKind::Unreachable, None, Some(30)),
             (FaultKind::Timeout, None, Some(30)),
@@ -133,11 +134,11 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_reached_again_is_left_out_twice_as_long_up_to_ten_minutes() {
+    fn each_further_failure_doubles_the_time_up_to_ten_minutes() {
         let (mut service, mut now) = (Service::default(), Time(0));
         for seconds in [30, 60, 120, 240, 480, 600, 600] {
             service.failed("a", &fault(FaultKind::Unreachable, None), now);
-            // Another call that was under way.
+            // A concurrent call fails too.
             service.failed("a", &fault(FaultKind::Unreachable, None), now);
             let until = service.until("a", now).unwrap();
             assert_eq!(until.since(now), Duration::from_secs(seconds));
@@ -149,13 +150,13 @@ mod tests {
     }
 
     #[test]
-    fn one_run_tries_a_target_again_that_another_waited_for_in_vain() {
+    fn one_run_tries_an_unreachable_target_again_while_others_skip_it() {
         let (mut service, mut now) = (Service::default(), Time(0));
         let unreachable = fault(FaultKind::Unreachable, None);
         service.failed("a", &unreachable, now);
         assert!(
             !service.is_down("a") && !service.claim("a", Time(30_000)),
-            "only a run that gives up says so"
+            "a failed call alone does not mark the target as down"
         );
         service.gave_up("a");
         for seconds in [30, 60, 120, 240] {
@@ -164,11 +165,11 @@ mod tests {
             assert_eq!(until.since(now), Duration::from_secs(seconds));
             assert!(!service.claim("a", now));
             assert_eq!([service.claim("a", until), service.claim("a", until)], [true, false]);
-            assert!(service.until("a", until).is_some(), "the others leave it out meanwhile");
+            assert!(service.until("a", until).is_some(), "other runs skip the target");
             now = until;
             service.failed("a", &unreachable, now);
         }
-        // A run that was dropped in the middle of its call leaves the try to another one.
+        // If the run is dropped during its call, another run may try the target.
         let until = service.until("a", now).unwrap();
         assert!(service.claim("a", until));
         assert!(service.claim("a", until.after(UNREACHABLE)));

@@ -1,4 +1,4 @@
-//! The three ways of driving come to the same result, whatever the models do.
+//! The async, blocking and streaming drivers return the same result for all behaviours of models.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +50,7 @@ fn scene() -> impl Strategy<Value = Scene> {
         .prop_map(|(scripts, validator, fallback, deadline)| Scene { scripts, validator, fallback, deadline })
 }
 
-/// Does not know Marta.
+/// An async validator that rejects `Marta`.
 struct Known;
 
 #[async_trait::async_trait]
@@ -85,7 +85,7 @@ fn set(scene: &Scene) -> Extractor<Person> {
     builder.build().unwrap()
 }
 
-/// The result, and the texts of each call as they were told.
+/// The result, and the streamed text of each call.
 async fn streamed(scene: &Scene) -> (Result<Outcome<Person>, Error>, Vec<String>, Vec<Attempt>) {
     let (mut updates, mut texts, mut finished) = (set(scene).stream(TEXT), Vec::new(), Vec::new());
     loop {
@@ -116,8 +116,8 @@ proptest! {
         prop_assert_eq!(&awaited, &blocked);
         prop_assert_eq!(&awaited, &streamed);
         let attempts = awaited.as_ref().map_or_else(Error::attempts, |outcome| &outcome.attempts);
-        // Each call was told once, with the text that is in the ledger; a fault leaves none there, and a runaway no more
-        // than what made it one.
+        // Each call was streamed once, with the text in the ledger. A failed call has no text there, and a runaway only the
+        // text up to its detection.
         prop_assert_eq!(texts.len(), attempts.len());
         prop_assert_eq!(finished.len(), attempts.len());
         for ((text, told), attempt) in texts.iter().zip(&finished).zip(attempts) {

@@ -23,7 +23,7 @@ fn blocking_threads_do_not_disturb_each_other() {
 
 #[test]
 fn the_real_clock_works_without_a_runtime_of_the_caller() {
-    // The deadline has passed as soon as it is looked at: nothing waits.
+    // The deadline has passed at the first check, so nothing waits.
     let model = Endless::new(&[], Then::Hang);
     let builder = formwork_extract::Extractor::<Person>::builder().with_target(backend(&model));
     let extractor = builder.with_deadline(Duration::ZERO).build().unwrap();

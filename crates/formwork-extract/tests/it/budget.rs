@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 
 use crate::support::*;
 
-/// A model that answers once it is let.
+/// A model that waits for a permit before it answers.
 #[derive(Debug)]
 struct Gated(Scripted, Semaphore);
 
@@ -41,7 +41,7 @@ async fn two_runs_share_one_budget() {
     let extractor = builder.build().unwrap();
 
     let open = || async {
-        // Both have begun by now; only one of them has a reservation.
+        // Both runs have begun, and only one of them has a reservation.
         tokio::task::yield_now().await;
         assert!(budget.remaining().tokens < 500);
         model.1.add_permits(1);
@@ -52,7 +52,7 @@ async fn two_runs_share_one_budget() {
     assert_eq!((second.kind(), second.attempts().len()), (ErrorKind::Budget, 0));
     assert_eq!((budget.spent().tokens, budget.remaining().tokens), (40, 1_460));
 
-    // What was set aside and not used is there again.
+    // The unused part of the reservation is available again.
     model.1.add_permits(1);
     assert_eq!(extractor.extract(TEXT).await.unwrap().value, maria());
     assert_eq!(budget.spent().tokens, 80);

@@ -48,7 +48,7 @@ fn an_example_that_breaks_the_contract_is_named_with_its_path() {
     let (kind, message) = refused(builder().with_example("Cy", json!({"name": "Cy", "age": "old"})));
     assert_eq!(kind, ErrorKind::Config);
     assert_eq!(message, "example 2: Type mismatch at $.age: expected integer, found string");
-    // A check that is added after the example counts too, and each example is judged beside its own text.
+    // A check that is added after an example applies to it too, and each example is judged with its own input.
     let (_, message) =
         refused(builder().check("$.age", "adult", |person| {
             if person.age >= 18 { Ok(()) } else { Err("at least 18".into()) }
@@ -193,7 +193,7 @@ fn what_a_schema_leaves_open_may_be_there() {
     }
 }
 
-/// All paths of a document.
+/// Returns all paths of a document.
 fn paths(value: &Value, path: &JsonPath, found: &mut Vec<JsonPath>) {
     found.push(path.clone());
     match value {

@@ -1,4 +1,4 @@
-//! What proves that a server ignores its schema, over the real dialects and the real validator.
+//! The answers that prove that a server ignores its schema, with the real dialects and the real validator.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn taught(contract: Contract, dialect: &str, text: &str) -> Option<(Option<Obser
     let model = Arc::new(Scripted::new([text]));
     let backend = Backend::from(Arc::clone(&model)).with_mode(formwork_dialect::dialect(dialect)?);
     let extractor = Extractor::<Value>::for_contract(contract).with_target(backend).with_max_attempts(1);
-    // Some schemas cannot be said in some dialects.
+    // Some dialects cannot express some schemas.
     let extractor = extractor.build().ok()?;
     let attempts = match extractor.extract_blocking(TEXT) {
         Ok(outcome) => outcome.attempts,
@@ -29,7 +29,7 @@ fn contract(schema: &Value) -> Contract {
     formwork_schema::contract_for(Arc::new(Inline::new("any", schema.clone()))).unwrap()
 }
 
-/// A validator that finds the structure of everything wrong: so whether there is a proof hangs on what was sent alone.
+/// A validator that rejects the structure of every value, so that a proof depends only on the sent schema.
 struct Suspicious;
 
 impl Validator for Suspicious {
@@ -57,7 +57,7 @@ fn keeps_to(schema: &Value, value: &Value) -> bool {
     contract(schema).judge(value, &Context::EMPTY).is_accepted()
 }
 
-/// What a schema is sent as, a document that keeps to that, and what is just wrong about it.
+/// Returns a strategy for a schema, a dialect, and answers that satisfy or slightly violate the sent schema.
 fn any_answers() -> impl Strategy<Value = (Value, &'static str, Vec<Value>)> {
     let asked = (formwork_testkit::schema(), any_dialect());
     asked.prop_flat_map(|(schema, dialect)| {
@@ -77,7 +77,7 @@ fn any_answers() -> impl Strategy<Value = (Value, &'static str, Vec<Value>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// The validator that judges answers, asked about what was sent, is the witness.
+    /// The validator of answers, applied to the sent schema, decides what counts as a proof.
     #[test]
     fn no_answer_that_keeps_to_what_was_sent_is_a_proof((schema, dialect, answers) in any_answers()) {
         for answer in answers {

@@ -106,7 +106,7 @@ async fn the_fallback_is_used_and_judged() {
     assert!(error.message().contains("the fallback's value breaks the contract"), "{error}");
 }
 
-/// Knows who exists.
+/// An async validator with a list of known names.
 struct Register;
 
 #[async_trait::async_trait]
@@ -154,7 +154,7 @@ async fn the_ledger_is_complete_on_failure() {
     assert_eq!(error.attempts().len(), model.calls().len());
 }
 
-/// How often a [`Counted`] was decoded.
+/// The number of times that a [`Counted`] was decoded.
 static DECODED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
 #[derive(Debug, PartialEq, schemars::JsonSchema)]

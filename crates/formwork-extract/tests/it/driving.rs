@@ -1,4 +1,4 @@
-//! The driver without an extractor: plans and runs put together by hand.
+//! The driver without an extractor, with plans and runs that the test builds.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ async fn what_does_not_belong_together_is_refused() {
     let driver = Driver::new([model()]);
     let error = driver.drive(&two, Run::new(&two, TEXT.into()), &token).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
-    assert!(error.message().contains("2 targets and the driver 1 providers"), "{error}");
+    assert!(error.message().contains("2 targets, but the driver has 1 providers"), "{error}");
     let error = driver.drive(&one, Run::new(&two, TEXT.into()), &token).await.unwrap_err();
     assert_eq!((error.kind(), error.message()), (ErrorKind::Config, "the run was started with another plan"));
 }

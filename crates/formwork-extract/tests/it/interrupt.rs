@@ -1,4 +1,4 @@
-//! Deadlines, cancels and dropped futures.
+//! Deadlines, cancellations and dropped futures.
 
 use std::future::Future;
 use std::pin::pin;
@@ -43,7 +43,7 @@ async fn an_answer_that_the_deadline_cuts_off_is_truncated_and_what_came_of_it_i
         assert_eq!((attempt.text.as_str(), attempt.finish), (&MARIA[..cut], Some(Finish::Length)));
         assert!(attempt.usage.estimated && attempt.usage.output_tokens > 0, "{:?}", attempt.usage);
         match result {
-            // All of the document came, and only the end of the answer did not.
+            // The document is complete, and only the end of the answer is missing.
             Ok(outcome) => assert_eq!((cut, outcome.value), (whole, maria())),
             Err(error) => {
                 assert_eq!(
@@ -61,10 +61,10 @@ async fn an_answer_that_the_deadline_cuts_off_is_truncated_and_what_came_of_it_i
 async fn a_provider_that_keeps_the_same_deadline_itself_makes_no_difference() {
     for (pieces, after, expected) in [
         (&[r#"{"name": "Mar"#][..], MINUTE, "truncated"),
-        // A clock of its own may be a little ahead.
+        // The clock of the provider may be slightly ahead.
         (&[r#"{"name": "Mar"#][..], MINUTE - Duration::from_millis(5), "truncated"),
         (&[][..], MINUTE, "fault"),
-        // A limit that is not the deadline is a fault that may pass.
+        // A time-out that is not caused by the deadline is a temporary fault.
         (&[r#"{"name": "Mar"#][..], MINUTE / 2, "fault"),
     ] {
         let clock = Arc::new(VirtualClock::default());
@@ -83,7 +83,7 @@ async fn a_provider_that_keeps_the_same_deadline_itself_makes_no_difference() {
 async fn a_provider_that_never_stops_ends_at_the_deadline() {
     let clock = Arc::new(VirtualClock::default());
     let model = Endless::new(&[], Then::Repeat(" ", clock.clone()));
-    // White space is a runaway after 2 kB; the deadline comes before.
+    // White space counts as a runaway after 2 kB; the deadline passes earlier.
     let deadline = Duration::from_millis(100);
     let builder = persons(&model).0.with_clock(clock.clone()).with_deadline(deadline);
     let error = builder.build().unwrap().extract(TEXT).await.unwrap_err();
@@ -109,7 +109,7 @@ async fn the_fallback_is_asked_after_the_deadline() {
     assert_eq!((outcome.value, outcome.origin), (maria(), Origin::Fallback));
 }
 
-/// Does not come back.
+/// An async validator or fallback that never completes.
 struct Never;
 
 #[async_trait::async_trait]
@@ -135,7 +135,7 @@ async fn a_validator_that_never_answers_ends_at_the_deadline() {
     assert_eq!(error.best().unwrap().violations[0].rule, "deadline");
 }
 
-/// Runs until it hangs, then cancels it.
+/// Drives a run until it stalls, then cancels it.
 async fn cancelled(extraction: Extraction<Person>) -> Error {
     let token = CancellationToken::new();
     let run = tokio::spawn(extraction.with_cancel(token.clone()).run());
@@ -166,7 +166,7 @@ async fn a_cancel_ends_whatever_is_waited_for_and_keeps_the_ledger() {
     assert_eq!((error.kind(), error.attempts().len()), (ErrorKind::Cancelled, 1));
 }
 
-/// A clock on which no wait ends.
+/// A clock whose timers never fire.
 #[derive(Debug)]
 struct Stopped;
 

@@ -1,4 +1,4 @@
-//! The drivers and the extractor, over scripted models and a virtual clock: nothing here sleeps.
+//! Tests of the drivers and the extractor with scripted models and a virtual clock. No test sleeps.
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
@@ -10,6 +10,7 @@ mod compliance;
 mod content;
 mod driving;
 mod interrupt;
+mod journal;
 mod many;
 mod observations;
 mod observing;

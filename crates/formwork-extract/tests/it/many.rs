@@ -8,12 +8,12 @@ use futures_core::Stream;
 
 use crate::support::*;
 
-/// Answers the later the smaller the number is that it is asked about, and counts how many it answers at once.
+/// A model that delays answers for small numbers longer, and counts its concurrent calls.
 #[derive(Debug)]
 struct Backwards {
     inner: Scripted,
     open: AtomicUsize,
-    most: AtomicUsize,
+    max_open: AtomicUsize,
 }
 
 #[async_trait::async_trait]
@@ -29,7 +29,7 @@ impl Provider for Backwards {
     async fn call(&self, call: &Call) -> Result<Answer, Fault> {
         let number: u32 = call.messages[0].text().parse().unwrap();
         let open = self.open.fetch_add(1, Ordering::SeqCst) + 1;
-        self.most.fetch_max(open, Ordering::SeqCst);
+        self.max_open.fetch_max(open, Ordering::SeqCst);
         for _ in 0..(40 - number) {
             tokio::task::yield_now().await;
         }
@@ -55,7 +55,7 @@ async fn many_inputs_keep_their_order() {
         let model = Arc::new(Backwards {
             inner: Scripted::new([MARIA]),
             open: AtomicUsize::new(0),
-            most: AtomicUsize::new(0),
+            max_open: AtomicUsize::new(0),
         });
         let extractor = persons(&model).0.build().unwrap();
         let results = collect(extractor.extract_all((0..20).map(|n: u32| n.to_string()), concurrency)).await;
@@ -69,6 +69,6 @@ async fn many_inputs_keep_their_order() {
             (0..20).map(|n| if n == 3 { ErrorKind::Cancelled.to_string() } else { n.to_string() }).collect();
         assert_eq!(names, expected);
         assert_eq!(results[3].as_ref().unwrap_err().kind(), ErrorKind::Unavailable);
-        assert_eq!(model.most.load(Ordering::SeqCst), concurrency.clamp(1, 20));
+        assert_eq!(model.max_open.load(Ordering::SeqCst), concurrency.clamp(1, 20));
     }
 }

@@ -10,7 +10,7 @@ use crate::support::*;
 
 const NO: FaultKind = FaultKind::SchemaRefused;
 
-/// A model that is asked in OpenAI's dialect, then for any object, then in words.
+/// A backend with three output modes: OpenAI's dialect, any JSON object, and the prompt.
 fn ladder(model: &Arc<Scripted>) -> Backend {
     let dialects = ["openai", "json-object", "prompt"];
     dialects.iter().fold(Backend::from(Arc::clone(model)), |backend, name| {
@@ -122,7 +122,7 @@ async fn a_memory_stays_small() {
     assert_eq!(store.len(), 256);
 }
 
-/// An extractor for a list of texts, of a target that earlier runs may have seen, with a store in this file.
+/// Returns an extractor for a list of strings, with an observation store in a file.
 fn listing(model: &Arc<Scripted>, identity: Option<&str>, file: &std::path::Path) -> Extractor<Value> {
     let schema = json!({
         "type": "object", "properties": {"list": {"type": "array", "items": {"type": "string"}}}, "required": ["list"]
@@ -138,7 +138,7 @@ fn listing(model: &Arc<Scripted>, identity: Option<&str>, file: &std::path::Path
     Extractor::for_document("list", schema).with_target(backend).build().unwrap()
 }
 
-/// Whether the list was bounded in each call so far.
+/// Returns whether the list was bounded, for each call so far.
 fn bounded(model: &Scripted) -> Vec<bool> {
     let calls = model.calls();
     calls
@@ -154,24 +154,24 @@ async fn who_ran_away_is_bounded_in_later_processes_until_a_document_is_complete
     let right = || Reply::text(r#"{"list": ["a"]}"#);
     let many = |n: usize| Reply::text(json!({"list": vec!["a"; n]}).to_string());
 
-    // One attempt shows it; the next one is bounded.
+    // The first answer runs away; the next call has bounds.
     let model = Arc::new(Scripted::new([cut(), right()]));
     listing(&model, Some("it"), &file).extract(TEXT).await.unwrap();
     assert_eq!(bounded(&model), [false, true]);
-    // Another process knows, but not of another target, and not where nothing tells targets apart.
+    // A later process knows the observation, but not for another target or for a target without an identity.
     for (identity, expected) in [(Some("it"), true), (Some("another"), false), (None, false)] {
         let model = Arc::new(Scripted::new([right()]));
         listing(&model, identity, &file).extract(TEXT).await.unwrap();
         assert_eq!(bounded(&model), [expected], "{identity:?}");
     }
-    // A list that is full at the bound is asked for without it, and what completes it clears the record.
+    // After a list that fills its bound, the next call has no bound. A complete answer then removes the observation.
     let model = Arc::new(Scripted::new([right()]));
     listing(&model, Some("it"), &file).extract(TEXT).await.unwrap();
     let schema = model.calls()[0].lowered.schema.clone().unwrap();
-    let most = schema["properties"]["list"]["maxItems"].as_u64().unwrap() as usize;
-    let model = Arc::new(Scripted::new([many(most), many(most + 50)]));
+    let max = schema["properties"]["list"]["maxItems"].as_u64().unwrap() as usize;
+    let model = Arc::new(Scripted::new([many(max), many(max + 50)]));
     let outcome = listing(&model, Some("it"), &file).extract(TEXT).await.unwrap();
-    assert_eq!(outcome.value["list"].as_array().unwrap().len(), most + 50);
+    assert_eq!(outcome.value["list"].as_array().unwrap().len(), max + 50);
     assert_eq!(bounded(&model), [true, false]);
     let model = Arc::new(Scripted::new([right()]));
     listing(&model, Some("it"), &file).extract(TEXT).await.unwrap();
@@ -179,7 +179,7 @@ async fn who_ran_away_is_bounded_in_later_processes_until_a_document_is_complete
     std::fs::remove_file(file).unwrap();
 }
 
-/// Both targets in this order, with a store that other extractors share.
+/// Returns an extractor with both targets in this order and a shared store.
 fn pair(
     down: &Arc<Scripted>,
     up: &Arc<Scripted>,
@@ -207,14 +207,14 @@ async fn a_target_that_is_down_costs_one_call_and_then_none_until_it_may_be_back
         assert_eq!(extractor.extract(TEXT).await.unwrap().value, json!({"a": 2}));
     }
     assert_eq!((down.calls().len(), clock.waits().len()), (1, 0));
-    // Another extractor knows as well, and after 30 s the target is asked again.
+    // Another extractor knows the outage too, and after 30 s the target is called again.
     let (another, clock) = pair(&down, &up, &store);
     assert_eq!(another.extract(TEXT).await.unwrap().value, json!({"a": 2}));
     clock.advance(Duration::from_secs(31));
     assert_eq!(another.extract(TEXT).await.unwrap().value, json!({"a": 1}));
 }
 
-/// A model that takes all the time that there is, and answers nothing.
+/// A model that never answers.
 #[derive(Debug)]
 struct Hanging(Arc<Scripted>, Arc<VirtualClock>);
 
@@ -253,7 +253,7 @@ async fn a_short_deadline_of_the_callers_blames_no_target_and_a_long_one_does() 
             builder = builder.with_deadline(deadline);
         }
         builder.build().unwrap().extract(TEXT).await.unwrap_err();
-        // Another extractor that has a backup leaves the target out, or does not.
+        // Another extractor with a backup skips the target, or does not.
         let up = Arc::new(Scripted::new([r#"{"a": 2}"#]));
         pair(&model, &up, &store).0.extract(TEXT).await.unwrap();
         assert_eq!(model.calls().len(), if blamed { 1 } else { 2 }, "{deadline:?}");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// Writes everything down.
+/// An observer that records every event.
 #[derive(Default)]
 struct Notes(Mutex<Vec<(RunId, String)>>);
 
@@ -84,7 +84,7 @@ async fn an_observer_sees_every_attempt() {
     assert_ne!(runs[0].to_string(), runs[1].to_string());
 }
 
-/// Takes everything badly.
+/// An observer that panics at every event.
 struct Touchy;
 
 impl Observer for Touchy {

@@ -1,4 +1,4 @@
-//! Ordinary long answers arrive whole, in every dialect, in whatever pieces they are streamed: findings A1 to A4.
+//! Ordinary long answers arrive complete, in every dialect and in chunks of any size (findings A1 to A4).
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// Schemas as people write them, each with an answer that is long or repeats itself.
+/// Typical schemas, each with a long or repetitive answer.
 fn cases() -> Vec<(&'static str, Value, Value)> {
     let list = |items: Value| json!({"type": "object", "properties": {"list": {"type": "array", "items": items}}, "required": ["list"]});
     let line = json!({

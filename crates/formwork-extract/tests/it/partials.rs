@@ -1,4 +1,4 @@
-//! Partial values of a stream are views of what the reader would read so far.
+//! Each partial value of a stream equals the value that the reader would return for the text so far.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::*;
 
-/// All partial values of an answer that comes in pieces of so many characters, and what came of it.
+/// Returns all partial values of an answer that is streamed in chunks of a number of characters, and its result.
 fn streamed(
     schema: Value,
     text: &str,
@@ -60,7 +60,7 @@ fn document() -> impl Strategy<Value = Value> {
         .prop_map(|members| Value::Object(Map::from_iter(members)))
 }
 
-/// A document as other languages write it: single quotes, other literals, a comma at each end.
+/// Returns a document in the notation of other languages: single quotes, other literals, trailing commas.
 fn python(value: &Value) -> String {
     match value {
         Value::Null => "None".to_owned(),
@@ -82,7 +82,7 @@ fn commented(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap().replacen('{', "{ // what it is\n /* a: [1] */", 1)
 }
 
-/// What models write around and into a document.
+/// Text that models write around and into documents.
 fn wrapped(kind: usize, value: &Value) -> String {
     let pretty = serde_json::to_string_pretty(value).unwrap();
     match kind {
@@ -129,7 +129,7 @@ fn they_go_on_after_text_that_is_not_strict_json() {
         let mut lengths: Vec<usize> =
             partial.iter().filter_map(|partial| Some(partial["rows"].as_array()?.len())).collect();
         lengths.dedup();
-        // Every now and then a row, from the first one to the last.
+        // A sample of the rows, from the first one to the last.
         assert!(lengths.len() > 25 && lengths[0] <= 1 && lengths.is_sorted(), "{kind}: {lengths:?}");
     }
 }
@@ -179,6 +179,6 @@ fn reading_again_stays_linear() {
         assert_eq!(done.unwrap().value.as_array().unwrap().len(), n);
         partial.len()
     });
-    // Four times the text is two doublings: so many more values, and not four times as many.
+    // The number of values grows with the logarithm of the text: four times the text adds the values of two doublings.
     assert!(counts[1] - counts[0] < 2 * 64, "{counts:?}");
 }

@@ -1,4 +1,4 @@
-//! Which target a run asks first, where several share the load.
+//! The first target of each run if several targets share the load.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ fn named(name: &str, rotation: &Rotation, scripted: Scripted) -> formwork_extrac
     backend(&Arc::new(scripted)).with_name(name).with_rotation(rotation.clone())
 }
 
-/// Returns the targets that the attempts of each run were made with.
+/// Returns the targets of the attempts of each run.
 fn asked(extractor: &Extractor<Person>, runs: usize) -> Vec<Vec<String>> {
     let run = || extractor.extract_blocking(TEXT).unwrap();
     let targets = |outcome: Outcome<Person>| outcome.attempts.into_iter().map(|one| one.target).collect();

@@ -1,4 +1,4 @@
-//! A type to extract, a dialect that lowers nothing, and models that do not behave.
+//! A type to extract, a dialect that does not change the schema, and models that misbehave.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) fn maria() -> Person {
     Person { name: "Maria".to_owned(), age: 34 }
 }
 
-/// Sends the schema as it is.
+/// A dialect that sends the unchanged schema.
 #[derive(Debug)]
 pub(crate) struct AsIs;
 
@@ -51,7 +51,7 @@ pub(crate) fn backend(provider: &Arc<impl Provider + 'static>) -> Backend {
     Backend::from(Arc::clone(provider)).with_mode(Arc::new(AsIs))
 }
 
-/// An extractor of persons on a virtual clock.
+/// Returns the builder of an extractor of persons with a virtual clock.
 pub(crate) fn persons(
     provider: &Arc<impl Provider + 'static>,
 ) -> (ExtractorBuilder<Person>, Arc<VirtualClock>) {
@@ -68,7 +68,7 @@ pub(crate) fn faults(attempts: &[Attempt]) -> Vec<FaultKind> {
     faults.collect()
 }
 
-/// The classes of all failures, `accepted` and `cancelled` for the others.
+/// Returns the class of each failure, and `accepted` or `cancelled` for other attempts.
 pub(crate) fn classes(attempts: &[Attempt]) -> Vec<&'static str> {
     let classes = attempts.iter().map(|attempt| match &attempt.verdict {
         Verdict::Accepted => "accepted",
@@ -78,7 +78,7 @@ pub(crate) fn classes(attempts: &[Attempt]) -> Vec<&'static str> {
     classes.collect()
 }
 
-/// A model that gives some pieces, always at once, and then goes on for ever in one of two ways.
+/// A model that streams some chunks at once and then never ends, in one of several ways.
 #[derive(Debug)]
 pub(crate) struct Endless {
     pub(crate) pieces: Vec<&'static str>,
@@ -89,13 +89,13 @@ pub(crate) struct Endless {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Then {
-    /// Does not even begin to answer.
+    /// The answer never begins.
     NeverBegin,
-    /// Falls silent.
+    /// The stream stalls.
     Hang,
-    /// Repeats a piece, and a millisecond passes each time.
+    /// The stream repeats a chunk, one per millisecond.
     Repeat(&'static str, Arc<VirtualClock>),
-    /// Falls silent until a time limit of its own has passed.
+    /// The stream stalls until its own time limit.
     TimeOut(Duration, Arc<VirtualClock>),
 }
 
@@ -151,7 +151,7 @@ impl Stream for EndlessAnswer {
     }
 }
 
-/// Says when a call is dropped.
+/// Reports when a call is dropped.
 struct Open(Arc<AtomicBool>);
 
 impl Drop for Open {

@@ -29,7 +29,7 @@ async fn a_broken_stream_is_a_fault() {
     let outcome = persons(&model).0.build().unwrap().extract(TEXT).await.unwrap();
     assert_eq!(faults(&outcome.attempts), [FaultKind::Unreachable]);
 
-    // Without any error, and with all of the document there: only the protocol knows that it was not the end.
+    // There is no error and the document is complete: only the missing end marker shows that the answer was cut off.
     let model = Arc::new(Scripted::new([Reply::text(MARIA).without_end(), Reply::text(MARIA)]));
     let (builder, clock) = persons(&model);
     let outcome = builder.build().unwrap().extract(TEXT).await.unwrap();
@@ -134,7 +134,7 @@ async fn reasoning_that_runs_away_is_stopped_too() {
     assert_eq!(classes(error.attempts()), ["stopped"]);
 }
 
-/// Inputs that are extracted `concurrency` at a time, and what came of each.
+/// Extracts inputs, `concurrency` at a time, and returns all results.
 async fn many(
     extractor: &Extractor<Person>,
     inputs: usize,
@@ -158,7 +158,7 @@ async fn while_the_only_target_cannot_be_reached_one_input_waits_and_the_others_
     assert_eq!(clock.waits(), [2, 4, 8].map(Duration::from_secs));
     assert_eq!(model.calls().len(), 4);
 
-    // Once the time is over, a single input makes a single call, for twice as long each time.
+    // After that time, one input makes one call; each failure doubles the time.
     for (seconds, calls) in [(30, 5), (60, 6)] {
         clock.advance(Duration::from_secs(seconds - 1));
         assert!(failed(many(&extractor, 20, 5).await));
@@ -171,7 +171,7 @@ async fn while_the_only_target_cannot_be_reached_one_input_waits_and_the_others_
     let results = many(&extractor, 20, 1).await;
     assert!(results.iter().all(|result| result.as_ref() == Ok(&maria())), "{results:?}");
 
-    // Nobody who has not asked for it is refused without a call.
+    // Without `with_fail_fast`, every input makes calls.
     let down = Arc::new(Scripted::new([Reply::from(FaultKind::Unreachable)]));
     let (builder, _) = persons(&down);
     assert!(failed(many(&builder.build().unwrap(), 3, 1).await));

@@ -34,25 +34,14 @@ impl Cache {
         Self { entries: Mutex::default(), max: max.max(1) }
     }
 
-    /// Returns the key of these parts.
-    pub(crate) fn key(parts: &impl serde::Serialize) -> Key {
-        struct Into(Sha256);
-
-        impl std::io::Write for Into {
-            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-                self.0.update(bytes);
-                Ok(bytes.len())
-            }
-
-            fn flush(&mut self) -> std::io::Result<()> {
-                Ok(())
-            }
-        }
-
-        let mut digest = Into(Sha256::new());
-        // Neither the writer nor a JSON value fails.
-        _ = serde_json::to_writer(&mut digest, parts);
-        digest.0.finalize().into()
+    /// Returns the key of a text and other parts.
+    pub(crate) fn key(text: &[u8], parts: &impl serde::Serialize) -> Key {
+        let mut digest = Sha256::new();
+        digest.update(text);
+        // No text of JSON has this byte, so nothing moves from the text to the parts. Writing JSON to memory does not fail.
+        digest.update([0]);
+        digest.update(serde_json::to_vec(parts).unwrap_or_default());
+        digest.finalize().into()
     }
 
     /// Returns the extractor of this key, and whether it was there; compiles it once, however many requests wait for it.

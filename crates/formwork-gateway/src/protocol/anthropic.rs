@@ -4,14 +4,15 @@ use formwork_core::{Message, Part, Role, Tool};
 use serde_json::{Value, json};
 
 use super::fields::{Fields, wrong};
+use super::ignored::Ignored;
 use super::parts::{self, Choice};
 use super::{Frames, Protocol, RawProtocol, event, is_empty};
 use crate::ask::{Ask, Sampling, Want};
 use crate::problem::{Kind, Problem};
 use crate::reply::{self, Content, Finish, Meta, Reply};
 
-/// The members that the protocol has. Those that say nothing about the answer itself, or that no target takes, are ignored.
-const FIELDS: &[&str] = &[
+/// The members that the protocol has. The response names those that are ignored.
+pub(super) const FIELDS: &[&str] = &[
     "betas",
     "cache_control",
     "container",
@@ -50,19 +51,20 @@ impl Protocol for Anthropic {
     }
 
     fn is_plain(&self, body: &Value) -> bool {
-        let formats = [&body["tools"], &body["output_format"], &body["output_config"]["format"]];
-        formats.into_iter().all(is_empty)
+        let formats = [&body["output_format"], &body["output_config"]["format"]];
+        (is_empty(&body["tools"]) || body["tool_choice"]["type"] == "none")
+            && formats.into_iter().all(is_empty)
     }
 
     fn ask(&self, body: Value) -> Result<Ask, Problem> {
-        let mut body = Fields::new(body, "")?;
+        let mut body = Fields::body(body)?;
         body.known(FIELDS)?;
         if body.take("mcp_servers").is_some() {
             return Err(body.refuse("mcp_servers", "is not supported"));
         }
         let mut messages = Vec::new();
         if let Some(system) = body.take("system") {
-            let parts = content(system, "system")?;
+            let parts = content(system, "system", &body.ignored())?;
             messages.push(Message { role: Role::System, parts });
         }
         let turns = body.list("messages")?.ok_or_else(|| body.missing("messages"))?;
@@ -70,12 +72,12 @@ impl Protocol for Anthropic {
             return Err(body.refuse("messages", "is empty"));
         }
         for (at, turn) in turns {
-            message(&mut messages, turn, &at)?;
+            message(&mut messages, turn, &at, &body.ignored())?;
         }
         let format = format(&mut body)?;
         let tools = tools(&mut body)?;
         let choice = choice(&mut body)?;
-        Ok(Ask {
+        let mut ask = Ask {
             model: body.required_text("model")?,
             messages,
             want: parts::want(format, tools, choice, "tool_choice")?,
@@ -88,7 +90,10 @@ impl Protocol for Anthropic {
             count: 1,
             stream: body.flag("stream")?.unwrap_or(false),
             include_usage: true,
-        })
+            ignored: Vec::new(),
+        };
+        ask.ignored = body.finish();
+        Ok(ask)
     }
 
     fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Value {
@@ -134,8 +139,8 @@ fn error(problem: &Problem) -> Value {
 }
 
 /// Adds the turns of a message: results of tools are turns of their own.
-fn message(messages: &mut Vec<Message>, value: Value, at: &str) -> Result<(), Problem> {
-    let mut fields = Fields::new(value, at)?;
+fn message(messages: &mut Vec<Message>, value: Value, at: &str, ignored: &Ignored) -> Result<(), Problem> {
+    let mut fields = Fields::new(value, at, ignored)?;
     let role = match fields.required_text("role")?.as_str() {
         "user" => Role::User,
         "assistant" => Role::Assistant,
@@ -143,7 +148,7 @@ fn message(messages: &mut Vec<Message>, value: Value, at: &str) -> Result<(), Pr
         other => return Err(fields.refuse("role", &format!("there is no role `{other}`"))),
     };
     let place = fields.place("content");
-    let parts = content(fields.take("content").ok_or_else(|| fields.missing("content"))?, &place)?;
+    let parts = content(fields.take("content").ok_or_else(|| fields.missing("content"))?, &place, ignored)?;
     let (results, parts): (Vec<_>, Vec<_>) =
         parts.into_iter().partition(|part| matches!(part, Part::ToolResult { .. }));
     messages.extend(results.into_iter().map(|result| Message { role: Role::Tool, parts: vec![result] }));
@@ -153,12 +158,12 @@ fn message(messages: &mut Vec<Message>, value: Value, at: &str) -> Result<(), Pr
     Ok(())
 }
 
-fn content(value: Value, at: &str) -> Result<Vec<Part>, Problem> {
+fn content(value: Value, at: &str, ignored: &Ignored) -> Result<Vec<Part>, Problem> {
     match value {
         Value::String(text) => Ok(vec![Part::Text { text }]),
         Value::Array(items) => {
             let items = items.into_iter().enumerate();
-            let parts = items.map(|(nth, item)| part(item, &format!("{at}[{nth}]")));
+            let parts = items.map(|(nth, item)| part(item, &format!("{at}[{nth}]"), ignored));
             Ok(parts.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
         }
         other => Err(wrong(at, "a string or a list", &other)),
@@ -166,8 +171,8 @@ fn content(value: Value, at: &str) -> Result<Vec<Part>, Problem> {
 }
 
 /// Reads a block; the model's own thoughts are left out, which no other protocol takes back.
-fn part(value: Value, at: &str) -> Result<Option<Part>, Problem> {
-    let mut block = Fields::new(value, at)?;
+fn part(value: Value, at: &str, ignored: &Ignored) -> Result<Option<Part>, Problem> {
+    let mut block = Fields::new(value, at, ignored)?;
     Ok(Some(match block.required_text("type")?.as_str() {
         "text" => Part::Text { text: block.required_text("text")? },
         "image" => {
@@ -188,11 +193,14 @@ fn part(value: Value, at: &str) -> Result<Option<Part>, Problem> {
         "tool_result" => {
             let id = block.required_text("tool_use_id")?;
             let place = block.place("content");
-            let parts = block.take("content").map(|value| content(value, &place)).transpose()?;
+            let parts = block.take("content").map(|value| content(value, &place, ignored)).transpose()?;
             let text = Message { role: Role::Tool, parts: parts.unwrap_or_default() }.text();
             Part::ToolResult { id, text }
         }
-        "thinking" | "redacted_thinking" => return Ok(None),
+        kind @ ("thinking" | "redacted_thinking") => {
+            block.skip(kind);
+            return Ok(None);
+        }
         other => return Err(block.refuse("type", &format!("`{other}` is not supported"))),
     }))
 }
@@ -219,9 +227,10 @@ fn format(body: &mut Fields) -> Result<Want, Problem> {
 
 fn tools(body: &mut Fields) -> Result<Vec<Tool>, Problem> {
     let tools = body.list("tools")?.unwrap_or_default().into_iter();
+    let ignored = body.ignored();
     tools
         .map(|(at, tool)| {
-            let mut tool = Fields::new(tool, at)?;
+            let mut tool = Fields::new(tool, at, &ignored)?;
             match tool.text("type")?.as_deref() {
                 None | Some("custom") => parts::function(tool, "input_schema"),
                 Some(other) => Err(tool.refuse("type", &format!("`{other}` is not supported"))),

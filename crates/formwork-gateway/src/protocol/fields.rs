@@ -3,23 +3,57 @@
 use formwork_schema::nearest;
 use serde_json::{Map, Value};
 
+use super::ignored::Ignored;
 use crate::problem::Problem;
 
-/// The members of an object, and where the object stands in the body.
-#[derive(Debug, Clone)]
+/// The members of an object, and where the object stands in the body. Members that are never taken are ignored by the service:
+/// their names are collected when the object is dropped.
+#[derive(Debug)]
 pub(super) struct Fields {
     map: Map<String, Value>,
     at: String,
+    ignored: Ignored,
+}
+
+impl Drop for Fields {
+    fn drop(&mut self) {
+        for (name, value) in &self.map {
+            self.ignored.note(&self.at, name, value);
+        }
+    }
 }
 
 impl Fields {
-    /// Reads an object; `at` is its place, empty for the body itself.
-    pub(super) fn new(value: Value, at: impl Into<String>) -> Result<Self, Problem> {
+    /// Reads the body of a request.
+    pub(super) fn body(value: Value) -> Result<Self, Problem> {
+        Self::new(value, "", &Ignored::default())
+    }
+
+    /// Reads an object within a body; `at` is its place.
+    pub(super) fn new(value: Value, at: impl Into<String>, ignored: &Ignored) -> Result<Self, Problem> {
         let at = at.into();
         match value {
-            Value::Object(map) => Ok(Self { map, at }),
+            Value::Object(map) => Ok(Self { map, at, ignored: ignored.clone() }),
             other => Err(wrong(&at, "an object", &other)),
         }
+    }
+
+    /// Returns the collection of ignored members, for objects within this one.
+    pub(super) fn ignored(&self) -> Ignored {
+        self.ignored.clone()
+    }
+
+    /// Ends the reading of a body. Returns the places of its members that were not read.
+    pub(super) fn finish(self) -> Vec<String> {
+        let ignored = self.ignored();
+        drop(self);
+        ignored.places()
+    }
+
+    /// Ends the reading of an object that is left out as a whole.
+    pub(super) fn skip(mut self, kind: &str) {
+        self.map.clear();
+        self.ignored.skipped(&self.at, kind);
     }
 
     /// Refuses members that the protocol does not have.
@@ -89,7 +123,8 @@ impl Fields {
 
     pub(super) fn object(&mut self, name: &str) -> Result<Option<Self>, Problem> {
         let at = self.place(name);
-        self.take(name).map(|value| Self::new(value, at)).transpose()
+        let value = self.take(name);
+        value.map(|value| Self::new(value, at, &self.ignored)).transpose()
     }
 
     /// Reads a list; its items come with their places.

@@ -1,7 +1,11 @@
 //! The protocols: pure translation of requests into an [`Ask`], and of replies and problems back.
 
 mod anthropic;
+#[cfg(test)]
+mod fates;
 mod fields;
+mod ignored;
+pub(crate) mod native;
 mod ollama;
 mod openai;
 mod parts;
@@ -18,6 +22,17 @@ pub(crate) use anthropic::Anthropic;
 pub(crate) use ollama::{Chat as OllamaChat, Generate as OllamaGenerate, timestamp};
 pub(crate) use openai::OpenAi;
 pub(crate) use responses::Responses;
+
+/// Returns the members that requests of a protocol have.
+pub(crate) fn fields_of(protocol: &str) -> &'static [&'static str] {
+    match protocol {
+        "responses" => responses::FIELDS,
+        "anthropic" => anthropic::FIELDS,
+        "ollama-chat" => ollama::CHAT,
+        "ollama-generate" => ollama::GENERATE,
+        _ => openai::FIELDS,
+    }
+}
 
 /// A protocol that clients use.
 pub(crate) trait Protocol: Send + Sync {
@@ -44,6 +59,11 @@ pub(crate) trait Protocol: Send + Sync {
 
     /// Returns what writes the response as a stream.
     fn frames(&self, ask: &Ask, meta: &Meta) -> Box<dyn Frames>;
+
+    /// Returns the place of the object with the parameters of sampling, with a dot behind it; empty for the body itself.
+    fn sampling_at(&self) -> &'static str {
+        ""
+    }
 
     /// Returns the media type of streams.
     fn stream_type(&self) -> &'static str {
@@ -84,7 +104,7 @@ fn event(to: &mut Vec<u8>, name: &str, data: &Value) {
 }
 
 /// Returns whether a member is missing, `null`, or an empty list or text.
-fn is_empty(value: &Value) -> bool {
+pub(crate) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),

@@ -4,13 +4,14 @@ use formwork_core::{Message, Part, Role, Tool};
 use serde_json::{Value, json};
 
 use super::fields::Fields;
+use super::ignored::Ignored;
 use super::parts::{self, Choice};
 use super::{Frames, Protocol, RawProtocol, is_empty};
 use crate::ask::{Ask, Sampling, Want};
 use crate::problem::Problem;
 use crate::reply::{self, Content, Finish, Meta, Reply};
 
-const CHAT: &[&str] = &[
+pub(super) const CHAT: &[&str] = &[
     "format",
     "keep_alive",
     "logprobs",
@@ -24,7 +25,7 @@ const CHAT: &[&str] = &[
     "truncate",
     "shift",
 ];
-const GENERATE: &[&str] = &[
+pub(super) const GENERATE: &[&str] = &[
     "context",
     "format",
     "images",
@@ -66,12 +67,12 @@ impl Protocol for Chat {
     }
 
     fn ask(&self, body: Value) -> Result<Ask, Problem> {
-        let mut body = Fields::new(body, "")?;
+        let mut body = Fields::body(body)?;
         body.known(CHAT)?;
         let turns = body.list("messages")?.ok_or_else(|| body.missing("messages"))?;
         let mut messages: Vec<Message> = Vec::new();
         for (at, turn) in turns {
-            let message = message(turn, &at, &messages)?;
+            let message = message(turn, &at, &messages, &body.ignored())?;
             messages.push(message);
         }
         if messages.is_empty() {
@@ -97,6 +98,10 @@ impl Protocol for Chat {
         Box::new(Lines { meta: meta.clone(), is_chat: true, is_call, sent: false })
     }
 
+    fn sampling_at(&self) -> &'static str {
+        "options."
+    }
+
     fn stream_type(&self) -> &'static str {
         NDJSON
     }
@@ -116,7 +121,7 @@ impl Protocol for Generate {
     }
 
     fn ask(&self, body: Value) -> Result<Ask, Problem> {
-        let mut body = Fields::new(body, "")?;
+        let mut body = Fields::body(body)?;
         body.known(GENERATE)?;
         for name in ["context", "raw", "suffix", "template"] {
             let value = body.take(name);
@@ -154,6 +159,10 @@ impl Protocol for Generate {
         Box::new(Lines { meta: meta.clone(), is_chat: false, is_call: false, sent: false })
     }
 
+    fn sampling_at(&self) -> &'static str {
+        "options."
+    }
+
     fn stream_type(&self) -> &'static str {
         NDJSON
     }
@@ -179,7 +188,7 @@ fn ask(mut body: Fields, messages: Vec<Message>, tools: Vec<Tool>) -> Result<Ask
         let limit = options.number("num_predict", -2.0..=f64::from(u32::MAX))?;
         sampling.max_tokens = limit.filter(|limit| *limit >= 1.0).map(|limit| limit as u32);
     }
-    Ok(Ask {
+    let mut ask = Ask {
         model: body.required_text("model")?,
         messages,
         want: parts::want(format, tools, Choice::Auto, "tools")?,
@@ -187,11 +196,14 @@ fn ask(mut body: Fields, messages: Vec<Message>, tools: Vec<Tool>) -> Result<Ask
         count: 1,
         stream: body.flag("stream")?.unwrap_or(true),
         include_usage: true,
-    })
+        ignored: Vec::new(),
+    };
+    ask.ignored = body.finish();
+    Ok(ask)
 }
 
-fn message(value: Value, at: &str, before: &[Message]) -> Result<Message, Problem> {
-    let mut fields = Fields::new(value, at)?;
+fn message(value: Value, at: &str, before: &[Message], ignored: &Ignored) -> Result<Message, Problem> {
+    let mut fields = Fields::new(value, at, ignored)?;
     let role = match fields.required_text("role")?.as_str() {
         "system" => Role::System,
         "user" => Role::User,
@@ -218,7 +230,7 @@ fn message(value: Value, at: &str, before: &[Message]) -> Result<Message, Proble
     }
     parts.extend(images(&mut fields)?);
     for (nth, (at, call)) in fields.list("tool_calls")?.unwrap_or_default().into_iter().enumerate() {
-        let mut call = Fields::new(call, at)?;
+        let mut call = Fields::new(call, at, ignored)?;
         let id = call.text("id")?.unwrap_or_else(|| format!("call_{}_{nth}", before.len()));
         let mut function = call.object("function")?.ok_or_else(|| call.missing("function"))?;
         let name = function.required_text("name")?;
@@ -240,9 +252,10 @@ fn images(fields: &mut Fields) -> Result<Vec<Part>, Problem> {
 
 fn tools(body: &mut Fields) -> Result<Vec<Tool>, Problem> {
     let tools = body.list("tools")?.unwrap_or_default().into_iter();
+    let ignored = body.ignored();
     tools
         .map(|(at, tool)| {
-            let mut tool = Fields::new(tool, at)?;
+            let mut tool = Fields::new(tool, at, &ignored)?;
             let function = tool.object("function")?.ok_or_else(|| tool.missing("function"))?;
             parts::function(function, "parameters")
         })

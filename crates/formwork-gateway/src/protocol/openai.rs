@@ -4,14 +4,15 @@ use formwork_core::{Message, Part, Role, Usage};
 use serde_json::{Value, json};
 
 use super::fields::{Fields, wrong};
+use super::ignored::Ignored;
 use super::parts;
 use super::{Frames, Protocol, RawProtocol, event, is_empty};
 use crate::ask::{Ask, Sampling, Want};
 use crate::problem::{Kind, Problem};
 use crate::reply::{self, Content, Finish, Meta, Reply};
 
-/// The members that the protocol has. Those that say nothing about the answer itself, or that no target takes, are ignored.
-const FIELDS: &[&str] = &[
+/// The members that the protocol has. The response names those that are ignored.
+pub(super) const FIELDS: &[&str] = &[
     "audio",
     "frequency_penalty",
     "function_call",
@@ -63,11 +64,12 @@ impl Protocol for OpenAi {
     }
 
     fn is_plain(&self, body: &Value) -> bool {
-        is_empty(&body["tools"]) && matches!(body["response_format"]["type"].as_str(), None | Some("text"))
+        (is_empty(&body["tools"]) || body["tool_choice"] == "none")
+            && matches!(body["response_format"]["type"].as_str(), None | Some("text"))
     }
 
     fn ask(&self, body: Value) -> Result<Ask, Problem> {
-        let mut body = Fields::new(body, "")?;
+        let mut body = Fields::body(body)?;
         body.known(FIELDS)?;
         for name in ["audio", "functions", "function_call", "web_search_options"] {
             if body.take(name).is_some() {
@@ -75,8 +77,9 @@ impl Protocol for OpenAi {
             }
         }
         let messages = body.list("messages")?.ok_or_else(|| body.missing("messages"))?;
-        let messages =
-            messages.into_iter().map(|(at, item)| message(item, &at)).collect::<Result<Vec<_>, _>>()?;
+        let ignored = body.ignored();
+        let messages = messages.into_iter().map(|(at, item)| message(item, &at, &ignored));
+        let messages = messages.collect::<Result<Vec<_>, _>>()?;
         if messages.is_empty() {
             return Err(body.refuse("messages", "is empty"));
         }
@@ -98,7 +101,7 @@ impl Protocol for OpenAi {
         if stream && count > 1 {
             return Err(body.refuse("n", "a stream has one answer"));
         }
-        Ok(Ask {
+        let mut ask = Ask {
             model: body.required_text("model")?,
             messages,
             want: parts::want(format, tools, choice, "tool_choice")?,
@@ -114,7 +117,10 @@ impl Protocol for OpenAi {
             count,
             stream,
             include_usage,
-        })
+            ignored: Vec::new(),
+        };
+        ask.ignored = body.finish();
+        Ok(ask)
     }
 
     fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Value {
@@ -182,8 +188,8 @@ pub(super) fn error(problem: &Problem) -> Value {
     json!({"error": error})
 }
 
-fn message(value: Value, at: &str) -> Result<Message, Problem> {
-    let mut fields = Fields::new(value, at)?;
+fn message(value: Value, at: &str, ignored: &Ignored) -> Result<Message, Problem> {
+    let mut fields = Fields::new(value, at, ignored)?;
     let role = match fields.required_text("role")?.as_str() {
         "system" | "developer" => Role::System,
         "user" => Role::User,
@@ -197,7 +203,7 @@ fn message(value: Value, at: &str) -> Result<Message, Problem> {
         Some(Value::Array(items)) => items
             .into_iter()
             .enumerate()
-            .map(|(nth, item)| part(item, &format!("{at}.content[{nth}]")))
+            .map(|(nth, item)| part(item, &format!("{at}.content[{nth}]"), ignored))
             .collect::<Result<_, _>>()?,
         Some(other) => return Err(wrong(&fields.place("content"), "a string or a list", &other)),
     };
@@ -210,7 +216,7 @@ fn message(value: Value, at: &str) -> Result<Message, Problem> {
         return Ok(Message { role, parts: vec![Part::ToolResult { id, text }] });
     }
     for (at, call) in fields.list("tool_calls")?.unwrap_or_default() {
-        let mut call = Fields::new(call, at)?;
+        let mut call = Fields::new(call, at, ignored)?;
         let id = call.required_text("id")?;
         let mut function = call.object("function")?.ok_or_else(|| call.missing("function"))?;
         let name = function.required_text("name")?;
@@ -220,8 +226,8 @@ fn message(value: Value, at: &str) -> Result<Message, Problem> {
     Ok(Message { role, parts })
 }
 
-fn part(value: Value, at: &str) -> Result<Part, Problem> {
-    let mut part = Fields::new(value, at)?;
+fn part(value: Value, at: &str, ignored: &Ignored) -> Result<Part, Problem> {
+    let mut part = Fields::new(value, at, ignored)?;
     match part.required_text("type")?.as_str() {
         "text" => Ok(Part::Text { text: part.required_text("text")? }),
         "refusal" => Ok(Part::Text { text: part.required_text("refusal")? }),
@@ -242,7 +248,8 @@ fn format(body: &mut Fields) -> Result<Want, Problem> {
             let mut schema = format.object("json_schema")?.ok_or_else(|| format.missing("json_schema"))?;
             let name = schema.text("name")?.unwrap_or_else(|| "answer".to_owned());
             let document = schema.take("schema").ok_or_else(|| schema.missing("schema"))?;
-            Ok(Want::Json { name, schema: document })
+            let description = schema.text("description")?;
+            Ok(Want::Json { name, schema: parts::described(document, description.as_deref()) })
         }
         other => Err(format.refuse("type", &format!("there is no format `{other}`"))),
     }

@@ -33,6 +33,16 @@ pub(super) fn arguments(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| json!({"text": text}))
 }
 
+/// Returns a schema with this description, unless it has one of its own.
+pub(super) fn described(mut schema: Value, description: Option<&str>) -> Value {
+    if let (Value::Object(members), Some(description)) = (&mut schema, description)
+        && !description.is_empty()
+    {
+        members.entry("description").or_insert_with(|| description.into());
+    }
+    schema
+}
+
 /// Reads a function: its name, description and parameters.
 pub(super) fn function(mut function: Fields, schema: &str) -> Result<Tool, Problem> {
     let name = function.required_text("name")?;
@@ -56,9 +66,10 @@ pub(super) fn tools(
     function: impl Fn(Fields) -> Result<Tool, Problem>,
 ) -> Result<Vec<Tool>, Problem> {
     let tools = body.list("tools")?.unwrap_or_default().into_iter();
+    let ignored = body.ignored();
     tools
         .map(|(at, tool)| {
-            let mut tool = Fields::new(tool, at)?;
+            let mut tool = Fields::new(tool, at, &ignored)?;
             match tool.required_text("type")?.as_str() {
                 "function" => function(tool),
                 other => Err(tool.refuse("type", &format!("`{other}` is not supported"))),
@@ -80,7 +91,7 @@ pub(super) fn choice(
             "required" => Ok(Choice::Required),
             other => Err(body.refuse("tool_choice", &format!("there is no choice `{other}`"))),
         },
-        Some(value) => named(Fields::new(value, "tool_choice")?).map(Choice::Named),
+        Some(value) => named(Fields::new(value, "tool_choice", &body.ignored())?).map(Choice::Named),
     }
 }
 

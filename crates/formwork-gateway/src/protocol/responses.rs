@@ -4,6 +4,7 @@ use formwork_core::{Message, Part, Role};
 use serde_json::{Value, json};
 
 use super::fields::{Fields, wrong};
+use super::ignored::Ignored;
 use super::openai::error;
 use super::parts;
 use super::{Frames, Protocol, RawProtocol, event, is_empty};
@@ -11,8 +12,8 @@ use crate::ask::{Ask, Sampling, Want};
 use crate::problem::Problem;
 use crate::reply::{self, Content, Finish, Meta, Reply};
 
-/// The members that the protocol has. Those that say nothing about the answer itself, or that no target takes, are ignored.
-const FIELDS: &[&str] = &[
+/// The members that the protocol has. The response names those that are ignored.
+pub(super) const FIELDS: &[&str] = &[
     "background",
     "conversation",
     "context_management",
@@ -58,11 +59,12 @@ impl Protocol for Responses {
     }
 
     fn is_plain(&self, body: &Value) -> bool {
-        is_empty(&body["tools"]) && matches!(body["text"]["format"]["type"].as_str(), None | Some("text"))
+        (is_empty(&body["tools"]) || body["tool_choice"] == "none")
+            && matches!(body["text"]["format"]["type"].as_str(), None | Some("text"))
     }
 
     fn ask(&self, body: Value) -> Result<Ask, Problem> {
-        let mut body = Fields::new(body, "")?;
+        let mut body = Fields::body(body)?;
         body.known(FIELDS)?;
         // Nothing is kept from one request to the next.
         for name in ["conversation", "previous_response_id", "prompt"] {
@@ -80,8 +82,9 @@ impl Protocol for Responses {
         match body.take("input") {
             Some(Value::String(text)) => messages.push(Message::user(text)),
             Some(Value::Array(items)) => {
+                let ignored = body.ignored();
                 for (nth, item) in items.into_iter().enumerate() {
-                    messages.extend(message(item, &format!("input[{nth}]"))?);
+                    messages.extend(message(item, &format!("input[{nth}]"), &ignored)?);
                 }
             }
             Some(other) => return Err(wrong("input", "a string or a list", &other)),
@@ -93,7 +96,7 @@ impl Protocol for Responses {
             "function" => choice.required_text("name"),
             other => Err(choice.refuse("type", &format!("`{other}` is not supported"))),
         })?;
-        Ok(Ask {
+        let mut ask = Ask {
             model: body.required_text("model")?,
             messages,
             want: parts::want(format, tools, choice, "tool_choice")?,
@@ -106,7 +109,10 @@ impl Protocol for Responses {
             count: 1,
             stream: body.flag("stream")?.unwrap_or(false),
             include_usage: true,
-        })
+            ignored: Vec::new(),
+        };
+        ask.ignored = body.finish();
+        Ok(ask)
     }
 
     fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Value {
@@ -126,8 +132,8 @@ impl Protocol for Responses {
     }
 }
 
-fn message(value: Value, at: &str) -> Result<Option<Message>, Problem> {
-    let mut item = Fields::new(value, at)?;
+fn message(value: Value, at: &str, ignored: &Ignored) -> Result<Option<Message>, Problem> {
+    let mut item = Fields::new(value, at, ignored)?;
     let kind = item.text("type")?.unwrap_or_else(|| "message".to_owned());
     Ok(Some(match kind.as_str() {
         "message" => {
@@ -142,7 +148,7 @@ fn message(value: Value, at: &str) -> Result<Option<Message>, Problem> {
                 Some(Value::Array(items)) => items
                     .into_iter()
                     .enumerate()
-                    .map(|(nth, part)| content(part, &format!("{at}.content[{nth}]")))
+                    .map(|(nth, part)| content(part, &format!("{at}.content[{nth}]"), ignored))
                     .collect::<Result<_, _>>()?,
                 Some(other) => return Err(wrong(&item.place("content"), "a string or a list", &other)),
                 None => return Err(item.missing("content")),
@@ -165,13 +171,16 @@ fn message(value: Value, at: &str) -> Result<Option<Message>, Problem> {
             Message { role: Role::Tool, parts: vec![Part::ToolResult { id, text }] }
         }
         // The model's own thoughts, which no other protocol takes back.
-        "reasoning" => return Ok(None),
+        "reasoning" => {
+            item.skip("reasoning");
+            return Ok(None);
+        }
         other => return Err(item.refuse("type", &format!("`{other}` is not supported"))),
     }))
 }
 
-fn content(value: Value, at: &str) -> Result<Part, Problem> {
-    let mut part = Fields::new(value, at)?;
+fn content(value: Value, at: &str, ignored: &Ignored) -> Result<Part, Problem> {
+    let mut part = Fields::new(value, at, ignored)?;
     match part.required_text("type")?.as_str() {
         "input_text" | "output_text" | "text" => Ok(Part::Text { text: part.required_text("text")? }),
         "refusal" => Ok(Part::Text { text: part.required_text("refusal")? }),
@@ -192,7 +201,8 @@ fn format(body: &mut Fields) -> Result<Want, Problem> {
         "json_schema" => {
             let name = format.text("name")?.unwrap_or_else(|| "answer".to_owned());
             let schema = format.take("schema").ok_or_else(|| format.missing("schema"))?;
-            Ok(Want::Json { name, schema })
+            let description = format.text("description")?;
+            Ok(Want::Json { name, schema: parts::described(schema, description.as_deref()) })
         }
         other => Err(format.refuse("type", &format!("there is no format `{other}`"))),
     }

@@ -8,20 +8,22 @@ use axum::http::Request;
 use axum::response::Response;
 use formwork::providers::Protocol as RawProtocol;
 use formwork_core::Usage;
+use formwork_http::with_trace;
 use formwork_ledger::RunRecord;
 use serde_json::Value;
 
 use super::job::{Job, json, now, reserve};
 use super::refused::refused;
-use super::{Shared, passed, stream};
+use super::{Shared, native, passed, stream};
 use crate::access;
 use crate::ask::Ask;
 use crate::options::Options;
 use crate::pass;
 use crate::problem::Problem;
-use crate::protocol::{OpenAi, Protocol};
+use crate::protocol::{OpenAi, Protocol, is_empty};
 use crate::record::Record;
 use crate::reply::Meta;
+use crate::trace;
 
 /// Answers a request for an answer.
 pub(super) async fn answer(
@@ -29,7 +31,10 @@ pub(super) async fn answer(
     shared: Arc<Shared>,
     request: Request<Body>,
 ) -> Response {
-    work(protocol, shared, request).await.unwrap_or_else(|problem| refused(protocol, &problem))
+    let trace = trace::of(request.headers());
+    with_trace(trace, work(protocol, shared, request))
+        .await
+        .unwrap_or_else(|problem| refused(protocol, &problem))
 }
 
 async fn work(
@@ -41,7 +46,7 @@ async fn work(
     let client = shared.access.client(&parts.headers)?;
     shared.access.count(&client)?;
     let options = Options::of(&parts.headers)?;
-    let body = json(&shared, &parts.headers, body).await?;
+    let (mut body, text) = json(&shared, &parts.headers, body).await?;
     let model = body.get("model").and_then(Value::as_str).map(str::to_owned);
     let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
     client.may_ask(&model)?;
@@ -49,7 +54,6 @@ async fn work(
     let turn = shared.turns.take(shared.engine.deadline(options.bounds)).await.inspect_err(|problem| {
         shared.metrics.event(problem.kind.name());
     })?;
-    let text = body.to_string();
     let run = RunRecord::new(parts.uri.path().to_owned(), access::now())
         .with_key(client.id())
         .with_labels(options.user.clone(), options.tags.clone())
@@ -72,7 +76,7 @@ async fn work(
                 record.hold(hold);
             }
             let deadline = shared.engine.deadline(options.bounds);
-            match pass::send(raw, path, body.clone(), &parts.headers, deadline).await {
+            match pass::send(raw, path, &mut body, &parts.headers, deadline).await {
                 Ok(response) => {
                     return Ok(passed::response(
                         &shared,
@@ -92,7 +96,16 @@ async fn work(
                 Err(_) => _ = targets.remove(0),
             }
         }
+        // A target of another protocol is asked by the name that the client gave.
+        body["model"] = model.clone().into();
     }
+    // Where tools are passed on, the target gets the request as it is.
+    let with_tools = {
+        let (own, _) = protocol.own();
+        let first = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own));
+        let is_native = options.contract.is_none() && first.is_some() && !is_empty(&body["tools"]);
+        is_native.then(|| body.clone())
+    };
     let understood = protocol.ask(body).and_then(|ask| {
         let max = shared.engine.limits.max_choices;
         if ask.count > max {
@@ -110,12 +123,19 @@ async fn work(
     };
     let meta = Meta { run: id.to_string(), model, created: now() };
     let mut job = Job { shared, protocol, ask, targets, options, meta, client, record, _turn: turn };
-    match job.prepared(text.len(), id).await {
+    let prepared = Box::pin(job.prepared(text.len(), id)).await;
+    if let (Ok(_), Some(body)) = (&prepared, with_tools) {
+        job = match Box::pin(native::answer(job, body, parts.headers)).await {
+            Ok(response) => return response,
+            Err(job) => job,
+        };
+    }
+    match prepared {
         Ok(spec) => match (spec, job.ask.stream) {
-            (Some((spec, told)), true) => stream::contract(job, spec, told).await,
-            (Some((spec, told)), false) => job.contract(spec, told).await,
-            (None, true) => stream::text(job).await,
-            (None, false) => job.text().await,
+            (Some((spec, told)), true) => Box::pin(stream::contract(job, spec, told)).await,
+            (Some((spec, told)), false) => Box::pin(job.contract(spec, told)).await,
+            (None, true) => Box::pin(stream::text(job)).await,
+            (None, false) => Box::pin(job.text()).await,
         },
         Err(problem) => {
             job.record.refused(&problem).await;
@@ -126,12 +146,13 @@ async fn work(
 
 /// Passes embeddings on to the first target that speaks OpenAI's protocol.
 pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
+    let trace = trace::of(request.headers());
     let answered = async {
         let (parts, body) = request.into_parts();
         let client = shared.access.client(&parts.headers)?;
         shared.access.count(&client)?;
         let options = Options::of(&parts.headers)?;
-        let body = json(&shared, &parts.headers, body).await?;
+        let (mut body, text) = json(&shared, &parts.headers, body).await?;
         let model = body["model"].as_str().unwrap_or_default().to_owned();
         client.may_ask(&model)?;
         let targets = shared.engine.names.resolve(&model)?;
@@ -145,7 +166,7 @@ pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Reque
         let (target, raw) = found.ok_or_else(|| {
             Problem::invalid("model", "no target of this model is a server with OpenAI's embeddings")
         })?;
-        let asked = body.to_string().len();
+        let asked = text.len();
         let run = RunRecord::new("/v1/embeddings", access::now())
             .with_key(client.id())
             .with_labels(options.user.clone(), options.tags.clone());
@@ -154,7 +175,7 @@ pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Reque
             reserve(&shared, &client, &Ask::plain(&model), asked, &[target], options.bounds, id).await?;
         let mut record = Record::new(Arc::clone(&shared), run);
         record.hold(hold);
-        match pass::send(&raw, "/embeddings", body, &parts.headers, deadline).await {
+        match pass::send(&raw, "/embeddings", &mut body, &parts.headers, deadline).await {
             Ok(response) => {
                 Ok(passed::response(&shared, &client, response, record, target, asked, turn, &id))
             }
@@ -164,5 +185,5 @@ pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Reque
             }
         }
     };
-    answered.await.unwrap_or_else(|problem| refused(&OpenAi, &problem))
+    with_trace(trace, answered).await.unwrap_or_else(|problem| refused(&OpenAi, &problem))
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{Request, header};
+use axum::http::{HeaderMap, Request, header};
 use axum::response::{IntoResponse as _, Response};
 use formwork_core::{Error, Input, Outcome, Rule};
 use formwork_extract::{CancellationToken, Update};
+use formwork_http::with_trace;
 use formwork_ledger::{RecordId, RunRecord};
 use formwork_serve::Kept;
 use futures_util::stream;
@@ -29,6 +30,7 @@ use crate::options::Options;
 use crate::problem::{Kind, Problem};
 use crate::protocol::{OpenAi, Protocol as _};
 use crate::record::Record;
+use crate::trace;
 
 /// A request for a value.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
@@ -78,11 +80,13 @@ struct Prepared {
     id: RecordId,
     client: String,
     turn: super::turns::Turn,
+    trace: HeaderMap,
 }
 
 /// Answers a request with the value and its history, or with every step as an event.
 pub(super) async fn extract(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
-    answer(shared, request).await.unwrap_or_else(|problem| refused(&OpenAi, &problem))
+    let trace = trace::of(request.headers());
+    with_trace(trace, answer(shared, request)).await.unwrap_or_else(|problem| refused(&OpenAi, &problem))
 }
 
 async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response, Problem> {
@@ -90,8 +94,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     let client = shared.access.client(&parts.headers)?;
     shared.access.count(&client)?;
     let mut options = Options::of(&parts.headers)?;
-    let body = read_json(&shared, &parts.headers, body).await?;
-    let text = body.to_string();
+    let (body, text) = read_json(&shared, &parts.headers, body).await?;
     let wanted: ExtractRequest =
         serde_json::from_value(body).map_err(|error| Problem::new(Kind::Invalid, error.to_string()))?;
     let spec = spec(&shared, &wanted, options.contract.as_deref()).await?;
@@ -129,7 +132,8 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     record.change(|run| run.with_contract(Some(spec.name.clone()), Some(digest)));
     let mut input = Input::from(wanted.input);
     input.seed = wanted.seed;
-    let prepared = Prepared { shared, ready, input, record, id, client: client.name().to_owned(), turn };
+    let client = client.name().to_owned();
+    let prepared = Prepared { shared, ready, input, record, id, client, turn, trace: options.trace };
     if wanted.stream { steps(prepared).await } else { whole(prepared).await }
 }
 
@@ -206,7 +210,7 @@ async fn whole(prepared: Prepared) -> Result<Response, Problem> {
 }
 
 async fn steps(prepared: Prepared) -> Result<Response, Problem> {
-    let Prepared { shared, ready, input, record, id, client, turn } = prepared;
+    let Prepared { shared, ready, input, record, id, client, turn, trace } = prepared;
     let open = match Open::new(&shared, &client) {
         Ok(open) => open,
         Err(problem) => {
@@ -217,7 +221,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
     let cancel = CancellationToken::new();
     let mut updates = ready.extractor.extraction(input).with_cancel(cancel.clone()).stream();
     let (sender, receiver) = tokio::sync::mpsc::channel::<Bytes>(16);
-    tokio::spawn(async move {
+    tokio::spawn(with_trace(trace, async move {
         let _held = (turn, open);
         let keep_alive = shared.engine.limits.keep_alive;
         // A client that does not read on counts as gone.
@@ -255,7 +259,7 @@ async fn steps(prepared: Prepared) -> Result<Response, Problem> {
         };
         record.runs(&[result]).await;
         _ = sender.send_timeout(last, patience).await;
-    });
+    }));
     let pieces = stream::unfold(receiver, |mut receiver| async {
         let piece = receiver.recv().await?;
         Some((Ok::<_, std::convert::Infallible>(piece), receiver))

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
-use formwork_core::{Attempt, Error, Outcome, Usage};
+use formwork_core::{Attempt, Capabilities, Error, Outcome, Usage};
 use formwork_extract::CancellationToken;
 use formwork_ledger::{Hold, RecordId};
 use formwork_serve::{BodyError, Kept, read_body};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::Shared;
 use super::turns::Turn;
 use crate::access::{self, Client};
-use crate::ask::{Ask, Want};
+use crate::ask::{Ask, Sampling, Want};
 use crate::contracts::{Cache, ContractError, Spec};
 use crate::engine::{self, Bounds, Ready};
 use crate::options::Options;
@@ -97,12 +97,33 @@ impl Job {
             // The answer is a document, as if the request had brought its schema.
             self.ask.want = Want::Json { name: spec.name.clone(), schema: Value::Null };
         }
+        self.note_ignored(spec.is_some());
         let (hold, limit) =
             reserve(&self.shared, &self.client, &self.ask, bytes, &self.targets, self.options.bounds, run)
                 .await?;
         self.record.hold(hold);
         self.options.bounds.budget = limit;
         Ok(spec)
+    }
+
+    /// Adds the parameters of sampling that no run will have: those that a contract leaves to the retry policy, and those that a
+    /// target of the request does not take.
+    fn note_ignored(&mut self, is_contract: bool) {
+        let engine = &self.shared.engine;
+        let lacks = |has: fn(&Capabilities) -> bool| {
+            engine.targets(&self.targets).any(|target| !has(target.backend.capabilities()))
+        };
+        let Sampling { temperature, top_p, seed, .. } = self.ask.sampling;
+        let at = self.protocol.sampling_at();
+        for (name, is_ignored) in [
+            ("temperature", temperature.is_some() && lacks(|promised| promised.temperature)),
+            ("top_p", top_p.is_some() && (is_contract || lacks(|promised| promised.top_p))),
+            ("seed", seed.is_some() && lacks(|promised| promised.seed)),
+        ] {
+            if is_ignored {
+                self.ask.ignored.push(format!("{at}{name}"));
+            }
+        }
     }
 
     /// Returns the length of the dialogue's texts.
@@ -131,8 +152,8 @@ impl Job {
         if self.ask.count > 1 {
             return None;
         }
-        let parts = (hex(&ready.key), &self.ask.messages, self.ask.sampling.seed);
-        Some(hex(&Cache::key(&parts)))
+        let parts = (&self.ask.messages, self.ask.sampling.seed);
+        Some(hex(&Cache::key(&ready.key, &parts)))
     }
 
     /// Returns the answer that is cached under a digest.
@@ -169,7 +190,7 @@ impl Job {
         spec: Spec,
         told: Option<formwork_core::Message>,
     ) -> Result<Response, Problem> {
-        let ready = match self.ready(&spec).await {
+        let ready = match Box::pin(self.ready(&spec)).await {
             Ok(ready) => ready,
             Err(problem) => {
                 self.record.refused(&problem).await;
@@ -236,7 +257,9 @@ impl Job {
     }
 
     fn respond(&self, reply: &Reply) -> Result<Response, Problem> {
-        let body = self.protocol.reply(&self.ask, reply, &self.meta).to_string();
+        // `to_string` of a value goes through a formatter, which takes twice as long.
+        let body = serde_json::to_vec(&self.protocol.reply(&self.ask, reply, &self.meta))
+            .map_err(|error| Problem::new(Kind::Internal, error.to_string()))?;
         let mut response = ([(header::CONTENT_TYPE, "application/json")], body).into_response();
         self.head(&mut response);
         response.headers_mut().insert("x-formwork-attempts", reply.attempts.into());
@@ -250,7 +273,32 @@ impl Job {
         if let Ok(run) = HeaderValue::from_str(&self.meta.run) {
             headers.insert("x-formwork-run", run);
         }
+        if let Some(ignored) = ignored(&self.ask.ignored) {
+            headers.insert("x-formwork-ignored", ignored);
+        }
     }
+}
+
+/// Returns the value of the header that names the members of a request that nothing acts on; `None` if there are none.
+fn ignored(places: &[String]) -> Option<HeaderValue> {
+    /// The longest value, in bytes: proxies refuse responses with long headers.
+    const MAX: usize = 1_000;
+
+    let mut text = String::new();
+    for (nth, place) in places.iter().enumerate() {
+        if text.len() + place.len() > MAX {
+            text.push_str(&format!(", and {} more", places.len() - nth));
+            break;
+        }
+        let comma = if nth == 0 { "" } else { ", " };
+        text.push_str(comma);
+        // Names within objects are the client's own.
+        text.extend(place.chars().map(|letter| match letter {
+            ' '..='~' => letter,
+            _ => '?',
+        }));
+    }
+    HeaderValue::from_str(&text).ok().filter(|_| !text.is_empty())
 }
 
 fn attempts<T>(result: &Result<Outcome<T>, Error>) -> &[Attempt] {
@@ -288,8 +336,12 @@ pub(super) async fn named(shared: &Shared, name: &str) -> Result<Spec, Problem> 
     }
 }
 
-/// Reads a body as JSON, within the limits of size and time.
-pub(super) async fn json(shared: &Shared, headers: &HeaderMap, body: Body) -> Result<Value, Problem> {
+/// Reads a body as JSON, within the limits of size and time. Returns its text as well.
+pub(super) async fn json(
+    shared: &Shared,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<(Value, String), Problem> {
     let limits = &shared.engine.limits;
     let bytes =
         read_body(headers, body, limits.max_body, limits.read_timeout).await.map_err(
@@ -303,14 +355,14 @@ pub(super) async fn json(shared: &Shared, headers: &HeaderMap, body: Body) -> Re
                 }
             },
         )?;
-    if let Err(error) = std::str::from_utf8(&bytes) {
-        return Err(Problem::new(
-            Kind::Invalid,
-            format!("the body is not UTF-8 at byte {}", error.valid_up_to()),
-        ));
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Problem::new(Kind::Invalid, format!("the body is not UTF-8 at byte {at}"))
+    })?;
+    match serde_json::from_str(&text) {
+        Ok(value) => Ok((value, text)),
+        Err(error) => Err(Problem::new(Kind::Invalid, format!("the body is not JSON: {error}"))),
     }
-    serde_json::from_slice(&bytes)
-        .map_err(|error| Problem::new(Kind::Invalid, format!("the body is not JSON: {error}")))
 }
 
 fn hex(bytes: &[u8]) -> String {

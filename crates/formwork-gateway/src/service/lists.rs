@@ -35,7 +35,7 @@ pub(super) async fn model(
     headers: HeaderMap,
 ) -> Response {
     let is_anthropic = headers.contains_key("anthropic-version");
-    match shared.engine.names.resolve(&name) {
+    match shared.engine.names.check(&name) {
         Ok(_) if is_anthropic => Json(anthropic(&name)).into_response(),
         Ok(_) => Json(openai(&name)).into_response(),
         Err(problem) => {
@@ -74,9 +74,9 @@ fn details() -> Value {
 pub(super) async fn show(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
     let shown = async {
         let (parts, body) = request.into_parts();
-        let body = job::json(&shared, &parts.headers, body).await?;
+        let (body, _) = job::json(&shared, &parts.headers, body).await?;
         let name = body["model"].as_str().or(body["name"].as_str()).unwrap_or_default();
-        shared.engine.names.resolve(name)?;
+        shared.engine.names.check(name)?;
         Ok(json!({
             "modelfile": "", "parameters": "", "template": "", "details": details(), "model_info": {},
             "capabilities": ["completion", "tools"], "modified_at": timestamp(CREATED),

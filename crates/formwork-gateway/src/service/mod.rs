@@ -4,6 +4,7 @@ mod chat;
 mod extract;
 mod job;
 mod lists;
+mod native;
 mod pages;
 mod passed;
 mod refused;
@@ -21,7 +22,7 @@ use std::time::Duration;
 
 use formwork::config::Defaults;
 use formwork_ledger::Ledger;
-use formwork_serve::{Connections, Draining};
+use formwork_serve::{Connections, Draining, Tls};
 
 use crate::access::Access;
 use crate::contracts::{Cache, Folder};
@@ -31,6 +32,7 @@ use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::names::{DEFAULT, Names, Target};
 
+pub(crate) use extract::ExtractRequest;
 use turns::Turns;
 
 /// Builds a [`Gateway`].
@@ -60,6 +62,7 @@ pub struct GatewayBuilder {
     ledger: Option<Ledger>,
     keeps_bodies: bool,
     cache_ttl: Option<Duration>,
+    tls: Option<Tls>,
 }
 
 impl GatewayBuilder {
@@ -73,6 +76,13 @@ impl GatewayBuilder {
     /// Adds a name for a list of targets (default: `default` for all of them). Names of targets that do not exist are left out.
     pub fn with_alias(mut self, name: &str, targets: &[String]) -> Self {
         self.names.alias(name, targets);
+        self
+    }
+
+    /// Adds a name for a list of targets that are asked first in turns, each as often as its weight says (default: lists are asked
+    /// in their order); the others are its backups. Names of targets that do not exist are left out.
+    pub fn with_weighted_alias(mut self, name: &str, targets: &[(String, u32)]) -> Self {
+        self.names.weighted(name, targets);
         self
     }
 
@@ -125,6 +135,12 @@ impl GatewayBuilder {
         self
     }
 
+    /// Sets the certificate, for connections over TLS (default: none, connections are not encrypted).
+    pub fn with_tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
     /// Returns the service.
     pub fn build(mut self) -> Gateway {
         if !self.names.all().any(|name| name == DEFAULT) {
@@ -132,7 +148,7 @@ impl GatewayBuilder {
                 self.names.targets().iter().map(|target| target.name().to_owned()).collect();
             self.names.alias(DEFAULT, &all);
         }
-        let Self { names, defaults, limits, contracts, guard, ledger, keeps_bodies, cache_ttl } = self;
+        let Self { names, defaults, limits, contracts, guard, ledger, keeps_bodies, cache_ttl, tls } = self;
         Gateway(Arc::new(Shared {
             turns: Turns::new(&limits),
             engine: Engine { names, defaults, cache: Cache::new(limits.max_contracts), limits },
@@ -143,6 +159,7 @@ impl GatewayBuilder {
             access: Access::new(ledger),
             keeps_bodies,
             cache_ttl,
+            tls,
         }))
     }
 }
@@ -177,6 +194,7 @@ pub(crate) struct Shared {
     pub(crate) access: Access,
     pub(crate) keeps_bodies: bool,
     pub(crate) cache_ttl: Option<Duration>,
+    pub(crate) tls: Option<Tls>,
 }
 
 impl Gateway {
@@ -206,6 +224,7 @@ impl Gateway {
             max: limits.max_connections,
             drain: limits.drain,
             accept_while_draining: true,
+            tls: self.0.tls.clone(),
         };
         let draining = self.0.draining.clone();
         let routes = routes::Routes::new(Arc::clone(&self.0));

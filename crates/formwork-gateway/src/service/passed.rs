@@ -33,12 +33,16 @@ pub(super) fn response(
 ) -> Response {
     // The number of streams is limited where they are made; this one is only counted.
     let open = Open::new(shared, client.name()).ok();
-    let whole = |body| {
-        let held =
-            Held { record: Some(record), meter: Meter::default(), target, asked, _turn: turn, _open: open };
-        Body::from_stream(Passed { body, held })
+    let (head, body) = response.into_parts();
+    let held = Held {
+        record: record.is_kept().then_some(record),
+        meter: Meter::default(),
+        target,
+        asked,
+        _turn: turn,
+        _open: open,
     };
-    let mut response = pass::returned(response, whole);
+    let mut response = pass::returned(&head, Body::from_stream(Passed { body, held }));
     if let Ok(run) = HeaderValue::from_str(&run.to_string()) {
         response.headers_mut().insert("x-formwork-run", run);
     }
@@ -66,7 +70,7 @@ impl Stream for Passed {
         let this = &mut *self;
         let polled = Pin::new(&mut this.body).poll_next(cx);
         match &polled {
-            Poll::Ready(Some(Ok(bytes))) => this.held.meter.see(bytes),
+            Poll::Ready(Some(Ok(bytes))) if this.held.record.is_some() => this.held.meter.see(bytes),
             Poll::Ready(None) => this.held.end(),
             _ => {}
         }

@@ -2,16 +2,17 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
+use axum::{Json, Router};
 use formwork_serve::{RequestId, X_REQUEST_ID};
 use hyper::body::Incoming;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
+use serde_json::Value;
 
 use super::refused::{Logged, refused};
 use super::{Shared, chat, extract, lists, pages};
@@ -41,6 +42,7 @@ impl Routes {
             .route("/api/tags", get(lists::tags))
             .route("/api/show", post(lists::show))
             .route("/api/version", get(lists::version))
+            .route("/openapi.json", get(openapi))
             .route("/healthz", get(healthy))
             .route("/readyz", get(ready))
             .route("/metrics", get(metrics))
@@ -161,6 +163,10 @@ async fn ollama_chat(state: State<Arc<Shared>>, request: Request<Body>) -> Respo
 
 async fn ollama_generate(state: State<Arc<Shared>>, request: Request<Body>) -> Response {
     chat::answer(&OllamaGenerate, state.0, request).await
+}
+
+async fn openapi() -> Json<Value> {
+    Json(crate::openapi())
 }
 
 async fn healthy() -> &'static str {

@@ -10,6 +10,7 @@ use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use formwork_core::{Delta, Finish as ModelFinish, Message, Usage};
 use formwork_extract::{CancellationToken, Observer, RunId, Started};
+use formwork_http::with_trace;
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -27,23 +28,23 @@ use crate::reply::{Content, Finish, Reply};
 const AHEAD: usize = 16;
 
 /// Writes to a client.
-struct Line {
-    sender: mpsc::Sender<Bytes>,
-    frames: Box<dyn Frames>,
-    keep_alive: Duration,
+pub(super) struct Line {
+    pub(super) sender: mpsc::Sender<Bytes>,
+    pub(super) frames: Box<dyn Frames>,
+    pub(super) keep_alive: Duration,
     /// How long a client may take to read on, before it counts as gone.
     patience: Duration,
 }
 
 impl Line {
     /// Sends bytes; returns whether the client is still there.
-    async fn send(&self, bytes: Vec<u8>) -> bool {
+    pub(super) async fn send(&self, bytes: Vec<u8>) -> bool {
         bytes.is_empty() || self.sender.send_timeout(bytes.into(), self.patience).await.is_ok()
     }
 }
 
 /// Starts a response whose body is written by a task.
-fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
+pub(super) fn open(job: &Job) -> Result<(Line, Open, Response), Problem> {
     let guard = Open::new(&job.shared, job.client.name())?;
     let (sender, receiver) = mpsc::channel(AHEAD);
     let pieces = stream::unfold(receiver, |mut receiver| async {
@@ -86,7 +87,8 @@ pub(super) async fn contract(mut job: Job, spec: Spec, told: Option<Message>) ->
         *response.body_mut() = bytes.into();
         return Ok(response);
     }
-    tokio::spawn(async move {
+    let trace = job.options.trace.clone();
+    tokio::spawn(with_trace(trace, async move {
         let _guard = guard;
         let cancel = CancellationToken::new();
         let (eager, mut texts) = Eager::new();
@@ -131,7 +133,7 @@ pub(super) async fn contract(mut job: Job, spec: Spec, told: Option<Message>) ->
         };
         job.record.runs(&results).await;
         line.send(last).await;
-    });
+    }));
     Ok(response)
 }
 
@@ -187,7 +189,8 @@ pub(super) async fn text(job: Job) -> Result<Response, Problem> {
             return Err(problem);
         }
     };
-    tokio::spawn(async move {
+    let trace = job.options.trace.clone();
+    tokio::spawn(with_trace(trace, async move {
         let _guard = guard;
         let opening = line.frames.open();
         line.send(opening).await;
@@ -217,7 +220,7 @@ pub(super) async fn text(job: Job) -> Result<Response, Problem> {
                 line.send(last).await;
             }
         }
-    });
+    }));
     Ok(response)
 }
 

@@ -1,5 +1,8 @@
 //! Bad input: the protocol's own error, and the service goes on.
 
+use std::time::Duration;
+
+use formwork_ledger::{Ledger, Settings};
 use formwork_testkit::server::Server;
 use serde_json::{Value, json};
 
@@ -37,7 +40,8 @@ fn bad_requests_are_refused_in_their_protocol_and_the_service_goes_on() {
             ("a model that is no text", 400, request(way.path, &[], &with(&|body| body["model"] = 5.into()))),
             ("too long", 413, request(way.path, &[], format!("{{\"model\": \"{long}\"}}").as_bytes())),
             ("no media type", 415, request(way.path, &[("content-type", "text/plain")], &bytes)),
-            ("compressed", 415, request(way.path, &[("content-encoding", "gzip")], &bytes)),
+            // No compressed body is unpacked, so no small one becomes a large one.
+            ("compressed, as a zip bomb is", 415, request(way.path, &[("content-encoding", "gzip")], &bytes)),
             ("a foreign host", 403, request(way.path, &[("host", "evil.example")], &bytes)),
             ("a foreign origin", 403, request(way.path, &[("origin", "https://evil.example")], &bytes)),
             ("a bad header", 400, request(way.path, &[("x-formwork-deadline", "soon")], &bytes)),
@@ -96,4 +100,47 @@ fn contradicting_formats_are_refused() {
         let got = gate.post("/v1/chat/completions", &[], &body);
         assert_eq!(got.status, 400, "{}", got.text());
     }
+}
+
+#[test]
+fn a_client_that_stops_in_the_middle_of_its_request_is_told_so() {
+    let mut short = limits();
+    short.read_timeout = Duration::from_millis(300);
+    let gate = Gate::start(targets(&openai("http://127.0.0.1:1")).with_limits(short));
+    for way in ways() {
+        let mut bytes = request(way.path, &[], way.body("primary", false).to_string().as_bytes());
+        // The rest never comes, however long the service waits.
+        bytes.truncate(bytes.len() - 10);
+        let got = gate.send(&bytes);
+        assert_eq!((got.status, got.header("connection")), (408, Some("close")), "{}", way.name);
+        assert!(!way.message(&got.json()).is_empty(), "{}", way.name);
+    }
+}
+
+#[test]
+fn answers_go_on_when_the_ledger_has_no_room() {
+    // The size of a file from which nothing is recorded stands for a disk that is full.
+    let full = Settings { bodies: true, max_bytes: Some(1), ..Settings::default() };
+    let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(folder.path().join("runs.db"), full).unwrap();
+    let gate = Gate::start(
+        targets(&openai(&server.url())).with_limits(limits()).with_ledger(ledger.clone()).with_bodies(),
+    );
+    for way in ways() {
+        for _ in 0..20 {
+            let body = way.body("primary", false);
+            // So long that the pages which are there already have no room for it.
+            let long = body.to_string().replacen("Maria, 34", &"Maria, 34. ".repeat(2_000), 1);
+            let got = gate.post(way.path, &[], &serde_json::from_str(&long).unwrap());
+            assert_eq!(got.status, 200, "{}", way.name);
+        }
+        ledger.flush_blocking().unwrap();
+    }
+    let metrics = gate.get("/metrics").text();
+    let counted = |name: &str| -> u64 {
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_else(|| panic!("{metrics}")).trim().parse().unwrap()
+    };
+    assert!(counted("formwork_ledger_shed_bodies_total ") > 0, "{metrics}");
 }

@@ -11,3 +11,4 @@ mod passing;
 mod service;
 mod streams;
 mod support;
+mod tools;

@@ -1,11 +1,17 @@
 //! Every outcome in the words of every protocol.
 
 use std::net::TcpListener;
+use std::sync::Arc;
 
+use async_trait::async_trait;
+use formwork_core::{Answer, Call, Capabilities, Enforcement, Fault, Provider};
+use formwork_extract::Backend;
+use formwork_gateway::{Gateway, Target};
+use formwork_testkit::Scripted;
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
-use super::support::{Gate, Received, Way, finished, openai, said, ways};
+use super::support::{Gate, Received, Way, finished, limits, openai, said, ways};
 
 /// What a client is to see.
 enum Seen {
@@ -85,13 +91,39 @@ fn check(case: &str, way: Way, got: &Received, seen: &Seen) {
     }
 }
 
+/// A model that never answers.
+#[derive(Debug)]
+struct Silent(Capabilities);
+
+#[async_trait]
+impl Provider for Silent {
+    fn name(&self) -> &str {
+        "silent"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.0
+    }
+
+    async fn call(&self, _: &Call) -> Result<Answer, Fault> {
+        std::future::pending().await
+    }
+}
+
+fn in_process(model: Arc<dyn Provider>) -> Gate {
+    let target = Target::new(Backend::from(model), None, "m-1");
+    Gate::start(Gateway::builder().with_target(target).with_limits(limits()))
+}
+
 #[test]
 fn a_deadline_is_a_504() {
-    for way in ways() {
-        let server = Server::start([Reply::silent()]).unwrap();
-        let gate = Gate::new(&openai(&server.url()));
-        let got = gate.post(way.path, &[("x-formwork-deadline", "0.2")], &way.body("primary", false));
-        check(way.name, way, &got, &Seen::Error(504, "false", None));
+    // Nothing else can happen, however slow the machine is: the first deadline passes before the call, the second during it.
+    for deadline in ["0.000001", "0.05"] {
+        for way in ways() {
+            let gate = in_process(Arc::new(Silent(Capabilities::new(Enforcement::Schema))));
+            let got = gate.post(way.path, &[("x-formwork-deadline", deadline)], &way.body("default", false));
+            check(way.name, way, &got, &Seen::Error(504, "false", None));
+        }
     }
 }
 
@@ -132,24 +164,52 @@ fn the_next_target_answers_when_the_first_is_down() {
 }
 
 #[test]
+fn targets_of_a_list_are_asked_first_as_often_as_their_weights_say() {
+    let plain = json!({"messages": [{"role": "user", "content": "Hello"}]});
+    let ways = ways();
+    for body in [ways[0].body("", false), plain] {
+        let servers = [(); 3].map(|()| Server::start([said(r#"{"age": 34}"#)]).unwrap());
+        let mut config = "[lists.even]\ntargets = [\"a\", \"b\", \"c\"]\norder = \"round-robin\"\n\
+                          [lists.uneven]\ntargets = [\"a\", \"b\", \"c\"]\nweights = [2, 1, 0]\n"
+            .to_owned();
+        for (name, server) in ["a", "b", "c"].into_iter().zip(&servers) {
+            config.push_str(&super::support::section(name, "openai", &server.url()));
+        }
+        let gate = Gate::new(&format!("targets = [\"a\", \"b\", \"c\"]\n{config}"));
+        let mut expected = [0; 3];
+        for (list, more) in [("even", [2, 2, 2]), ("uneven", [4, 2, 0]), ("default", [6, 0, 0])] {
+            for _ in 0..6 {
+                let mut body = body.clone();
+                body["model"] = list.into();
+                assert_eq!(gate.post("/v1/chat/completions", &[], &body).status, 200, "{list}");
+                // Lists of names take no turn.
+                assert_eq!(gate.get(&format!("/v1/models/{list}")).status, 200);
+            }
+            expected = [0, 1, 2].map(|nth| expected[nth] + more[nth]);
+            let asked = [0, 1, 2].map(|nth: usize| servers[nth].received().len());
+            assert_eq!(asked, expected, "{list}");
+        }
+    }
+}
+
+#[test]
 fn several_tools_are_one_contract() {
     let tools = json!([
         {"type": "function", "function": {"name": "person", "description": "Saves a person", "parameters": super::support::schema()}},
         {"type": "function", "function": {"name": "nobody", "parameters": {"type": "object", "properties": {}}}},
     ]);
-    let wrong = said(r#"{"tool": "person", "arguments": {"age": "old"}}"#);
-    let right = said(r#"{"tool": "person", "arguments": {"age": 34}}"#);
-    let text = said(r#"{"text": "Hello."}"#);
+    let wrong = r#"{"tool": "person", "arguments": {"age": "old"}}"#;
+    let right = r#"{"tool": "person", "arguments": {"age": 34}}"#;
+    let text = r#"{"text": "Hello."}"#;
     for (choice, replies, called) in [
-        ("auto", vec![wrong.clone(), right.clone()], true),
+        ("auto", vec![wrong, right], true),
         ("required", vec![wrong, right], true),
         ("auto", vec![text], false),
     ] {
         for stream in [false, true] {
-            let server = Server::start(replies.clone()).unwrap();
-            let gate = Gate::new(&openai(&server.url()));
+            let gate = in_process(Arc::new(Scripted::new(replies.clone())));
             let body = json!({
-                "model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}], "tools": tools,
+                "model": "default", "messages": [{"role": "user", "content": "Maria, 34"}], "tools": tools,
                 "tool_choice": choice, "stream": stream,
             });
             let got = gate.post("/v1/chat/completions", &[], &body);

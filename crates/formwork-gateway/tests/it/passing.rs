@@ -3,7 +3,7 @@
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
 
-use super::support::{Gate, section, ways};
+use super::support::{Gate, said, schema, section, ways};
 
 /// An unusual body, which a reader and writer of JSON would change.
 const BODY: &str =
@@ -115,4 +115,40 @@ fn embeddings_are_passed_through() {
     assert_eq!(server.received()[0].path, "/embeddings");
     let gate = Gate::new(&section("primary", "ollama", &server.url()));
     assert_eq!(gate.post("/v1/embeddings", &[], &json!({"model": "primary", "input": "x"})).status, 400);
+}
+
+#[test]
+fn the_callers_trace_goes_on_to_the_target() {
+    const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    let messages = json!([{"role": "user", "content": "Hello"}]);
+    let tools = json!([{"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}}]);
+    let plain = json!({"messages": messages});
+    let mut bodies = vec![
+        ("/v1/chat/completions", plain.clone()),
+        ("/v1/chat/completions", json!({"messages": messages, "tools": tools})),
+        ("/api/chat", plain),
+        ("/v1/embeddings", json!({"input": "Hello"})),
+    ];
+    bodies.extend(ways().into_iter().map(|way| (way.path, way.body("primary", false))));
+    bodies.push(("/v1/extract", json!({"input": "Maria, 34", "schema": schema()})));
+    for (path, mut body) in bodies {
+        for stream in [false, true] {
+            for (parent, expected) in [(PARENT, Some(PARENT)), ("00-1-2-3", None)] {
+                let server = Server::start([said(r#"{"age": 34}"#)]).unwrap();
+                let gate = Gate::new(&section("primary", "openai", &server.url()));
+                if path != "/v1/extract" {
+                    body["model"] = "primary".into();
+                }
+                if path != "/v1/embeddings" {
+                    body["stream"] = stream.into();
+                }
+                let got = gate.post(path, &[("traceparent", parent), ("tracestate", "a=1")], &body);
+                assert_eq!(got.status, 200, "{path}: {}", got.text());
+                let received = server.received();
+                assert_eq!(received[0].header("traceparent"), expected, "{path} {stream} {body}");
+                assert_eq!(received[0].header("tracestate"), expected.map(|_| "a=1"), "{path} {stream}");
+            }
+        }
+    }
 }

@@ -139,3 +139,35 @@ fn the_end_waits_for_streams_and_refuses_new_requests() {
     assert_eq!(way.streamed(&Received::parse(&bytes).documents()), r#"{"age":34}"#);
     gate.join();
 }
+
+#[test]
+fn every_resource_of_the_openapi_document_exists() {
+    let gate = Gate::new(&openai("http://127.0.0.1:1"));
+    let document = gate.get("/openapi.json").json();
+    assert_eq!(document, formwork_gateway::openapi());
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let address = path.replace("{name}", "primary").replace("{id}", "1");
+        for method in methods.as_object().unwrap().keys() {
+            let got = match method.as_str() {
+                "get" => gate.get(&address),
+                _ => gate.post(&address, &[], &serde_json::json!({})),
+            };
+            assert_ne!(got.status, 405, "{method} {path}");
+            assert!(!got.text().contains("no such resource"), "{method} {path}: {}", got.text());
+        }
+    }
+}
+
+#[test]
+fn references_of_the_openapi_document_lead_somewhere() {
+    fn walk(document: &serde_json::Value, part: &serde_json::Value) {
+        if let Some(reference) = part.get("$ref").and_then(serde_json::Value::as_str) {
+            let pointer = reference.strip_prefix('#').unwrap();
+            assert!(document.pointer(pointer).is_some(), "{reference}");
+        }
+        let members = part.as_object().into_iter().flat_map(|members| members.values());
+        members.chain(part.as_array().into_iter().flatten()).for_each(|part| walk(document, part));
+    }
+    let document = formwork_gateway::openapi();
+    walk(&document, &document);
+}

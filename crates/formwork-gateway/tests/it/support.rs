@@ -38,8 +38,13 @@ pub(crate) fn targets(config: &str) -> GatewayBuilder {
         let backend = made.backend(section, providers.dialects()).unwrap();
         builder.with_target(Target::new(backend, raw(section).unwrap(), model))
     });
-    let builder =
-        config.lists().iter().fold(builder, |builder, (name, list)| builder.with_alias(name, &list.targets));
+    let builder = config.lists().iter().fold(builder, |builder, (name, list)| match list.weights() {
+        Some(weights) => {
+            let targets: Vec<_> = list.targets.iter().cloned().zip(weights).collect();
+            builder.with_weighted_alias(name, &targets)
+        }
+        None => builder.with_alias(name, &list.targets),
+    });
     config
         .aliases()
         .iter()

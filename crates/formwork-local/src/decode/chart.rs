@@ -135,7 +135,9 @@ impl Chart {
                 way.cost < NEVER
                     && rules.lexeme(*symbol).is_some_and(|lexeme| lexemes.is_possible(self.state, lexeme))
             })
-            .map(|(symbol, way)| (way.cost + rules.least(*symbol).saturating_sub(self.begun), *symbol, *way))
+            .map(|(symbol, way)| {
+                (way.cost + rules.min_length(*symbol).saturating_sub(self.begun), *symbol, *way)
+            })
             .collect();
         next.sort_unstable_by_key(|(bound, symbol, _)| (*bound, *symbol));
         let mut nearest: Option<(usize, Option<(Symbol, Way)>)> = None;

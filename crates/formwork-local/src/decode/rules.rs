@@ -36,7 +36,7 @@ struct Entry {
     /// The positions of the right-hand sides.
     rules: Vec<usize>,
     /// The length of the shortest text in bytes.
-    least: usize,
+    min_length: usize,
     shortest: Shortest,
 }
 
@@ -74,15 +74,17 @@ impl Rules {
                 lexeme: data.lexeme,
                 is_nullable: data.is_nullable,
                 rules: starts,
-                least: NEVER,
+                min_length: NEVER,
                 shortest: Shortest::Nothing,
             });
         }
         rules.find_shortest(lexemes);
         rules.rest = vec![0; rules.elements.len()];
         for at in (0..rules.elements.len()).rev() {
-            if let Some(least) = rules.symbols.get(rules.elements[at] as usize).map(|symbol| symbol.least) {
-                rules.rest[at] = (least + rules.rest[at + 1]).min(NEVER);
+            if let Some(length) =
+                rules.symbols.get(rules.elements[at] as usize).map(|symbol| symbol.min_length)
+            {
+                rules.rest[at] = (length + rules.rest[at + 1]).min(NEVER);
             }
         }
         rules
@@ -127,8 +129,8 @@ impl Rules {
     }
 
     /// Returns the length of a symbol's shortest text in bytes.
-    pub(crate) fn least(&self, symbol: Symbol) -> usize {
-        self.symbols.get(symbol as usize).map_or(NEVER, |symbol| symbol.least)
+    pub(crate) fn min_length(&self, symbol: Symbol) -> usize {
+        self.symbols.get(symbol as usize).map_or(NEVER, |symbol| symbol.min_length)
     }
 
     /// Appends the shortest text from this position to the end of its rule.
@@ -173,10 +175,10 @@ impl Rules {
         }
         while let Some(Reverse((cost, symbol, rule))) = heap.pop() {
             let entry = &mut self.symbols[symbol];
-            if entry.least < NEVER {
+            if entry.min_length < NEVER {
                 continue;
             }
-            entry.least = cost;
+            entry.min_length = cost;
             if let Some(rule) = rule {
                 entry.shortest = Shortest::Rule(rule);
             }

@@ -42,19 +42,19 @@ impl Sampler {
 
     /// Returns one of the tokens that the mask allows; `None` if it allows none.
     pub(crate) fn pick(&mut self, logits: &[f32], mask: Option<&SimpleVob>) -> Option<u32> {
-        let (best, most) = best(logits, mask)?;
-        if self.temperature == 0.0 || !most.is_finite() {
+        let (best, highest) = best(logits, mask)?;
+        if self.temperature == 0.0 || !highest.is_finite() {
             return Some(best);
         }
         // Only a few of many thousand tokens can be drawn, which makes sorting and exponentials cheap.
-        let least = most - NEGLIGIBLE * self.temperature;
+        let threshold = highest - NEGLIGIBLE * self.temperature;
         self.candidates.clear();
         let (candidates, temperature) = (&mut self.candidates, self.temperature);
-        allowed(logits, mask, least, |id, logit| {
-            if logit >= least {
-                candidates.push((id, ((logit - most) / temperature).exp()));
+        allowed(logits, mask, threshold, |id, logit| {
+            if logit >= threshold {
+                candidates.push((id, ((logit - highest) / temperature).exp()));
             }
-            least
+            threshold
         });
         if self.top_p < 1.0 {
             self.keep_nucleus();
@@ -108,14 +108,19 @@ fn best(logits: &[f32], mask: Option<&SimpleVob>) -> Option<(u32, f32)> {
         if best.is_none_or(|(_, most)| logit > most) {
             best = Some((id, logit));
         }
-        best.map_or(f32::NEG_INFINITY, |(_, most)| most)
+        best.map_or(f32::NEG_INFINITY, |(_, highest)| highest)
     });
     best
 }
 
 /// Calls `each` for the allowed tokens in order. `each` returns the minimum logit of relevant tokens from there on;
-/// `least` is the first minimum. Runs of irrelevant tokens, which are most, are skipped at once.
-fn allowed(logits: &[f32], mask: Option<&SimpleVob>, mut least: f32, mut each: impl FnMut(u32, f32) -> f32) {
+/// `threshold` is the first minimum. Runs of irrelevant tokens, which are most, are skipped at once.
+fn allowed(
+    logits: &[f32],
+    mask: Option<&SimpleVob>,
+    mut threshold: f32,
+    mut each: impl FnMut(u32, f32) -> f32,
+) {
     const RUN: usize = 32;
     let words = mask.map_or(&[][..], SimpleVob::as_slice).iter().copied();
     let all = std::iter::repeat_n(u32::MAX, if mask.is_none() { logits.len().div_ceil(RUN) } else { 0 });
@@ -123,15 +128,15 @@ fn allowed(logits: &[f32], mask: Option<&SimpleVob>, mut least: f32, mut each: i
     for ((start, mut word), run) in starts.zip(words.chain(all)).zip(logits.chunks(RUN)) {
         // Compiles to SIMD; NaN is ignored.
         let highest =
-            run.iter().fold(f32::NEG_INFINITY, |most, logit| if *logit > most { *logit } else { most });
-        if highest < least {
+            run.iter().fold(f32::NEG_INFINITY, |max, logit| if *logit > max { *logit } else { max });
+        if highest < threshold {
             continue;
         }
         while word != 0 {
             let bit = word.trailing_zeros();
             word &= word - 1;
             if let Some(logit) = run.get(bit as usize) {
-                least = each(start + bit, *logit);
+                threshold = each(start + bit, *logit);
             }
         }
     }

@@ -161,7 +161,7 @@ async fn a_rule_is_kept_while_decoding() {
     }
     assert!(broken > 20, "a model of random weights broke the rule {broken} of 40 times without it");
 
-    // With a small budget the rule holds as well, or the answer says that it was completed.
+    // A small budget does not break the rule, unless the answer reports that it was completed.
     let least = shortest(&local, &schema).await + 8;
     let short = answer(&local, &asked(0, least - 1, vec![rule.clone()])).await.unwrap_err();
     assert!(short.message.contains(&format!("({least} tokens)")), "{}", short.message);

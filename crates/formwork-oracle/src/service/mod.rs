@@ -149,6 +149,7 @@ impl Service {
             max: limits.max_connections,
             drain: limits.drain,
             accept_while_draining: false,
+            tls: None,
         };
         let answer = move |request| routes.clone().answer(request);
         formwork_serve::serve(listener, answer, connections, Draining::new(), shutdown).await

@@ -166,7 +166,7 @@ fn what_cannot_be_imported_is_refused_by_its_place() {
         let message = Reader::new().json(json.as_bytes(), "a.json").unwrap_err().to_string();
         assert!(message.starts_with(error), "{json}: {message}");
     }
-    // With the owner's address, rows of other addresses are still theirs.
+    // An explicit owner does not claim the transactions between other addresses.
     let two = json!([
         tx(1_704_067_200, "0xA", "0xB", json!("1"), json!({})),
         tx(1_704_067_201, "0xC", "0xD", json!("1"), json!({}))

@@ -22,42 +22,44 @@ pub struct Common {
     /// The kind of provider: `anthropic`, `gemini`, `ollama`, `openai`, `local`, or a vendor with an OpenAI-compatible
     /// API, such as `groq`.
     pub kind: String,
-    /// The output modes, the strictest first (default: those of the kind).
+    /// The output modes, the strictest first, for example `["json-object", "prompt"]` (default: those of the kind): names of
+    /// dialects, or `tool` for a forced tool whose arguments are the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modes: Option<Vec<String>>,
-    /// Whether nothing is enforced, and the schema is only in the prompt (default: `false`).
+    /// Whether the schema is sent only in the prompt, without enforcement (default: `false`).
     #[serde(default)]
     pub prompt_only: bool,
     /// The maximum number of concurrent calls (default: no limit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<usize>,
-    /// The maximum number of calls that begin within a minute, evenly spaced (default: no limit).
+    /// The maximum number of calls per minute, evenly spaced (default: no limit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rpm: Option<NonZeroU32>,
-    /// The maximum number of tokens that calls use within a minute, prompts and answers together (default: no limit). Calls
-    /// reserve an estimate and settle it when they end.
+    /// The maximum number of tokens per minute, prompts and answers together (default: no limit). A call reserves an estimate
+    /// and settles it at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub tpm: Option<NonZeroU64>,
-    /// The proxy for its requests: `http://` or `https://`, a host, and a user name and password if need be (default:
+    /// The proxy for all requests: `http://` or `https://`, a host, and optionally a user name and password (default:
     /// `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` of the environment).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
-    /// A file with root certificates in PEM that are trusted beside those of the system (default: none). A path below the
-    /// folder of the configuration.
+    /// A PEM file with additional trusted root certificates (default: none). The path is relative to the folder of the
+    /// configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
-    /// Headers with secret values: each header's name, and the environment variable that holds its value (default: none).
+    /// Headers with secret values: the name of each header with the environment variable of its value (default: none).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secret_headers: BTreeMap<String, String>,
-    /// A command that prints the API key, as a program and its arguments, in place of `api_key_env` (default: none). It is run
-    /// without a shell, and only if the file was named with `--config` or `FORMWORK_CONFIG` or trusted by `formwork config
-    /// trust`.
+    /// A command that prints the API key, as a program and its arguments, instead of `api_key_env` (default: none). It runs
+    /// without a shell, and only if the file was named with `--config` or `FORMWORK_CONFIG`, or is trusted (`formwork config
+    /// trust`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub api_key_command: Option<Vec<String>>,
-    /// Seconds until `api_key_command` is run again (default: 300). It is also run again when the server refuses the key.
+    /// The time in seconds after which `api_key_command` runs again (default: 300). It also runs again when the server rejects
+    /// the key.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub api_key_lifetime_seconds: Option<f64>,
@@ -65,12 +67,12 @@ pub struct Common {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub connect_timeout_seconds: Option<f64>,
-    /// The time limit for the first piece of an answer in seconds (default: the remaining time of the call, 300 without
+    /// The time limit for the first chunk of an answer in seconds (default: the remaining time of the call, 300 without
     /// a limit).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub first_timeout_seconds: Option<f64>,
-    /// The time limit between two pieces of an answer in seconds (default: the remaining time of the call, 300 without
+    /// The time limit between two chunks of an answer in seconds (default: the remaining time of the call, 300 without
     /// a limit).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
@@ -89,12 +91,12 @@ pub struct Common {
     /// the token limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tighten: Option<Tighten>,
-    /// The cassette that answers all requests in place of the network: a path relative to the folder of the
+    /// The cassette that answers all requests instead of the network (default: none). The path is relative to the folder of the
     /// configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cassette: Option<PathBuf>,
-    /// The cassette that records all requests and responses: a path inside the folder of the configuration, of a new
-    /// file or of another cassette.
+    /// The cassette that records all requests and responses (default: none). The path is inside the folder of the configuration;
+    /// the file is new or another cassette.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,
 }

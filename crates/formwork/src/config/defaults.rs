@@ -13,28 +13,29 @@ use super::common::seconds;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// The maximum number of answers over all targets, from 1 to 100.
+    /// The maximum number of attempts over all targets, from 1 to 100 (default: that of the application).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "attempts")]
     #[schemars(range(min = 1, max = 100))]
     pub max_attempts: Option<u32>,
-    /// The maximum number of answers of one target, from 1 to 100 (default: an equal share, rounded up).
+    /// The maximum number of attempts of one target, from 1 to 100 (default: an equal share, rounded up).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "attempts")]
     #[schemars(range(min = 1, max = 100))]
     pub attempts_per_target: Option<u32>,
-    /// The temperature of the first attempt, from 0 to 2. Later attempts never have a higher one.
+    /// The temperature of the first attempt, from 0 to 2 (default: that of the application). Later attempts never have a higher
+    /// one.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "temperature")]
     #[schemars(range(min = 0, max = 2))]
     pub temperature: Option<f64>,
-    /// The maximum number of tokens of an answer, at least 1.
+    /// The maximum number of tokens of an answer, at least 1 (default: that of the target).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "tokens")]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
-    /// The time limit of each input in seconds, including all attempts and backoff.
+    /// The time limit of each input in seconds, including all attempts and delays (default: that of the application).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,
-    /// The most US dollars that everything may cost together which is asked with one configuration: one run of the command, or
-    /// all extractors of one [`Setup`](crate::Setup). From 0 to 1,000,000. Every provider that is asked needs a price then.
+    /// The maximum cost in US dollars, from 0 to 1,000,000 (default: no limit). It limits all calls of one command, or of all
+    /// extractors of one [`Setup`](crate::Setup). Every provider that is used needs a price.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "dollars")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_cost_usd: Option<f64>,
@@ -75,7 +76,7 @@ impl Defaults {
         micro_usd.map(|_| Budget::new(Cost { tokens: u64::MAX, micro_usd }))
     }
 
-    /// Returns a policy with these numbers of attempts where they are set.
+    /// Returns a policy with these maximum numbers of attempts, as far as they are set.
     #[must_use]
     pub fn limit(&self, mut policy: Policy) -> Policy {
         policy.attempts = self.max_attempts.unwrap_or(policy.attempts).max(1);
@@ -84,8 +85,8 @@ impl Defaults {
         policy
     }
 
-    /// Adds these settings to an extractor's builder. The second attempt has two thirds of the first temperature, later
-    /// ones a third.
+    /// Applies these settings to the builder of an extractor. The second attempt has two thirds of the first temperature, later
+    /// attempts have one third.
     pub fn apply<T: DeserializeOwned + Send + 'static>(
         &self,
         mut builder: ExtractorBuilder<T>,
@@ -108,7 +109,7 @@ impl Defaults {
     }
 }
 
-/// Returns three falling temperatures, rounded because people read them in logs.
+/// Returns three decreasing temperatures, rounded to be readable in logs.
 fn falling(first: f64) -> Temperature {
     let steps = [3.0, 2.0, 1.0].map(|thirds| (first * thirds / 3.0 * 1000.0).round() / 1000.0);
     Temperature::Steps(steps.to_vec())
@@ -126,7 +127,7 @@ fn temperature<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>
     Some(first).filter(|first| (0.0..=2.0).contains(first)).ok_or_else(error).map(Some)
 }
 
-/// The largest limit of money, in US dollars.
+/// The maximum of `max_cost_usd`, in US dollars.
 const MAX_COST: f64 = 1e6;
 
 fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {

@@ -16,7 +16,7 @@ pub(crate) struct Document {
     pub(crate) text: Arc<str>,
     /// The edits in order; later ones take precedence.
     pub(crate) edits: Vec<Edit>,
-    /// Whether it may run programs.
+    /// Whether the file may run programs.
     pub(crate) is_trusted: bool,
 }
 
@@ -36,13 +36,13 @@ impl Document {
         Ok(table)
     }
 
-    /// Returns the span of the values of an edit. It lies behind the text, so that an error identifies its edit.
+    /// Returns the span of the values of an edit. It lies after the end of the text, so that the span of an error identifies the edit.
     fn place_of(&self, index: usize) -> Range<usize> {
         let at = self.text.len() + 1 + index;
         at..at + 1
     }
 
-    /// The edit that a span belongs to; `None` for spans within the text.
+    /// Returns the edit that a span belongs to; `None` for spans within the text.
     pub(super) fn edit_at(&self, span: &Range<usize>) -> Option<&Edit> {
         self.edits.get(span.start.checked_sub(self.text.len() + 1)?)
     }

@@ -25,7 +25,7 @@ impl ConfigError {
         Self { file: file.to_owned(), at: None, message: message.into(), lacks_key: false }
     }
 
-    /// Returns whether nothing is wrong but a key: the environment variable that holds it is not set.
+    /// Returns whether the only error is a missing API key: its environment variable is not set.
     pub const fn lacks_key(&self) -> bool {
         self.lacks_key
     }

@@ -1,20 +1,18 @@
 use std::collections::BTreeMap;
-use std::ops::Range;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use formwork_dialect::Dialects;
 use formwork_dialect::registry::Registry;
-use formwork_dialect::{Dialect, Dialects};
 use formwork_schema::nearest;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
 use super::document::Document;
 use super::find::{self, Found};
 use super::lists::{Aliases, Lists, TargetList, TargetOrder};
 use super::overlay::{self, Edit};
-use super::{Common, ConfigError, Defaults, Serve, TrustedFiles};
+use super::{Common, ConfigError, Defaults, Section, Serve, TrustedFiles};
 
 /// The default configuration, for users without one.
 const IN_PROCESS: &str = "[providers.local]\nkind = \"local\"\n";
@@ -62,38 +60,6 @@ pub enum Named<'c> {
     List(&'c TargetList),
     /// A kind of provider and a model, such as `openai/gpt-4o-mini`, that an alias stands for.
     Model(&'c str),
-}
-
-/// One provider of a configuration.
-///
-/// ```
-/// use formwork::config::Config;
-///
-/// #[derive(serde::Deserialize)]
-/// struct Acme {
-///     model: String,
-///     tier: u8,
-/// }
-///
-/// let config = Config::from_toml("[providers.mine]\nkind = \"acme\"\nmodel = \"a-1\"\ntier = 2")?;
-/// let section = config.section("mine")?.clone().with_model("a-2");
-/// let own: Acme = section.read()?;
-/// assert_eq!((own.model.as_str(), own.tier), ("a-2", 2));
-/// let error = section.error("tier 2 has no tools");
-/// assert_eq!(error.to_string(), "the configuration:1:1: provider `mine`: tier 2 has no tools");
-/// # Ok::<(), formwork::config::ConfigError>(())
-/// ```
-#[derive(Debug, Clone)]
-pub struct Section {
-    /// The provider's name in the configuration.
-    pub name: String,
-    /// The settings that do not depend on the kind.
-    pub common: Common,
-    document: Document,
-    folder: PathBuf,
-    span: Range<usize>,
-    registry: Arc<Registry>,
-    dialects: Dialects,
 }
 
 /// The keys besides `providers`.
@@ -218,6 +184,11 @@ impl Config {
             targets.unwrap_or_else(|| sections.iter().map(|section| section.name.clone()).collect());
         let targets = TargetList { targets, order, weights };
         let contracts = contracts.map(|contracts| folder.join(contracts));
+        let serve = Serve {
+            tls_cert: serve.tls_cert.map(|file| folder.join(file)),
+            tls_key: serve.tls_key.map(|file| folder.join(file)),
+            ..serve
+        };
         let document = document.clone();
         let config = Self { targets, lists, aliases, contracts, serve, defaults, sections, document };
         config.check_lists()?;
@@ -385,117 +356,6 @@ impl Config {
     }
 }
 
-impl Section {
-    /// Deserializes the settings of the kind.
-    ///
-    /// # Errors
-    /// [`ConfigError`] with line and column, for an unknown key, a wrong type or a missing key.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
-        let sections = self.document.providers()?;
-        let section = sections.into_iter().find(|(name, ..)| *name == self.name);
-        let own = section.map(|(_, _, table)| parted(table).1).unwrap_or_default();
-        self.document.read(own, self.span.clone(), Common::NAMES)
-    }
-
-    /// Returns the section with another model (default: the section's own).
-    #[must_use]
-    pub fn with_model(self, model: &str) -> Self {
-        self.with_model_from("--model", model)
-    }
-
-    /// Returns the section with another model (default: the section's own); `source` names its origin in errors, for
-    /// example an environment variable.
-    #[must_use]
-    pub fn with_model_from(mut self, source: &str, model: &str) -> Self {
-        let path = ["providers", &self.name, "model"];
-        self.document.edits.push(Edit::text(source, &path, model, false));
-        self
-    }
-
-    /// Returns the section with a default for a string that it does not set.
-    #[must_use]
-    pub fn with_default(self, name: &str, value: &str) -> Self {
-        self.with_default_from("a default", name, value)
-    }
-
-    /// Returns the section with a default for a string that it does not set; `source` names its origin in errors.
-    #[must_use]
-    pub fn with_default_from(mut self, source: &str, name: &str, value: &str) -> Self {
-        let path = ["providers", &self.name, name];
-        self.document.edits.push(Edit::text(source, &path, value, true));
-        self
-    }
-
-    /// Returns whether the configuration may run programs; see [`Config::is_trusted`].
-    pub const fn is_trusted(&self) -> bool {
-        self.document.is_trusted
-    }
-
-    /// Returns the registry of models: the rows of the file in `registry`, then those of this build.
-    pub fn registry(&self) -> &Registry {
-        &self.registry
-    }
-
-    /// Returns the dialects that this section may name: those of the [`Providers`](crate::providers::Providers) that
-    /// create its provider.
-    pub const fn dialects(&self) -> &Dialects {
-        &self.dialects
-    }
-
-    /// Returns the dialect of this name.
-    ///
-    /// # Errors
-    /// [`ConfigError`] with the location of this section and the most similar name.
-    pub fn dialect(&self, name: &str) -> Result<Arc<dyn Dialect>, ConfigError> {
-        self.dialects.get(name).map_err(|message| self.error(message))
-    }
-
-    pub(crate) fn with_dialects(self, dialects: Dialects) -> Self {
-        Self { dialects, ..self }
-    }
-
-    /// Returns an error with the location of this section.
-    pub fn error(&self, message: impl AsRef<str>) -> ConfigError {
-        let message = format!("provider `{}`: {}", self.name, message.as_ref());
-        let span = Some(self.span.clone()).filter(|span| !span.is_empty());
-        self.document.error(span, &message)
-    }
-
-    /// Returns a path of the configuration for reading; a relative one starts at its folder. For writing, use
-    /// [`below`](Self::below).
-    pub fn path(&self, path: &Path) -> PathBuf {
-        self.folder.join(path)
-    }
-
-    /// Returns a path of the configuration for writing, which has to be inside its folder.
-    ///
-    /// # Errors
-    /// [`ConfigError`] for an absolute path, a path with `..`, a path whose folder is missing or is a symbolic link to
-    /// outside the configuration's folder, and a path that is a symbolic link itself.
-    pub fn below(&self, path: &Path) -> Result<PathBuf, ConfigError> {
-        below(&self.folder, path).map_err(|reason| self.error(format!("{}: {reason}", path.display())))
-    }
-}
-
-fn below(folder: &Path, path: &Path) -> Result<PathBuf, String> {
-    let outside = || "it has to be below the folder of the configuration".to_owned();
-    let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
-    let Some(name) = path.file_name().filter(|_| path.components().all(is_plain)) else {
-        return Err(outside());
-    };
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let real = |path: &Path| path.canonicalize().map_err(|error| format!("{}: {error}", path.display()));
-    let parent = real(&folder.join(path.parent().unwrap_or(Path::new(""))))?;
-    if !parent.starts_with(real(folder)?) {
-        return Err(outside());
-    }
-    let file = parent.join(name);
-    match file.symlink_metadata() {
-        Ok(metadata) if metadata.is_symlink() => Err("it is a symbolic link".to_owned()),
-        _ => Ok(file),
-    }
-}
-
 fn known_models(
     document: &Document,
     folder: &Path,
@@ -514,7 +374,7 @@ fn known_models(
 }
 
 /// Separates the settings that do not depend on the kind from the others.
-fn parted(table: DeTable<'_>) -> (DeTable<'_>, DeTable<'_>) {
+pub(super) fn parted(table: DeTable<'_>) -> (DeTable<'_>, DeTable<'_>) {
     table.into_iter().partition(|(key, _)| Common::NAMES.contains(&key.get_ref().as_ref()))
 }
 

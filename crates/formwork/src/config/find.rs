@@ -11,13 +11,13 @@ const FILE: &str = "formwork.toml";
 /// The environment variable with the path of the configuration file.
 const VARIABLE: &str = "FORMWORK_CONFIG";
 
-/// A configuration file, and whether somebody named it.
+/// A configuration file, and whether the user named it.
 pub(super) struct Found {
     pub(super) path: PathBuf,
     pub(super) was_named: bool,
 }
 
-/// Returns the file that was named, else the first file that exists in the places where one is looked for.
+/// Returns the named file, else the first file that exists in the searched folders.
 ///
 /// # Errors
 /// [`ConfigError`] if the file that was found could have been written by another user. A file that was named is trusted.
@@ -42,7 +42,7 @@ pub(super) fn file(explicit: Option<&Path>) -> Result<Option<Found>, ConfigError
         None => Ok(Some(Found { path: found, was_named: false })),
         Some(reason) => {
             let message = format!(
-                "{reason}; it was not read: correct that, or name the file with --config or {VARIABLE}"
+                "{reason}; the file was not read: correct this, or name the file with --config or {VARIABLE}"
             );
             Err(ConfigError::new(&found.display().to_string(), message))
         }
@@ -56,8 +56,8 @@ fn project(here: &Path) -> impl Iterator<Item = PathBuf> {
     here.ancestors().take(root.unwrap_or(0) + 1).map(ToOwned::to_owned)
 }
 
-/// Returns the user's folder for configuration of this program: below `XDG_CONFIG_HOME` or `~/.config` on Linux,
-/// `~/Library/Application Support` on macOS, and `APPDATA` on Windows. `XDG_CONFIG_HOME` counts on macOS as well.
+/// Returns the configuration folder of this program for the current user: below `XDG_CONFIG_HOME` or `~/.config` on Linux,
+/// `~/Library/Application Support` on macOS, and `APPDATA` on Windows. `XDG_CONFIG_HOME` applies on macOS too.
 pub(super) fn user_folder() -> Option<PathBuf> {
     // The specification of XDG ignores relative paths; they would depend on the current folder.
     let folder = |name| variable(name).filter(|folder| folder.is_absolute());
@@ -78,7 +78,7 @@ fn variable(name: &str) -> Option<PathBuf> {
 
 /// Returns the reason why another user could have created or changed a file; `None` if that is impossible.
 ///
-/// The file and its folder have to belong to this user or root, and must not be writable by everyone, whatever the
+/// The file and its folder must belong to this user or root, and must not be writable by everyone, even with the
 /// sticky bit of a folder such as `/tmp`. A symbolic link is checked at both of its ends.
 fn distrust(file: &Path) -> Option<String> {
     let target = fs::canonicalize(file);

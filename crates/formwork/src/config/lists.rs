@@ -3,34 +3,53 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The targets of a list, and which of them is asked first.
+/// A list of targets, and the order of their use.
+///
+/// ```
+/// use formwork::config::{TargetList, TargetOrder};
+///
+/// let list = TargetList {
+///     targets: vec!["primary".into(), "backup".into()],
+///     order: Some(TargetOrder::RoundRobin),
+///     weights: None,
+/// };
+/// assert_eq!(list.weights(), Some(vec![1, 1]));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TargetList {
-    /// The providers that are asked, in order: the next one when one fails. Each is named in `[providers]`.
+    /// The names of providers in `[providers]`, in order. If a provider fails, the next one is used.
     #[schemars(length(min = 1))]
     pub targets: Vec<String>,
-    /// Which target an input is sent to first (default: `in-order`).
+    /// The choice of the first target of each input (default: `in-order`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<TargetOrder>,
-    /// The share of inputs that each target is asked first for, one number per target (default: equal shares, if `order` is
-    /// `round-robin`). A target with 0 is a backup only.
+    /// The share of inputs that start with each target, one number per target (default: equal shares, if `order` is
+    /// `round-robin`). A target with 0 is only a backup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Vec<u32>>,
 }
 
-/// Which target of a list an input is sent to first.
+/// The choice of the first target of each input.
+///
+/// ```
+/// use formwork::config::TargetOrder;
+///
+/// let order: TargetOrder = serde_json::from_str("\"round-robin\"")?;
+/// assert_eq!(order, TargetOrder::RoundRobin);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TargetOrder {
-    /// The first target of the list; the others are its backups.
+    /// Every input starts with the first target of the list; the others are its backups.
     InOrder,
-    /// The targets take turns; those behind the first one are its backups.
+    /// Inputs start with the targets in turn; the other targets are backups.
     RoundRobin,
 }
 
 impl TargetList {
-    /// Returns how often each target is asked first, beside the others; `None` if it is always the first one.
+    /// Returns the weight of each target as the first one; `None` if every input starts with the first target.
     pub fn weights(&self) -> Option<Vec<u32>> {
         match (self.order, &self.weights) {
             (_, Some(weights)) => Some(weights.clone()),
@@ -39,10 +58,10 @@ impl TargetList {
         }
     }
 
-    /// Returns what is wrong with the list, whatever providers there are.
+    /// Returns the error of the list that does not depend on the providers, if any.
     pub(super) fn problem(&self) -> Option<String> {
         if self.targets.is_empty() {
-            return Some("`targets` is empty: name the providers to ask, in order".to_owned());
+            return Some("`targets` is empty: name the providers, in order".to_owned());
         }
         let weights = self.weights.as_ref()?;
         if self.order == Some(TargetOrder::InOrder) {
@@ -57,12 +76,12 @@ impl TargetList {
         weights
             .iter()
             .all(|weight| *weight == 0)
-            .then(|| "`weights` has zeros alone: no target would be asked first".to_owned())
+            .then(|| "`weights` has only zeros: at least one target needs a weight above 0".to_owned())
     }
 }
 
-/// Lists by name, as a file has them.
+/// The lists of a file, by name.
 pub(super) type Lists = BTreeMap<String, TargetList>;
 
-/// Names for a provider, a list or a model, as a file has them.
+/// The aliases of a file: names of providers, lists or models.
 pub(super) type Aliases = BTreeMap<String, String>;

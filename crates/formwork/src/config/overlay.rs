@@ -8,16 +8,16 @@ use toml::de::{DeTable, DeValue};
 /// The prefix of variables. Two underscores separate the parts of a path, because names contain single ones.
 const PREFIX: &str = "FORMWORK__";
 
-/// A value that replaces the file's.
+/// A value that replaces a value of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edit {
-    /// The origin, for messages.
+    /// The source, for messages.
     pub(super) source: String,
     /// The keys, from the outermost.
     pub(super) path: Vec<String>,
     /// The value: TOML, or a plain string if it is not valid TOML.
     text: String,
-    /// Whether the file's value takes precedence.
+    /// Whether a value of the file takes precedence.
     is_default: bool,
 }
 
@@ -31,7 +31,7 @@ impl Edit {
         Some(Self { source, path, text: value.to_owned(), is_default: false })
     }
 
-    /// Returns its source, for people.
+    /// Returns the source, for messages.
     pub(super) fn source(&self) -> &str {
         &self.source
     }
@@ -65,7 +65,7 @@ impl Edit {
     ) -> Result<(), String> {
         let [name, rest @ ..] = path else { return Ok(()) };
         if name.is_empty() {
-            return Err("it names no place in the configuration".to_owned());
+            return Err("it names no setting of the configuration".to_owned());
         }
         // Variables are upper-case, while names in a file can have any case.
         let there = table.keys().find(|key| key.get_ref().eq_ignore_ascii_case(name)).cloned();
@@ -90,7 +90,7 @@ impl Edit {
         }
     }
 
-    /// Returns the value as TOML, or the plain string, so that nobody has to quote the name of a model twice.
+    /// Returns the value as TOML, else as a plain string, so that the name of a model needs no TOML quotes within shell quotes.
     fn value(&self, span: &Range<usize>) -> Spanned<DeValue<'_>> {
         match DeValue::parse(&self.text).map(Spanned::into_inner) {
             Ok(value) if !matches!(value, DeValue::Datetime(_)) => at(span, value),

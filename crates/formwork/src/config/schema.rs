@@ -1,4 +1,5 @@
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::transform::{RecursiveTransform, Transform as _};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::{Common, Defaults, Serve, TargetList};
@@ -40,7 +41,7 @@ pub fn schema(providers: &Providers) -> Value {
     definitions.extend(taken(&mut lists, "$defs"));
     let mut list = lists["properties"].clone();
     list["targets"]["description"] = json!(
-        "The providers that are asked, in order: the next one when one fails (default: all in the order of the file)."
+        "The names of the providers, in order. If a provider fails, the next one is used (default: all providers in the order of the file)."
     );
     if let Value::Object(lists) = &mut lists {
         lists.remove("$schema");
@@ -51,7 +52,7 @@ pub fn schema(providers: &Providers) -> Value {
         }
         document
     });
-    json!({
+    let document = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "formwork.toml",
         "description": "The models, the order of calls, and their settings.",
@@ -90,15 +91,31 @@ pub fn schema(providers: &Providers) -> Value {
         "required": ["providers"],
         "additionalProperties": false,
         "$defs": definitions,
-    })
+    });
+    let Ok(mut schema) = Schema::try_from(document.clone()) else { return document };
+    RecursiveTransform(drop_examples).transform(&mut schema);
+    schema.to_value()
+}
+
+/// Removes code blocks from a `description`: doctests of the Rust type are of no use to readers of a schema.
+pub(crate) fn drop_examples(schema: &mut Schema) {
+    let Some(text) = schema.get("description").and_then(Value::as_str).filter(|text| text.contains("```"))
+    else {
+        return;
+    };
+    // Every second part is the inside of a code block.
+    let kept: Vec<&str> =
+        text.split("```").step_by(2).map(str::trim).filter(|part| !part.is_empty()).collect();
+    let kept = kept.join("\n\n");
+    schema.insert("description".to_owned(), kept.into());
 }
 
 fn document_of<T: JsonSchema>() -> Value {
     SchemaGenerator::default().into_root_schema_for::<T>().to_value()
 }
 
-/// Moves the definitions of a document among the others. Where one of them has the name of another definition that says
-/// something else, all of them get names that begin with the kind's, because each may refer to the others.
+/// Moves the definitions of a document into `definitions`. If one of them has the name of a different definition, all of
+/// them get the kind as a prefix of their names, because they can refer to each other.
 fn adopt(definitions: &mut Map<String, Value>, document: &mut Value, kind: &str) {
     let is_other = |(name, own): (&String, &Value)| definitions.get(name).is_some_and(|known| known != own);
     let own = document["$defs"].as_object();
@@ -111,7 +128,7 @@ fn adopt(definitions: &mut Map<String, Value>, document: &mut Value, kind: &str)
     }
 }
 
-/// Puts the name of a kind before the names of all definitions that are referred to.
+/// Adds the kind as a prefix to the names of all definitions in references.
 fn refer(value: &mut Value, kind: &str) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| refer(item, kind)),

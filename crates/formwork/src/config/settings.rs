@@ -1,4 +1,4 @@
-//! Every setting of a configuration, with its source, for people to look at.
+//! Lists every setting of a configuration with its source.
 
 use std::ops::Range;
 
@@ -9,14 +9,23 @@ use toml::de::{DeTable, DeValue};
 use super::document::Document;
 use super::{Config, ConfigError};
 
-/// A setting of a configuration.
+/// A setting of a configuration with its source; see [`Config::settings`].
+///
+/// ```
+/// use formwork::config::Config;
+///
+/// let config = Config::from_toml("[providers.a]\nkind = \"ollama\"\nmodel = \"m\"")?;
+/// let setting = &config.settings()?[0];
+/// assert_eq!((setting.path.as_str(), setting.value.as_str()), ("providers.a.kind", "\"ollama\""));
+/// # Ok::<(), formwork::config::ConfigError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Setting {
-    /// Its place: `providers.primary.model`.
+    /// The path: `providers.primary.model`.
     pub path: String,
-    /// Its value as TOML has it. Secrets are replaced by `[hidden]`.
+    /// The value as TOML. Secrets are replaced by `[hidden]`.
     pub value: String,
-    /// Its source: `line 7` of the file, or an environment variable.
+    /// The source: `line 7` of the file, or an environment variable.
     pub source: String,
 }
 
@@ -24,11 +33,10 @@ pub struct Setting {
 const HIDDEN: &str = "[hidden]";
 
 impl Config {
-    /// Returns every setting that is in force because the file or the environment says so, in the order of the file. Settings
-    /// that are left out have the defaults of their kind.
+    /// Returns every setting of the file and the environment, in the order of the file. Settings with default values are not
+    /// included.
     ///
-    /// Secrets are hidden wherever they stand: passwords and query parameters of addresses, and values whose name says that
-    /// they are secret.
+    /// Secrets are hidden: passwords and query parameters of addresses, and values whose name suggests a secret.
     ///
     /// ```
     /// use formwork::config::Config;
@@ -44,7 +52,7 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// None; the text was read before.
+    /// [`ConfigError`] if the text cannot be parsed, which does not happen for a [`Config`] that was read.
     pub fn settings(&self) -> Result<Vec<Setting>, ConfigError> {
         let mut settings = Vec::new();
         collect(self.document(), &self.document().table()?, "", &mut settings);
@@ -80,8 +88,8 @@ fn source(document: &Document, span: &Range<usize>) -> String {
     }
 }
 
-/// Returns whether the name of a setting or header says that its value is secret. Settings that end in `_env` name a variable,
-/// and those about tokens of a model count them.
+/// Returns whether the name of a setting or header suggests a secret value. Settings that end in `_env` contain the name of a
+/// variable, and some settings count tokens of a model.
 fn is_secret(name: &str) -> bool {
     const WORDS: [&str; 8] =
         ["key", "secret", "password", "passwd", "authorization", "cookie", "credential", "token"];
@@ -113,8 +121,8 @@ fn shown(value: &Spanned<DeValue<'_>>, secret: bool) -> String {
     }
 }
 
-/// Returns an address without its user name and password and the values of its query, but for `api-version`; any other text as
-/// it is.
+/// Returns an address without user name, password and the values of its query, except `api-version`. Returns any other text
+/// unchanged.
 ///
 /// ```
 /// use formwork::config::without_secrets;
@@ -129,7 +137,7 @@ pub fn without_secrets(text: &str) -> String {
     let host = host.rsplit_once('@').map_or(host.to_owned(), |(_, host)| format!("{HIDDEN}@{host}"));
     let query = query.map(|query| {
         let parts = query.split('&').map(|part| match part.split_once('=') {
-            // The version of an API is what people look for there.
+            // The version of an API is no secret, and often the value that a user looks for.
             Some((name, _)) if name != "api-version" => format!("{name}={HIDDEN}"),
             _ => part.to_owned(),
         });

@@ -1,4 +1,4 @@
-//! Which configuration files that were found, and not named, may run programs.
+//! The configuration files that may run programs although the user did not name them.
 
 use std::fs;
 use std::io;
@@ -8,35 +8,50 @@ use sha2::{Digest as _, Sha256};
 
 use super::find;
 
-/// Files that the user trusts to run programs, by their contents: a file that changes loses the trust.
+/// The list of files that the user trusts to run programs. A file whose contents change is no longer trusted.
 ///
-/// The list is the file `trusted` in the user's folder for configuration, one line per file: the SHA-256 digest of its contents
-/// in hexadecimal, a space, and its absolute path.
+/// The list is the file `trusted` in the configuration folder of the user. Each line has the SHA-256 digest of a file in
+/// hexadecimal, a space, and its absolute path.
+///
+/// ```
+/// use formwork::config::TrustedFiles;
+///
+/// let folder = std::env::temp_dir().join(format!("formwork-doc-trust-{}", std::process::id()));
+/// std::fs::create_dir_all(&folder)?;
+/// let file = folder.join("formwork.toml");
+/// std::fs::write(&file, "targets = []")?;
+/// let trusted = TrustedFiles::at(folder.join("trusted"));
+/// trusted.add(&file)?;
+/// assert!(trusted.contains(&file, "targets = []") && !trusted.contains(&file, "changed"));
+/// assert!(trusted.remove(&file)?);
+/// # std::fs::remove_dir_all(folder)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct TrustedFiles(PathBuf);
 
 impl TrustedFiles {
-    /// Returns the list of this user; `None` if the user has no folder for configuration.
+    /// Returns the list of the current user; `None` if the user has no configuration folder.
     pub fn of_user() -> Option<Self> {
         find::user_folder().map(|folder| Self(folder.join("trusted")))
     }
 
-    /// Returns a list that is kept in this file.
+    /// Returns the list in a file, which does not have to exist.
     pub const fn at(file: PathBuf) -> Self {
         Self(file)
     }
 
-    /// Returns whether this file was trusted with these contents.
+    /// Returns whether a file is trusted with these contents.
     pub fn contains(&self, file: &Path, text: &str) -> bool {
         let Ok(path) = file.canonicalize() else { return false };
         let wanted = line(&path, text);
         fs::read_to_string(&self.0).is_ok_and(|list| list.lines().any(|line| line == wanted))
     }
 
-    /// Adds a file with its present contents, in place of earlier ones.
+    /// Adds a file with its present contents, and removes its earlier entry.
     ///
     /// # Errors
-    /// The error of the system, if the file cannot be read or the list cannot be written.
+    /// [`io::Error`] if the file cannot be read or the list cannot be written.
     pub fn add(&self, file: &Path) -> io::Result<()> {
         let path = file.canonicalize()?;
         let text = fs::read_to_string(&path)?;
@@ -46,9 +61,9 @@ impl TrustedFiles {
     /// Removes a file, and returns whether it was on the list.
     ///
     /// # Errors
-    /// The error of the system, if the list cannot be written.
+    /// [`io::Error`] if the list cannot be written.
     pub fn remove(&self, file: &Path) -> io::Result<bool> {
-        // A file that is gone can still be removed from the list.
+        // A file that no longer exists can be removed from the list.
         let path = file.canonicalize().or_else(|_| std::path::absolute(file))?;
         let before = fs::read_to_string(&self.0).unwrap_or_default();
         self.rewrite(&path, None)?;
@@ -66,7 +81,7 @@ impl TrustedFiles {
         if let Some(folder) = self.0.parent() {
             fs::create_dir_all(folder)?;
         }
-        // Renamed into its place, so that another process never reads half of the list.
+        // The new list replaces the old one by a rename, so that another process never reads a partial list.
         let draft = self.0.with_extension(format!("{}.new", std::process::id()));
         fs::write(&draft, text)?;
         fs::rename(&draft, &self.0)

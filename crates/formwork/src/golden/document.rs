@@ -5,6 +5,8 @@ use schemars::transform::{RecursiveTransform, Transform as _};
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
+use crate::config::drop_examples;
+
 /// Returns the schema of the values that a program writes: fields that are always written are required.
 pub(super) fn written<T: JsonSchema>() -> Value {
     SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>().to_value()
@@ -54,19 +56,6 @@ fn drop_foreign_format(schema: &mut Schema) {
     if foreign {
         schema.remove("format");
     }
-}
-
-/// Removes code blocks from a `description`: doctests of the Rust type are of no use to readers of a schema.
-fn drop_examples(schema: &mut Schema) {
-    let Some(text) = schema.get("description").and_then(Value::as_str).filter(|text| text.contains("```"))
-    else {
-        return;
-    };
-    // Every second part is the inside of a code block.
-    let kept: Vec<&str> =
-        text.split("```").step_by(2).map(str::trim).filter(|part| !part.is_empty()).collect();
-    let kept = kept.join("\n\n");
-    schema.insert("description".to_owned(), kept.into());
 }
 
 /// The formats of JSON Schema 2020-12, Validation, section 7.3.

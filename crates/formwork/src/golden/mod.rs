@@ -135,6 +135,11 @@ impl Folder {
         self.add(name.into(), document::for_file(&schema), schema)
     }
 
+    /// Adds a JSON document that is written as it is: one that is no schema itself, such as a document of OpenAPI.
+    pub fn verbatim(self, name: impl Into<String>, document: Value) -> Self {
+        self.add(name.into(), document.clone(), document)
+    }
+
     /// Adds the form of the last added schema in a dialect, as an extractor sends it by default.
     ///
     /// The dialects that enforce a schema are `openai`, `anthropic`, `ollama`, `llama-cpp` and `llguidance`. Another

@@ -11,123 +11,39 @@ mod gemini;
 #[cfg(feature = "http")]
 mod http;
 mod local;
+mod made;
 #[cfg(feature = "ollama")]
 mod ollama;
 #[cfg(feature = "openai")]
 mod openai;
+mod probe;
 mod probe_cache;
 #[cfg(any(feature = "gemini", feature = "openai"))]
 mod promises;
 #[cfg(feature = "http")]
 mod raw;
+mod retirement;
 #[cfg(feature = "http")]
 mod tape;
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use formwork_core::{Answer, Delta, Fault, Layer as _, Price, SharedProvider, Tighten, Usage};
 use formwork_dialect::{Dialect, Dialects};
-use formwork_extract::{Backend, ObservationStore, Rotation};
-use formwork_layers::{Concurrency, Rate, Timeout, Tokens, Trace};
-use futures_util::StreamExt as _;
+use formwork_extract::{Backend, Rotation};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
-use crate::config::{Common, Config, ConfigError, Section, TargetList};
+use crate::config::{Config, ConfigError, Section, TargetList};
 
 #[cfg(feature = "http")]
 pub use http::{Server, transport};
+pub use made::Made;
 #[cfg(feature = "ollama")]
 pub use ollama::ollama_admin;
+pub use probe::{Probe, Probed};
 pub use probe_cache::ProbeCache;
 #[cfg(feature = "http")]
 pub use raw::{BatchServer, Protocol, Raw};
-
-/// A provider of a section, before layers wrap it.
-///
-/// ```
-/// use formwork::{config::Config, providers::{Made, Providers}};
-///
-/// let config = Config::from_toml("[providers.a]\nkind = \"ollama\"\nmodel = \"qwen3:8b\"")?;
-/// let made: Made = Providers::builtin().make(config.section("a")?)?;
-/// assert_eq!((made.system.as_str(), made.model.as_str()), ("ollama", "qwen3:8b"));
-/// # Ok::<(), formwork::config::ConfigError>(())
-/// ```
-#[derive(Debug, Clone)]
-pub struct Made {
-    /// The provider.
-    pub provider: SharedProvider,
-    /// The provider's name in OpenTelemetry's conventions: `openai`, `ollama`.
-    pub system: String,
-    /// The name of the model.
-    pub model: String,
-    /// The address of the server, if it is not the default of its kind. The vendor's price does not apply to such a
-    /// server.
-    pub address: Option<String>,
-    /// The probe of the server's features; `None` if the kind has none.
-    pub probe: Option<Probe>,
-}
-
-/// Probes the features of a server before its first use. [`ProbeCache`] keeps the results.
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use formwork::core::Usage;
-/// use formwork::providers::{Probe, Probed};
-/// use formwork_testkit::Scripted;
-///
-/// let probe = Probe::new(|fresh| async move {
-///     // Asks the server, or reads a `ProbeCache` unless `fresh` is set.
-///     let notes = if fresh { vec!["it ignores schemas".to_owned()] } else { Vec::new() };
-///     Ok(Probed { provider: Arc::new(Scripted::new(["{}"])), notes, usage: Usage::default() })
-/// });
-/// # let _ = probe;
-/// ```
-#[derive(Clone)]
-pub struct Probe(Arc<dyn Fn(bool) -> Probing + Send + Sync>);
-
-type Probing = Pin<Box<dyn Future<Output = Result<Probed, Fault>> + Send>>;
-
-/// The result of a probe.
-///
-/// ```
-/// use formwork::{core::Usage, providers::Probed};
-/// use formwork_testkit::Scripted;
-///
-/// let provider = std::sync::Arc::new(Scripted::new(["{}"]));
-/// let probed = Probed { provider, notes: vec!["it ignores schemas".into()], usage: Usage::default() };
-/// assert_eq!(probed.notes.len(), 1);
-/// ```
-#[derive(Debug, Clone)]
-pub struct Probed {
-    /// The provider, with the verified capabilities and settings.
-    pub provider: SharedProvider,
-    /// The capabilities that the server lacks, one line each.
-    pub notes: Vec<String>,
-    /// The tokens of the probe's calls; none if the result came from a cache.
-    pub usage: Usage,
-}
-
-impl Probe {
-    /// Creates a probe that calls this function; its argument `fresh` is whether caches must be ignored.
-    pub fn new<F>(probe: impl Fn(bool) -> F + Send + Sync + 'static) -> Self
-    where
-        F: Future<Output = Result<Probed, Fault>> + Send + 'static,
-    {
-        Self(Arc::new(move |fresh| Box::pin(probe(fresh))))
-    }
-}
-
-impl fmt::Debug for Probe {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Probe")
-    }
-}
 
 type Make = Arc<dyn Fn(&Section) -> Result<Made, ConfigError> + Send + Sync>;
 
@@ -363,102 +279,6 @@ impl Providers {
     }
 }
 
-impl Made {
-    /// Returns the price of the model: that of the configuration, else the registry's, if it is asked at its own vendor; a
-    /// model in this process costs nothing. `None` if the price is not known.
-    pub fn price(&self, section: &Section) -> Option<Price> {
-        section.common.price.or_else(|| self.known_price(section))
-    }
-
-    fn known_price(&self, section: &Section) -> Option<Price> {
-        if self.system == LOCAL {
-            return Some(Price::default());
-        }
-        // OpenTelemetry's conventions put the cloud before the name of its API.
-        let vendor = self.system.strip_prefix("gcp.").unwrap_or(&self.system);
-        let row = section.registry().lookup(&format!("{vendor}/{}", self.model))?;
-        row.price.filter(|_| row.provider == vendor && self.address.is_none())
-    }
-
-    /// Returns the provider with the probed features of its server, if its kind has a probe. After a failed probe it
-    /// keeps the capabilities of its kind.
-    #[must_use]
-    pub async fn probed(mut self) -> Self {
-        // An unavailable server is reported by its first call.
-        _ = self.ask_server(false).await;
-        self
-    }
-
-    /// Probes the server, if its kind has a probe. Returns a line with the features that the server lacks; `None` if it
-    /// has all promised ones. `fresh` ignores cached results.
-    ///
-    /// The usage of the first later call includes the cost of the probe.
-    ///
-    /// # Errors
-    /// A [`Fault`] if the server cannot be probed; then the capabilities stay unchanged.
-    pub async fn ask_server(&mut self, fresh: bool) -> Result<Option<String>, Fault> {
-        let Some(probe) = &self.probe else { return Ok(None) };
-        let Probed { provider, notes, usage } = (probe.0)(fresh).await?;
-        let before = self.provider.capabilities().enforcement;
-        let now = provider.capabilities().enforcement;
-        let weaker = (now < before).then(|| {
-            let first = provider.capabilities().dialects.first().map_or("prompt", String::as_str);
-            format!("asked in `{first}`, because {}", notes.join("; "))
-        });
-        self.provider = Arc::new(Booked { inner: provider, unbooked: Arc::new(Mutex::new(usage)) });
-        Ok(weaker)
-    }
-
-    /// Returns the backend for an extractor: the provider with the layers of its section. From the inside out these are
-    /// the prompt-only mode, time-outs, the limit of concurrency, and the trace.
-    ///
-    /// # Errors
-    /// [`ConfigError`] if `modes` names a dialect that is not one of `dialects`.
-    pub fn backend(self, section: &Section, dialects: &Dialects) -> Result<Backend, ConfigError> {
-        let Common { modes, prompt_only, concurrency, rpm, tpm, tighten, .. } = &section.common;
-        let price = self.price(section);
-        let mut provider = self.provider;
-        let identity =
-            identity(&self.system, self.address.as_deref(), &self.model, section.common.kind.as_str());
-        let is_tiny = !provider.capabilities().keeps_limit && section.registry().is_tiny(&self.model);
-        if *prompt_only {
-            provider = Arc::new(formwork_prompt::Prompt::new(provider));
-        }
-        provider = timeouts(&section.common).wrap(provider);
-        if let Some(calls) = concurrency {
-            provider = Concurrency::new(*calls).wrap(provider);
-        }
-        if let Some(tokens) = tpm {
-            provider = Tokens::per_minute(tokens.get()).wrap(provider);
-        }
-        if let Some(calls) = rpm {
-            provider = Rate::new(calls.get() as usize, Duration::from_secs(60)).wrap(provider);
-        }
-        provider = Trace::new(&self.system, &self.model).wrap(provider);
-        let mut backend = Backend::new(provider)
-            .with_name(&section.name)
-            .with_identity(identity)
-            .with_observation_store(store());
-        backend = backend.with_dialects(dialects.clone());
-        if is_tiny {
-            backend = backend.with_tighten(Tighten::Bounded).with_default_max_tokens(TINY_MAX_TOKENS);
-        }
-        if let Some(tighten) = tighten {
-            backend = backend.with_tighten(*tighten);
-        }
-        if modes.as_ref().is_some_and(Vec::is_empty) {
-            return Err(section.error("`modes` is empty: name a dialect"));
-        }
-        for name in modes.iter().flatten() {
-            backend = backend.with_mode(dialects.get(name).map_err(|message| section.error(message))?);
-        }
-        if let Some(price) = price {
-            backend = backend.with_price(price);
-        }
-        Ok(backend)
-    }
-}
-
 /// Returns the backends of a list with the rotation that it asks for, if any. Targets that were left out have no turn.
 pub fn in_turns(backends: Vec<Backend>, list: &TargetList) -> Vec<Backend> {
     let Some(weights) = list.weights() else { return backends };
@@ -513,28 +333,6 @@ pub fn batch_server(section: &Section) -> Result<Option<BatchServer>, ConfigErro
     }
 }
 
-/// The name of the model in this process as a target.
-const LOCAL: &str = "formwork-local";
-
-/// The default token limit of tiny models, which do not end texts by themselves.
-const TINY_MAX_TOKENS: u32 = 512;
-
-/// Returns the identity of a target across configurations: a digest, because it is written to disk and the query of an
-/// address may contain a key.
-fn identity(system: &str, address: Option<&str>, model: &str, kind: &str) -> String {
-    let parts = [kind, system, address.unwrap_or_default(), model].join("\n");
-    Sha256::digest(parts).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Returns the observations of this process about its targets, and those of earlier processes in the cache folder.
-fn store() -> ObservationStore {
-    static MEMORY: LazyLock<ObservationStore> = LazyLock::new(|| {
-        let file = crate::cache::folder().map(|folder| folder.join("observations.jsonl"));
-        file.map_or_else(ObservationStore::new, ObservationStore::with_file)
-    });
-    MEMORY.clone()
-}
-
 /// The value of an environment variable that is set and not empty.
 #[cfg(any(
     feature = "anthropic",
@@ -545,85 +343,4 @@ fn store() -> ObservationStore {
 ))]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
-}
-
-fn timeouts(common: &Common) -> Timeout {
-    let seconds =
-        |seconds: Option<f64>| seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let timeout = Timeout::new();
-    let timeout = seconds(common.first_timeout_seconds).map_or(timeout, |limit| timeout.with_first(limit));
-    let timeout = seconds(common.idle_timeout_seconds).map_or(timeout, |limit| timeout.with_idle(limit));
-    seconds(common.timeout_seconds).map_or(timeout, |limit| timeout.with_total(limit))
-}
-
-/// A provider whose first answer includes the usage of its probe, so that probes are in the ledger like other calls.
-#[derive(Debug)]
-struct Booked {
-    inner: SharedProvider,
-    unbooked: Arc<Mutex<Usage>>,
-}
-
-#[async_trait::async_trait]
-impl formwork_core::Provider for Booked {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn capabilities(&self) -> &formwork_core::Capabilities {
-        self.inner.capabilities()
-    }
-
-    async fn call(&self, call: &formwork_core::Call) -> Result<Answer, Fault> {
-        let unbooked = Arc::clone(&self.unbooked);
-        let answer = self.inner.call(call).await?;
-        Ok(Answer::new(answer.map(move |delta| match delta {
-            Ok(Delta::End { finish, usage, closed_at, restrained, model }) => {
-                let probe = std::mem::take(&mut *unbooked.lock().unwrap_or_else(PoisonError::into_inner));
-                Ok(Delta::End { finish, usage: usage.plus(probe), closed_at, restrained, model })
-            }
-            other => other,
-        })))
-    }
-
-    async fn probe(&self) -> Result<formwork_core::Capabilities, Fault> {
-        self.inner.probe().await
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Returns the price of a section's model, and its identity.
-    #[cfg(all(feature = "gemini", feature = "openai", feature = "ollama"))]
-    fn known(lines: &str) -> (Option<Price>, String) {
-        let config = Config::from_toml(&format!("[providers.a]\n{lines}")).unwrap();
-        let section = config.section("a").unwrap();
-        let made = Providers::builtin().make(section).unwrap();
-        let identity = identity(&made.system, made.address.as_deref(), &made.model, &section.common.kind);
-        (made.known_price(section), identity)
-    }
-
-    #[cfg(all(feature = "gemini", feature = "openai", feature = "ollama"))]
-    #[test]
-    fn a_price_holds_at_the_vendors_own_address_and_targets_differ_by_address_and_model() {
-        let own = "api_key_env = \"\"\nkind = ";
-        let cases = [
-            ("\"openai\"\nmodel = \"gpt-4o-mini\"", true),
-            ("\"openai\"\nmodel = \"gpt-4o-mini\"\nbase_url = \"http://localhost:1/v1\"", false),
-            ("\"openai\"\nmodel = \"nobody-knows\"", false),
-            ("\"llama-server\"\nmodel = \"gpt-4o-mini\"", false),
-            ("\"gemini\"\nmodel = \"gemini-2.5-flash\"", true),
-            ("\"gemini\"\nmodel = \"gemini-2.5-flash\"\nbase_url = \"http://localhost:1\"", false),
-            ("\"ollama\"\nmodel = \"qwen3:8b\"", false),
-            ("\"ollama\"\nmodel = \"qwen3:8b\"\nbase_url = \"http://elsewhere:11434\"", false),
-        ];
-        let found: Vec<_> = cases.iter().map(|(lines, _)| known(&format!("{own}{lines}"))).collect();
-        for ((lines, priced), (price, identity)) in cases.iter().zip(&found) {
-            assert_eq!(price.is_some(), *priced, "{lines}");
-            assert!(!identity.contains("localhost") && identity.len() == 32, "{identity}");
-        }
-        let identities: std::collections::BTreeSet<_> = found.iter().map(|(_, identity)| identity).collect();
-        assert_eq!(identities.len(), cases.len());
-    }
 }

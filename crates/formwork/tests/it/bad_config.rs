@@ -40,7 +40,7 @@ fn each_mistake_is_one_line_with_its_place() {
         ),
         ("targets = []\n[providers.a]\nkind = \"local\"", "`targets` is empty"),
         ("weights = [1, 2]\n[providers.a]\nkind = \"local\"", "one number per target: 1 targets, 2 weights"),
-        ("weights = [0]\n[providers.a]\nkind = \"local\"", "has zeros alone"),
+        ("weights = [0]\n[providers.a]\nkind = \"local\"", "has only zeros"),
         ("weights = [1]\norder = \"in-order\"\n[providers.a]\nkind = \"local\"", "exclude each other"),
         ("order = \"random\"\n[providers.a]\nkind = \"local\"", "the configuration:1:9: "),
         (

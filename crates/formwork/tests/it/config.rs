@@ -70,6 +70,16 @@ fn the_schema_for_editors_takes_what_is_taken() {
 }
 
 #[test]
+fn the_schema_for_editors_has_no_examples_in_rust() {
+    let schema = schema(&Providers::builtin());
+    assert!(
+        schema.pointer("/$defs/Price/description").is_some(),
+        "the type has an example in its documentation"
+    );
+    assert!(!schema.to_string().contains("```"));
+}
+
+#[test]
 fn definitions_of_two_kinds_that_share_a_name_are_both_kept() {
     let kind = |name: &str, values: &[&str]| {
         // `Outer` is the same text in both, and means something else in each.

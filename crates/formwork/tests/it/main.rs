@@ -7,5 +7,6 @@ mod connections;
 #[cfg(feature = "golden")]
 mod golden;
 mod limits;
+mod probes;
 mod promises;
 mod swap;

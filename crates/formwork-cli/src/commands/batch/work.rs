@@ -275,7 +275,15 @@ fn report(batch: &Batch, ended: Ended, args: &WorkArgs) -> Result<Status, Failed
              resume {folder} --max-failures 100%` goes on",
             found.rejected
         ))),
-        Ended::Stopped(_) | Ended::Interrupted => Err(Failed::interrupted()),
+        Ended::Stopped(Stop::Cancelled) => {
+            Err(Failed::stopped(format!("cancelled; `formwork batch retry {folder}` takes it back")))
+        }
+        Ended::Stopped(_) => {
+            Err(Failed::stopped(format!("paused; `formwork batch resume {folder}` goes on")))
+        }
+        Ended::Interrupted => {
+            Err(Failed::stopped(format!("interrupted; `formwork batch resume {folder}` goes on")))
+        }
         Ended::OverBudget(message) => Err(Failed::no_answer(format!(
             "{message}; `formwork batch resume {folder} --budget USD` goes on with more"
         ))),

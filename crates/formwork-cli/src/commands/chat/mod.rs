@@ -1,4 +1,4 @@
-//! `formwork chat`: questions, and answers that keep to a contract.
+//! `formwork chat`: answers to questions, in a fixed JSON format.
 
 mod tools;
 
@@ -28,12 +28,12 @@ Examples:
   formwork chat \"What is JSON?\"
   formwork chat --debug --model qwen2.5-0.5b-instruct-q8_0.gguf \"What is JSON?\"
   formwork chat --tools examples/tools.yaml --allow-tools \"How many words has 'to be or not to be'?\"
-      arguments are validated, and corrected by the model, before a command gets them on its standard input
+      the arguments are validated, and corrected by the model, before a command receives them on standard input
   formwork chat --provider openai --model gpt-4o-mini --text
-      without a question each line of standard input is one, and knows of the ones before;
-      /new forgets the conversation, /quit ends
+      without a question, each line of standard input is a question of one conversation;
+      /new starts a new conversation, /quit ends
 
-Every answer keeps to StructuredAnswerLite 1.0 (schemas/structured-answer-lite.v1.json):
+Every answer has the format StructuredAnswerLite 1.0 (schemas/structured-answer-lite.v1.json):
   {\"task\": {\"type\", \"user_intent\"}, \"answer\": {\"text\"}, \"quality\": {\"confidence\", \"assumptions\", \"risks\"},
    \"debug\": {\"schema_version\": \"1.0\", \"model\"}}
 
@@ -41,53 +41,56 @@ Exit codes:
   0    answered
   1    no valid answer
   2    wrong usage or configuration
-  3    no provider answered (in time), or the model cannot be opened
+  3    no provider answered in time, or the model cannot be opened
   130  interrupted";
 
-/// Ask a model, and get answers that keep to a contract
+/// Ask a model questions, with validated answers in a fixed JSON format
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The question; without it a conversation on standard input
+    /// The question [default: a conversation on standard input]
     question: Option<String>,
-    /// Say on standard error what is attempted, what fails, and when it converges
+    /// Print every attempt, failure and success on standard error
     #[arg(long)]
     debug: bool,
     #[command(flatten)]
     targets: Targets,
-    /// Text for the model below the contract
+    /// Additional instructions for the model
     #[arg(long)]
     system: Option<String>,
-    /// How often an answer is corrected [default: 1]
+    /// Maximum number of corrections of an answer [default: 1]
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=20))]
     max_retries: Option<u32>,
-    /// How freely tokens are chosen: 0 takes the likeliest [default: the model's own]
+    /// Sampling temperature from 0 to 2; 0 selects the most likely token [default: that of the model]
     #[arg(long, short, value_parser = temperature)]
     temperature: Option<f64>,
-    /// Makes the answer repeatable; another seed, another answer
+    /// Sampling seed: the same seed repeats the same answer, if the provider supports it [default: none]
     #[arg(long)]
     seed: Option<u64>,
-    /// The most tokens of an answer [default: none for hosted models; for servers of one's own what the context leaves, at
-    /// most 8192; 512 for tiny models]
+    /// Maximum number of tokens of an answer [default: none for hosted models; the rest of the context, up to 8192, for
+    /// self-hosted servers; 512 for tiny models]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
-    /// Seconds for each question, corrections included [default: 120]
+    /// Time limit in seconds for each question, including corrections [default: 120]
     #[arg(long, value_parser = seconds)]
     timeout: Option<f64>,
-    /// A file with tools that the model may call: a list, as YAML or JSON, of name, description, parameters (a JSON Schema) and
+    /// Request each answer as the arguments of a tool that the model is forced to call, if the provider supports it
+    #[arg(long)]
+    forced_tool: bool,
+    /// File with tools that the model may call: a YAML or JSON list of name, description, parameters (a JSON Schema) and
     /// command. The command reads the arguments from standard input
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
-    /// Let the model run the commands of --tools
+    /// Allow the model to run the commands of --tools
     #[arg(long, requires = "tools")]
     allow_tools: bool,
-    /// At most so many calls a minute
+    /// Maximum number of calls per minute [default: no limit]
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
-    /// Print the text of the answer alone
+    /// Print only the text of the answer
     #[arg(long)]
     text: bool,
-    /// Print the result with its history, failures too, as one JSON object
+    /// Print the result or the failure with all attempts as one JSON object
     #[arg(long, conflicts_with = "text")]
     json: bool,
     #[command(flatten)]
@@ -124,18 +127,21 @@ async fn client(args: &Args, providers: &Providers) -> Result<JsonModeChatClient
         ..Defaults::default()
     };
     let own = Defaults { max_attempts: Some(2), timeout_seconds: Some(120.0), ..Defaults::default() };
-    let asked = flags.or(opened.defaults).or(own);
+    let settings = flags.or(opened.defaults).or(own);
     let mut builder = JsonModeChatClient::builder().with_debug(args.debug);
-    if let Some(attempts) = asked.max_attempts {
+    if args.forced_tool {
+        builder = builder.with_forced_tool();
+    }
+    if let Some(attempts) = settings.max_attempts {
         builder = builder.with_max_retries(attempts.saturating_sub(1));
     }
-    if let Some(attempts) = asked.attempts_per_target {
+    if let Some(attempts) = settings.attempts_per_target {
         builder = builder.with_attempts_per_target(attempts);
     }
-    if let Some(tokens) = asked.max_tokens {
+    if let Some(tokens) = settings.max_tokens {
         builder = builder.with_max_tokens(tokens);
     }
-    if let Some(timeout) = asked.timeout() {
+    if let Some(timeout) = settings.timeout() {
         builder = builder.with_timeout(timeout);
     }
     if !args.debug {
@@ -147,7 +153,7 @@ async fn client(args: &Args, providers: &Providers) -> Result<JsonModeChatClient
     if let Some(system) = &args.system {
         builder = builder.with_system(system);
     }
-    if let Some(temperature) = asked.temperature {
+    if let Some(temperature) = settings.temperature {
         builder = builder.with_temperature(temperature);
     }
     if let Some(seed) = args.seed {
@@ -161,7 +167,7 @@ async fn client(args: &Args, providers: &Providers) -> Result<JsonModeChatClient
     builder.build().map_err(Failed::usage)
 }
 
-/// One question; a failure is the command's.
+/// Answers one question. A failure ends the command.
 async fn ask(
     args: &Args,
     conversation: &mut Conversation<StructuredAnswerLite>,
@@ -176,7 +182,7 @@ async fn ask(
     }
 }
 
-/// A question a line, until there are no more. A failure is told, and the conversation goes on.
+/// Answers one question per line until the end of input. After a failure the conversation continues.
 async fn converse(
     args: &Args,
     conversation: &mut Conversation<StructuredAnswerLite>,
@@ -184,13 +190,13 @@ async fn converse(
 ) -> Result<Status, Failed> {
     let mut done = Status::Ok;
     if io::stdin().is_terminal() {
-        say!("/new forgets the conversation, /quit ends");
+        say!("/new starts a new conversation, /quit ends");
     }
     loop {
         if io::stdin().is_terminal() {
             stderr::error_text("> ");
         }
-        // On a thread of its own: Ctrl-C is heard while somebody thinks about the next question.
+        // Reading in a separate thread keeps Ctrl-C working while the command waits for the next question.
         let line = tokio::task::spawn_blocking(next_line).await.map_err(Failed::usage)?;
         let Some(line) =
             line.map_err(|error| Failed::usage(format!("cannot read standard input: {error}")))?
@@ -202,7 +208,7 @@ async fn converse(
             "/quit" => return Ok(done),
             "/new" => conversation.clear(),
             command if is_command(command) => {
-                say!("error: there is no command `{command}`: /new forgets the conversation, /quit ends");
+                say!("error: there is no command `{command}`: /new starts a new conversation, /quit ends");
                 done = Status::Negative;
             }
             question => {
@@ -220,7 +226,7 @@ async fn converse(
     }
 }
 
-/// Whether a line is one word after a slash, such as `/help`. A path or a comment is a question.
+/// Returns whether a line is one word after a slash, such as `/help`. A path or a comment is a question.
 fn is_command(line: &str) -> bool {
     let word = line.strip_prefix('/').unwrap_or_default();
     !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
@@ -241,9 +247,9 @@ fn print(args: &Args, result: &ChatResult<StructuredAnswerLite>) -> Result<(), F
     }
 }
 
-/// A failure with the exit code of its class, and all that was wrong.
+/// Returns a failure with the exit code of its class and all violations.
 fn failed(failure: &ChatFailure) -> Failed {
-    // What no provider answered is told in the words of all commands; `--json` has the code.
+    // A call that failed has the same message as in other commands; `--json` has the code of chat.
     let mut message = match kind(failure.code) {
         Some(kind) => format!("{kind}: {}", failure.message),
         None => failure.to_string(),
@@ -258,7 +264,7 @@ fn failed(failure: &ChatFailure) -> Failed {
     }
 }
 
-/// Returns the kind of error that a failure is in other commands, unless it is about the content of an answer.
+/// Returns the error kind of a failure, unless the failure is about the content of an answer.
 const fn kind(code: ChatCode) -> Option<ErrorKind> {
     match code {
         ChatCode::Configuration | ChatCode::BadRequest => Some(ErrorKind::Config),

@@ -1,4 +1,4 @@
-//! Tools of a file: commands that the model may ask for.
+//! Tools from a file: commands that the model may call.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -17,37 +17,37 @@ use tokio::time::timeout;
 use crate::exit::Failed;
 use crate::files;
 
-/// A tool of a file.
+/// A tool in a file of tools.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolEntry {
-    /// The name that the model calls it by: letters, digits, `_` and `-`.
+    /// The name of the tool: letters, digits, `_` and `-`.
     name: String,
-    /// Its purpose, in words for the model.
+    /// The purpose of the tool, for the model.
     description: String,
-    /// The JSON Schema of its arguments.
+    /// The JSON Schema of the arguments.
     #[schemars(with = "serde_json::Map<String, Value>")]
     parameters: Value,
     /// The program and its arguments. The program is run without a shell. It reads the tool's arguments from standard input as
     /// one JSON object, and prints the result: JSON, or any text.
     #[schemars(length(min = 1))]
     command: Vec<String>,
-    /// Seconds that the program has (default: 60).
+    /// The time limit of the program in seconds (default: 60).
     #[serde(default)]
     #[schemars(range(min = 0.001, max = 86400))]
     timeout_seconds: Option<f64>,
 }
 
-/// The maximum length of a result, in bytes. The model is shown less of it.
+/// The maximum length of a result in bytes. The model receives less of it.
 const MAX_RESULT: usize = 1024 * 1024;
 
-/// The maximum length of what a program that failed says, in bytes.
+/// The maximum length of the error output of a failed program in bytes.
 const MAX_ERROR: usize = 500;
 
 /// Reads the tools of a file.
 ///
 /// # Errors
-/// [`Failed`] with the place in the file, and where the commands of the file may not be run.
+/// [`Failed`] with the location in the file; or if `--allow-tools` is missing.
 pub(super) fn of_file(path: &Path, allowed: bool) -> Result<Vec<ChatTool>, Failed> {
     let document = Document::parse(&files::name(path), &files::text(path)?, Format::of(path));
     let document = document.map_err(Failed::usage)?;
@@ -55,7 +55,7 @@ pub(super) fn of_file(path: &Path, allowed: bool) -> Result<Vec<ChatTool>, Faile
     if !allowed {
         let commands: Vec<String> = tools.iter().map(|tool| tool.command.join(" ")).collect();
         let message = format!(
-            "the tools of {} run programs ({}): add --allow-tools if the model may do that",
+            "the tools of {} run programs ({}): add --allow-tools to allow this",
             document.file(),
             commands.join("; ")
         );
@@ -80,7 +80,7 @@ fn chat_tool(tool: ToolEntry, document: &Document) -> Result<ChatTool, Failed> {
 /// Runs the program of a tool with these arguments on its standard input.
 async fn run(command: &[String], arguments: &Value, limit: Duration) -> Result<Value, String> {
     let (program, rest) = command.split_first().ok_or("the tool has no program")?;
-    let failed = |error: std::io::Error| format!("`{program}` could not be run: {error}");
+    let failed = |error: std::io::Error| format!("cannot run `{program}`: {error}");
     let mut child = Command::new(program)
         .args(rest)
         .stdin(Stdio::piped())
@@ -93,17 +93,15 @@ async fn run(command: &[String], arguments: &Value, limit: Duration) -> Result<V
     let text = arguments.to_string();
     let feed = async {
         if let Some(mut input) = input {
-            // A program that needs no arguments does not read them.
+            // A program may end without reading its arguments, which closes the pipe.
             _ = input.write_all(text.as_bytes()).await;
         }
     };
-    // A program that prints without end is stopped at the limit, when the child is dropped.
+    // Dropping the child stops a program that prints more than the limit.
     let exchange = async {
         let (_, printed, said) = tokio::join!(feed, capped(output, MAX_RESULT), capped(errors, MAX_ERROR));
         if printed.len() > MAX_RESULT {
-            return Err(format!(
-                "`{program}` printed more than {MAX_RESULT} bytes, which is too much for a result"
-            ));
+            return Err(format!("`{program}` printed more than {MAX_RESULT} bytes, the maximum of a result"));
         }
         let status = child.wait().await.map_err(failed)?;
         if !status.success() {
@@ -118,11 +116,11 @@ async fn run(command: &[String], arguments: &Value, limit: Duration) -> Result<V
     Ok(serde_json::from_str(&printed).unwrap_or_else(|_| Value::String(printed.trim_end().to_owned())))
 }
 
-/// Reads a stream of a program up to one byte more than the limit.
+/// Reads the output of a program up to one byte above the limit.
 async fn capped(stream: Option<impl AsyncRead + Unpin>, limit: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
-        // What was read before an error still counts.
+        // The output before a read error is kept.
         _ = stream.take(limit as u64 + 1).read_to_end(&mut bytes).await;
     }
     bytes

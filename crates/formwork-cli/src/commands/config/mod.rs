@@ -1,4 +1,4 @@
-//! `formwork config`: what is in force, and which files may run programs.
+//! `formwork config`: prints the effective configuration, and manages trusted files.
 
 mod show;
 mod trust;
@@ -16,17 +16,17 @@ Examples:
   formwork config show
   formwork config show --config production.toml --json
 
-It prints the file that was found, each setting with the line or the environment variable that it comes from, and each provider
-as calls would use it. Secrets are hidden. No request is sent.
+It prints the configuration file, each setting with its line or environment variable, and each provider with its effective
+settings. Secrets are hidden. No request is sent.
 
-Precedence, the first one counts:
+Precedence, the first source wins:
   1. --provider and --model of a command
   2. FORMWORK__… variables (FORMWORK__PROVIDERS__PRIMARY__MODEL=qwen3:8b) and FORMWORK_MODEL
-  3. the file: --config, FORMWORK_CONFIG, formwork.toml here or above up to the repository's folder, the user's own
-  4. variables of a provider's own libraries, such as OPENAI_BASE_URL or OLLAMA_HOST
-  5. the defaults of the kind; without any configuration the model in this process
+  3. the file: --config, FORMWORK_CONFIG, formwork.toml in this folder or a parent up to the repository, that of the user
+  4. variables of the vendors' own libraries, such as OPENAI_BASE_URL or OLLAMA_HOST
+  5. the defaults of the kind; without any configuration the local model
 
-Exit codes: 0 the configuration can be used, 2 it cannot.";
+Exit codes: 0 the configuration is valid, 2 it is invalid.";
 
 const TRUST: &str = "\
 Examples:
@@ -34,30 +34,30 @@ Examples:
   formwork config trust team/formwork.toml
   formwork config trust --remove
 
-A file that is found in a folder, and not named with --config or FORMWORK_CONFIG, runs no programs until you trust it: its
-`api_key_command` is refused. The trust holds for the contents that the file has now; read them first.
+A configuration file may run programs (`api_key_command`) if you name it with --config or FORMWORK_CONFIG. A file that is
+only found in a folder may not, until you trust it. The trust ends when the contents of the file change: read them first.
 
 Exit codes: 0 done, 1 the file was not trusted (--remove), 2 there is no such file.";
 
-/// Show the configuration that is in force, or let a file run programs
+/// Print the effective configuration, or allow a file to run programs
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Print each setting and its source, and the providers as calls would use them
+    /// Print each setting with its source, and the providers with their effective settings
     #[command(after_help = SHOW)]
     Show {
-        /// The configuration file [default: formwork.toml here or above]
+        /// Configuration file [default: formwork.toml in this folder or a parent folder]
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
-        /// Print it as one JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Let a configuration file that is found, and not named, run the programs that it names
+    /// Allow a configuration file to run the programs that it names
     #[command(after_help = TRUST)]
     Trust {
-        /// The file [default: the one that is found]
+        /// The file [default: the file that is found]
         file: Option<PathBuf>,
-        /// Take the trust back
+        /// Remove the file from the trusted files
         #[arg(long)]
         remove: bool,
     },

@@ -8,7 +8,7 @@ use crate::exit::{Failed, Status};
 use crate::rows::{ConfigOutput, ConfigProvider, ConfigSetting};
 use crate::{model, output};
 
-/// Prints the configuration that is in force.
+/// Prints the effective configuration.
 pub(super) fn run(file: Option<&Path>, json: bool, providers: &Providers) -> Result<Status, Failed> {
     let config = super::read(file, providers)?;
     let found = match &config {
@@ -38,18 +38,18 @@ fn examined(config: &Config, providers: &Providers) -> Result<ConfigOutput, Fail
         value: setting.value,
         source: setting.source,
     });
-    let is_asked = |section: &&Section| config.targets().contains(&section.name);
-    let asked = config.targets().iter().filter_map(|name| config.section(name).ok());
-    let others = config.sections().iter().filter(|section| !is_asked(section));
+    let is_target = |section: &&Section| config.targets().contains(&section.name);
+    let targets = config.targets().iter().filter_map(|name| config.section(name).ok());
+    let others = config.sections().iter().filter(|section| !is_target(section));
     Ok(ConfigOutput {
         file: Some(config.file().to_owned()),
         trusted: config.is_trusted(),
         settings: settings.collect(),
-        providers: asked.chain(others).map(|section| provider(section, providers)).collect(),
+        providers: targets.chain(others).map(|section| provider(section, providers)).collect(),
     })
 }
 
-/// Makes a provider as calls would use it. A model in this process is not loaded.
+/// Returns a provider with its effective settings. A local model is not loaded.
 fn provider(section: &Section, providers: &Providers) -> ConfigProvider {
     let mut found = ConfigProvider {
         name: section.name.clone(),
@@ -94,7 +94,7 @@ fn text(found: &ConfigOutput) -> String {
                 "configuration: {file} (found, not named: it may run no programs, see formwork config trust)\n"
             )
         }
-        (None, _) => "configuration: none was found, the model in this process is asked\n".to_owned(),
+        (None, _) => "configuration: none was found, the local model is used\n".to_owned(),
     };
     let widest = found.settings.iter().map(width).max().unwrap_or_default().min(72);
     for setting in &found.settings {
@@ -112,7 +112,7 @@ fn text(found: &ConfigOutput) -> String {
             _ = write!(text, ", at {}", formwork::config::without_secrets(address));
         }
         if !modes.is_empty() {
-            _ = write!(text, ", asked in {}", modes.join(", "));
+            _ = write!(text, ", output modes {}", modes.join(", "));
         }
         match price {
             Some((input, output)) if kind != "local" => {

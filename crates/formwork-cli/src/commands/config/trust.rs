@@ -22,7 +22,7 @@ pub(super) fn run(file: Option<&Path>, remove: bool, providers: &Providers) -> R
         output::line(format!("{} {done}", file.display()))?;
         return Ok(Status::of(was_trusted));
     }
-    // A file that cannot be read as a configuration would be trusted for nothing.
+    // Checks the file first, because trusting an invalid file would have no effect.
     super::read(Some(&file), providers)?;
     list.add(&file).map_err(failed)?;
     output::line(format!("{} may run programs, until its contents change", file.display()))?;

@@ -1,4 +1,4 @@
-//! `formwork extract`: a schema and a text in, valid JSON out.
+//! `formwork extract`: extracts valid JSON from a text.
 
 pub(crate) mod one;
 pub(crate) mod report;
@@ -34,9 +34,9 @@ Examples:
   formwork extract -s person.schema.json --jsonl --concurrency 4 --file rows.jsonl
       rows: {\"id\", \"input\", \"schema\"?} -> {\"id\", \"ok\", \"value\"?, \"error\"?, \"attempts\", \"usage\", ...}
 
-Without a configuration the model runs in this process and needs no network once its weights are here (`formwork
-models`). The default one keeps to any schema and knows little; --model takes the path of any llama- or qwen2-family GGUF
-file. A formwork.toml names other providers, which `formwork doctor` tries:
+Without a configuration, a small local model answers. It needs no network after the download of its weights (`formwork
+models`). Its answers always satisfy the schema, but it knows little. --model loads any GGUF file of the llama or qwen2 family.
+A formwork.toml configures other providers, and `formwork doctor` tests them:
 
   targets = [\"primary\"]
   [providers.primary]
@@ -44,70 +44,70 @@ file. A formwork.toml names other providers, which `formwork doctor` tries:
   model = \"qwen3:8b\"
 
 Exit codes:
-  0    the value is printed (with --jsonl: that of each row)
-  1    no valid answer (with --jsonl: for one row or more, unless --allow-failures)
-  2    wrong usage, or a schema or file that cannot be used
-  3    no provider answered (in time), or the model cannot be opened
+  0    the value is printed (with --jsonl: for each row)
+  1    no valid answer (with --jsonl: for a row, unless --allow-failures)
+  2    wrong usage, or an invalid schema or file
+  3    no provider answered in time, or the model cannot be opened
   130  interrupted";
 
-/// Get valid JSON for a text out of a model
+/// Extract valid JSON from a text with a model
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The text; without it and without --file it is read from standard input
+    /// The text [default: --file, else standard input]
     text: Option<String>,
-    /// The schema of the answer: a file with JSON Schema (JSON or YAML) or a shape, the text of one, or a list of fields such
+    /// The schema of the answer: JSON Schema (JSON or YAML) or a shape, as a file or as text, or a list of fields such
     /// as "name, age: int"
     #[arg(long, short, required_unless_present = "jsonl")]
     schema: Option<String>,
-    /// Rules that the answer keeps to, beside those in the schema's `x-formwork-rules`; see `formwork check --help`
+    /// File with rules for the answer, in addition to those in `x-formwork-rules` of the schema; see `formwork check --help`
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// A file with the text (with --jsonl: the rows); `-` is standard input
+    /// File with the text (with --jsonl: the rows); `-` is standard input
     #[arg(long, short, conflicts_with = "text")]
     file: Option<PathBuf>,
-    /// Text for the model before the input
+    /// System prompt, which describes the task to the model
     #[arg(long)]
     system: Option<String>,
     #[command(flatten)]
     targets: Targets,
-    /// How freely tokens are chosen: 0 takes the likeliest; it falls by a third with each attempt [default: 0.3]
+    /// Sampling temperature of the first attempt, from 0 to 2; later attempts use 2/3 and 1/3 of it [default: 0.3]
     #[arg(long, short, value_parser = temperature)]
     temperature: Option<f64>,
-    /// Makes the answer repeatable; another seed, another answer
+    /// Sampling seed: the same seed repeats the same answer, if the provider supports it [default: none]
     #[arg(long)]
     seed: Option<u64>,
-    /// How often the model may try [default: 3]
+    /// Maximum number of attempts [default: 3]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
     max_attempts: Option<u32>,
-    /// How many of these attempts one provider gets [default: max-attempts divided by the number of
+    /// Maximum number of attempts of one provider [default: max-attempts divided by the number of
     /// providers, rounded up]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
     attempts_per_target: Option<u32>,
-    /// The most tokens of an answer [default: none for hosted models; for servers of one's own what the context leaves, at
-    /// most 8192; 512 for tiny models]
+    /// Maximum number of tokens of an answer [default: none for hosted models; the rest of the context, up to 8192, for
+    /// self-hosted servers; 512 for tiny models]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
-    /// Seconds for each input, all attempts together [default: 120]
+    /// Time limit in seconds for each input, all attempts together [default: 120]
     #[arg(long, value_parser = seconds)]
     timeout: Option<f64>,
-    /// Print the value with its history as one JSON object
+    /// Print the value with all attempts as one JSON object
     #[arg(long, conflicts_with = "jsonl")]
     json: bool,
-    /// Read JSON Lines, an object with `id`, `input` and perhaps `schema` a line, and answer each with a line, in order
+    /// Read one JSON object per line with `id`, `input` and optionally `schema`, and print one result per line, in order
     #[arg(long, conflicts_with = "text")]
     jsonl: bool,
-    /// Exit with 0 although rows failed (takes --jsonl)
+    /// Exit with 0 even if rows failed (requires --jsonl)
     #[arg(long, requires = "jsonl", conflicts_with = "text")]
     allow_failures: bool,
-    /// How many rows are asked for at a time
-    // The text as well: clap waives what an argument requires where something else excludes that.
+    /// Maximum number of rows in progress at a time
+    // `text` is listed too, because clap ignores `requires` if the required argument conflicts with a present one.
     #[arg(long, default_value_t = 1, requires = "jsonl", conflicts_with = "text")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
     #[command(flatten)]
     recording: Recording,
-    /// Say what was asked, what came back, what was wrong with it and what is asked next
+    /// Print every request, answer, violation and retry on standard error
     #[arg(long, short)]
     verbose: bool,
 }
@@ -150,20 +150,20 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
         let file = file.display();
         say!("note: {file} is a file, and the text is only its name: to read the file, write --file {file}");
     }
-    let asks = Asks::new(args, providers).await?;
-    let extractor = asks.extractor(usable).map_err(|error| failed(&error, Some(&name)))?;
-    let telling = one::Telling { verbose: args.verbose, json: args.json };
-    let extraction = asks.extraction(&extractor, text, Some(&name));
-    one::run(extraction, cancel, telling, |error| failed(error, Some(&name))).await
+    let requests = Requests::new(args, providers).await?;
+    let extractor = requests.extractor(usable).map_err(|error| failed(&error, Some(&name)))?;
+    let output = one::Output { verbose: args.verbose, json: args.json };
+    let extraction = requests.extraction(&extractor, text, Some(&name));
+    one::run(extraction, cancel, output, |error| failed(error, Some(&name))).await
 }
 
-/// The text that the command line means.
+/// Returns the input text of the command line.
 fn text(args: &Args) -> Result<String, Failed> {
     let text = match (&args.text, &args.file) {
         (Some(text), _) => text.clone(),
         (None, None) if io::stdin().is_terminal() => {
             return Err(Failed::usage(
-                "there is no text: give it as an argument, with --file, or on standard input",
+                "there is no text: pass it as an argument, with --file, or on standard input",
             ));
         }
         (None, _) => files::text(source(args))?,
@@ -174,28 +174,28 @@ fn text(args: &Args) -> Result<String, Failed> {
     Ok(text)
 }
 
-/// Where the text or the rows come from, if they are no argument.
+/// Returns the file of the text or the rows, if the text is not an argument.
 fn source(args: &Args) -> &Path {
     args.file.as_deref().unwrap_or(Path::new("-"))
 }
 
 const EMPTY: &str = "the text is empty: there is nothing to extract from";
 
-/// The common part of all inputs of a command.
-struct Asks<'a> {
+/// The targets and settings that all inputs of a command share.
+struct Requests<'a> {
     args: &'a Args,
     opened: Opened,
     ledger: Option<Ledger>,
 }
 
-impl<'a> Asks<'a> {
+impl<'a> Requests<'a> {
     async fn new(args: &'a Args, providers: &Providers) -> Result<Self, Failed> {
         let ledger = args.recording.open()?;
         Ok(Self { args, opened: args.targets.open(providers, args.verbose).await?, ledger })
     }
 
-    /// Returns what is to be done for one input: a run that is recorded, if there is a ledger. A schema has a name if it does not come
-    /// with a row.
+    /// Returns the extraction of one input, recorded if there is a ledger. `name` is the name of the schema, unless the schema is
+    /// part of a row.
     fn extraction(
         &self,
         extractor: &Extractor<Value>,
@@ -241,7 +241,7 @@ impl<'a> Asks<'a> {
     }
 }
 
-/// An error with the exit code of its kind; `{:#}` lists the attempts.
+/// Returns an error with the exit code of its kind. `{:#}` lists the attempts.
 fn failed(error: &Error, schema: Option<&str>) -> Failed {
     match (error.kind(), schema) {
         (ErrorKind::Schema, Some(name)) => Failed::usage(format!("{name}: {error}")),

@@ -1,4 +1,4 @@
-//! One extraction from its first question to what is printed of it.
+//! Runs one extraction and prints its result.
 
 use formwork_core::{Error, spaced};
 use formwork_extract::{CancellationToken, Extraction};
@@ -10,34 +10,34 @@ use crate::output;
 use crate::rows::ExtractOutput;
 use crate::spinner::Spinner;
 
-/// How it is told and printed.
+/// The output of an extraction.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Telling {
-    /// Everything that happens, on standard error; else something that turns, on a terminal.
+pub(crate) struct Output {
+    /// Whether to print every event on standard error, instead of a progress line on a terminal.
     pub(crate) verbose: bool,
-    /// The value with its history, or the error with it; else the value alone.
+    /// Whether to print the value or the error with all attempts as JSON, instead of the value alone.
     pub(crate) json: bool,
 }
 
-/// Runs it; `failed` gives an error its exit code.
+/// Runs the extraction. `failed` returns the failure for an error, with its exit code.
 pub(crate) async fn run(
     extraction: Extraction<Value>,
     cancel: &CancellationToken,
-    telling: Telling,
+    output_as: Output,
     failed: impl FnOnce(&Error) -> Failed,
 ) -> Result<Status, Failed> {
     let extraction = extraction.with_cancel(cancel.clone());
-    let extraction = if telling.verbose {
+    let extraction = if output_as.verbose {
         extraction.with_observer(Report)
     } else {
         extraction.with_observer(Spinner::new())
     };
     let result = extraction.run().await;
-    if telling.json {
+    if output_as.json {
         output::row(&ExtractOutput::new(Value::Null, &result))?;
     }
     match result {
-        Ok(outcome) if !telling.json => output::line(spaced(&outcome.value))?,
+        Ok(outcome) if !output_as.json => output::line(spaced(&outcome.value))?,
         Ok(_) => {}
         Err(error) => return Err(failed(&error)),
     }

@@ -1,4 +1,4 @@
-//! The report of a run, for people, on standard error.
+//! The report of a run for people, on standard error.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use serde_json::Value;
 
 use crate::stderr::say;
 
-/// The most characters of an answer that are shown.
+/// The maximum number of printed characters of an answer.
 const SHOWN: usize = 2000;
 
-/// Says everything, for `-v`.
+/// An observer that prints every event, for `-v`.
 pub(crate) struct Report;
 
 impl Observer for Report {
     fn attempt_started(&self, _: RunId, started: &Started<'_>) {
         let Started { attempt, target, ask, call, .. } = started;
-        say!("attempt {attempt}: asking {target} for {}{}", asked(ask), sampling(call));
+        say!("attempt {attempt}: asking {target} for {}{}", part(ask), sampling(call));
         for message in &call.messages {
             say!("  {:?}: {}", message.role, indented(&message.text()));
         }
@@ -44,7 +44,7 @@ impl Observer for Report {
             say!("  edit: {edit}");
         }
         if attempt.restrained {
-            say!("  restrained: the policy for tiny models ended what the model would have gone on with");
+            say!("  restrained: the policy for tiny models ended a value before the model did");
         }
         if let Some(observation) = &attempt.observation {
             say!("  noted: {observation}");
@@ -71,22 +71,22 @@ impl Observer for Report {
 
     fn asking(&self, _: RunId, next: &Next<'_>) {
         let wait = if next.wait.is_zero() { String::new() } else { format!(" after {:?}", next.wait) };
-        say!("next: attempt {} asks {} for {}{wait}", next.attempt, next.target, asked(next.ask));
+        say!("next: attempt {} asks {} for {}{wait}", next.attempt, next.target, part(next.ask));
     }
 }
 
-/// Says that a mode was left out because its dialect cannot take the schema: the answer came in a weaker one.
+/// Prints that an output mode was skipped because its dialect cannot express the schema.
 pub(crate) fn left_out<T>(result: &Result<Outcome<T>, Error>) {
     let warnings = result.iter().flat_map(|outcome| &outcome.warnings);
     for warning in warnings.filter(|warning| warning.rule == "lowering") {
-        say!("{}; it was asked in a weaker way", warning.found);
+        say!("{}; a weaker output mode was used", warning.found);
     }
 }
 
-/// Says that a target is asked in a weaker way from now on, and why.
+/// Prints that a target is used in a weaker output mode, and the reason.
 pub(crate) fn weaker(attempt: &Attempt) {
     if let Some(observation) = &attempt.observation {
-        say!("{observation}; it is asked in a weaker way from now on");
+        say!("{observation}; a weaker output mode is used from now on");
     }
 }
 
@@ -101,7 +101,7 @@ fn report(failure: &Failure) {
     }
 }
 
-fn asked(ask: &Ask) -> String {
+fn part(ask: &Ask) -> String {
     match ask {
         Ask::Patch(paths) => paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
         _ => "the whole document".to_owned(),
@@ -119,7 +119,7 @@ fn sampling(call: &Call) -> String {
     words
 }
 
-/// Text of a model or for it: cut, and without what a terminal would act on.
+/// Returns a shortened text of a prompt or an answer, without control characters for terminals.
 pub(crate) fn indented(text: &str) -> String {
     let mut shown: String =
         text.chars().take(SHOWN).map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();

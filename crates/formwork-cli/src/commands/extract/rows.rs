@@ -1,4 +1,4 @@
-//! `formwork extract --jsonl`: many inputs, some at a time, answered in order.
+//! `formwork extract --jsonl`: many inputs, some concurrently, with results in order.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 
 use super::schema::Given;
-use super::{Args, Asks, EMPTY, report, schema, source};
+use super::{Args, EMPTY, Requests, report, schema, source};
 use crate::exit::{Failed, Status};
 use crate::jsonl::BadRow;
 use crate::rows::{ExtractInput, ExtractOutput};
@@ -33,20 +33,20 @@ pub(super) async fn run(
         None => None,
     };
     let mut rows = jsonl::incoming::<ExtractInput>(source(args))?;
-    let asks = Asks::new(args, providers).await?;
+    let requests = Requests::new(args, providers).await?;
     let name = common.as_ref().map(|common| common.name.clone());
     let common = match common {
         Some(Given { name, usable }) => {
-            Some(asks.extractor(usable).map_err(|error| super::failed(&error, Some(&name)))?)
+            Some(requests.extractor(usable).map_err(|error| super::failed(&error, Some(&name)))?)
         }
         None => None,
     };
     let (known, down) = (HashMap::new(), Arc::new(Once::new()));
-    let mut extractors = Extractors { asks, common, name, rules, known, down };
-    // No row is begun after a cancel; those that are open still say how far they came.
+    let mut extractors = Extractors { requests, common, name, rules, known, down };
+    // A cancellation starts no further row. The results of open rows are still printed.
     let rows = stream::poll_fn(|cx| rows.poll_recv(cx)).take_until(cancel.cancelled());
     let answers = rows.map(|row| {
-        // The rows are read, and their schemas compiled, only as there is room for them.
+        // A row is read, and its schema compiled, only when fewer than `concurrency` rows are in progress.
         let prepared = row.map(|row| prepare(&mut extractors, row, cancel));
         async move {
             let (id, extraction) = prepared?;
@@ -74,7 +74,7 @@ pub(super) async fn run(
     }
 }
 
-/// A row's `id`, and what there is to do for it.
+/// The `id` of a row, and its extraction or error.
 fn prepare(
     extractors: &mut Extractors<'_>,
     row: jsonl::Row<ExtractInput>,
@@ -87,28 +87,28 @@ fn prepare(
     if input.trim().is_empty() {
         return (id, Err(Error::new(ErrorKind::Config, EMPTY)));
     }
-    let verbose = extractors.asks.args.verbose;
+    let verbose = extractors.requests.args.verbose;
     let name = extractors.name.clone().filter(|_| schema.is_none());
     let extraction = extractors.of(schema).map(|extractor| {
         let down = Down(Arc::clone(&extractors.down));
-        let extraction = extractors.asks.extraction(&extractor, input, name.as_deref());
+        let extraction = extractors.requests.extraction(&extractor, input, name.as_deref());
         let extraction = extraction.with_cancel(cancel.clone()).with_observer(down);
         if verbose { extraction.with_observer(report::Report) } else { extraction }
     });
     (id, extraction)
 }
 
-/// Says once that no provider can be reached, and what this means for the rows that follow.
+/// An observer that prints once that no provider can be reached, and the consequence for later rows.
 struct Down(Arc<Once>);
 
 impl Observer for Down {
     fn done(&self, _: RunId, result: &Result<Outcome<Value>, Error>) {
         let Err(error) = result else { return };
-        // A row that was not asked for follows one that waited in vain.
+        // A row without a call follows a row whose targets were unreachable.
         if error.kind() == ErrorKind::Unavailable && error.attempts().is_empty() {
             self.0.call_once(|| {
                 say!(
-                    "warning: {}; rows fail without a call until then, and then a single call tries again",
+                    "warning: {}; until then, rows fail without a call; then a single call is made",
                     error.message()
                 );
             });
@@ -116,20 +116,20 @@ impl Observer for Down {
     }
 }
 
-/// The extractors of the schemas that were seen; rows tend to repeat them.
+/// The extractors of earlier schemas, because rows often repeat schemas.
 struct Extractors<'a> {
-    asks: Asks<'a>,
+    requests: Requests<'a>,
     common: Option<Extractor<Value>>,
-    /// The name of the common schema.
+    /// The name of the schema of `--schema`.
     name: Option<String>,
-    /// The rules of `--rules`, for every schema.
+    /// The rules of `--rules`, which apply with every schema.
     rules: Vec<Placed>,
     known: HashMap<String, Extractor<Value>>,
-    /// Whether somebody was told that no provider can be reached.
+    /// Whether the warning about unreachable providers was printed.
     down: Arc<Once>,
 }
 
-/// The most schemas that are kept.
+/// The maximum number of cached extractors.
 const KEPT: usize = 64;
 
 impl Extractors<'_> {
@@ -143,7 +143,7 @@ impl Extractors<'_> {
         if let Some(known) = self.known.get(&text) {
             return Ok(known.clone());
         }
-        let extractor = self.asks.extractor(schema::usable(schema)?.with_rules(&self.rules)?)?;
+        let extractor = self.requests.extractor(schema::usable(schema)?.with_rules(&self.rules)?)?;
         if self.known.len() < KEPT {
             self.known.insert(text, extractor.clone());
         }

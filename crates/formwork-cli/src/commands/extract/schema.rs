@@ -1,4 +1,4 @@
-//! The schema that the command line means, and whether a model may be asked for it: known before a model is loaded, or fetched.
+//! Reads and checks the schema of the command line, before a model is downloaded or loaded.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::files;
 use crate::rules::{self, Placed};
 use crate::stderr::say;
 
-/// A schema that can be asked about, and the rules that belong to it.
+/// A valid schema with its rules.
 #[derive(Clone)]
 pub(super) struct Usable {
     pub(super) schema: Value,
@@ -23,10 +23,10 @@ pub(super) struct Usable {
 }
 
 impl Usable {
-    /// Adds rules that are not the schema's own.
+    /// Adds rules from another source.
     ///
     /// # Errors
-    /// Refuses a rule that can never run, by its place.
+    /// One line with the location of a rule whose path the schema does not allow.
     pub(super) fn with_rules(mut self, more: &[Placed]) -> Result<Self, Error> {
         for placed in more {
             placed.check(&self.compiled).map_err(|message| Error::new(ErrorKind::Schema, message))?;
@@ -38,16 +38,16 @@ impl Usable {
 
 /// A schema of the command line.
 pub(super) struct Given {
-    /// Its name in messages.
+    /// The name in messages.
     pub(super) name: String,
     pub(super) usable: Usable,
 }
 
-/// Reads what `--schema` names: a file with JSON Schema as JSON or YAML or with a shape, the text of either, or a list of
-/// fields such as `name, age: int`; `more` rules are added to its own.
+/// Reads the argument of `--schema`: JSON Schema as JSON or YAML or a shape, as a file or as text, or a list of
+/// fields such as `name, age: int`. Adds the rules `more`.
 ///
 /// # Errors
-/// [`Failed`] with the place of a mistake, or for a schema that no value satisfies.
+/// [`Failed`] with the location of a mistake, or for a schema that no value satisfies.
 pub(super) fn given(argument: &str, more: &[Placed]) -> Result<Given, Failed> {
     let path = Path::new(argument);
     let (name, schema) = if path == Path::new("-") || path.exists() || !is_inline(argument) {
@@ -70,12 +70,12 @@ pub(super) fn given(argument: &str, more: &[Placed]) -> Result<Given, Failed> {
     }
     let usable = usable(schema).map_err(|error| refused(error.to_string()))?;
     let usable = usable.with_rules(more).map_err(|error| Failed::usage(error.message()))?;
-    // Errors are refused already.
+    // Errors were rejected before, so all findings are warnings.
     lint(&usable.schema).iter().for_each(|finding| say!("{name}: {finding}"));
     Ok(Given { name, usable })
 }
 
-/// Returns whether an argument can be no name of a file that was mistyped.
+/// Returns whether an argument is the text of a schema, and not a mistyped file name.
 fn is_inline(argument: &str) -> bool {
     let text = argument.trim_start();
     text.starts_with(['{', '[']) || argument.contains([',', '\n']) || argument.contains(": ")
@@ -97,7 +97,7 @@ fn of_file(path: &Path) -> Result<Value, Failed> {
             Ok(document.value().clone())
         }
         _ => files::json_of(path, &bytes).or_else(|error| {
-            // A file of another name may hold a shape.
+            // A file with any other extension may contain a shape.
             match text() {
                 Ok(text) if extension != "json" && Shape::parse(&text).is_ok() => shape(&name, &text),
                 _ => Err(error),
@@ -120,7 +120,7 @@ fn shape(name: &str, text: &str) -> Result<Value, Failed> {
     Ok(shape.document().clone())
 }
 
-/// Returns the shape of a list of fields: `name, age: int, tags: [str]`. A field without a type is a text.
+/// Returns the shape of a list of fields: `name, age: int, tags: [str]`. A field without a type is a string.
 fn fields(text: &str) -> String {
     let mut depth = 0_usize;
     let parts = text.split(|letter| {
@@ -152,8 +152,8 @@ fn fields(text: &str) -> String {
     format!("{{{}}}", fields.join(", "))
 }
 
-/// Returns whether a document is an example of an object rather than a schema: none of its members is a keyword, and their
-/// values are names of types, or such documents themselves.
+/// Returns whether a document is an example of an object rather than a schema: no member is a keyword, and all
+/// values are names of types, or examples themselves.
 fn is_example(schema: &Value) -> bool {
     const TYPES: [&str; 12] = [
         "string", "number", "integer", "boolean", "any", "null", "object", "array", "int", "float", "bool",
@@ -173,10 +173,10 @@ fn is_example(schema: &Value) -> bool {
         && !members.contains_key("required")
 }
 
-/// Takes the rules out of a schema.
+/// Separates the rules from a schema, and compiles the schema.
 ///
 /// # Errors
-/// Refuses a schema that cannot be compiled, one that every answer to would be rejected, and rules that can never run.
+/// [`Error`] for a schema that is invalid or that no value satisfies, and for a rule whose path the schema does not allow.
 pub(super) fn usable(mut schema: Value) -> Result<Usable, Error> {
     let refused = |message: String| Error::new(ErrorKind::Schema, message);
     let own = rules::take(&mut schema).map_err(refused)?;
@@ -188,9 +188,9 @@ pub(super) fn usable(mut schema: Value) -> Result<Usable, Error> {
     Usable { schema, rules: Vec::new(), compiled }.with_rules(&own)
 }
 
-/// Returns the file that a text names, if it is the name of one: it was most likely to be read.
+/// Returns the file that a text names, if it exists: the user probably meant the contents of the file.
 pub(super) fn named_file(text: &str) -> Option<PathBuf> {
-    /// The longest name of a file.
+    /// The maximum length of a file name.
     const MAX: usize = 255;
 
     let path = Path::new(text.trim());

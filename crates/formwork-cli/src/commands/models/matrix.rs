@@ -1,4 +1,4 @@
-//! `formwork models --matrix`: what is known of models, as a table.
+//! `formwork models --matrix`: known facts about models, as a table.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -8,7 +8,7 @@ use formwork_dialect::registry::{Entry, Registry};
 use crate::exit::{Failed, Status};
 use crate::{files, output};
 
-/// Prints all rows, those of a file first.
+/// Prints all rows, starting with those of a file.
 pub(super) fn show(file: Option<&Path>, json: bool) -> Result<Status, Failed> {
     let known = Registry::embedded();
     let registry = match file {
@@ -31,7 +31,7 @@ pub(super) fn show(file: Option<&Path>, json: bool) -> Result<Status, Failed> {
 const HEAD: [&str; 8] =
     ["match", "native", "strict", "temperature", "reasoning", "context", "retires", "recommended use"];
 
-/// The column of the numbers of tokens.
+/// The index of the column with numbers of tokens, which is aligned right.
 const CONTEXT: usize = 5;
 
 type Cells = [String; HEAD.len()];
@@ -57,7 +57,7 @@ fn table(entries: &[Entry]) -> String {
     text
 }
 
-/// The lines of a row: further names stand below the first one.
+/// Returns the lines of a row. Further names are below the first one.
 fn cells(entry: &Entry) -> impl Iterator<Item = Cells> {
     let known = [
         entry.native.as_str().to_owned(),
@@ -86,7 +86,7 @@ fn cells(entry: &Entry) -> impl Iterator<Item = Cells> {
     })
 }
 
-/// A number with a comma before every three digits.
+/// Formats a number with a comma before every three digits.
 fn grouped(number: u32) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! The models of an Ollama server: listed, shown and fetched.
+//! Lists, shows and downloads the models of an Ollama server.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ pub(super) fn run(
                 output::line(model)?;
             }
             Some(Action::Path { .. } | Action::Remove { .. }) => {
-                let message = "the files of a server are its own: use its own command where it runs";
+                let message = "the files of a server cannot be removed or located from here: use the `ollama` command on its machine";
                 return Err(Failed::usage(message));
             }
         }
@@ -54,7 +54,7 @@ pub(super) fn run(
     })
 }
 
-/// Returns the administration of a provider's server.
+/// Returns the administration client for the server of a provider.
 fn admin(config: Option<&Path>, provider: &str, providers: &Providers) -> Result<Admin, Failed> {
     let chosen = Named::of(config, provider).choose(providers)?;
     let Some(section) = chosen.sections.first() else {
@@ -96,7 +96,7 @@ fn words(details: &ModelDetails) -> String {
     lines.join("\n")
 }
 
-/// A model has several layers; each has a bar of its own, one after the other.
+/// Shows the progress of a download. A model has several layers, and each layer has its own bar.
 fn show_progress(bar: &Bytes, progress: &PullProgress) {
     if let (Some(done), Some(total)) = (progress.completed, progress.total) {
         bar.report(&progress.status, done, total);

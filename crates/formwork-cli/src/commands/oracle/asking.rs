@@ -1,4 +1,4 @@
-//! The arguments of all commands of the oracle: who is asked, and how.
+//! The common arguments of the commands of the oracle: models and settings.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,39 +17,39 @@ use crate::exit::Failed;
 use crate::ledger::{Recording, is_database};
 use crate::targets::{Opened, Targets};
 
-/// The models that are asked for scores, and how.
+/// The models and settings for scores.
 #[derive(clap::Args)]
 pub(super) struct Asking {
     #[command(flatten)]
     targets: Targets,
-    /// A file with examples that the model is shown: a JSON array of {"wallet", "answer"}
+    /// File with examples for the prompt: a JSON array of {"wallet", "answer"}
     #[arg(long, value_name = "FILE")]
     examples: Option<PathBuf>,
-    /// How the score follows from its breakdown: on the scale of the score, or the specification's division by 10
+    /// The formula of the score: consistent with its scale of 1000, or literally as in the specification (divided by 10)
     #[arg(long, value_enum, default_value_t)]
     formula: FormulaName,
-    /// How often wrong values alone are asked for again within each attempt
+    /// Maximum number of patches in each attempt: requests for only the invalid values
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10))]
     patches: u32,
-    /// The most tokens of an answer [default: 512]
+    /// Maximum number of tokens of an answer [default: 512]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
-    /// Seconds for each wallet, all attempts together [default: 120]
+    /// Time limit in seconds for each wallet, all attempts together [default: 120]
     #[arg(long, value_parser = crate::commands::extract::seconds)]
     timeout: Option<f64>,
-    /// Fail where no model gives a score, instead of counting transactions
+    /// Fail if no model gives a score, instead of computing a score from the transactions
     #[arg(long)]
     no_fallback: bool,
-    /// Append every score with its calls to this file, for `formwork oracle report`; in a file that ends in .db or .sqlite
-    /// they are runs, for `formwork runs`
+    /// Append every score with its calls to this file, for `formwork oracle report`; a file that ends in .db or .sqlite
+    /// records runs instead, for `formwork runs`
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
-    /// Say every call, not only what goes wrong
+    /// Log every call, not only warnings
     #[arg(long, short)]
     pub(super) verbose: bool,
 }
 
-/// Which version of the prompt is used.
+/// The version of the prompt.
 #[derive(clap::Args)]
 pub(super) struct Version {
     /// The prompt: `v1`, `v2`, or a text file
@@ -71,7 +71,7 @@ enum FormulaName {
 }
 
 impl Asking {
-    /// Everything that can be wrong before a model is opened.
+    /// Checks all arguments before a model is opened.
     pub(super) fn checked(&self) -> Result<Checked<'_>, Failed> {
         let formula = match self.formula {
             FormulaName::Consistent => Formula::Consistent,
@@ -93,19 +93,19 @@ impl Asking {
     }
 }
 
-/// The question as it can be asked once there are models.
+/// The checked arguments.
 pub(super) struct Checked<'a> {
     asking: &'a Asking,
     check: CrossCheck,
     examples: Examples,
-    /// Where scores are appended, as JSON Lines.
+    /// The JSON Lines file for scores.
     scores: Option<Ledger>,
-    /// Where they are recorded as runs.
+    /// The ledger for runs.
     runs: Option<formwork_ledger::Ledger>,
 }
 
 impl Checked<'_> {
-    /// Opens the models. An Ollama is asked over its generate API, unless the configuration says otherwise.
+    /// Opens the models. Ollama is called over its generate API, unless the configuration sets another one.
     pub(super) async fn open(&self, providers: &Providers) -> Result<Opened, Failed> {
         let opened = self.asking.targets.open_as(providers, self.asking.verbose, |section| {
             match section.common.kind.as_str() {
@@ -114,11 +114,11 @@ impl Checked<'_> {
             }
         });
         let opened = opened.await?;
-        opened.say_what_the_default_model_is("its scores say nothing about wallets");
+        opened.say_what_the_default_model_is("its scores are not meaningful");
         Ok(opened)
     }
 
-    /// An oracle that asks these models with this prompt.
+    /// Returns an oracle with these models and this prompt.
     pub(super) fn oracle(
         &self,
         opened: &Opened,
@@ -132,20 +132,20 @@ impl Checked<'_> {
             .with_cross_check(self.check)
             .with_patches(*patches);
         let flags = Defaults { max_tokens: *max_tokens, timeout_seconds: *timeout, ..Defaults::default() };
-        let asked = flags.or(opened.defaults);
-        if let Some(tokens) = asked.max_tokens {
+        let settings = flags.or(opened.defaults);
+        if let Some(tokens) = settings.max_tokens {
             builder = builder.with_max_tokens(tokens);
         }
-        if let Some(deadline) = asked.timeout() {
+        if let Some(deadline) = settings.timeout() {
             builder = builder.with_deadline(deadline);
         }
-        if let Some(attempts) = asked.max_attempts {
+        if let Some(attempts) = settings.max_attempts {
             builder = builder.with_max_attempts(attempts);
         }
-        if let Some(attempts) = asked.attempts_per_target {
+        if let Some(attempts) = settings.attempts_per_target {
             builder = builder.with_attempts_per_target(attempts);
         }
-        if let Some(temperature) = asked.temperature {
+        if let Some(temperature) = settings.temperature {
             builder = builder.with_temperature(temperature);
         }
         if *no_fallback {
@@ -165,7 +165,7 @@ impl Checked<'_> {
     }
 }
 
-/// A score as a run.
+/// Converts a score to a run.
 fn record(event: &ScoreEvent) -> RunRecord {
     let mut run = RunRecord::new("oracle", event.started);
     run.ended = event.started.after(Duration::from_millis(event.latency_ms));
@@ -184,7 +184,7 @@ fn record(event: &ScoreEvent) -> RunRecord {
     run
 }
 
-/// An error with the exit code of its kind; `{:#}` lists the attempts.
+/// Returns an error with the exit code of its kind. `{:#}` lists the attempts.
 pub(super) fn failed(error: &Error) -> Failed {
     match error.kind() {
         ErrorKind::Schema | ErrorKind::Config => Failed::usage(error),

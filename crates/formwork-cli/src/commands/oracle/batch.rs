@@ -1,4 +1,4 @@
-//! `formwork oracle batch`: many wallets in, a row for each out, in order.
+//! `formwork oracle batch`: scores many wallets, and prints one row for each, in order.
 
 use std::path::PathBuf;
 
@@ -24,23 +24,23 @@ Examples:
       rows: a wallet -> {\"id\", \"ok\", \"score\"?, \"error\"?}
 
 Exit codes:
-  0    every wallet has a score, in a row of its own, in order
-  1    one has none: its file cannot be used, or with --no-fallback no model gave a valid score (unless --allow-failures)
-  2    wrong usage, or a file that cannot be used
-  3    no provider answered (in time), or the model cannot be opened
+  0    every wallet has a score
+  1    a wallet has no score: its file is invalid, or with --no-fallback no model gave a valid score (unless --allow-failures)
+  2    wrong usage, or an invalid file
+  3    no provider answered in time, or the model cannot be opened
   130  interrupted";
 
 /// Score many wallets
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// Folders, .json, .csv and .jsonl files; `-` is standard input, a wallet a line
+    /// Folders, .json, .csv and .jsonl files; `-` is standard input with one wallet per line
     #[arg(required = true)]
     wallets: Vec<PathBuf>,
-    /// How many wallets are asked about at a time
+    /// Maximum number of wallets in progress at a time
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
-    /// Exit with 0 although wallets have no score
+    /// Exit with 0 even if a wallet has no score
     #[arg(long)]
     allow_failures: bool,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     interrupt::run(&cancel, async {
         let opened = checked.open(providers).await?;
         let oracle = checked.oracle(&opened, prompt, |builder| builder)?;
-        // No wallet is begun after a cancel.
+        // A cancellation starts no further wallet.
         let named = stream::poll_fn(|cx| incoming.poll_recv(cx)).take_until(cancel.cancelled());
         let rows = named.map(|named| answer(&oracle, named, &cancel));
         let mut rows = std::pin::pin!(rows.buffered(usize::from(args.concurrency)));

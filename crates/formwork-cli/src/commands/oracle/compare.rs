@@ -1,4 +1,4 @@
-//! `formwork oracle compare`: two versions of the prompt, the same wallets.
+//! `formwork oracle compare`: scores the same wallets with two versions of the prompt.
 
 use std::path::PathBuf;
 
@@ -20,13 +20,13 @@ Examples:
   formwork oracle compare v1 v2 wallets/
   formwork oracle compare v1 mine.md wallets/ --json > compared.json
 
-Each wallet is scored with both versions. `in band` counts scores within the wallet's own `expected`.
+Each wallet is scored with both versions. `in band` counts scores within `expected` of the wallet.
 
 Exit codes:
   0    every wallet was scored with both versions
   1    with --no-fallback: no model gave a valid score
-  2    wrong usage, or a file that cannot be used
-  3    no provider answered (in time), or the model cannot be opened
+  2    wrong usage, or an invalid file
+  3    no provider answered in time, or the model cannot be opened
   130  interrupted";
 
 /// Score the same wallets with two versions of the prompt
@@ -35,14 +35,14 @@ Exit codes:
 pub(super) struct Args {
     /// The first version: `v1`, `v2`, or a text file
     first: String,
-    /// The other version
+    /// The second version
     second: String,
-    /// Folders, .json, .csv and .jsonl files; `-` is standard input, a wallet a line
+    /// Folders, .json, .csv and .jsonl files; `-` is standard input with one wallet per line
     #[arg(required = true)]
     wallets: Vec<PathBuf>,
     #[command(flatten)]
     asking: Asking,
-    /// Print everything as one JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         let first = checked.oracle(&opened, first, |builder| builder)?;
         let second = checked.oracle(&opened, second, |builder| builder)?;
         if first.prompt().hash == second.prompt().hash {
-            return Err(Failed::usage("the two prompts say the same: there is nothing to compare"));
+            return Err(Failed::usage("the two prompts have the same text: there is nothing to compare"));
         }
         let mut rows = Vec::new();
         let mut versions = [&first, &second].map(|oracle| Tally::new(oracle.prompt().clone()));
@@ -148,12 +148,12 @@ impl Tally {
     }
 }
 
-/// To a tenth; 0 of nothing.
+/// Returns the mean, rounded to a tenth; 0 without values.
 fn mean(sum: f64, count: usize) -> f64 {
     if count == 0 { 0.0 } else { (sum / count as f64 * 10.0).round() / 10.0 }
 }
 
-/// For people: a line for each wallet, then what the versions came to.
+/// Returns the table for people: one line per wallet, then the totals of both versions.
 fn table(compared: &OracleCompareOutput) -> String {
     let OracleCompareOutput { first, second, mean_difference, wallets } = compared;
     let short = |version: &OracleVersion| {

@@ -1,4 +1,4 @@
-//! `formwork oracle import`: the export of a block explorer in, a wallet out.
+//! `formwork oracle import`: converts the export of a block explorer to a wallet.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ Examples:
   formwork oracle import txlist.json --usd-per-coin 3450 > wallet.json
   curl \"$EXPLORER/api?module=account&action=txlist&address=$ADDRESS\" | formwork oracle import - --usd-per-coin 3450
 
-It reads Etherscan's CSV files (transactions, and transfers of tokens) and the JSON that explorers answer to `txlist`; `score`,
-`batch` and `serve` take the same files. The owner is the address that has a part in all transactions. Amounts become US
-dollars by the prices of the export, else by --usd-per-coin. Methods become categories by their names, and known contracts
-become protocols: correct both in the wallet where you know better.
+It reads the CSV files of Etherscan (transactions and token transfers) and the JSON response of explorers to `txlist`. `score`,
+`batch` and `serve` accept the same files. The owner is the address that takes part in all transactions. Amounts are converted
+to US dollars with the prices of the export, else with --usd-per-coin. The names of methods determine categories, and known
+contracts determine protocols: correct both in the wallet if needed.
 
 Exit codes:
   0    the wallet is printed
-  2    wrong usage, or a file that cannot be used";
+  2    wrong usage, or an invalid file";
 
 /// Convert the export of a block explorer to a wallet
 #[derive(clap::Args)]
@@ -28,13 +28,13 @@ Exit codes:
 pub(super) struct Args {
     /// The export: CSV or JSON; `-` is standard input
     export: PathBuf,
-    /// The owner's address [default: the address that has a part in all transactions]
+    /// The address of the owner [default: the address that takes part in all transactions]
     #[arg(long)]
     address: Option<String>,
     /// The price of one coin of the chain in US dollars, for an export that has no prices
     #[arg(long, value_name = "DOLLARS", value_parser = price)]
     usd_per_coin: Option<f64>,
-    /// The owner's survey, which becomes part of the wallet: a JSON document
+    /// The survey of the owner, which becomes part of the wallet: a JSON document
     #[arg(long, value_name = "FILE")]
     survey: Option<PathBuf>,
 }

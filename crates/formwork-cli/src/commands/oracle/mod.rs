@@ -23,9 +23,10 @@ Examples:
   formwork oracle import export-0xabc.csv > wallet.json
 
 A wallet is a JSON document with a `summary` or a list of `transactions`, a CSV file of transactions, or an explorer's export
-(Etherscan's CSV, the JSON of `txlist`). Every score is valid by schema and by the weighted sum; where no model gives one in
-three attempts, it is counted, and says so. Valid is not right: the default model keeps to the form and cannot judge. Name a
-model that can, and hold its scores against what you expect of wallets with `formwork oracle report`.";
+(Etherscan's CSV, the JSON of `txlist`). Every score satisfies the schema and the weighted sum. If no model gives a valid
+score in three attempts, the score is computed from the transactions and marked as `fallback`. Valid does not mean correct:
+the default model gives valid scores but cannot judge. Use a larger model, and compare its scores with your expectations by
+`formwork oracle report`.";
 
 /// A sample application: scores crypto wallets from 0 to 1000
 #[derive(clap::Args)]

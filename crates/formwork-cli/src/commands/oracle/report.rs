@@ -1,4 +1,4 @@
-//! `formwork oracle report`: what a ledger amounts to.
+//! `formwork oracle report`: prints the statistics of a ledger of scores.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader};
@@ -18,19 +18,19 @@ Examples:
   formwork oracle report scores.jsonl
   formwork oracle report scores.jsonl --html report.html --json
 
-Lines that are damaged, as by a loss of power, are named on standard error and skipped.
+Damaged lines, for example after a loss of power, are skipped with a warning on standard error.
 
 Exit codes:
   0    the report is there, whether targets are met or not
-  2    wrong usage, or a file that cannot be used";
+  2    wrong usage, or an invalid file";
 
-/// Hold a ledger of scores against the targets
+/// Compare a ledger of scores with the quality targets
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// The file that `--ledger` of the other commands has written; `-` is standard input
+    /// The file of `--ledger` of the other commands; `-` is standard input
     ledger: PathBuf,
-    /// Write a page with plots, which needs nothing else
+    /// Write a self-contained HTML page with plots to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Print one JSON document instead of a table
@@ -69,7 +69,7 @@ fn read(entries: Entries<impl BufRead>, name: &str) -> Result<Report, Failed> {
             None
         }
     });
-    // One by one: a ledger may be longer than the memory.
+    // Entries are read one by one, because a ledger may be larger than the memory.
     let events = events.filter_map(|entry: Result<ScoreEvent, _>| {
         entry.inspect_err(|damaged| say!("warning: {name}: {damaged}")).ok()
     });

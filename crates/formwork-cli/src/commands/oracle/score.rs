@@ -1,4 +1,4 @@
-//! `formwork oracle score`: one wallet in, one score out.
+//! `formwork oracle score`: scores one wallet.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,30 +22,30 @@ Examples:
   formwork oracle score wallet.json --examples few-shot.json --prompt mine.md --json
   formwork oracle score wallet.json --provider ollama --model qwen3:8b -v
 
-It prints the score as one line of JSON: score, scoreBreakdown, reasoning, risk_factors, strengths, and where it comes
-from: source (`ai` or `fallback`), prompt, model, attempts.
+It prints the score as one line of JSON: score, scoreBreakdown, reasoning, risk_factors, strengths, and its origin: source
+(`ai` or `fallback`), prompt, model, attempts.
 
 Exit codes:
-  0    there is a score, a model's or the fallback's
-  1    with --no-fallback: no model gave a valid one
-  2    wrong usage, or a file that cannot be used
-  3    no provider answered (in time), or the model cannot be opened
+  0    there is a score, by a model or the fallback
+  1    with --no-fallback: no model gave a valid score
+  2    wrong usage, or an invalid file
+  3    no provider answered in time, or the model cannot be opened
   130  interrupted";
 
 /// Score one wallet
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// The wallet: a JSON document, a CSV file of transactions, or an explorer's export; `-` is standard input
+    /// The wallet: a JSON document, a CSV file of transactions, or the export of a block explorer; `-` is standard input
     wallet: PathBuf,
-    /// The owner's survey, for a wallet that brings none: a JSON document
+    /// The survey of the owner, for a wallet without one: a JSON document
     #[arg(long, value_name = "FILE")]
     survey: Option<PathBuf>,
     #[command(flatten)]
     version: Version,
     #[command(flatten)]
     asking: Asking,
-    /// Print the score with every call that was made for it
+    /// Print the score with all its calls
     #[arg(long)]
     json: bool,
 }

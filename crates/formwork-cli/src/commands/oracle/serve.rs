@@ -20,32 +20,32 @@ Examples:
   curl -H 'content-type: application/json' -d @wallet.json http://127.0.0.1:8080/v1/score
   curl -H 'content-type: text/csv' --data-binary @history.csv http://127.0.0.1:8080/v1/score
 
-POST /v1/score takes a wallet and gives its score: the same fields, whether a model gave it or it was counted; `source` says
-which. GET /health and GET /metrics (Prometheus) are there too. Errors are application/problem+json. SIGINT and SIGTERM end
-it when the requests that are open have their answers.
+POST /v1/score returns the score of a wallet. `source` shows whether a model or the fallback computed it; the other fields are
+the same. There are also GET /health and GET /metrics (Prometheus). Errors are application/problem+json. After SIGINT or
+SIGTERM the service completes the open requests and ends.
 
 Exit codes:
   0    ended by a signal
-  2    wrong usage, or a file, a key or an address that cannot be used
-  3    no provider answered (in time), or the model cannot be opened";
+  2    wrong usage, or an invalid file, key or address
+  3    no provider answered in time, or the model cannot be opened";
 
-/// How much longer a request may take than a score, whose fallback answers when its time is up.
+/// The additional time limit of a request beyond that of a score, for the fallback.
 const MARGIN: Duration = Duration::from_secs(10);
 
 /// Score wallets over HTTP
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// The address to listen at; port 0 takes any that is free
+    /// The address to listen at; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// The environment variable with the key that requests have to bring: at least 16 characters
+    /// The environment variable with the API key that requests must contain, at least 16 characters
     #[arg(long, value_name = "NAME")]
     api_key_env: Option<String>,
-    /// The most bytes of a request's body
+    /// Maximum size of a request body in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..))]
     max_body: u32,
-    /// How many wallets are scored at a time; others wait
+    /// Maximum number of wallets in progress at a time; others wait
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     concurrency: u16,
     #[command(flatten)]
@@ -58,12 +58,12 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     let (checked, prompt) = (args.asking.checked()?, args.version.find()?);
     let key = args.api_key_env.as_deref().map(ApiKey::from_env).transpose().map_err(Failed::usage)?;
     log::start(args.asking.verbose);
-    // Before the model is loaded, which takes longer than to learn that the port is taken.
+    // The port is opened before the model is loaded, so that a port in use is reported at once.
     let listener = TcpListener::bind(args.listen)
         .map_err(|error| Failed::usage(format!("cannot listen at {}: {error}", args.listen)))?;
     let address = listener.local_addr().map_err(Failed::usage)?;
     if key.is_none() && !address.ip().is_loopback() {
-        say!("warning: whoever reaches {address} can ask for scores: set --api-key-env");
+        say!("warning: everyone who reaches {address} can request scores: set --api-key-env");
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -87,7 +87,7 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
             .await
             .map_err(|error| Failed::usage(format!("cannot serve: {error}")))
     });
-    // What does not listen (a model that is still thinking) is left behind.
+    // Does not wait for blocking work that cannot be cancelled, such as a local model that still generates.
     runtime.shutdown_background();
     served.map(|()| Status::Ok)
 }

@@ -1,4 +1,4 @@
-//! Many wallets: out of folders, files, and rows.
+//! Reads many wallets from folders, files and rows.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -13,13 +13,13 @@ use crate::exit::Failed;
 use crate::files;
 use crate::stderr::say;
 
-/// One wallet, or why it is none, under the name that its row has.
+/// A wallet or the reason why it is invalid, with the name of its row.
 pub(super) struct Named {
     pub(super) id: String,
     pub(super) wallet: Result<Wallet, String>,
 }
 
-/// A reader of this file that knows this survey. What it notices goes to standard error.
+/// Returns a reader for this file with a survey. It prints its notes on standard error.
 pub(super) fn reader(path: &Path, survey: Option<&Path>) -> Result<Reader, Failed> {
     let reader = noticing(files::name(path));
     let Some(path) = survey else { return Ok(reader) };
@@ -31,7 +31,7 @@ fn noticing(name: String) -> Reader {
     Reader::new().with_notices(move |message| say!("note: {name}: {message}"))
 }
 
-/// Reads the wallet of a file, or of standard input for `-`: JSON, or CSV if it does not begin as JSON does.
+/// Reads the wallet of a file, or of standard input for `-`: JSON, or CSV if it does not start like JSON.
 pub(super) fn one(reader: &Reader, path: &Path) -> Result<Wallet, Failed> {
     if path != Path::new("-") {
         return reader.file(path).map_err(Failed::usage);
@@ -43,9 +43,9 @@ pub(super) fn one(reader: &Reader, path: &Path) -> Result<Wallet, Failed> {
     wallet.map_err(Failed::usage)
 }
 
-/// The wallets that these paths mean, in their order, read by another thread as they are asked for, and how many there are, where
-/// that is known before they are read. A folder stands for its
-/// `.json` and `.csv` files, sorted by name; a `.jsonl` file, or `-` for standard input, for a wallet on each line.
+/// Returns the wallets of these paths in their order, which another thread reads on demand, and their number, if it is known
+/// before reading. A folder contributes its `.json` and `.csv` files, sorted by name. A `.jsonl` file, and `-` for standard
+/// input, has one wallet per line.
 pub(super) fn incoming(paths: &[PathBuf]) -> Result<(Receiver<Named>, Option<u64>), Failed> {
     let mut sources = Vec::new();
     for path in paths {
@@ -78,11 +78,11 @@ pub(super) fn incoming(paths: &[PathBuf]) -> Result<(Receiver<Named>, Option<u64
                 }
             }
         })
-        .map_err(|error| Failed::usage(format!("a thread to read the wallets cannot be started: {error}")))?;
+        .map_err(|error| Failed::usage(format!("cannot start a thread that reads the wallets: {error}")))?;
     Ok((receiver, total))
 }
 
-/// Whether a path stands for a wallet on each line.
+/// Returns whether a path has one wallet per line.
 fn is_rows(path: &Path) -> bool {
     path == Path::new("-") || path.extension().is_some_and(|end| end == "jsonl")
 }
@@ -102,7 +102,7 @@ fn inside(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
     Ok(files)
 }
 
-/// Reads what a path means; `false` if nobody wants more.
+/// Reads the wallets of a path. Returns `false` if the receiver has ended.
 fn send(path: &Path, out: &Sender<Named>) -> bool {
     let name = files::name(path);
     let reader = noticing(name.clone());

@@ -1,4 +1,4 @@
-//! `formwork review`: an output against a rubric, or two outputs against each other.
+//! `formwork review`: reviews an output against a rubric, or compares two outputs.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ Examples:
 A rubric is YAML or TOML:
 
   name: reply
-  votes: {extra: 2, near: 10}      # optional: more votes where the judge is not sure
+  votes: {extra: 2, near: 10}      # optional: more votes if the judge is not sure
   criteria:
     - id: polite
       description: The reply is polite.
@@ -39,44 +39,44 @@ A rubric is YAML or TOML:
 
 Exit codes:
   0    no criterion failed (with --against: one of the two is better)
-  1    one failed, or the judge gave no usable answer about it (with --against: neither is better)
-  2    wrong usage, or a rubric or file that cannot be used
-  3    no provider answered (in time), or the model cannot be opened
+  1    a criterion failed, or the judge gave no usable answer about it (with --against: neither is better)
+  2    wrong usage, or an invalid rubric or file
+  3    no provider answered in time, or the model cannot be opened
   130  interrupted";
 
 /// Review an output against a rubric
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// The output, JSON or text; `-` or nothing is standard input
+    /// The output, JSON or text; `-` is standard input
     #[arg(default_value = "-")]
     output: PathBuf,
     /// The rubric, YAML or TOML
     #[arg(long, short, required_unless_present = "against")]
     rubric: Option<PathBuf>,
-    /// Say which of the two outputs is better instead, asking in both orders
+    /// Compare with this output instead, in both orders
     #[arg(long, value_name = "FILE", conflicts_with = "rubric")]
     against: Option<PathBuf>,
-    /// The task that the output was made for; `@FILE` is the text of a file
+    /// The task of the output; `@FILE` is the text of a file
     #[arg(long)]
     task: Option<String>,
-    /// Data that criteria need, JSON or text; `NAME=@FILE` is the content of a file
+    /// Data for criteria, JSON or text; `NAME=@FILE` is the content of a file
     #[arg(long, value_name = "NAME=VALUE", value_parser = agents::pair, conflicts_with = "against")]
     data: Vec<(String, String)>,
-    /// Only look whether the rubric can be used
+    /// Only check the rubric
     #[arg(long, conflicts_with = "against")]
     check: bool,
-    /// How freely the judge chooses its words: 0 takes the likeliest [default: 0.2]
+    /// Sampling temperature of the judge, from 0 to 2 [default: 0.2]
     #[arg(long, short, value_parser = temperature)]
     temperature: Option<f64>,
-    /// How many criteria are judged at a time
+    /// Maximum number of criteria in progress at a time
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     concurrency: u16,
     #[command(flatten)]
     targets: Targets,
     #[command(flatten)]
     asking: Asking,
-    /// Exit with 1 if a criterion is indeterminate, too
+    /// Exit with 1 also if a criterion is indeterminate
     #[arg(long, conflicts_with = "against")]
     fail_on_indeterminate: bool,
     /// Print one JSON object
@@ -121,7 +121,7 @@ async fn review(
         let text = agents::value(text)?;
         material = material.with_data(name, serde_json::from_str(&text).unwrap_or(Value::String(text)));
     }
-    // Where rules decide everything, nobody has to wait for a model.
+    // If rules decide all criteria, no model is opened.
     let service = if rubric.asks_a_model() {
         service(args, providers, cancel).await?
     } else {
@@ -176,7 +176,7 @@ async fn service(
     })
 }
 
-/// An agent with the defaults of the configuration; the temperature is the service's.
+/// Returns an agent with the defaults of the configuration, except for the temperature.
 fn with_defaults(mut agent: Agent, defaults: &Defaults) -> Agent {
     let policy = defaults.limit(agent.policy().clone());
     agent = agent.with_policy(policy);
@@ -189,13 +189,13 @@ fn with_defaults(mut agent: Agent, defaults: &Defaults) -> Agent {
     }
 }
 
-/// The rubric of a file.
+/// Reads the rubric of a file.
 fn rubric(path: &Path) -> Result<ReviewRubric, Failed> {
     let text = files::text(path)?;
     ReviewRubric::parse(&files::name(path), &text, Format::of(path)).map_err(|error| agents::document(&error))
 }
 
-/// A review for people.
+/// Formats a review for people.
 pub(super) fn words(review: &ReviewResult) -> String {
     let mut text = String::new();
     for result in &review.criteria_results {
@@ -241,7 +241,7 @@ fn line(result: &CriterionResult) -> String {
     format!("{verdict}  {criterion_id}: {}{sure}", plain(reasoning))
 }
 
-/// A price for people.
+/// Formats a price for people.
 fn price(price: &ReviewPrice) -> String {
     let ReviewPrice { calls, extra_calls, usage, .. } = price;
     let extra = if *extra_calls > 0 { format!(", {extra_calls} of them for votes") } else { String::new() };
@@ -265,7 +265,7 @@ fn compared(comparison: &Comparison, one: &str, other: &str) -> String {
     text
 }
 
-/// Text of a model on one line, without what a terminal would act on.
+/// Returns the text of a model on one line, without control characters for terminals.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

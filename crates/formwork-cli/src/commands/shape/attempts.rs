@@ -1,4 +1,4 @@
-//! The log of a shape runner: every attempt and every error, on standard error, without being asked for.
+//! The log of a shape runner: prints every attempt and every error on standard error, even without `-v`.
 
 use formwork_core::{Attempt, Failure, Verdict};
 use formwork_extract::{Next, Observer, RunId, Started};
@@ -6,18 +6,18 @@ use formwork_extract::{Next, Observer, RunId, Started};
 use crate::commands::extract::report::indented;
 use crate::stderr::say;
 
-/// Writes what happened to each attempt; `most` is how many there are.
+/// An observer that prints the result of each attempt. `max` is the maximum number of attempts.
 pub(super) struct Attempts {
-    pub(super) most: u32,
+    pub(super) max: u32,
 }
 
 impl Observer for Attempts {
     fn attempt_started(&self, _: RunId, started: &Started<'_>) {
-        say!("attempt {}/{}: asking {}", started.attempt, self.most, started.target);
+        say!("attempt {}/{}: asking {}", started.attempt, self.max, started.target);
     }
 
     fn attempt_finished(&self, _: RunId, attempt: &Attempt) {
-        let place = format!("attempt {}/{}", attempt.attempt, self.most);
+        let place = format!("attempt {}/{}", attempt.attempt, self.max);
         let failure = match &attempt.verdict {
             Verdict::Accepted => return say!("{place}: all validation passes"),
             Verdict::Cancelled => return say!("{place}: cancelled"),
@@ -39,7 +39,7 @@ impl Observer for Attempts {
 
     fn asking(&self, _: RunId, next: &Next<'_>) {
         if !next.wait.is_zero() {
-            say!("attempt {}/{}: again in {:?}", next.attempt, self.most, next.wait);
+            say!("attempt {}/{}: again in {:?}", next.attempt, self.max, next.wait);
         }
     }
 }

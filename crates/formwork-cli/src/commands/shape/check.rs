@@ -1,4 +1,4 @@
-//! `formwork shape check`: shapes, and documents against one.
+//! `formwork shape check`: checks shapes, and documents against a shape.
 
 use std::path::{Path, PathBuf};
 
@@ -10,16 +10,16 @@ Examples:
   formwork shape check *.shape
   formwork shape check feature-design.shape --document answer.json
 
-Exit codes: 0 all is well, 1 a document does not have the shape, 2 a shape or a file cannot be used.";
+Exit codes: 0 everything is valid, 1 a document does not have the shape, 2 a shape or a file is invalid.";
 
-/// Check shapes, and JSON documents against one
+/// Check shapes, and JSON documents against a shape
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The shapes; `-` is standard input
     #[arg(required = true)]
     shapes: Vec<PathBuf>,
-    /// A document that should have the shape; may be given more than once
+    /// A document to check against the shape; can be repeated
     #[arg(long, short)]
     document: Vec<PathBuf>,
 }
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args) -> Result<Status, Failed> {
     Ok(done)
 }
 
-/// All of the shapes, whatever is wrong with the first of them.
+/// Checks all shapes, and reports the errors of each.
 fn each(shapes: &[PathBuf]) -> Result<Status, Failed> {
     let mistakes: Vec<String> =
         shapes.iter().filter_map(|path| super::shape(path).err()).map(|error| error.to_string()).collect();

@@ -15,29 +15,29 @@ Examples:
   formwork shape to-schema examples/feature-design.shape
   echo '{\"name\": string, \"age\"?: integer}' | formwork shape to-schema
 
-Exit codes: 0 the schema is printed, 2 the shape or the file cannot be used.";
+Exit codes: 0 the schema is printed, 2 the shape or the file is invalid.";
 
 const FROM_HELP: &str = "\
 Examples:
   formwork shape from-schema examples/person.schema.json
   formwork shape from-schema examples/person.schema.json > person.shape
 
-Exit codes: 0 the shape is printed, 2 the schema or the file cannot be used.";
+Exit codes: 0 the shape is printed, 2 the schema or the file is invalid.";
 
-/// Write a shape as JSON Schema
+/// Convert a shape to JSON Schema
 #[derive(clap::Args)]
 #[command(after_help = TO_HELP)]
 pub(crate) struct ToSchema {
-    /// The shape; `-` or nothing is standard input
+    /// The shape; `-` is standard input
     #[arg(default_value = "-")]
     shape: PathBuf,
 }
 
-/// Write a JSON Schema as a shape, and say on standard error what a shape cannot say
+/// Convert a JSON Schema to a shape; print the keywords that a shape cannot express on standard error
 #[derive(clap::Args)]
 #[command(after_help = FROM_HELP)]
 pub(crate) struct FromSchema {
-    /// The JSON Schema; `-` or nothing is standard input
+    /// The JSON Schema; `-` is standard input
     #[arg(default_value = "-")]
     schema: PathBuf,
 }

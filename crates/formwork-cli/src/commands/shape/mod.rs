@@ -1,4 +1,4 @@
-//! `formwork shape`: JSON as people write it down.
+//! `formwork shape`: works with shapes, an informal notation for schemas.
 
 mod attempts;
 mod check;
@@ -20,16 +20,16 @@ const AFTER_HELP: &str = "\
 A shape is JSON with types in the places of values:
 
   {
-    \"name\": string,                    // a comment is told to the model
+    \"name\": string,                    // the model receives comments
     \"rationale\": markdown,
-    \"stage\"?: \"draft\" | \"final\",       // ? : it may be left out
+    \"stage\"?: \"draft\" | \"final\",       // ? : optional
     \"components\": [{\"id\": string, \"weight\": number | null}],
     \"risks\": [string]
   }
 
 Types: string, markdown, number, integer, boolean, any.";
 
-/// Work with shapes: JSON as people write it down
+/// Work with shapes, an informal notation for schemas
 #[derive(clap::Subcommand)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) enum Command {
@@ -53,16 +53,20 @@ pub(crate) fn run(command: &Command, providers: &Providers) -> Result<Status, Fa
 
 /// The arguments of `shape-runner-cli`.
 #[derive(clap::Parser)]
-#[command(name = "shape-runner-cli", version, about = "Ask a model for JSON of one shape, up to three times")]
+#[command(
+    name = "shape-runner-cli",
+    version,
+    about = "Generate JSON of one shape with a model, in up to three attempts"
+)]
 struct Runner {
-    /// When diagnostics are coloured; `auto` is on a terminal, unless NO_COLOR is set
+    /// When to color diagnostics; `auto`: on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     color: Color,
     #[command(flatten)]
     args: run::Args,
 }
 
-/// `shape-runner-cli`: without `--shape` the output has the shape of its document.
+/// Runs `shape-runner-cli`. The default of `--shape` is the shape of the ShapeRunner document.
 pub(crate) fn runner(providers: &Providers) -> Result<Status, Failed> {
     let Runner { color, args } = Runner::parse();
     color.choose();
@@ -73,7 +77,7 @@ pub(crate) fn runner(providers: &Providers) -> Result<Status, Failed> {
     run::run(&args, shape, providers)
 }
 
-/// The shape of the document's example, a feature design. `examples/feature-design.shape` is the same as a file.
+/// The shape in the ShapeRunner document, a feature design. `examples/feature-design.shape` is the same as a file.
 pub(crate) const FEATURE_DESIGN: &str = r#"{
   "name": string,           // Required field
   "rationale": markdown,     // Required field
@@ -88,7 +92,7 @@ pub(crate) const FEATURE_DESIGN: &str = r#"{
 }
 "#;
 
-/// The shape in a file; a mistake is shown with its line, and what is most likely one is a warning.
+/// Reads the shape of a file. Errors show their line; probable mistakes are warnings.
 fn shape(path: &Path) -> Result<Shape, Failed> {
     let (text, name) = (files::text(path)?, files::name(path));
     let shape = Shape::parse(&text).map_err(|error| Failed::usage(error.pointed(&name).trim_end()))?;

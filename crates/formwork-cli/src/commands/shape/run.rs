@@ -1,4 +1,4 @@
-//! `formwork shape run`: a shape and an input in, JSON of that shape out.
+//! `formwork shape run`: generates JSON of a shape from an input.
 
 use std::path::{Path, PathBuf};
 
@@ -23,24 +23,24 @@ Examples:
   formwork shape run --shape plan.shape --input notes.txt --task \"Plan the next week.\" -v
   formwork shape run --shape plan.shape --input - --provider ollama --model qwen3:8b < notes.txt
 
-The model has three attempts. Each one is told everything that was wrong with the last; all of it is logged on standard
+The model has three attempts. Each attempt receives all errors of the previous one. Every attempt is logged on standard
 error.
 
 Exit codes:
   0    the value is printed
   1    no answer had the shape
-  2    wrong usage, or a shape or file that cannot be used
-  3    no provider answered (in time), or the model cannot be opened
+  2    wrong usage, or an invalid shape or file
+  3    no provider answered in time, or the model cannot be opened
   130  interrupted";
 
-/// Ask a model for JSON of a shape
+/// Generate JSON of a shape with a model
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     /// The shape of the output
     #[arg(long, short)]
     pub(super) shape: Option<PathBuf>,
-    /// The input that the output is made from: a .json file is read as JSON, any other as text; `-` is standard input
+    /// The input: a .json file is read as JSON, any other as text; `-` is standard input
     #[arg(long, short)]
     input: PathBuf,
     /// The task: what to do with the input
@@ -48,25 +48,25 @@ pub(crate) struct Args {
     task: Option<String>,
     #[command(flatten)]
     targets: Targets,
-    /// How freely tokens are chosen: 0 takes the likeliest [default: the model's own]
+    /// Sampling temperature from 0 to 2; 0 selects the most likely token [default: that of the model]
     #[arg(long, short, value_parser = temperature)]
     temperature: Option<f64>,
-    /// Makes the answer repeatable; another seed, another answer
+    /// Sampling seed: the same seed repeats the same answer, if the provider supports it [default: none]
     #[arg(long)]
     seed: Option<u64>,
-    /// The most tokens of an answer [default: none for hosted models; for servers of one's own what the context leaves, at
-    /// most 8192; 512 for tiny models]
+    /// Maximum number of tokens of an answer [default: none for hosted models; the rest of the context, up to 8192, for
+    /// self-hosted servers; 512 for tiny models]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
-    /// Seconds for all attempts together [default: 300]
+    /// Time limit in seconds for all attempts together [default: 300]
     #[arg(long, value_parser = seconds)]
     timeout: Option<f64>,
-    /// Print the value with its history as one JSON object
+    /// Print the value with all attempts as one JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     recording: Recording,
-    /// Say what was asked, what came back, and how it was read
+    /// Print every request, answer and edit on standard error
     #[arg(long, short)]
     verbose: bool,
 }
@@ -101,9 +101,9 @@ async fn ask(
         temperature: args.temperature,
         ..Defaults::default()
     };
-    let asked = flags.or(opened.defaults).or(own);
-    let policy = asked.limit(formwork_shape::policy());
-    let builder = ShapeRunner::builder(shape).with_observer(Attempts { most: policy.attempts });
+    let settings = flags.or(opened.defaults).or(own);
+    let policy = settings.limit(formwork_shape::policy());
+    let builder = ShapeRunner::builder(shape).with_observer(Attempts { max: policy.attempts });
     let mut builder = opened.backends.into_iter().fold(builder, ShapeRunnerBuilder::with_target);
     if let Some(recorder) = recorder {
         builder = builder.with_observer(recorder);
@@ -112,8 +112,8 @@ async fn ask(
         builder = builder.with_task(task);
     }
     builder = builder.settings(|mut extractor| {
-        extractor = asked.apply(extractor).with_policy(policy);
-        if let Some(temperature) = asked.temperature {
+        extractor = settings.apply(extractor).with_policy(policy);
+        if let Some(temperature) = settings.temperature {
             extractor = extractor.with_temperature(temperature);
         }
         if let Some(seed) = args.seed {
@@ -122,11 +122,11 @@ async fn ask(
         extractor
     });
     let runner = builder.build().map_err(|error| failed(&error))?;
-    let telling = one::Telling { verbose: args.verbose, json: args.json };
-    one::run(runner.extraction(input), cancel, telling, failed).await
+    let output = one::Output { verbose: args.verbose, json: args.json };
+    one::run(runner.extraction(input), cancel, output, failed).await
 }
 
-/// The input: JSON where its name or its text says so, else a text.
+/// Reads the input: JSON according to its name or its text, else a text.
 fn input(path: &Path) -> Result<Value, Failed> {
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
         return files::json(path);
@@ -140,7 +140,7 @@ fn input(path: &Path) -> Result<Value, Failed> {
     Ok(whole.map_or(Value::String(text), |candidate| candidate.value))
 }
 
-/// An error with the exit code of its kind. Every attempt was logged as it ended.
+/// Returns an error with the exit code of its kind. The attempts were printed before.
 fn failed(error: &Error) -> Failed {
     Failed::of(error.kind(), error.is_answered(), error)
 }

@@ -12,16 +12,16 @@ Examples:
   formwork skill check examples/skills
   formwork skill check examples/skills/ticket.yaml examples/skills/reply.yaml
 
-Exit codes: 0 all can be used, 2 one cannot.";
+Exit codes: 0 all skills are valid, 2 a skill is invalid.";
 
 const LIST_HELP: &str = "\
 Examples:
   formwork skill list --dir examples/skills
   formwork skill list --dir examples/skills --json
 
-Exit codes: 0 the list is printed, 2 a file cannot be used.";
+Exit codes: 0 the list is printed, 2 a file is invalid.";
 
-/// Look whether skills can be used
+/// Check skills
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
@@ -36,7 +36,7 @@ pub(super) struct Args {
 pub(super) struct ListArgs {
     #[command(flatten)]
     folder: Folder,
-    /// Print one JSON object for each
+    /// Print one JSON object per skill
     #[arg(long)]
     json: bool,
 }

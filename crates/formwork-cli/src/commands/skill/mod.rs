@@ -1,4 +1,4 @@
-//! `formwork skill`: what models are asked for, as files.
+//! `formwork skill`: runs, checks and measures skills.
 
 mod check;
 mod new;
@@ -23,14 +23,14 @@ Examples:
   formwork skill new headline --type LLM_JSON_GENERATION
   formwork skill report --dir examples/skills --runs 20
 
-A skill is a YAML file with typed inputs, a prompt, the schema of its output, and how it is asked for; schemas/skill.json
+A skill is a YAML file with typed inputs, a prompt, the schema of its output, and settings of the call; schemas/skill.json
 describes it for editors.
 
 Exit codes:
   0    done
-  1    no valid answer, a review of one that failed or could not be carried out, or (report) a target that was missed
+  1    no valid answer, a review that failed or could not be completed, or (report) a missed target
   2    wrong usage, inputs, or a file that cannot be used
-  3    no provider answered (in time), or the model cannot be opened
+  3    no provider answered in time, or the model cannot be opened
   130  interrupted";
 
 /// Run, check and measure skills: prompts with typed inputs and checked outputs
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     }
 }
 
-/// Where skills lie.
+/// The folder of skills.
 #[derive(clap::Args)]
 struct Folder {
     /// The folder of the skills
@@ -69,18 +69,18 @@ struct Folder {
 }
 
 impl Folder {
-    /// All skills of the folder.
+    /// Returns all skills of the folder.
     fn all(&self) -> Result<Vec<Skill>, Failed> {
         Skill::load_all(&self.dir).map_err(|error| agents::skill(&error))
     }
 
-    /// The skill of a name or of a file.
+    /// Returns the skill of a name or of a file.
     fn one(&self, name: &str) -> Result<Skill, Failed> {
         let path = Path::new(name);
         if path.extension().is_some() {
             return Skill::load(path).map_err(|error| agents::skill(&error));
         }
-        // The usual place first: whoever asks for one skill need not have all others right.
+        // The usual file is tried first, so that errors in other skills do not matter.
         let usual = self.dir.join(format!("{name}.yaml"));
         if usual.is_file() {
             let skill = Skill::load(&usual).map_err(|error| agents::skill(&error))?;

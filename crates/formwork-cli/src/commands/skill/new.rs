@@ -19,15 +19,15 @@ Types:
   LLM_REVIEW           a model judges one of the inputs by a rubric
   handler              a function of your own program does the work
 
-Exit codes: 0 the file is written, 2 wrong usage, or a file that is there already.";
+Exit codes: 0 the file is written, 2 wrong usage, or the file exists.";
 
-/// Begin a new skill: writes a file to start from
+/// Write the file of a new skill, as a template
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// Its name: small letters, digits and hyphens
+    /// The name of the skill: lowercase letters, digits and hyphens
     name: String,
-    /// The kind of work, see below: LLM_JSON_GENERATION, LLM_REVIEW, or handler
+    /// The type of skill, see below: LLM_JSON_GENERATION, LLM_REVIEW, or handler
     #[arg(long = "type", default_value = "LLM_JSON_GENERATION", value_parser = kind)]
     kind: Kind,
     #[command(flatten)]
@@ -50,7 +50,7 @@ fn kind(text: &str) -> Result<Kind, String> {
 
 pub(super) fn run(args: &Args) -> Result<Status, Failed> {
     let text = draft(&args.name, args.kind.0);
-    // A name that is none would make a file that is none.
+    // An invalid name would produce an invalid file.
     if let Err(error) = Skill::parse("name", &text) {
         return Err(Failed::usage(format!("`{}` is no name of a skill: {error}", args.name)));
     }

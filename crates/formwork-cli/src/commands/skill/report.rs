@@ -19,24 +19,24 @@ Examples:
   formwork skill report ticket --dir examples/skills --runs 20
   formwork skill report examples/skills/ticket.yaml --provider ollama --model qwen3:8b --json
 
-It runs every skill on the `examples` of its file, and holds five figures against their targets: how many generations were
-valid at first, how many were asked again, how often repeated reviews agree, how long validation and a run take. Runs that
-fail are misses.
+It runs every skill on the `examples` of its file, and compares five figures with their targets: generations that were valid
+at first, generations with retries, agreement of repeated reviews, validation time, and run time. A failed run counts as a
+miss.
 
 Exit codes:
   0    no target was missed
-  1    one was missed
-  2    wrong usage, or a file that cannot be used
-  3    no provider answered any of the runs (in time), or the model cannot be opened
+  1    a target was missed
+  2    wrong usage, or an invalid file
+  3    no provider answered any run in time, or the model cannot be opened
   130  interrupted";
 
 /// Measure a skill: valid at first, retries, consistency, validation time, run time
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// Their names or files; all of the folder without any
+    /// Names or files of skills [default: all skills of the folder]
     skills: Vec<String>,
-    /// How often each example is run, each time with another seed
+    /// Number of runs of each example, each with another seed
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     runs: u64,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
         [] => args.folder.all()?,
         names => names.iter().map(|name| args.folder.one(name)).collect::<Result<_, _>>()?,
     };
-    // Handlers are registered in programs, and this one has none.
+    // This program registers no handlers.
     let skills: Vec<Skill> =
         skills.into_iter().filter(|skill| skill.descriptor().template_type.is_some()).collect();
     if skills.iter().all(|skill| skill.descriptor().examples.is_empty()) {
@@ -85,8 +85,8 @@ async fn measure(
     let mut tally = Tally::default();
     let ledger = args.asking.ledger()?;
     let first = args.asking.seed().unwrap_or(1);
-    // One model for all of them: opening it once per skill would be what is measured. Seeds change with each run, so
-    // each has a runner of its own, on the same backends.
+    // All skills share the opened models, because opening them once per skill would distort the times. Each run has its own
+    // seed, and therefore its own runner on these backends.
     for skill in skills {
         let models = opened(skill, &args.targets, providers, args.asking.is_verbose()).await?;
         for seed in first..first + args.runs {
@@ -114,7 +114,7 @@ async fn measure(
     Ok(tally)
 }
 
-/// The document's table with what was measured.
+/// Returns the table of the five quality targets with the measured values.
 fn table(report: &SkillReport) -> String {
     let mut text = format!("{:<27}{:<9}{:<12}{:<7}\n", "metric", "target", "measured", "n");
     for row in &report.targets {

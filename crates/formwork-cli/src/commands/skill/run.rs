@@ -27,22 +27,22 @@ Examples:
   formwork skill run reply --dir examples/skills -i message=\"Where is it?\" --provider ollama --model qwen3:8b
 
 Exit codes:
-  0    the output is printed, and has passed its review, if it has one
-  1    no valid answer, or a review that failed or could not be carried out
-  2    wrong usage, inputs, or a file that cannot be used
-  3    no provider answered (in time), or the model cannot be opened
+  0    the output is printed, and passed its review, if any
+  1    no valid answer, or a review that failed or could not be completed
+  2    wrong usage, invalid inputs or an invalid file
+  3    no provider answered in time, or the model cannot be opened
   130  interrupted";
 
 /// Run a skill
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// Its name, or its file
+    /// The name or the file of the skill
     skill: String,
-    /// An input: a string as it is, all else as JSON; `NAME=@FILE` is the text of a file
+    /// An input: plain text for a string, JSON for other types; `NAME=@FILE` is the text of a file
     #[arg(long = "input", short, value_name = "NAME=VALUE", value_parser = agents::pair)]
     input: Vec<(String, String)>,
-    /// A file with all inputs as one JSON object; `-` is standard input
+    /// File with all inputs as one JSON object; `-` is standard input
     #[arg(long, value_name = "FILE")]
     inputs: Option<PathBuf>,
     #[command(flatten)]
@@ -51,10 +51,10 @@ pub(super) struct Args {
     targets: Targets,
     #[command(flatten)]
     asking: Asking,
-    /// Exit with 1 if the review has an indeterminate criterion, too
+    /// Exit with 1 also if the review has an indeterminate criterion
     #[arg(long)]
     fail_on_indeterminate: bool,
-    /// Print the output with its history as one JSON object
+    /// Print the output with all calls as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     let inputs = inputs(args, &skill)?;
     let cancel = CancellationToken::new();
     interrupt::run(&cancel, async {
-        // What is wrong with the inputs is told before a model is opened.
+        // Errors in the inputs are reported before a model is opened.
         skill.complete(inputs.clone()).map_err(|error| agents::skill(&error))?;
         let ledger = args.asking.ledger()?;
         let opened = opened(&skill, &args.targets, providers, args.asking.is_verbose()).await?;
@@ -82,14 +82,14 @@ pub(super) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
     })
 }
 
-/// Returns how the command ends: whether the output is there, and has passed its review.
+/// Returns the status of the command: whether there is an output, and whether it passed its review.
 fn end(result: &Result<SkillOutcome, SkillError>, strict: bool) -> Result<Status, Failed> {
     let outcome = result.as_ref().map_err(agents::skill)?;
     match outcome.review.as_ref().and_then(agents::not_carried_out) {
         None => Ok(Status::of(outcome.passes(strict))),
-        // The review is all that was asked for, or the user stopped it.
+        // The review is the only result, or the user cancelled it.
         Some(failed) if is_review(outcome) || failed.is_interrupted() => Err(failed),
-        // The generation is there, and the gate that it has to pass stays closed.
+        // There is an output, but its review failed.
         Some(failed) => Err(Failed::no_answer(failed)),
     }
 }
@@ -98,7 +98,7 @@ fn is_review(outcome: &SkillOutcome) -> bool {
     outcome.template_type == Some(TemplateType::LlmReview)
 }
 
-/// Prints an outcome for people: the output, and on standard error the review that it did not pass.
+/// Prints an outcome for people: the output, and a failed review on standard error.
 fn print(outcome: &SkillOutcome, ended: &Result<Status, Failed>) -> Result<(), Failed> {
     match &outcome.review {
         Some(review) if is_review(outcome) => return output::text(&words(review)),
@@ -113,7 +113,7 @@ fn print(outcome: &SkillOutcome, ended: &Result<Status, Failed>) -> Result<(), F
     Ok(())
 }
 
-/// The models that a skill or the command line names.
+/// Returns the models that the skill or the command line names.
 pub(super) async fn opened(
     skill: &Skill,
     targets: &Targets,
@@ -132,7 +132,7 @@ pub(super) async fn opened(
     Ok(opened)
 }
 
-/// A runner of this skill, with these models under whatever name it has for them.
+/// Returns a runner of this skill with these models, under the name that the skill uses for them.
 pub(super) fn runner(
     skill: &Skill,
     opened: &Opened,

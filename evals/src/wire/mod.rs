@@ -1,5 +1,7 @@
 //! `cargo evals wire`: recorded bodies of providers, read by the protocols that are in the workspace.
 
+mod schemas;
+
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
@@ -77,7 +79,11 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
     let read: Vec<(&Value, Result<Value, String>)> =
         rows.iter().map(|row| (row, runtime.block_on(read(row)))).collect();
-    let printed = if args.jsonl { print_lines(&read) } else { print_summary(&read) };
+    let printed = if args.jsonl {
+        print_lines(&read)
+    } else {
+        print_summary(&read).and_then(|()| schemas::print(&rows, &mut io::stdout().lock()))
+    };
     match printed {
         // A reader that has enough (`| head`) is no error.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot print: {error}")),
@@ -109,7 +115,43 @@ fn print_summary(read: &[(&Value, Result<Value, String>)]) -> io::Result<()> {
     for ((provider, what), count) in counts {
         writeln!(out, "{count:>5}  {provider:<45} {what}")?;
     }
+    let mut providers: BTreeMap<&str, Decoded> = BTreeMap::new();
+    for (row, read) in read {
+        providers.entry(text(row, "provider")).or_default().add(row, read);
+    }
+    writeln!(out, "{:<45} 2xx that decode, 4xx that are classified, without a protocol", "")?;
+    for (provider, Decoded { good, errors, foreign }) in providers {
+        writeln!(out, "{provider:<45} {} of {}, {} of {}, {foreign}", good.0, good.1, errors.0, errors.1)?;
+    }
     Ok(())
+}
+
+/// The bodies of one provider: of each kind, those that were read, and all.
+#[derive(Default)]
+struct Decoded {
+    good: (usize, usize),
+    errors: (usize, usize),
+    /// Bodies of other APIs.
+    foreign: usize,
+}
+
+impl Decoded {
+    fn add(&mut self, row: &Value, read: &Result<Value, String>) {
+        let Ok(read) = read else {
+            self.foreign += 1;
+            return;
+        };
+        let is_good = row["status"].as_u64().is_some_and(|status| status < 300);
+        let kind = text(&read["fault"], "kind");
+        let (counts, right) = if is_good {
+            (&mut self.good, read["fault"].is_null())
+        } else {
+            // Groq's answers that broke their schema come as errors, and are answers.
+            (&mut self.errors, kind != "bad_wire")
+        };
+        counts.0 += usize::from(right);
+        counts.1 += 1;
+    }
 }
 
 /// Reads one recorded body.

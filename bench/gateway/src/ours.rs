@@ -1,0 +1,51 @@
+//! Formwork's side: the gateway as `formwork serve` starts it.
+
+use std::net::TcpListener;
+
+use formwork::config::Config;
+use formwork::providers::{Providers, raw};
+use formwork_core::Backoff;
+use formwork_gateway::{Gateway, GatewayBuilder, Limits, Target};
+use formwork_ledger::{Ledger, Settings};
+
+use crate::{Failure, process};
+
+pub(crate) async fn serve(side: &str, url: &str) -> Result<(), Failure> {
+    let config = format!(
+        "[providers.primary]\nkind = \"openai\"\nmodel = \"m-1\"\nbase_url = \"{url}\"\nstream = false\napi_key_env = \"\"\n"
+    );
+    let folder = tempfile::tempdir()?;
+    if side == "ours" {
+        return start(&config, |builder| builder).await;
+    }
+    let mut settings = Settings::default();
+    settings.bodies = side == "bodies";
+    let ledger = Ledger::open(folder.path().join("runs.db"), settings)?;
+    let has_bodies = side == "bodies";
+    start(&config, |builder| {
+        let builder = builder.with_ledger(ledger);
+        if has_bodies { builder.with_bodies() } else { builder }
+    })
+    .await
+}
+
+/// Starts the gateway of a configuration.
+pub(crate) async fn start(
+    config: &str,
+    more: impl FnOnce(GatewayBuilder) -> GatewayBuilder,
+) -> Result<(), Failure> {
+    let config = Config::from_toml(config)?;
+    let providers = Providers::builtin();
+    let mut limits = Limits::default();
+    (limits.max_streams, limits.max_concurrent) = (100_000, 100_000);
+    limits.backoff = Backoff::none();
+    let mut builder = Gateway::builder().with_limits(limits);
+    for name in config.targets() {
+        let section = config.section(name)?;
+        let backend = providers.make(section)?.backend(section, providers.dialects())?;
+        builder = builder.with_target(Target::new(backend, raw(section)?, "m-1"));
+    }
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    process::tell(listener.local_addr()?);
+    Ok(more(builder).build().serve(listener, std::future::pending()).await?)
+}

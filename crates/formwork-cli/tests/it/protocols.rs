@@ -1,0 +1,266 @@
+//! One extraction over each protocol, by `-m KIND/model` and a server that the test plays.
+
+use formwork_testkit::server::{Reply, Server};
+use serde_json::{Value, json};
+
+use super::{command, example, run, temporary};
+
+const MARIA: &str = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#;
+
+/// A protocol, and what its server is asked and answers.
+struct Case {
+    /// The kind, further lines of its section, and what stands between the server's address and the protocol's paths.
+    kind: &'static str,
+    section: &'static str,
+    base: &'static str,
+    /// The model behind the kind on the command line.
+    model: &'static str,
+    /// The environment variable with the key, and the header that carries it.
+    key: Option<(&'static str, &'static str)>,
+    /// The path of the request.
+    path: &'static str,
+    /// The place of the schema in the request; the schema may be text.
+    schema: &'static str,
+    answer: Value,
+}
+
+fn cases() -> Vec<Case> {
+    let chat = json!({
+        "choices": [{"message": {"role": "assistant", "content": MARIA}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 5},
+    });
+    let responses = json!({
+        "object": "response", "status": "completed",
+        "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": MARIA}]}],
+        "usage": {"input_tokens": 9, "output_tokens": 5},
+    });
+    let messages = json!({
+        "type": "message", "role": "assistant", "model": "claude", "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": MARIA}], "usage": {"input_tokens": 9, "output_tokens": 5},
+    });
+    let generate = json!({
+        "candidates": [{"content": {"role": "model", "parts": [{"text": MARIA}]}, "finishReason": "STOP"}],
+        "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 5},
+    });
+    let ollama = json!({
+        "model": "m", "message": {"role": "assistant", "content": MARIA}, "done": true, "done_reason": "stop",
+        "prompt_eval_count": 9, "eval_count": 5,
+    });
+    let converse = json!({
+        "output": {"message": {"role": "assistant", "content": [{"text": MARIA}]}}, "stopReason": "end_turn",
+        "usage": {"inputTokens": 9, "outputTokens": 5},
+    });
+    let cohere = json!({
+        "id": "1", "finish_reason": "COMPLETE",
+        "message": {"role": "assistant", "content": [{"type": "text", "text": MARIA}]},
+        "usage": {"tokens": {"input_tokens": 9, "output_tokens": 5}},
+    });
+    let bearer = |variable| Some((variable, "authorization"));
+    vec![
+        Case {
+            kind: "openai",
+            section: "stream = false",
+            base: "/v1",
+            model: "gpt-4o-mini",
+            key: bearer("OPENAI_API_KEY"),
+            path: "/v1/chat/completions",
+            schema: "/response_format/json_schema/schema",
+            answer: chat,
+        },
+        Case {
+            kind: "openai",
+            section: "stream = false\napi = \"responses\"",
+            base: "/v1",
+            model: "gpt-4o-mini",
+            key: bearer("OPENAI_API_KEY"),
+            path: "/v1/responses",
+            schema: "/text/format/schema",
+            answer: responses,
+        },
+        Case {
+            kind: "anthropic",
+            section: "stream = false",
+            base: "",
+            model: "claude-sonnet-4-5",
+            key: Some(("ANTHROPIC_API_KEY", "x-api-key")),
+            path: "/v1/messages",
+            schema: "/output_config/format/schema",
+            answer: messages,
+        },
+        Case {
+            kind: "gemini",
+            section: "stream = false",
+            base: "",
+            model: "gemini-2.5-flash",
+            key: Some(("GEMINI_API_KEY", "x-goog-api-key")),
+            path: "/v1beta/models/gemini-2.5-flash:generateContent",
+            schema: "/generationConfig/responseJsonSchema",
+            answer: generate,
+        },
+        Case {
+            kind: "ollama",
+            section: "stream = false",
+            base: "",
+            model: "qwen3:8b",
+            key: None,
+            path: "/api/chat",
+            schema: "/format",
+            answer: ollama,
+        },
+        Case {
+            kind: "bedrock",
+            section: "",
+            base: "",
+            model: "anthropic.claude-sonnet-4-5-20250929-v1:0",
+            key: bearer("AWS_BEARER_TOKEN_BEDROCK"),
+            path: "/model/anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse",
+            schema: "/outputConfig/textFormat/structure/jsonSchema/schema",
+            answer: converse,
+        },
+        Case {
+            kind: "cohere",
+            section: "",
+            base: "",
+            model: "command-a-03-2025",
+            key: bearer("CO_API_KEY"),
+            path: "/v2/chat",
+            schema: "/response_format/schema",
+            answer: cohere,
+        },
+    ]
+}
+
+#[test]
+fn one_extraction_over_each_protocol() {
+    for (index, Case { kind, section, base, model, key, path, schema, answer }) in
+        cases().into_iter().enumerate()
+    {
+        let server = Server::start(vec![Reply::json(answer.to_string())]).unwrap();
+        let text = format!(
+            "[providers.{kind}]\nkind = \"{kind}\"\nmodel = \"other\"\nbase_url = \"{}{base}\"\n{section}\n",
+            server.url()
+        );
+        let config = temporary(&format!("protocol-{index}.toml"), text);
+        let target = format!("{kind}/{model}");
+        let person = example("person.schema.json");
+        let text = "Maria Lindqvist, 34, moved to Lisbon.";
+        let mut asked =
+            command(&["extract", "--config", &config, "-m", &target, "--schema", &person, "--json", text]);
+        if let Some((variable, _)) = key {
+            asked.env(variable, "sk-test");
+        }
+        let ran = run(asked, "");
+        assert_eq!(ran.code, 0, "{kind}: {}", ran.stderr);
+        let row = ran.rows().remove(0);
+        let maria: Value = serde_json::from_str(MARIA).unwrap();
+        assert_eq!(row["value"], maria, "{kind}: {row}");
+        let usage = &row["usage"];
+        assert_eq!(
+            (&usage["input_tokens"], &usage["output_tokens"]),
+            (&json!(9), &json!(5)),
+            "{kind}: {row}"
+        );
+
+        let received = server.received();
+        assert_eq!(received.len(), 1, "{kind}");
+        let request = &received[0];
+        assert_eq!(request.path, path, "{kind}");
+        // The key is in its header, and in no address.
+        if let Some((_, header)) = key {
+            assert!(request.header(header).is_some_and(|sent| sent.ends_with("sk-test")), "{kind}");
+        }
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let sent = body.pointer(schema).unwrap_or_else(|| panic!("{kind}: no {schema} in {body}"));
+        let sent = sent.as_str().map_or_else(|| sent.clone(), |text| serde_json::from_str(text).unwrap());
+        let names: Vec<_> = sent["properties"].as_object().unwrap().keys().cloned().collect();
+        assert_eq!(names, ["name", "age", "city"], "{kind}: {sent}");
+    }
+}
+
+/// The same by a forced tool: where its schema and the choice stand in the request.
+#[test]
+fn one_extraction_by_a_forced_tool_over_each_protocol_that_has_tools() {
+    let maria: Value = serde_json::from_str(MARIA).unwrap();
+    let function = json!({"name": "answer", "arguments": MARIA});
+    let call = json!({"id": "c", "type": "function", "function": function});
+    let chat = json!({"choices": [{"message": {"role": "assistant", "content": null, "tool_calls": [call]}, "finish_reason": "tool_calls"}]});
+    let responses = json!({"object": "response", "status": "completed",
+        "output": [{"type": "function_call", "id": "f", "call_id": "c", "name": "answer", "arguments": MARIA}]});
+    let messages = json!({"type": "message", "role": "assistant", "model": "claude", "stop_reason": "tool_use",
+        "content": [{"type": "tool_use", "id": "t", "name": "answer", "input": maria}]});
+    let generate = json!({"candidates": [{"finishReason": "STOP",
+        "content": {"role": "model", "parts": [{"functionCall": {"name": "answer", "args": maria}}]}}]});
+    let converse = json!({"stopReason": "tool_use", "output": {"message": {"role": "assistant",
+        "content": [{"toolUse": {"toolUseId": "t", "name": "answer", "input": maria}}]}}});
+    let cohere = json!({"id": "1", "finish_reason": "TOOL_CALL", "message": {"role": "assistant", "tool_calls": [call]}});
+    for (index, (target, section, schema, choice, answer)) in [
+        (
+            "openai/gpt-4o-mini",
+            "stream = false",
+            "/tools/0/function/parameters",
+            "/tool_choice/function/name",
+            chat,
+        ),
+        (
+            "openai/gpt-4o-mini",
+            "stream = false\napi = \"responses\"",
+            "/tools/0/parameters",
+            "/tool_choice/name",
+            responses,
+        ),
+        (
+            "anthropic/claude-sonnet-4-5",
+            "stream = false",
+            "/tools/0/input_schema",
+            "/tool_choice/name",
+            messages,
+        ),
+        (
+            "gemini/gemini-2.5-flash",
+            "stream = false",
+            "/tools/0/functionDeclarations/0/parametersJsonSchema",
+            "/toolConfig/functionCallingConfig/allowedFunctionNames/0",
+            generate,
+        ),
+        (
+            "bedrock/anthropic.claude-sonnet-4-5",
+            "",
+            "/toolConfig/tools/0/toolSpec/inputSchema/json",
+            "/toolConfig/toolChoice/tool/name",
+            converse,
+        ),
+        ("cohere/command-a-03-2025", "", "/tools/0/function/parameters", "/tool_choice", cohere),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let server = Server::start(vec![Reply::json(answer.to_string())]).unwrap();
+        let kind = target.split('/').next().unwrap();
+        let base = if kind == "openai" { "/v1" } else { "" };
+        let text = format!(
+            "[providers.{kind}]\nkind = \"{kind}\"\nmodel = \"m\"\napi_key_env = \"\"\nmodes = [\"tool\"]\n\
+             base_url = \"{}{base}\"\n{section}\n",
+            server.url()
+        );
+        let config = temporary(&format!("forced-{index}.toml"), text);
+        let person = example("person.schema.json");
+        let text = "Maria Lindqvist, 34, moved to Lisbon.";
+        let ran =
+            run(command(&["extract", "--config", &config, "-m", target, "--schema", &person, text]), "");
+        assert_eq!(ran.code, 0, "{target}: {}", ran.stderr);
+        assert_eq!(serde_json::from_str::<Value>(&ran.stdout).unwrap(), maria, "{target}");
+        let body: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+        assert!(
+            body.pointer(schema).is_some_and(|schema| schema["properties"]["city"].is_object()),
+            "{target}: {body}"
+        );
+        assert!(body.pointer(choice).is_some_and(Value::is_string), "{target}: {body}");
+    }
+    // Ollama has no such mode, and says so.
+    let server = Server::start(Vec::<Reply>::new()).unwrap();
+    let section = "[providers.ollama]\nkind = \"ollama\"\nmodel = \"m\"\nmodes = [\"tool\"]\nbase_url = ";
+    let config = temporary("forced-ollama.toml", format!("{section}\"{}\"\n", server.url()));
+    let ran =
+        run(command(&["extract", "--config", &config, "--schema", &example("person.schema.json"), "x"]), "");
+    assert!(ran.code != 0 && ran.stderr.contains("tool"), "{}", ran.stderr);
+}

@@ -1,0 +1,236 @@
+//! The model's turns in a target's own protocol, where a request with tools is passed on as it is: which tools are called, in
+//! responses that stay as they are.
+
+use formwork::providers::Protocol;
+use serde_json::{Value, json};
+
+/// A turn of the model, as far as it was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) calls: Vec<Called>,
+    /// Whether there is text in it.
+    pub(crate) has_text: bool,
+    /// Whether the token limit ended it, or the model refused: its calls, if any, are not meant to be carried out.
+    pub(crate) is_unfinished: bool,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Called {
+    /// The position that pieces of a stream have in common.
+    key: (u64, u64),
+    pub(crate) name: String,
+    /// A JSON document, if the model wrote one.
+    pub(crate) arguments: String,
+}
+
+impl Turn {
+    /// Reads a whole response.
+    pub(crate) fn whole(protocol: Protocol, body: &Value) -> Self {
+        let mut turn = Self::default();
+        match protocol {
+            Protocol::OpenAi => {
+                for choice in items(&body["choices"]) {
+                    turn.openai(choice, &choice["message"]);
+                }
+            }
+            Protocol::Responses => turn.responses(body),
+            Protocol::Anthropic => {
+                for (nth, block) in items(&body["content"]).enumerate() {
+                    turn.block(nth as u64, block);
+                }
+                turn.stopped(&body["stop_reason"]);
+            }
+            _ => turn.ollama(body),
+        }
+        turn
+    }
+
+    /// Reads the next event or line of a stream.
+    pub(crate) fn event(&mut self, protocol: Protocol, data: &Value) {
+        match protocol {
+            Protocol::OpenAi => {
+                for choice in items(&data["choices"]) {
+                    self.openai(choice, &choice["delta"]);
+                }
+            }
+            Protocol::Responses => self.responses_event(data),
+            Protocol::Anthropic => self.anthropic_event(data),
+            _ => self.ollama(data),
+        }
+    }
+
+    fn called(&mut self, key: (u64, u64)) -> &mut Called {
+        let nth = self.calls.iter().position(|call| call.key == key).unwrap_or_else(|| {
+            self.calls.push(Called { key, name: String::new(), arguments: String::new() });
+            self.calls.len() - 1
+        });
+        &mut self.calls[nth]
+    }
+
+    fn openai(&mut self, choice: &Value, message: &Value) {
+        let number = choice["index"].as_u64().unwrap_or(0);
+        for (nth, call) in items(&message["tool_calls"]).enumerate() {
+            let key = (number, call["index"].as_u64().unwrap_or(nth as u64));
+            let called = self.called(key);
+            called.name.push_str(call["function"]["name"].as_str().unwrap_or_default());
+            called.arguments.push_str(call["function"]["arguments"].as_str().unwrap_or_default());
+        }
+        self.said(&message["content"]);
+        let is_refused = message["refusal"].as_str().is_some_and(|reason| !reason.is_empty());
+        self.is_unfinished |=
+            is_refused || matches!(choice["finish_reason"].as_str(), Some("length" | "content_filter"));
+    }
+
+    fn responses(&mut self, body: &Value) {
+        for (nth, item) in items(&body["output"]).enumerate() {
+            self.item(nth as u64, item);
+        }
+        self.is_unfinished |= body["status"] == "incomplete";
+    }
+
+    fn item(&mut self, nth: u64, item: &Value) {
+        if item["type"] == "function_call" {
+            let called = self.called((0, nth));
+            called.name = item["name"].as_str().unwrap_or_default().to_owned();
+            called.arguments = item["arguments"].as_str().unwrap_or_default().to_owned();
+        }
+        for part in items(&item["content"]) {
+            self.said(&part["text"]);
+            self.is_unfinished |= part["type"] == "refusal";
+        }
+    }
+
+    fn responses_event(&mut self, data: &Value) {
+        let nth = data["output_index"].as_u64().unwrap_or(0);
+        match data["type"].as_str().unwrap_or_default() {
+            "response.output_item.added" | "response.output_item.done" => self.item(nth, &data["item"]),
+            "response.function_call_arguments.delta" => {
+                let called = self.called((0, nth));
+                called.arguments.push_str(data["delta"].as_str().unwrap_or_default());
+            }
+            "response.output_text.delta" => self.said(&data["delta"]),
+            "response.refusal.delta" | "response.incomplete" => self.is_unfinished = true,
+            _ => {}
+        }
+    }
+
+    fn block(&mut self, nth: u64, block: &Value) {
+        if block["type"] == "tool_use" {
+            let called = self.called((0, nth));
+            called.name = block["name"].as_str().unwrap_or_default().to_owned();
+            if items_of(&block["input"]) > 0 {
+                called.arguments = block["input"].to_string();
+            }
+        }
+        self.said(&block["text"]);
+    }
+
+    fn anthropic_event(&mut self, data: &Value) {
+        let nth = data["index"].as_u64().unwrap_or(0);
+        match data["type"].as_str().unwrap_or_default() {
+            "content_block_start" => self.block(nth, &data["content_block"]),
+            "content_block_delta" => {
+                if let Some(piece) = data["delta"]["partial_json"].as_str() {
+                    self.called((0, nth)).arguments.push_str(piece);
+                }
+                self.said(&data["delta"]["text"]);
+            }
+            "message_delta" => self.stopped(&data["delta"]["stop_reason"]),
+            _ => {}
+        }
+    }
+
+    fn stopped(&mut self, reason: &Value) {
+        self.is_unfinished |= matches!(reason.as_str(), Some("max_tokens" | "refusal"));
+    }
+
+    fn ollama(&mut self, data: &Value) {
+        for call in items(&data["message"]["tool_calls"]) {
+            let key = (0, self.calls.len() as u64);
+            let called = self.called(key);
+            called.name = call["function"]["name"].as_str().unwrap_or_default().to_owned();
+            called.arguments = match &call["function"]["arguments"] {
+                Value::String(text) => text.clone(),
+                Value::Null => String::new(),
+                arguments => arguments.to_string(),
+            };
+        }
+        self.said(&data["message"]["content"]);
+        self.is_unfinished |= data["done_reason"] == "length";
+    }
+
+    fn said(&mut self, text: &Value) {
+        self.has_text |= text.as_str().is_some_and(|text| !text.is_empty());
+    }
+}
+
+/// Adds a message of the user to a request.
+pub(crate) fn add_message(protocol: Protocol, body: &mut Value, text: &str) {
+    let message = json!({"role": "user", "content": text});
+    let name = if protocol == Protocol::Responses { "input" } else { "messages" };
+    match &mut body[name] {
+        Value::Array(messages) => messages.push(message),
+        input => {
+            let first = json!({"role": "user", "content": input.take()});
+            *input = json!([first, message]);
+        }
+    }
+}
+
+/// A body in pieces, split where its events or lines end. The events are the bytes of the body, all of them.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    bytes: Vec<u8>,
+    /// How many of the bytes were looked at.
+    seen: usize,
+}
+
+impl Events {
+    pub(crate) fn push(&mut self, piece: &[u8]) {
+        self.bytes.extend_from_slice(piece);
+    }
+
+    /// Returns the next event that is whole, with its end.
+    pub(crate) fn next(&mut self, protocol: Protocol) -> Option<Vec<u8>> {
+        let ends: &[&[u8]] =
+            if protocol == Protocol::Ollama { &[b"\n"] } else { &[b"\n\n", b"\r\n\r\n", b"\r\r"] };
+        while self.seen < self.bytes.len() {
+            self.seen += 1;
+            if ends.iter().any(|end| self.bytes[..self.seen].ends_with(end)) {
+                let rest = self.bytes.split_off(self.seen);
+                self.seen = 0;
+                return Some(std::mem::replace(&mut self.bytes, rest));
+            }
+        }
+        None
+    }
+
+    /// Returns whether there are no bytes of an event that is not whole.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Returns what came after the last whole event.
+    pub(crate) fn rest(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+/// Returns the document of an event; `null` for comments, ends of streams and other text.
+pub(crate) fn document(event: &[u8]) -> Value {
+    let text = String::from_utf8_lossy(event);
+    let lines = text.lines().filter_map(|line| match line.strip_prefix("data:") {
+        Some(data) => Some(data.trim_start()),
+        None => line.starts_with('{').then_some(line),
+    });
+    serde_json::from_str(&lines.collect::<Vec<_>>().join("\n")).unwrap_or(Value::Null)
+}
+
+fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+fn items_of(object: &Value) -> usize {
+    object.as_object().map_or(0, serde_json::Map::len)
+}

@@ -1,0 +1,5 @@
+//! Connections over TLS.
+
+#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
+
+mod tls;

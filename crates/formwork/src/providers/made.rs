@@ -1,0 +1,240 @@
+//! A provider of a section, and the layers that its settings ask for.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use formwork_core::{Capabilities, Fault, Layer as _, Lower, Price, SharedProvider, Tighten};
+use formwork_dialect::{Dialects, Limited, Tool};
+use formwork_extract::{Backend, ObservationStore};
+use formwork_layers::{Concurrency, Rate, Timeout, Tokens, Trace};
+use sha2::{Digest as _, Sha256};
+
+use super::probe::{self, Probe, Probed};
+use super::retirement;
+use crate::config::{Common, ConfigError, Section};
+
+/// A provider of a section, before layers wrap it.
+///
+/// ```
+/// use formwork::{config::Config, providers::{Made, Providers}};
+///
+/// let config = Config::from_toml("[providers.a]\nkind = \"ollama\"\nmodel = \"qwen3:8b\"")?;
+/// let made: Made = Providers::builtin().make(config.section("a")?)?;
+/// assert_eq!((made.system.as_str(), made.model.as_str()), ("ollama", "qwen3:8b"));
+/// # Ok::<(), formwork::config::ConfigError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// The provider.
+    pub provider: SharedProvider,
+    /// The provider's name in OpenTelemetry's conventions: `openai`, `ollama`.
+    pub system: String,
+    /// The name of the model.
+    pub model: String,
+    /// The address of the server, if it is not the default of its kind. The vendor's price does not apply to such a
+    /// server.
+    pub address: Option<String>,
+    /// The probe of the server's features; `None` if the kind has none.
+    pub probe: Option<Probe>,
+}
+
+impl Made {
+    /// Returns the price of the model: that of the configuration, else the registry's, if it is asked at its own vendor; a
+    /// model in this process costs nothing. `None` if the price is not known.
+    pub fn price(&self, section: &Section) -> Option<Price> {
+        section.common.price.or_else(|| self.known_price(section))
+    }
+
+    fn known_price(&self, section: &Section) -> Option<Price> {
+        if self.system == LOCAL {
+            return Some(Price::default());
+        }
+        let vendor = vendor(&self.system);
+        let row = section.registry().lookup(&format!("{vendor}/{}", self.model))?;
+        row.price.filter(|_| row.provider == vendor && self.address.is_none())
+    }
+
+    /// Returns the provider with the probed features of its server, if its kind has a probe. After a failed probe it
+    /// keeps the capabilities of its kind.
+    #[must_use]
+    pub async fn probed(mut self) -> Self {
+        // An unavailable server is reported by its first call.
+        _ = self.ask_server(false).await;
+        self
+    }
+
+    /// Probes the server, if its kind has a probe. Returns a line with the features that the server lacks; `None` if it
+    /// has all promised ones. `fresh` ignores cached results.
+    ///
+    /// The usage of the first later call includes the cost of the probe.
+    ///
+    /// # Errors
+    /// A [`Fault`] if the server cannot be probed; then the capabilities stay unchanged.
+    pub async fn ask_server(&mut self, fresh: bool) -> Result<Option<String>, Fault> {
+        let Some(probe) = &self.probe else { return Ok(None) };
+        let Probed { provider, notes, usage } = probe.run(fresh).await?;
+        let before = self.provider.capabilities().enforcement;
+        let now = provider.capabilities().enforcement;
+        let weaker = (now < before).then(|| {
+            let first = provider.capabilities().dialects.first().map_or("prompt", String::as_str);
+            format!("asked in `{first}`, because {}", notes.join("; "))
+        });
+        self.provider = probe::booked(provider, usage);
+        Ok(weaker)
+    }
+
+    /// Returns the backend for an extractor: the provider with the layers of its section. From the inside out these are
+    /// the prompt-only mode, time-outs, the limit of concurrency, and the trace.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if `modes` names a dialect that is not one of `dialects`.
+    pub fn backend(self, section: &Section, dialects: &Dialects) -> Result<Backend, ConfigError> {
+        let Common { modes, prompt_only, concurrency, rpm, tpm, tighten, .. } = &section.common;
+        let price = self.price(section);
+        let mut provider = self.provider;
+        let identity =
+            identity(&self.system, self.address.as_deref(), &self.model, section.common.kind.as_str());
+        let promised = provider.capabilities().clone();
+        let is_tiny = !provider.capabilities().keeps_limit && section.registry().is_tiny(&self.model);
+        if *prompt_only {
+            provider = Arc::new(formwork_prompt::Prompt::new(provider));
+        }
+        provider = timeouts(&section.common).wrap(provider);
+        if let Some(calls) = concurrency {
+            provider = Concurrency::new(*calls).wrap(provider);
+        }
+        if let Some(tokens) = tpm {
+            provider = Tokens::per_minute(tokens.get()).wrap(provider);
+        }
+        if let Some(calls) = rpm {
+            provider = Rate::new(calls.get() as usize, Duration::from_secs(60)).wrap(provider);
+        }
+        provider = Trace::new(&self.system, &self.model).wrap(provider);
+        let mut backend = Backend::new(provider)
+            .with_name(&section.name)
+            .with_identity(identity)
+            .with_observation_store(store());
+        backend = backend.with_dialects(dialects.clone());
+        if is_tiny {
+            backend = backend.with_tighten(Tighten::Bounded).with_default_max_tokens(TINY_MAX_TOKENS);
+        }
+        if let Some(tighten) = tighten {
+            backend = backend.with_tighten(*tighten);
+        }
+        let row = section.registry().lookup(&format!("{}/{}", vendor(&self.system), self.model));
+        let row = row.filter(|row| row.provider == vendor(&self.system));
+        if let Some(row) = row {
+            retirement::warn(row, &self.model, &section.name);
+        }
+        if modes.as_ref().is_some_and(Vec::is_empty) {
+            return Err(section.error("`modes` is empty: name a dialect"));
+        }
+        for name in modes.iter().flatten() {
+            let mode = mode(name, &promised, dialects).map_err(|message| section.error(message))?;
+            backend = backend.with_mode(mode);
+        }
+        // A row without limits leaves those of the dialect.
+        if let Some(limits) = row.map(|row| row.limits).filter(|limits| !limits.is_empty()) {
+            let limited = backend.modes().into_iter().map(|mode| Limited::wrap(mode, limits));
+            backend = backend.with_modes(limited.collect::<Vec<_>>());
+        }
+        if let Some(price) = price {
+            backend = backend.with_price(price);
+        }
+        Ok(backend)
+    }
+}
+
+/// Returns the output mode of a name in `modes`: a dialect, or a forced tool with the dialect of the provider.
+fn mode(name: &str, promised: &Capabilities, dialects: &Dialects) -> Result<Arc<dyn Lower>, String> {
+    if name == Tool::NAME {
+        let tool = Tool::of(promised, dialects);
+        return tool
+            .map(|tool| Arc::new(tool) as Arc<dyn Lower>)
+            .ok_or_else(|| "the mode `tool`: the provider cannot be forced to call a tool".to_owned());
+    }
+    dialects.get(name).map(|dialect| dialect as Arc<dyn Lower>)
+}
+
+/// The name of the model in this process as a target.
+const LOCAL: &str = "formwork-local";
+
+/// The default token limit of tiny models, which do not end texts by themselves.
+const TINY_MAX_TOKENS: u32 = 512;
+
+/// Returns the identity of a target across configurations: a digest, because it is written to disk and the query of an
+/// address may contain a key.
+fn identity(system: &str, address: Option<&str>, model: &str, kind: &str) -> String {
+    let parts = [kind, system, address.unwrap_or_default(), model].join("\n");
+    Sha256::digest(parts).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the observations of this process about its targets, and those of earlier processes in the cache folder.
+fn store() -> ObservationStore {
+    static MEMORY: LazyLock<ObservationStore> = LazyLock::new(|| {
+        let file = crate::cache::folder().map(|folder| folder.join("observations.jsonl"));
+        file.map_or_else(ObservationStore::new, ObservationStore::with_file)
+    });
+    MEMORY.clone()
+}
+
+/// Returns the registry's name of a provider. OpenTelemetry's conventions put the cloud before the name of its API.
+fn vendor(system: &str) -> &str {
+    match system {
+        "aws.bedrock" => "bedrock",
+        "mistral_ai" => "mistral",
+        "x_ai" => "xai",
+        other => other.strip_prefix("gcp.").unwrap_or(other),
+    }
+}
+
+fn timeouts(common: &Common) -> Timeout {
+    let seconds =
+        |seconds: Option<f64>| seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let timeout = Timeout::new();
+    let timeout = seconds(common.first_timeout_seconds).map_or(timeout, |limit| timeout.with_first(limit));
+    let timeout = seconds(common.idle_timeout_seconds).map_or(timeout, |limit| timeout.with_idle(limit));
+    seconds(common.timeout_seconds).map_or(timeout, |limit| timeout.with_total(limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[cfg(all(feature = "gemini", feature = "openai", feature = "ollama"))]
+    use crate::config::Config;
+    #[cfg(all(feature = "gemini", feature = "openai", feature = "ollama"))]
+    use crate::providers::Providers;
+
+    /// Returns the price of a section's model, and its identity.
+    #[cfg(all(feature = "gemini", feature = "openai", feature = "ollama"))]
+    fn known(lines: &str) -> (Option<Price>, String) {
+        let config = Config::from_toml(&format!("[providers.a]\n{lines}")).unwrap();
+        let section = config.section("a").unwrap();
+        let made = Providers::builtin().make(section).unwrap();
+        let identity = identity(&made.system, made.address.as_deref(), &made.model, &section.common.kind);
+        (made.known_price(section), identity)
+    }
+
+    #[cfg(all(feature = "gemini", feature = "openai", feature = "ollama"))]
+    #[test]
+    fn a_price_holds_at_the_vendors_own_address_and_targets_differ_by_address_and_model() {
+        let own = "api_key_env = \"\"\nkind = ";
+        let cases = [
+            ("\"openai\"\nmodel = \"gpt-4o-mini\"", true),
+            ("\"openai\"\nmodel = \"gpt-4o-mini\"\nbase_url = \"http://localhost:1/v1\"", false),
+            ("\"openai\"\nmodel = \"nobody-knows\"", false),
+            ("\"llama-server\"\nmodel = \"gpt-4o-mini\"", false),
+            ("\"gemini\"\nmodel = \"gemini-2.5-flash\"", true),
+            ("\"gemini\"\nmodel = \"gemini-2.5-flash\"\nbase_url = \"http://localhost:1\"", false),
+            ("\"ollama\"\nmodel = \"qwen3:8b\"", false),
+            ("\"ollama\"\nmodel = \"qwen3:8b\"\nbase_url = \"http://elsewhere:11434\"", false),
+        ];
+        let found: Vec<_> = cases.iter().map(|(lines, _)| known(&format!("{own}{lines}"))).collect();
+        for ((lines, priced), (price, identity)) in cases.iter().zip(&found) {
+            assert_eq!(price.is_some(), *priced, "{lines}");
+            assert!(!identity.contains("localhost") && identity.len() == 32, "{identity}");
+        }
+        let identities: std::collections::BTreeSet<_> = found.iter().map(|(_, identity)| identity).collect();
+        assert_eq!(identities.len(), cases.len());
+    }
+}

@@ -1,0 +1,111 @@
+//! Probes of servers, and their usage.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use formwork_core::{Answer, Delta, Fault, SharedProvider, Usage};
+use futures_util::StreamExt as _;
+
+/// Probes the features of a server before its first use. [`ProbeCache`] keeps the results.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use formwork::core::Usage;
+/// use formwork::providers::{Probe, Probed};
+/// use formwork_testkit::Scripted;
+///
+/// let probe = Probe::new(|fresh| async move {
+///     // Asks the server, or reads a `ProbeCache` unless `fresh` is set.
+///     let notes = if fresh { vec!["it ignores schemas".to_owned()] } else { Vec::new() };
+///     Ok(Probed { provider: Arc::new(Scripted::new(["{}"])), notes, usage: Usage::default() })
+/// });
+/// # let _ = probe;
+/// ```
+#[derive(Clone)]
+pub struct Probe(Arc<dyn Fn(bool) -> Probing + Send + Sync>);
+
+pub(super) type Probing = Pin<Box<dyn Future<Output = Result<Probed, Fault>> + Send>>;
+
+/// The result of a probe.
+///
+/// ```
+/// use formwork::{core::Usage, providers::Probed};
+/// use formwork_testkit::Scripted;
+///
+/// let provider = std::sync::Arc::new(Scripted::new(["{}"]));
+/// let probed = Probed { provider, notes: vec!["it ignores schemas".into()], usage: Usage::default() };
+/// assert_eq!(probed.notes.len(), 1);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Probed {
+    /// The provider, with the verified capabilities and settings.
+    pub provider: SharedProvider,
+    /// The capabilities that the server lacks, one line each.
+    pub notes: Vec<String>,
+    /// The tokens of the probe's calls; none if the result came from a cache.
+    pub usage: Usage,
+}
+
+impl Probe {
+    /// Creates a probe that calls this function; its argument `fresh` is whether caches must be ignored.
+    pub fn new<F>(probe: impl Fn(bool) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Probed, Fault>> + Send + 'static,
+    {
+        Self(Arc::new(move |fresh| Box::pin(probe(fresh))))
+    }
+}
+
+impl Probe {
+    pub(super) fn run(&self, fresh: bool) -> Probing {
+        (self.0)(fresh)
+    }
+}
+
+impl fmt::Debug for Probe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Probe")
+    }
+}
+
+/// Returns a provider whose first answer includes this usage.
+pub(super) fn booked(provider: SharedProvider, usage: Usage) -> SharedProvider {
+    Arc::new(Booked { inner: provider, unbooked: Arc::new(Mutex::new(usage)) })
+}
+
+/// A provider whose first answer includes the usage of its probe, so that probes are in the ledger like other calls.
+#[derive(Debug)]
+struct Booked {
+    inner: SharedProvider,
+    unbooked: Arc<Mutex<Usage>>,
+}
+
+#[async_trait::async_trait]
+impl formwork_core::Provider for Booked {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn capabilities(&self) -> &formwork_core::Capabilities {
+        self.inner.capabilities()
+    }
+
+    async fn call(&self, call: &formwork_core::Call) -> Result<Answer, Fault> {
+        let unbooked = Arc::clone(&self.unbooked);
+        let answer = self.inner.call(call).await?;
+        Ok(Answer::new(answer.map(move |delta| match delta {
+            Ok(Delta::End { finish, usage, closed_at, restrained, model }) => {
+                let probe = std::mem::take(&mut *unbooked.lock().unwrap_or_else(PoisonError::into_inner));
+                Ok(Delta::End { finish, usage: usage.plus(probe.of_a_probe()), closed_at, restrained, model })
+            }
+            other => other,
+        })))
+    }
+
+    async fn probe(&self) -> Result<formwork_core::Capabilities, Fault> {
+        self.inner.probe().await
+    }
+}

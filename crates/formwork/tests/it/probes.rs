@@ -1,0 +1,32 @@
+//! Probes are calls: their tokens are in the first call's usage, marked, once.
+
+use std::sync::Arc;
+
+use formwork::core::{Call, Completion, Enforcement, Lowered, Usage};
+use formwork::providers::{Made, Probe, Probed};
+use formwork_testkit::{Reply, Scripted};
+
+#[tokio::test]
+async fn the_tokens_of_a_probe_are_counted_once_and_apart() {
+    let own = Usage::new(900, 40).with_cached(80);
+    for spent in [Usage::default(), Usage::new(30, 6), Usage::new(0, 250)] {
+        let answer = || Reply::completion(Completion::new("{}").with_usage(own));
+        let provider = Arc::new(Scripted::new([answer(), answer(), answer()]));
+        let inner = Arc::clone(&provider);
+        let probe = Probe::new(move |_| {
+            let provider = Arc::clone(&inner);
+            async move { Ok(Probed { provider, notes: Vec::new(), usage: spent }) }
+        });
+        let (system, model) = ("acme".to_owned(), "a-1".to_owned());
+        let made = Made { provider, system, model, address: None, probe: Some(probe) }.probed().await;
+        let call = Call::new(Vec::new(), Lowered::new(Enforcement::None, None));
+        let mut used = Vec::new();
+        for _ in 0..3 {
+            used.push(made.provider.call(&call).await.unwrap().collect().await.unwrap().usage);
+        }
+        assert_eq!(used, [own.plus(spent.of_a_probe()), own, own]);
+        assert_eq!(used[0].probe_tokens, spent.input_tokens + spent.output_tokens);
+        let shown = serde_json::to_value(used[1]).unwrap();
+        assert!(shown.get("probe_tokens").is_none(), "{shown}");
+    }
+}

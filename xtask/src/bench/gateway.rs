@@ -1,0 +1,105 @@
+//! The gateway beside a bare axum proxy, in front of the same server, which answers at once.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::programs::{built, last_line, peers};
+use super::report::{Goal, Row};
+
+/// How many connections ask at once.
+const CONNECTIONS: &str = "64";
+
+/// How many requests each side answers in its turn, and how many turns it has.
+const REQUESTS: &str = "6400";
+const ROUNDS: &str = "9";
+
+/// Requests a second that come whether or not there are answers, and the seconds that each side has.
+const RATE: &str = "500";
+const SECONDS: &str = "10";
+
+/// How many streams are held open.
+const STREAMS: &str = "8000";
+
+/// What is compared: the side of ours, the request, and the goal.
+const COMPARED: [(&str, &str, &str, Option<f64>); 4] = [
+    ("passed through", "ours", "plain", Some(1.2)),
+    ("with a contract", "ours", "contract", Some(2.0)),
+    ("with a contract and a ledger of runs", "ledger", "contract", None),
+    ("with a contract and a ledger of runs and texts", "bodies", "contract", None),
+];
+
+/// What the ledger may add to a request, in microseconds of CPU: for runs, for runs with their texts.
+const LEDGER: [f64; 2] = [12.0, 30.0];
+
+pub(super) fn measure() -> Result<Vec<Row>, String> {
+    let program = built(&mut peers("gateway-side"), "gateway-side")?;
+    let mut rows = Vec::new();
+    let mut errors = 0.0;
+    let mut contract = f64::NAN;
+    for (what, side, request, goal) in COMPARED {
+        let line = said(&program, &["compare", side, request, CONNECTIONS, REQUESTS, ROUNDS])?;
+        let (ours, peer) = (number(&line["ours"])?, number(&line["peer"])?);
+        let from = format!("{ours:.1} / {peer:.1} CPU µs");
+        let ratio = number(&line["ratio"])?;
+        rows.push(Row::figure(
+            &format!("{what}: CPU of a request"),
+            from,
+            ratio,
+            "x",
+            goal.map(Goal::AtMost),
+        ));
+        errors += number(&line["errors"])?;
+        match side {
+            "ledger" | "bodies" => {
+                let most = LEDGER[usize::from(side == "bodies")];
+                let from = format!("{ours:.1} less {contract:.1} CPU µs");
+                let what = format!("{what}: what the ledger adds");
+                rows.push(Row::figure(&what, from, ours - contract, "µs", Some(Goal::AtMost(most))));
+            }
+            // The ledger is compared with the run before it, in which the bare proxy had the same load.
+            _ => contract = ours,
+        }
+    }
+    let line = said(&program, &["latency", RATE, SECONDS])?;
+    errors += number(&line["errors"])?;
+    for (name, what) in
+        [("bare", "the bare proxy"), ("ours", "passed through"), ("contract", "with a contract")]
+    {
+        for (at, most) in [("p50", 0.25), ("p99", 2.0)] {
+            let (direct, side) = (number(&line["direct"][at])?, number(&line[name][at])?);
+            let what = format!("{RATE} requests/s, {what}: added latency, {at}");
+            let goal = (name != "bare").then_some(Goal::AtMost(most));
+            rows.push(Row::figure(
+                &what,
+                format!("{side:.2} less {direct:.2} ms"),
+                side - direct,
+                "ms",
+                goal,
+            ));
+        }
+    }
+    let line = said(&program, &["streams", STREAMS])?;
+    let bare = number(&line["bare"]["each"])?;
+    let what = format!("{STREAMS} streams held open: memory of each");
+    let from = format!("the bare proxy: {bare:.1}");
+    rows.push(Row::figure(&what, from, number(&line["ours"]["each"])?, "KiB", Some(Goal::AtMost(96.0))));
+    let cut = number(&line["ours"]["cut"])?;
+    rows.push(Row::figure("streams of these that were cut", String::new(), cut, "", Some(Goal::AtMost(0.0))));
+    let line = said(&program, &["schema"])?;
+    let (first, later) = (number(&line["first"])?, number(&line["later"])?);
+    let from = format!("{later:.0} CPU µs later");
+    rows.push(Row::figure("a request with a schema, for the first time: CPU", from, first, "µs", None));
+    let from = "all of the above but streams".to_owned();
+    rows.push(Row::figure("requests without their answer", from, errors, "", Some(Goal::AtMost(0.0))));
+    Ok(rows)
+}
+
+fn said(program: &Path, arguments: &[&str]) -> Result<Value, String> {
+    last_line(Command::new(program).args(arguments))
+}
+
+fn number(value: &Value) -> Result<f64, String> {
+    value.as_f64().ok_or_else(|| format!("no number: {value}"))
+}

@@ -1,0 +1,223 @@
+//! What a price file says differently from the registry, and the registry's text with the differences.
+
+use std::collections::BTreeMap;
+
+use formwork_dialect::registry::{Date, Entry, Registry};
+
+use super::prices::Facts;
+
+/// One difference between a row and a price file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Difference {
+    /// The index of the row.
+    row: usize,
+    /// The key of the row.
+    key: &'static str,
+    /// The line of the row, if it has the key.
+    old: Option<String>,
+    /// The new line, without the key.
+    new: String,
+}
+
+/// The comparison of a registry with a price file.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Comparison {
+    pub(super) differences: Vec<Difference>,
+    /// Rows whose models have several values in the file, which a person has to look at.
+    pub(super) unclear: Vec<String>,
+    /// Models of the file that no row of their provider covers.
+    pub(super) unknown: Vec<String>,
+}
+
+/// Compares the rows with the facts of a price file. A price that a row leaves out stays out, because it depends on more than
+/// tokens; other facts are added.
+pub(super) fn compare(registry: &Registry, facts: &[Facts]) -> Comparison {
+    let mut comparison = Comparison::default();
+    let mut of_rows: BTreeMap<usize, Vec<&Facts>> = BTreeMap::new();
+    for fact in facts {
+        let (provider, _) = fact.name.split_once('/').unwrap_or_default();
+        let row = registry.entries().iter().position(|entry| entry.patterns.matches(&fact.name));
+        match row.filter(|row| registry.entries().get(*row).is_some_and(|entry| entry.provider == provider)) {
+            Some(row) => of_rows.entry(row).or_default().push(fact),
+            None => comparison.unknown.push(fact.name.clone()),
+        }
+    }
+    for (row, facts) in of_rows {
+        let Some(entry) = registry.entries().get(row) else { continue };
+        for (key, old, new) in values(entry, &facts) {
+            match new.as_slice() {
+                [] => {}
+                [new] if old.as_ref() == Some(new) => {}
+                [new] => comparison.differences.push(Difference { row, key, old, new: new.clone() }),
+                several if old.as_ref().is_some_and(|old| several.contains(old)) => {}
+                several => {
+                    let old = old.unwrap_or_else(|| "nothing".to_owned());
+                    let found = several.join(" or ");
+                    comparison
+                        .unclear
+                        .push(format!("{}: {key} is {old}, the file has {found}", entry.family));
+                }
+            }
+        }
+    }
+    comparison
+}
+
+/// Returns the keys that are compared, each with the row's value and the different values of the file, as they stand in TOML.
+fn values(entry: &Entry, facts: &[&Facts]) -> Vec<(&'static str, Option<String>, Vec<String>)> {
+    let distinct = |value: &dyn Fn(&Facts) -> Option<String>| {
+        let mut found: Vec<String> = facts.iter().filter_map(|fact| value(fact)).collect();
+        found.sort();
+        found.dedup();
+        found
+    };
+    let price = |price: formwork_core::Price| {
+        let dollars = |micro: u64| micro as f64 / 1e6;
+        format!("{{ input = {}, output = {} }}", dollars(price.input), dollars(price.output))
+    };
+    let tokens = |tokens: Option<u32>| tokens.map(|tokens| tokens.to_string());
+    let mut all = vec![
+        (
+            "context_tokens",
+            tokens(entry.context_tokens),
+            distinct(&|fact| context(entry, fact).map(|tokens| tokens.to_string())),
+        ),
+        (
+            "output_tokens",
+            tokens(entry.output_tokens),
+            distinct(&|fact| fact.output_tokens.map(|tokens| tokens.to_string())),
+        ),
+    ];
+    if let Some(known) = entry.price {
+        all.push(("price", Some(price(known)), distinct(&|fact| fact.price.map(price))));
+    }
+    // Where only some of the models have a last day, it is not the row's.
+    if !entry.retired && facts.iter().all(|fact| fact.retires.is_some()) {
+        let day = |day: Date| format!("\"{day}\"");
+        all.push(("retires", entry.retires.map(day), distinct(&|fact| fact.retires.map(day))));
+    }
+    all
+}
+
+/// Returns the context of a model. A row whose context is that of prompt and answer together agrees with a file that has both.
+fn context(entry: &Entry, fact: &Facts) -> Option<u64> {
+    let known = entry.context_tokens.map(u64::from);
+    let whole = fact.input_tokens.map(|input| input.saturating_add(fact.output_tokens.unwrap_or_default()));
+    fact.context_tokens.or(known.filter(|_| known == whole)).or(fact.input_tokens)
+}
+
+impl Difference {
+    /// Returns a line for people: `GPT-4o: output_tokens 4096 -> 16384`.
+    pub(super) fn line(&self, registry: &Registry) -> String {
+        let family = registry.entries().get(self.row).map_or("?", |entry| entry.family.as_str());
+        format!("{family}: {} {} -> {}", self.key, self.old.as_deref().unwrap_or("(none)"), self.new)
+    }
+}
+
+/// Returns the registry's text with these differences, everything else, comments included, as it was. Changed rows count as
+/// checked on `today`.
+pub(super) fn write(text: &str, differences: &[Difference], today: Date) -> String {
+    let mut row = None;
+    let mut out = String::with_capacity(text.len());
+    let of = |row: Option<usize>| differences.iter().filter(move |difference| Some(difference.row) == row);
+    for line in text.lines() {
+        if line.trim() == "[[model]]" {
+            row = Some(row.map_or(0, |row| row + 1));
+        }
+        let key = line.split_once('=').map_or("", |(key, _)| key.trim());
+        // New keys stand before the source, as in the other rows.
+        if key == "source" {
+            for added in of(row).filter(|difference| difference.old.is_none()) {
+                out.push_str(&format!("{} = {}\n", added.key, added.new));
+            }
+        }
+        match of(row).find(|difference| difference.key == key && difference.old.is_some()) {
+            Some(changed) => out.push_str(&format!("{key} = {}\n", changed.new)),
+            None if key == "checked" && of(row).next().is_some() => {
+                out.push_str(&format!("checked = \"{today}\"\n"));
+            }
+            None => {
+                out.push_str(line);
+                out.push('\n');
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::prices;
+    use super::*;
+
+    const ROWS: &str = "# Models\n\n[[model]]\nmatch = [\"a-1\", \"a-1-*\"]\nfamily = \"A\"\nprovider = \"openai\"\n\
+        native = \"none\"\ncontext_tokens = 100\nprice = { input = 0.1, output = 0.25 }\nsource = \"s\"\n\
+        checked = \"2026-11-21\"\n\n# Of another vendor\n\n[[model]]\nmatch = \"b-*\"\nfamily = \"B\"\n\
+        provider = \"mistral\"\nnative = \"none\"\nsource = \"s\"\nchecked = \"2026-11-21\"\n";
+
+    fn facts(models: &[(&str, &str)]) -> Vec<Facts> {
+        let entries: Vec<String> = models
+            .iter()
+            .map(|(name, more)| {
+                let provider = name.split('/').next().unwrap();
+                format!("\"{name}\": {{\"litellm_provider\": \"{provider}\", \"mode\": \"chat\"{more}}}")
+            })
+            .collect();
+        prices::read(&format!("{{{}}}", entries.join(","))).unwrap()
+    }
+
+    #[test]
+    fn what_differs_is_printed_and_written_and_then_nothing_differs() {
+        let registry = Registry::from_toml(ROWS).unwrap();
+        let dear = ", \"input_cost_per_token\": 2e-7, \"output_cost_per_token\": 2.5e-7";
+        let facts = facts(&[
+            (
+                "openai/a-1",
+                &format!(
+                    "{dear}, \"max_input_tokens\": 200, \"max_output_tokens\": 50, \"deprecation_date\": \"2027-01-31\""
+                ),
+            ),
+            ("openai/a-1-mini", &format!("{dear}, \"deprecation_date\": \"2027-01-31\"")),
+            ("mistral/b-2", dear),
+            ("openai/b-3", ""),
+        ]);
+        let found = compare(&registry, &facts);
+        let lines: Vec<_> = found.differences.iter().map(|difference| difference.line(&registry)).collect();
+        let expected = [
+            "A: context_tokens 100 -> 200",
+            "A: output_tokens (none) -> 50",
+            "A: price { input = 0.1, output = 0.25 } -> { input = 0.2, output = 0.25 }",
+            "A: retires (none) -> \"2027-01-31\"",
+        ];
+        assert_eq!(lines, expected);
+        // B's row leaves its price out, and keeps it out.
+        assert_eq!((found.unclear.len(), found.unknown), (0, vec!["openai/b-3".to_owned()]));
+        let written = write(ROWS, &found.differences, "2026-12-01".parse().unwrap());
+        let after = Registry::from_toml(&written).unwrap();
+        assert_eq!(compare(&after, &facts).differences, []);
+        assert_eq!(after.entries()[0].checked.to_string(), "2026-12-01");
+        assert_eq!(after.entries()[1], registry.entries()[1]);
+        assert!(written.starts_with("# Models\n") && written.contains("\n# Of another vendor\n"));
+        assert_eq!(write(ROWS, &[], "2026-12-01".parse().unwrap()), ROWS);
+    }
+
+    #[test]
+    fn several_values_are_for_a_person() {
+        let registry = Registry::from_toml(ROWS).unwrap();
+        let window = |tokens: u32| format!(", \"max_input_tokens\": {tokens}");
+        let found =
+            compare(&registry, &facts(&[("openai/a-1", &window(200)), ("openai/a-1-x", &window(300))]));
+        assert_eq!(found.differences, []);
+        assert_eq!(found.unclear, ["A: context_tokens is 100, the file has 200 or 300"]);
+        // Where one of them is the row's, the others have another size and the row's is the smaller promise.
+        let found =
+            compare(&registry, &facts(&[("openai/a-1", &window(100)), ("openai/a-1-x", &window(300))]));
+        assert_eq!(found, Comparison::default());
+        // A last day of one model is not the row's, and a prompt and an answer make the context.
+        let whole = format!("{}, \"max_output_tokens\": 40", window(60));
+        let last = format!("{whole}, \"deprecation_date\": \"2027-01-31\"");
+        let found = compare(&registry, &facts(&[("openai/a-1", &whole), ("openai/a-1-x", &last)]));
+        let lines: Vec<_> = found.differences.iter().map(|difference| difference.line(&registry)).collect();
+        assert_eq!(lines, ["A: output_tokens (none) -> 40"]);
+    }
+}
