@@ -21,7 +21,7 @@ pub struct HourlyRuns {
     pub contract: String,
     /// The model.
     pub model: String,
-    /// How the runs ended; see [`RunOutcome::name`].
+    /// How the runs ended; see [`RunOutcome::name`](crate::RunOutcome::name).
     pub outcome: String,
     /// How many runs began in this hour.
     pub runs: u64,

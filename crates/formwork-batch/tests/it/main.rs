@@ -1,7 +1,6 @@
 //! Tests of batches, on the store, the engine in this process and the engine for the batch APIs of providers.
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
-#![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod engine;
 mod input;

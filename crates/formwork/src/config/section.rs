@@ -84,7 +84,7 @@ impl Section {
         self
     }
 
-    /// Returns whether the configuration may run programs; see [`Config::is_trusted`].
+    /// Returns whether the configuration may run programs; see [`Config::is_trusted`](crate::config::Config::is_trusted).
     pub const fn is_trusted(&self) -> bool {
         self.document.is_trusted
     }

@@ -67,7 +67,7 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// Creates a kind. `schema` is the JSON Schema of its own fields in a section, besides those of [`Common`]. `make`
+    /// Creates a kind. `schema` is the JSON Schema of its own fields in a section, besides those of [`Common`](crate::config::Common). `make`
     /// creates the provider of a section; see [`transport`].
     pub fn new(
         name: impl Into<String>,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use formwork_core::{Answer, Delta, Fault, SharedProvider, Usage};
 use futures_util::StreamExt as _;
 
-/// Probes the features of a server before its first use. [`ProbeCache`] keeps the results.
+/// Probes the features of a server before its first use. [`ProbeCache`](crate::providers::ProbeCache) keeps the results.
 ///
 /// ```
 /// use std::sync::Arc;
