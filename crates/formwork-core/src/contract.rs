@@ -1,13 +1,14 @@
 use std::any::{Any, TypeId};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use serde_json::{Number, Value};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::decode::{decode, undecodable};
 use crate::{
-    Context, Dependency, Error, ErrorKind, JsonPath, PathPattern, Report, Rule, Schema, Segment, Severity,
+    Context, Dependency, Error, ErrorKind, JsonPath, Judgement, PathPattern, Report, Rule, Schema, Severity,
     Stage, Structure, Validator, Violation, root,
 };
 
@@ -304,152 +305,5 @@ impl fmt::Debug for Contract {
             .field("schema", &self.schema.name())
             .field("checks", &self.checks.len())
             .finish()
-    }
-}
-
-/// The result of [`Contract::judge`].
-///
-/// ```
-/// use formwork_core::{Context, Contract};
-///
-/// fn decoded<T: 'static>(contract: &Contract, value: &serde_json::Value) -> Result<Option<T>, String> {
-///     let judgement = contract.judge(value, &Context::EMPTY);
-///     match judgement.violations.first() {
-///         None => Ok(judgement.into_decoded()),
-///         Some(first) => Err(format!("{first}, and {} more", judgement.violations.len() - 1)),
-///     }
-/// }
-/// ```
-#[non_exhaustive]
-pub struct Judgement {
-    /// The violations that reject the value, in the order of the stages.
-    pub violations: Vec<Violation>,
-    /// The violations that soft checks found.
-    pub warnings: Vec<Violation>,
-    /// The number of violations beyond [`Report::CAP`].
-    pub left_out: usize,
-    decoded: Option<Box<dyn Any + Send>>,
-}
-
-/// A value of the contract's type that a judgement has decoded, for whoever wants the answer as that type. Clones share it, and
-/// the first to take it has it. It is not stored: a run that was stored decodes again.
-#[derive(Clone, Default)]
-pub(crate) struct Decoded(Option<Arc<Slot>>);
-
-/// A value that somebody may take.
-type Slot = Mutex<Option<Box<dyn Any + Send>>>;
-
-impl Decoded {
-    /// Takes the value, if it is a `T` and nobody has taken it.
-    pub(crate) fn take<T: 'static>(&self) -> Option<T> {
-        let mut slot = self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
-        match slot.take()?.downcast::<T>() {
-            Ok(value) => Some(*value),
-            Err(other) => {
-                *slot = Some(other);
-                None
-            }
-        }
-    }
-}
-
-/// Two runs are equal whether or not they have decoded the value.
-impl PartialEq for Decoded {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl fmt::Debug for Decoded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Decoded")
-    }
-}
-
-impl Judgement {
-    /// The decoded value, if the contract has a type and the value is one.
-    pub(crate) fn take_decoded(&mut self) -> Decoded {
-        Decoded(self.decoded.take().map(|decoded| Arc::new(Mutex::new(Some(decoded)))))
-    }
-
-    /// Whether the value is acceptable.
-    pub fn is_accepted(&self) -> bool {
-        self.violations.is_empty()
-    }
-
-    /// Returns the decoded value, if the contract has the type `T` and the value is valid.
-    pub fn into_decoded<T: 'static>(self) -> Option<T> {
-        self.decoded?.downcast().ok().map(|decoded| *decoded)
-    }
-}
-
-impl fmt::Debug for Judgement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Judgement")
-            .field("violations", &self.violations)
-            .field("warnings", &self.warnings)
-            .finish()
-    }
-}
-
-/// Returns the place and reason of a decoding error.
-fn undecodable<T: DeserializeOwned>(value: &Value) -> Violation {
-    use serde_path_to_error::Segment as At;
-    let Err(error) = serde_path_to_error::deserialize::<_, T>(value) else {
-        return Violation::new(JsonPath::root(), "type", Stage::Type);
-    };
-    let path = error.path().iter().filter_map(|segment| match segment {
-        At::Seq { index } => Some(Segment::Index(*index)),
-        At::Map { key } => Some(Segment::Key(key.clone())),
-        At::Enum { .. } | At::Unknown => None,
-    });
-    Violation::new(path.collect(), "type", Stage::Type).with_found(error.inner().to_string())
-}
-
-/// Decodes a JSON value into a Rust type. A number without a fraction (`612.0`, `6.12e2`) decodes as an integer, as JSON
-/// Schema defines it.
-///
-/// # Errors
-/// serde's error, if the value does not fit the type.
-///
-/// ```
-/// let pages: u16 = formwork_core::decode(&serde_json::json!(612.0))?;
-/// assert_eq!(pages, 612);
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-pub fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, serde_json::Error> {
-    T::deserialize(value).or_else(|error| match integral(value) {
-        Some(value) => T::deserialize(value),
-        None => Err(error),
-    })
-}
-
-/// Returns a copy with every integral fraction written as an integer; `None` if there is none.
-fn integral(value: &Value) -> Option<Value> {
-    /// The bound below which a float holds every integer exactly (2^53).
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    match value {
-        Value::Number(number) if number.is_f64() => {
-            let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < EXACT)?;
-            Some(Value::Number(Number::from(float as i64)))
-        }
-        Value::Array(items) => {
-            let changed: Vec<_> = items.iter().map(integral).collect();
-            changed.iter().any(Option::is_some).then(|| {
-                changed.into_iter().zip(items).map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect()
-            })
-        }
-        Value::Object(members) => {
-            let changed: Vec<_> = members.values().map(integral).collect();
-            changed.iter().any(Option::is_some).then(|| {
-                let pairs = changed.into_iter().zip(members);
-                Value::Object(
-                    pairs
-                        .map(|(new, (name, old))| (name.clone(), new.unwrap_or_else(|| old.clone())))
-                        .collect(),
-                )
-            })
-        }
-        _ => None,
     }
 }

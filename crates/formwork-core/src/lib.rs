@@ -15,13 +15,18 @@
 //! `examples/embed-core.rs` drives a run with this crate alone.
 
 mod accepts;
+mod answer;
 mod call;
 mod capabilities;
 mod contract;
+mod cost;
+mod decode;
 mod error;
 mod fault;
 mod feedback;
 mod fit;
+mod instruction;
+mod judgement;
 pub mod keywords;
 mod ledger;
 mod lift;
@@ -41,13 +46,17 @@ mod run;
 mod schema;
 mod text;
 mod time;
+mod usage;
 mod validator;
 mod violation;
 mod watch;
 
-pub use call::{Answer, Call, Completion, Delta, Finish, Sampling, Usage};
+pub use answer::{Answer, Completion, Delta, Finish};
+pub use call::{Call, Sampling};
 pub use capabilities::{Capabilities, Enforcement};
-pub use contract::{Contract, Judgement, decode};
+pub use contract::Contract;
+pub use cost::{Cost, Price};
+pub use decode::decode;
 pub use error::{Best, Error, ErrorKind};
 pub use fault::{Fault, FaultKind};
 pub use feedback::{Feedback, MAX_BYTES, MAX_LINES, MAX_PREVIOUS, Template};
@@ -55,7 +64,9 @@ pub use fit::Fit;
 pub use formwork_json::{
     Edit, EditKind, JsonPath, Level, PathError, PathPattern, PatternStep, Segment, Span, escape, unescape,
 };
-pub use ledger::{Attempt, Cost, Failure, Origin, Outcome, Price, Provenance, Source, Verdict, is_answered};
+pub use instruction::Instruction;
+pub use judgement::Judgement;
+pub use ledger::{Attempt, Failure, Origin, Outcome, Provenance, Source, Verdict, is_answered};
 pub use lift::{Lift, LiftOp, lift};
 pub use lower::{
     AddedBound, Dependency, Loss, LossKind, Lower, LowerRequest, Lowered, Refused, SchemaText, Tighten,
@@ -65,7 +76,7 @@ pub use message::{Message, Part, Role, Tool};
 pub use nearest::{advised, misspelled, nearest};
 pub use normalise::{is_old_draft, normalise, normalise_with_origins};
 pub use observation::{Observation, ObservationKind, SamplingParameter};
-pub use plan::{Instruction, Plan, PlanBuilder, Target};
+pub use plan::{Plan, PlanBuilder, Target};
 pub use policy::{Ask, Backoff, Decision, Patching, Policy, Reask, RetryContext, RetryPolicy, Temperature};
 pub use provider::{Clock, Layer, Provider, SharedProvider};
 pub use report::Report;
@@ -74,6 +85,7 @@ pub use run::{CallId, Event, External, Input, MAX_CALLS, Misuse, Run, Step};
 pub use schema::{Inline, Schema, Typed};
 pub use text::spaced;
 pub use time::Time;
+pub use usage::Usage;
 pub use validator::{Context, Structure, Validator};
 pub use violation::{MAX_EXPECTED, MAX_FOUND, MAX_NAME, MAX_PATH, Severity, Stage, Violation};
 pub use watch::Watch;

@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::call::written;
 use crate::{
-    Capabilities, Contract, Cost, Enforcement, Error, ErrorKind, Lower, LowerRequest, Lowered, Policy, Price,
-    Refused, RetryPolicy, SchemaText, Tighten, Usage,
+    Capabilities, Contract, Cost, Enforcement, Error, ErrorKind, Instruction, Lower, LowerRequest, Lowered,
+    Policy, Price, Refused, RetryPolicy, Tighten, Usage,
 };
 
 /// The fixed parts of a request: the contract, the policy, the targets and the limits. [`Run`](crate::Run)s share it.
@@ -149,45 +149,6 @@ impl Target {
             Some((_, _, reason)) if self.modes.is_empty() => Err(reason.clone()),
             _ => Ok(()),
         }
-    }
-}
-
-/// The text that introduces the schema in a prompt. `{kind}` is replaced by `object`, `array` or `value`.
-///
-/// ```
-/// use formwork_core::Instruction;
-///
-/// let german = Instruction {
-///     json_schema: "Antworte nur mit JSON nach diesem JSON Schema:\n".to_owned(),
-///     ..Instruction::default()
-/// };
-/// assert!(german.outline.contains("{kind}"));
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Instruction {
-    /// The text before a JSON Schema.
-    pub json_schema: String,
-    /// The text before an outline.
-    pub outline: String,
-}
-
-impl Default for Instruction {
-    fn default() -> Self {
-        let answer = "You answer with one JSON {kind} only, no prose, no markdown.";
-        Self {
-            json_schema: format!("{answer} It must match this JSON Schema exactly:\n"),
-            outline: format!("{answer} It must have this shape:\n"),
-        }
-    }
-}
-
-impl Instruction {
-    pub(crate) fn words(&self, shown: &SchemaText, kind: &str) -> String {
-        let (before, text) = match shown {
-            SchemaText::JsonSchema(text) => (&self.json_schema, text),
-            SchemaText::Outline(text) => (&self.outline, text),
-        };
-        before.replace("{kind}", kind) + text
     }
 }
 

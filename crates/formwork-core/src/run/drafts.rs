@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::closed::Closed;
-use crate::contract::Decoded;
+use crate::judgement::Decoded;
 use crate::{Attempt, Best, Provenance, Violation};
 
 /// A document that is not accepted yet.

@@ -7,8 +7,8 @@ use super::closed::{CUT, Closed, is_incomplete};
 use super::compliance;
 use super::drafts::Draft;
 use super::patch::label;
-use crate::contract::Decoded;
 use crate::feedback::cut_bytes;
+use crate::judgement::Decoded;
 use crate::{
     Ask, Call, Completion, Context, Failure, Finish, Fit, Judgement, Plan, Provenance, Source, Stage,
     Violation, lift, spaced,

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::contract::Decoded;
+use crate::judgement::Decoded;
 use crate::{
     Ask, Attempt, Call, Context, Error, ErrorKind, Origin, Outcome, Plan, Provenance, Time, Usage, Violation,
 };

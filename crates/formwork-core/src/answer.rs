@@ -1,0 +1,231 @@
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Fault, Usage};
+
+/// The reason why a model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Finish {
+    /// The model ended its answer.
+    Stop,
+    /// The answer reached the token limit.
+    Length,
+    /// The model declined to answer.
+    Refused,
+    /// A filter removed the answer.
+    Filtered,
+    /// The model requests a tool call.
+    ToolCall,
+    /// The driver stopped the call.
+    Stopped,
+}
+
+/// A whole answer.
+///
+/// ```
+/// use formwork_core::{Completion, Finish, Usage};
+///
+/// let completion = Completion::new(r#"{"age": 3"#).with_finish(Finish::Length).with_usage(Usage::new(12, 5));
+/// assert_eq!((completion.finish, completion.usage.output_tokens), (Finish::Length, 5));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Completion {
+    /// The text; in tool mode, the arguments of the tool call that carries the answer.
+    pub text: String,
+    /// The model's reasoning; empty if the provider does not separate it from the text.
+    #[serde(default)]
+    pub reasoning: String,
+    /// The reason why the model stopped.
+    pub finish: Finish,
+    /// The tokens of the call.
+    pub usage: Usage,
+    /// The byte of `text` from which on the provider, not the model, wrote the rest of the document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<usize>,
+    /// Whether the provider ended values earlier than the schema required: a measure against endless repetition by tiny
+    /// models.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restrained: bool,
+    /// The model that answered, in the provider's notation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+impl Completion {
+    /// Creates an answer that the model ended itself, with no usage.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            reasoning: String::new(),
+            finish: Finish::Stop,
+            usage: Usage::default(),
+            closed_at: None,
+            restrained: false,
+            model: None,
+        }
+    }
+
+    /// Sets the reason why the model stopped (default: [`Finish::Stop`]).
+    #[must_use]
+    pub const fn with_finish(mut self, finish: Finish) -> Self {
+        self.finish = finish;
+        self
+    }
+
+    /// Sets the tokens of the call (default: 0).
+    #[must_use]
+    pub const fn with_usage(mut self, usage: Usage) -> Self {
+        self.usage = usage;
+        self
+    }
+
+    /// Sets the model that answered, in the provider's notation (default: unknown).
+    #[must_use]
+    pub fn with_model(mut self, model: Option<String>) -> Self {
+        self.model = model;
+        self
+    }
+
+    /// Sets the model's reasoning (default: empty).
+    #[must_use]
+    pub fn with_reasoning(mut self, reasoning: impl Into<String>) -> Self {
+        self.reasoning = reasoning.into();
+        self
+    }
+
+    /// Appends the next piece of an answer, and returns whether it was the last one.
+    pub fn push(&mut self, delta: Delta) -> bool {
+        match delta {
+            Delta::Text(text) => self.text.push_str(&text),
+            Delta::Reasoning(text) => self.reasoning.push_str(&text),
+            Delta::End { finish, usage, closed_at, restrained, model } => {
+                let (text, reasoning) = (std::mem::take(&mut self.text), std::mem::take(&mut self.reasoning));
+                *self = Self { text, reasoning, finish, usage, closed_at, restrained, model };
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Returns the pieces of the answer as a stream delivers them: reasoning and text if there are any, and the end.
+    pub fn into_deltas(self) -> impl Iterator<Item = Delta> + Send + use<> {
+        let Self { text, reasoning, finish, usage, closed_at, restrained, model } = self;
+        let reasoning = (!reasoning.is_empty()).then_some(Delta::Reasoning(reasoning));
+        let text = (!text.is_empty()).then_some(Delta::Text(text));
+        let end = Delta::End { finish, usage, closed_at, restrained, model };
+        reasoning.into_iter().chain(text).chain([end])
+    }
+}
+
+/// A piece of an [`Answer`].
+///
+/// ```
+/// use formwork_core::{Completion, Delta};
+///
+/// let mut completion = Completion::new("");
+/// assert!(!completion.push(Delta::Text("{\"age\": 34}".to_owned())));
+/// assert_eq!(completion.text, "{\"age\": 34}");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Delta {
+    /// More text of the answer.
+    Text(String),
+    /// More of the model's reasoning.
+    Reasoning(String),
+    /// The last piece: the end of the answer.
+    End {
+        /// The reason why the model stopped.
+        finish: Finish,
+        /// The tokens of the call.
+        usage: Usage,
+        /// The byte of the text from which on the provider closed the document; see [`Completion::closed_at`].
+        closed_at: Option<usize>,
+        /// Whether the provider ended values early; see [`Completion::restrained`].
+        restrained: bool,
+        /// The model that answered, in the provider's notation.
+        model: Option<String>,
+    },
+}
+
+/// An answer in progress: a stream of [`Delta`]s, the last of which is [`Delta::End`].
+///
+/// Dropping it stops the call. A stream that ends without [`Delta::End`] was cut off.
+///
+/// ```
+/// use formwork_core::{Call, Fault, Provider};
+///
+/// async fn text(provider: &dyn Provider, call: &Call) -> Result<String, Fault> {
+///     let answer = provider.call(call).await?;
+///     Ok(answer.collect().await?.text)
+/// }
+/// ```
+pub struct Answer(Pin<Box<dyn Stream<Item = Result<Delta, Fault>> + Send>>);
+
+impl Answer {
+    /// Creates an answer from a stream of its pieces.
+    pub fn new(stream: impl Stream<Item = Result<Delta, Fault>> + Send + 'static) -> Self {
+        Self(Box::pin(stream))
+    }
+
+    /// Waits for the whole answer.
+    ///
+    /// # Errors
+    /// The fault that ended the stream; [`FaultKind::Unreachable`](crate::FaultKind::Unreachable) if the stream ends
+    /// without [`Delta::End`].
+    pub async fn collect(mut self) -> Result<Completion, Fault> {
+        let mut completion = Completion::new("");
+        loop {
+            match std::future::poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await {
+                Some(Ok(delta)) => {
+                    if completion.push(delta) {
+                        return Ok(completion);
+                    }
+                }
+                Some(Err(fault)) => return Err(fault),
+                None => {
+                    return Err(Fault::cut_off("its end marker is missing"));
+                }
+            }
+        }
+    }
+}
+
+impl From<Completion> for Answer {
+    fn from(completion: Completion) -> Self {
+        Self::new(Ready(completion.into_deltas()))
+    }
+}
+
+impl Stream for Answer {
+    type Item = Result<Delta, Fault>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(cx)
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Answer")
+    }
+}
+
+/// A stream of items that are available at once.
+struct Ready<I>(I);
+
+impl<I: Iterator<Item = Delta> + Unpin> Stream for Ready<I> {
+    type Item = Result<Delta, Fault>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.0.next().map(Ok))
+    }
+}
