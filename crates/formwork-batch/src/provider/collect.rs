@@ -11,8 +11,8 @@ use futures_util::StreamExt as _;
 use futures_util::future::try_join_all;
 use serde_json::Value;
 
-use super::engine::{Halted, Work, custom_id};
-use super::record::{File, FileRows, Files};
+use super::engine::{Halted, Work};
+use super::record::{File, FileRows, Files, custom_id};
 use super::rows::{Next, event};
 use crate::process::{MAX_DEFERRED, Outcome, READ, settle};
 use crate::{BatchError, RowState};

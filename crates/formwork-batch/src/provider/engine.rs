@@ -1,20 +1,18 @@
 //! The rounds of a batch: files are planned, submitted and polled.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use formwork_core::{Clock, Cost, ErrorKind, Event, Fault, FaultKind, Price, Time, Usage};
+use formwork_core::{Clock, Cost, ErrorKind, Fault, FaultKind, Price, Time};
 use formwork_extract::{Budget, CancellationToken, Extractor, Reservation, TokioClock};
-use formwork_ledger::RecordId;
-use futures_util::future::try_join_all;
 use serde_json::Value;
 
 use super::api::{FileLimits, FileRequest, FileStatus, Found, SharedBatchApi};
 use super::record::{File, FileRows, FileState, Files};
 use super::rows::{Active, Next, NextCall};
-use crate::process::{Outcome, READ, settle};
+use crate::process::{Outcome, READ};
 use crate::{BatchError, Control, Ended, Engine, OpenRow, Stop, Store};
 
 /// How often the control of the store is read during a wait.
@@ -55,7 +53,7 @@ pub struct ProviderBatch {
     budgets: Vec<Budget>,
     interval: Duration,
     patience: Duration,
-    limits: FileLimits,
+    pub(super) limits: FileLimits,
 }
 
 impl ProviderBatch {
@@ -205,24 +203,15 @@ pub(super) struct Work<'e> {
     trouble: Option<Time>,
 }
 
-/// A file that is being filled.
-#[derive(Default)]
-struct Draft {
-    rows: FileRows,
-    requests: Vec<FileRequest>,
-    bytes: usize,
-    key: String,
-}
-
 /// The progress of the plan of a round.
 #[derive(Default)]
-struct Planned {
+pub(super) struct Planned {
     /// Whether there were rows that no file has.
-    has_rows: bool,
+    pub(super) has_rows: bool,
     /// The message of the budget that has no room for a call.
-    over_budget: Option<String>,
+    pub(super) over_budget: Option<String>,
     /// Whether a file was planned.
-    has_files: bool,
+    pub(super) has_files: bool,
 }
 
 impl Work<'_> {
@@ -261,7 +250,7 @@ impl Work<'_> {
     }
 
     /// Ends the engine if the user stopped the batch.
-    async fn check_control(&self) -> Result<(), Halted> {
+    pub(super) async fn check_control(&self) -> Result<(), Halted> {
         let Control::Stop(stop) = self.store.control().await? else { return Ok(()) };
         if stop == Stop::Cancelled {
             for file in self.files.files() {
@@ -340,7 +329,7 @@ impl Work<'_> {
     }
 
     /// Reserves the worst case of a call in every budget; returns the message of a budget that has no room.
-    fn reserve(&mut self, row: u64, worst: Cost) -> Result<(), String> {
+    pub(super) fn reserve(&mut self, row: u64, worst: Cost) -> Result<(), String> {
         let mut reservations = Vec::new();
         for budget in &self.engine.budgets {
             let Some(reservation) = budget.reserve(worst) else {
@@ -367,99 +356,6 @@ impl Work<'_> {
         }
     }
 
-    /// Writes the next call of each open row that no file has into files, and submits these.
-    async fn plan(&mut self) -> Result<Planned, Halted> {
-        let mut planned = Planned::default();
-        let mut taken: HashSet<u64> = HashSet::new();
-        for number in self.files.numbers() {
-            taken.extend(Files::rows(self.store.as_ref(), number).await?.keys());
-        }
-        let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
-        let mut last = None;
-        'rows: loop {
-            let rows = self.store.open_rows(last, READ).await?;
-            let Some(end) = rows.last() else { break };
-            last = Some(end.number);
-            let (mut states, mut calls) = (Vec::new(), Vec::new());
-            for row in rows.into_iter().filter(|row| !taken.contains(&row.number)) {
-                planned.has_rows = true;
-                let active = Active::open(&self.engine.extractor, row, self.engine.clock.now());
-                let Some((active, next, request)) = self.request(active).await? else { continue };
-                if let Err(message) = self.reserve(active.number, next.reserve) {
-                    planned.over_budget = Some(message);
-                    break;
-                }
-                states.push((active.number, active.state()));
-                calls.push((active.number, next, request));
-            }
-            let stored = states.into_iter().map(|(row, state)| self.store.checkpoint(row, state));
-            try_join_all(stored).await?;
-            for (row, next, request) in calls {
-                let limits = self.limits(&next.target)?;
-                let draft = drafts.entry(next.target.clone()).or_default();
-                let is_full =
-                    draft.requests.len() >= limits.requests || draft.bytes + size(&request) > limits.bytes;
-                if is_full && !draft.requests.is_empty() {
-                    let full = std::mem::take(draft);
-                    planned.has_files = true;
-                    self.seal(&next.target, full).await?;
-                }
-                drafts.entry(next.target).or_default().add(row, next.id, request);
-            }
-            if planned.over_budget.is_some() {
-                break 'rows;
-            }
-            self.check_control().await?;
-        }
-        for (target, draft) in drafts.into_iter().filter(|(_, draft)| !draft.requests.is_empty()) {
-            planned.has_files = true;
-            self.seal(&target, draft).await?;
-        }
-        Ok(planned)
-    }
-
-    fn limits(&self, target: &str) -> Result<FileLimits, BatchError> {
-        let (own, limits) = (self.engine.limits, self.api(target)?.limits());
-        Ok(FileLimits {
-            requests: own.requests.min(limits.requests).max(1),
-            bytes: own.bytes.min(limits.bytes),
-        })
-    }
-
-    /// Returns the row with its next call and the request of that; `None` if the row is finished or stays open.
-    async fn request(
-        &mut self,
-        mut active: Active,
-    ) -> Result<Option<(Active, NextCall, formwork_wire::http::Request<formwork_wire::Bytes>)>, Halted> {
-        let number = active.number;
-        loop {
-            let next = match active.next(&self.engine.extractor).await? {
-                Next::Call(row, next) => {
-                    active = *row;
-                    next
-                }
-                Next::Done(history, deferred, result) => {
-                    let now = self.engine.clock.now();
-                    let store = self.store.as_ref();
-                    let ended = settle(store, number, history, deferred, result, self.answered, now).await?;
-                    self.note(ended);
-                    return Ok(None);
-                }
-            };
-            let max = self.limits(&next.target)?.bytes;
-            let fault = match self.api(&next.target)?.wire().encode(&next.call) {
-                Ok(request) if size(&request) <= max => return Ok(Some((active, next, request))),
-                Ok(request) => {
-                    let length = request.body().len();
-                    let message = format!("the request has {length} bytes, and a file at most {max}");
-                    Fault::new(FaultKind::BadRequest, message)
-                }
-                Err(fault) => fault,
-            };
-            active.on(Event::failed(next.id, fault, Usage::default()))?;
-        }
-    }
-
     /// Notes the end of a row in this round.
     pub(super) fn note(&mut self, outcome: Outcome) {
         match outcome {
@@ -475,24 +371,8 @@ impl Work<'_> {
         }
     }
 
-    /// Records a file and submits it.
-    async fn seal(&mut self, target: &str, draft: Draft) -> Result<(), Halted> {
-        let file = File {
-            key: draft.key,
-            target: target.to_owned(),
-            planned: self.engine.clock.now(),
-            state: FileState::Planned,
-            requests: draft.requests.len(),
-        };
-        let number = self.files.add(self.store.as_ref(), file, &draft.rows).await?;
-        match self.submit(number, draft.requests).await {
-            Ok(()) => Ok(()),
-            Err(halted) => self.endure(halted, target).map(|_| ()),
-        }
-    }
-
     /// Submits a file.
-    async fn submit(&mut self, number: u64, requests: Vec<FileRequest>) -> Result<(), Halted> {
+    pub(super) async fn submit(&mut self, number: u64, requests: Vec<FileRequest>) -> Result<(), Halted> {
         let Some(file) = self.files.get(number).cloned() else { return Ok(()) };
         let store = Arc::clone(&self.store);
         self.files.set(store.as_ref(), number, FileState::Uncertain).await?;
@@ -511,23 +391,6 @@ impl Work<'_> {
                 Err(fault.into())
             }
         }
-    }
-
-    /// Writes the requests of a file once more, from the rows that still wait for them.
-    async fn rewritten(&self, number: u64) -> Result<Vec<FileRequest>, Halted> {
-        let Some(file) = self.files.get(number) else { return Ok(Vec::new()) };
-        let rows = Files::rows(self.store.as_ref(), number).await?;
-        let numbers: Vec<u64> = rows.keys().copied().collect();
-        let (mut rest, mut requests) = (numbers.as_slice(), Vec::new());
-        while !rest.is_empty() {
-            for row in self.among(&mut rest).await? {
-                if let Some((active, next)) = self.waiting(row, &rows).await? {
-                    let request = self.api(&file.target)?.wire().encode(&next.call)?;
-                    requests.push(FileRequest { custom_id: custom_id(&file.key, active.number), request });
-                }
-            }
-        }
-        Ok(requests)
     }
 
     /// Brings a file on; returns whether anything changed.
@@ -596,7 +459,7 @@ impl Work<'_> {
     }
 
     /// Decides whether the engine goes on after a failed request: returns `false`, because nothing changed.
-    fn endure(&mut self, halted: Halted, target: &str) -> Result<bool, Halted> {
+    pub(super) fn endure(&mut self, halted: Halted, target: &str) -> Result<bool, Halted> {
         let Halted::Fault(fault) = halted else { return Err(halted) };
         let message = format!("the batch API of `{target}` failed: {fault}");
         let now = self.engine.clock.now();
@@ -610,30 +473,4 @@ impl Work<'_> {
         tracing::warn!(target: "formwork", "{message}");
         Ok(false)
     }
-}
-
-impl Draft {
-    fn add(
-        &mut self,
-        row: u64,
-        id: formwork_core::CallId,
-        request: formwork_wire::http::Request<formwork_wire::Bytes>,
-    ) {
-        if self.key.is_empty() {
-            self.key = RecordId::next().to_string().replace("run_", "formwork-");
-        }
-        self.bytes += size(&request);
-        self.rows.insert(row, id);
-        self.requests.push(FileRequest { custom_id: custom_id(&self.key, row), request });
-    }
-}
-
-/// Returns the id of a row's request in a file.
-pub(super) fn custom_id(key: &str, row: u64) -> String {
-    format!("{key}-{row}")
-}
-
-/// Returns the number of bytes that a request takes in a file, at most.
-fn size(request: &formwork_wire::http::Request<formwork_wire::Bytes>) -> usize {
-    request.body().len() + 256
 }

@@ -6,6 +6,7 @@ mod collect;
 mod engine;
 mod http;
 mod openai;
+mod plan;
 mod record;
 mod rows;
 

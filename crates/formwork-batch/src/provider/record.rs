@@ -149,3 +149,8 @@ impl Files {
         store.set_note(&rows_place(number), Value::Null).await
     }
 }
+
+/// Returns the id of a row's request in a file.
+pub(super) fn custom_id(key: &str, row: u64) -> String {
+    format!("{key}-{row}")
+}

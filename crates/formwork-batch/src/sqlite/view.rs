@@ -1,0 +1,222 @@
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use formwork_ledger::{Database, Format};
+use serde_json::Value;
+
+use super::lock::Lock;
+use super::tables;
+use crate::{BatchError, Control, Progress, Stop};
+
+/// `fwbt`.
+pub(super) const FORMAT: Format =
+    Format { application: 0x6677_6274, steps: &[include_str!("0001_batch.sql")] };
+
+/// The name of the database in the folder of a batch.
+pub(super) const LEDGER: &str = "ledger.db";
+
+/// The fixed parts of a batch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec {
+    /// The contract: everything about the question that must not change between two processes. It is compared as a whole.
+    pub contract: Value,
+    /// The name of the input, for people.
+    pub source: String,
+    /// The number of rows of one file of results (default: 1,000).
+    pub part_rows: u64,
+    /// Whether rows with the same input are asked about once (default: no). Each has a result of its own.
+    pub dedupe: bool,
+}
+
+impl Spec {
+    /// Creates a description with the defaults.
+    pub fn new(contract: Value, source: impl Into<String>) -> Self {
+        Self { contract, source: source.into(), part_rows: 1000, dedupe: false }
+    }
+}
+
+/// The share or number of rejected rows at which a batch stops.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum MaxFailures {
+    /// So many rows.
+    Rows(u64),
+    /// This part of the rows with a result, from 0 to 1. The first 100 rows count as if all of them had one.
+    Share(f64),
+}
+
+impl MaxFailures {
+    /// Returns whether so many rejected rows of these are too many.
+    pub fn is_exceeded(self, progress: &Progress) -> bool {
+        let Progress { rows, rejected, .. } = *progress;
+        match self {
+            Self::Rows(max) => rejected > max,
+            Self::Share(share) => {
+                let base = progress.finished().max(rows.min(100));
+                rejected as f64 > share * base as f64
+            }
+        }
+    }
+}
+
+/// A batch in a folder, as any number of processes may look at it.
+///
+/// The folder has `ledger.db`, the state; `part-*.jsonl`, the values; `rejected-*.jsonl`, the rows without one; and `lock`.
+#[derive(Debug, Clone)]
+pub struct View {
+    pub(super) folder: PathBuf,
+    pub(super) database: Database,
+    pub(super) spec: Spec,
+}
+
+impl View {
+    /// Opens the batch of a folder to look at it.
+    ///
+    /// # Errors
+    /// [`BatchError::NoBatch`] if there is none, [`BatchError::Store`] for a file that is none of this version.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self, BatchError> {
+        let folder = folder.as_ref().to_owned();
+        let path = folder.join(LEDGER);
+        if !path.exists() {
+            return Err(BatchError::NoBatch(folder));
+        }
+        let database = Database::open(path, &FORMAT)?;
+        let spec = database.read(|file| {
+            let value = |key| tables::get(file, key).map(Option::unwrap_or_default);
+            let Some(contract) = tables::get(file, "contract")? else { return Ok(None) };
+            Ok(Some(Spec {
+                contract,
+                source: value("source")?.as_str().unwrap_or_default().to_owned(),
+                part_rows: value("part_rows")?.as_u64().unwrap_or(1000).max(1),
+                dedupe: value("dedupe")?.as_bool().unwrap_or_default(),
+            }))
+        })?;
+        // A process that died while it read the input leaves a file without a batch.
+        let spec = spec.ok_or_else(|| BatchError::NoBatch(folder.clone()))?;
+        Ok(Self { folder, database, spec })
+    }
+
+    /// Returns the folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns the fixed parts of the batch.
+    pub const fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// Returns the id of the process that works on the batch, if there is one; 0 if its id is not known.
+    pub fn process(&self) -> Option<u32> {
+        Lock::holder(&self.folder)
+    }
+
+    /// Returns the numbers of the batch.
+    ///
+    /// # Errors
+    /// [`BatchError::Store`].
+    pub fn progress(&self) -> Result<Progress, BatchError> {
+        Ok(self.database.read(tables::progress)?)
+    }
+
+    /// Returns a value that was kept under this key.
+    ///
+    /// # Errors
+    /// [`BatchError::Store`].
+    pub fn note(&self, key: &str) -> Result<Option<Value>, BatchError> {
+        Ok(self.database.read(|file| tables::get(file, &format!("note {key}")))?)
+    }
+
+    /// Keeps a value under this key; null removes it. Returns when it is on the disk.
+    ///
+    /// # Errors
+    /// [`BatchError::Store`].
+    pub fn set_note(&self, key: &str, value: Value) -> Result<(), BatchError> {
+        let key = format!("note {key}");
+        Ok(self.database.write(move |file| tables::set(file, &key, &value)).wait()?)
+    }
+
+    /// Returns what the user wants of the batch.
+    ///
+    /// # Errors
+    /// [`BatchError::Store`].
+    pub fn wanted(&self) -> Result<Control, BatchError> {
+        Ok(match self.database.read(|file| tables::get(file, "control"))?.as_ref().and_then(Value::as_str) {
+            Some("pause") => Control::Stop(Stop::Paused),
+            Some("cancel") => Control::Stop(Stop::Cancelled),
+            _ => Control::Run,
+        })
+    }
+
+    /// Says what the user wants of the batch. A process that works on it sees this within a second.
+    ///
+    /// # Errors
+    /// [`BatchError::Store`].
+    pub fn want(&self, control: Control) -> Result<(), BatchError> {
+        let value = match control {
+            Control::Stop(Stop::Paused) => Value::from("pause"),
+            Control::Stop(Stop::Cancelled) => Value::from("cancel"),
+            _ => Value::Null,
+        };
+        Ok(self.database.write(move |file| tables::set(file, "control", &value)).wait()?)
+    }
+
+    /// Returns the costs of the rows with a result, in millionths of a US dollar and in tokens; rows that took no call are left
+    /// out. The money is `None` if a price is not known.
+    ///
+    /// # Errors
+    /// [`BatchError::Store`].
+    pub fn row_costs(&self) -> Result<Vec<(Option<u64>, u64)>, BatchError> {
+        Ok(self.database.read(|file| {
+            let mut select = file.prepare(
+                "SELECT CASE WHEN count(*) = count(micro_usd) THEN sum(micro_usd) END, sum(input_tokens + output_tokens)
+                 FROM attempts JOIN rows USING (number) WHERE rows.state > 0 GROUP BY number",
+            )?;
+            let nat = |number: i64| u64::try_from(number).unwrap_or_default();
+            let rows = select.query_map([], |row| {
+                Ok((row.get::<_, Option<i64>>(0)?.map(nat), nat(row.get::<_, i64>(1)?)))
+            })?;
+            rows.collect()
+        })?)
+    }
+
+    /// Returns how many rows will take a call: those that can be asked about and follow no other row.
+    ///
+    /// # Errors
+    /// [`BatchError::Store`].
+    pub fn askable(&self) -> Result<u64, BatchError> {
+        let count = self.database.read(|file| {
+            file.query_row("SELECT count(*) FROM rows WHERE bad = 0 AND leader IS NULL", [], |row| {
+                row.get::<_, i64>(0)
+            })
+        })?;
+        Ok(u64::try_from(count).unwrap_or_default())
+    }
+
+    /// Writes the results in the order of the rows, one JSON object per line: the values, or the rejected rows.
+    ///
+    /// # Errors
+    /// [`BatchError::Store`], or [`BatchError::File`] if the output cannot be written.
+    pub fn export(&self, rejected: bool, output: &mut dyn Write) -> Result<u64, BatchError> {
+        let mut lines = 0;
+        let written = self.database.read(|file| {
+            let mut select = file.prepare(
+                "SELECT rows.id, results.line FROM rows
+                 JOIN results ON results.number = coalesce(rows.leader, rows.number)
+                 WHERE rows.state = ?1 ORDER BY rows.number",
+            )?;
+            let mut rows = select.query([if rejected { 2 } else { 1 }])?;
+            while let Some(row) = rows.next()? {
+                let (id, line) = (row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
+                if let Err(error) =
+                    writeln!(output, "{{\"id\":{id},{}", line.strip_prefix('{').unwrap_or(line))
+                {
+                    return Ok(Err(error));
+                }
+                lines += 1;
+            }
+            Ok(Ok(()))
+        })?;
+        written.map_err(|error| BatchError::file(Path::new("the output"), &error))?;
+        Ok(lines)
+    }
+}
