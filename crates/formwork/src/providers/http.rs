@@ -12,6 +12,7 @@ use super::tape::Tape;
 use crate::config::{Common, ConfigError, Section};
 
 /// The maximum size of a file of results of a batch API in bytes.
+#[cfg(any(feature = "anthropic", feature = "openai"))]
 pub(super) const MAX_RESULTS: usize = 1 << 30;
 
 /// The address and the authentication of a server, for [`transport`].
