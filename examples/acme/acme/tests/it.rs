@@ -138,7 +138,7 @@ fn doctor_says_what_acme_enforces() {
         assert_eq!(ran.code, Some(code), "{}", ran.stderr);
         assert!(ran.stdout.starts_with("anvil (acme, anvil-1)"), "{}", ran.stdout);
         assert!(
-            ran.stdout.contains("ways of asking, strictest first: acme, json-object, prompt"),
+            ran.stdout.contains("output modes, strictest first: acme, json-object, prompt"),
             "{}",
             ran.stdout
         );
