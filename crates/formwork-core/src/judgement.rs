@@ -3,10 +3,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::Violation;
-#[cfg(doc)]
-use crate::{Contract, Report};
 
-/// The result of [`Contract::judge`].
+/// The result of [`Contract::judge`](crate::Contract::judge).
 ///
 /// ```
 /// use formwork_core::{Context, Contract};
@@ -25,7 +23,7 @@ pub struct Judgement {
     pub violations: Vec<Violation>,
     /// The violations that soft checks found.
     pub warnings: Vec<Violation>,
-    /// The number of violations beyond [`Report::CAP`].
+    /// The number of violations beyond [`Report::CAP`](crate::Report::CAP).
     pub left_out: usize,
     pub(crate) decoded: Option<Box<dyn Any + Send>>,
 }
