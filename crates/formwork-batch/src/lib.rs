@@ -37,7 +37,7 @@ pub use process::InProcess;
 pub use progress::Progress;
 pub use provider::{
     AnthropicBatches, BatchApi, FileLimits, FileRequest, FileResult, FileStatus, Found, OpenAiBatches,
-    ProviderBatch, SharedBatchApi, batch_price,
+    ProviderBatch, SharedBatchApi, batch_price, open_files,
 };
 pub use row::{BadRow, MAX_INPUT, OpenRow, RejectedError, RejectedLine, ResultLine, Row, RowEnd, RowState};
 pub use sqlite::{Batch, MaxFailures, Spec, View};

@@ -1,4 +1,4 @@
-//! What other projects' transforms keep of real schemas: `evals/peers/transforms.py` writes them.
+//! Scores the transforms of other projects on real schemas: `evals/peers/transforms.py` writes them.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -14,3 +14,4 @@ pub use anthropic::AnthropicBatches;
 pub use api::{BatchApi, FileLimits, FileRequest, FileResult, FileStatus, Found, SharedBatchApi};
 pub use engine::{ProviderBatch, batch_price};
 pub use openai::OpenAiBatches;
+pub use record::open_files;

@@ -6,7 +6,7 @@ use formwork_core::{CallId, Time};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{BatchError, Store};
+use crate::{BatchError, Store, View};
 
 /// The key of the index.
 const INDEX: &str = "provider-batch";
@@ -45,6 +45,17 @@ pub(super) type FileRows = BTreeMap<u64, CallId>;
 struct Index {
     next: u64,
     open: Vec<u64>,
+}
+
+/// Returns the number of files that the providers of a batch may have and whose results are not joined yet. Another engine
+/// would ask their rows again, at the full price.
+///
+/// # Errors
+/// [`BatchError::Store`] if the folder cannot be read.
+pub fn open_files(view: &View) -> Result<usize, BatchError> {
+    let index = view.note(INDEX)?;
+    let open = index.as_ref().and_then(|index| index.get("open")?.as_array().map(Vec::len));
+    Ok(open.unwrap_or_default())
 }
 
 /// The files of a batch that are not done.

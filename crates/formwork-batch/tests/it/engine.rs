@@ -24,7 +24,7 @@ struct Played {
     max_open: AtomicU64,
 }
 
-/// What the provider does with the nth call of a row.
+/// The behaviour of the provider at the nth call of a row.
 fn answer(row: u64, nth: u32) -> Result<String, Fault> {
     match row % 10 {
         // A wrong answer first.

@@ -19,7 +19,7 @@ pub(crate) enum Api {
     Anthropic,
 }
 
-/// What the provider does with the nth processed call of a row.
+/// The behaviour of the provider at the nth processed call of a row.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
     Text(String),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use formwork_anthropic::Anthropic;
 use formwork_batch::{
     AnthropicBatches, Batch, Control, Ended, Engine as _, FileLimits, OpenAiBatches, ProviderBatch,
-    SharedBatchApi, Stop, batch_price,
+    SharedBatchApi, Stop, View, batch_price, open_files,
 };
 use formwork_core::{Cost, Price, SharedProvider};
 use formwork_extract::{Backend, Budget, CancellationToken, Extractor};
@@ -298,6 +298,8 @@ async fn a_pause_leaves_files_to_the_provider_and_a_cancel_takes_them_back() {
             };
             let ended = tokio::select! { ended = run => ended.unwrap(), ended = stopped => ended };
             assert_eq!(ended, Ended::Stopped(stop));
+            // Another engine would pay for the rows of these again.
+            assert_eq!(open_files(batch.view()).unwrap(), 2);
         }
         assert_eq!(played.submitted().len(), 2);
         let batch = Batch::open(folder.path()).unwrap();
@@ -306,6 +308,7 @@ async fn a_pause_leaves_files_to_the_provider_and_a_cancel_takes_them_back() {
         played.faults.lock().unwrap().polls = 1;
         assert_eq!(work(folder.path(), &engine, &played).await, Some(Ended::Done));
         check_right(folder.path(), 10);
+        assert_eq!(open_files(&View::open(folder.path()).unwrap()).unwrap(), 0);
         assert_eq!(played.calls(), (0..10).map(|row| (row, 1)).collect());
     }
 }

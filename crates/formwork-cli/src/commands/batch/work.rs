@@ -9,7 +9,8 @@ use std::time::Duration;
 use formwork::config::Section;
 use formwork::providers::Providers;
 use formwork_batch::{
-    Batch, BatchError, Control, Ended, Engine as _, InProcess, MaxFailures, Pace, Spec, Stop, read_rows,
+    Batch, BatchError, Control, Ended, Engine as _, InProcess, MaxFailures, Pace, Spec, Stop, open_files,
+    read_rows,
 };
 use formwork_core::{Context, ErrorKind};
 use formwork_extract::CancellationToken;
@@ -152,6 +153,13 @@ fn work(
     }
     batch.view().want(Control::Run).map_err(failed)?;
     let (settings, named) = Settings::of(&batch, args).map_err(failed)?;
+    let files = open_files(batch.view()).map_err(failed)?;
+    if settings.mode == Mode::Direct && files > 0 {
+        say!(
+            "warning: {files} files of this batch are with a provider; --mode direct asks for their rows again and pays for \
+             both: use --mode provider-batch to wait for them"
+        );
+    }
     let progress = batch.view().progress().map_err(failed)?;
     let left = settings.budget.map(|budget| (budget - progress.micro_usd as f64 / 1e6).max(0.0));
     let cancel = CancellationToken::new();
