@@ -39,5 +39,7 @@ pub use provider::{
     AnthropicBatches, BatchApi, FileLimits, FileRequest, FileResult, FileStatus, Found, OpenAiBatches,
     ProviderBatch, SharedBatchApi, batch_price, open_files,
 };
-pub use row::{BadRow, MAX_INPUT, OpenRow, RejectedError, RejectedLine, ResultLine, Row, RowEnd, RowState};
+pub use row::{
+    BadRow, Identified, MAX_INPUT, OpenRow, RejectedError, RejectedLine, ResultLine, Row, RowEnd, RowState,
+};
 pub use sqlite::{Batch, MaxFailures, Spec, View};

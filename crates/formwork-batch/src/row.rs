@@ -156,12 +156,21 @@ pub(crate) struct Rejected {
     pub(crate) best: Option<Value>,
 }
 
-/// A line of `part-*.jsonl`: the value of one row.
+/// A line of `part-*.jsonl` ([`ResultLine`]) or of `rejected-*.jsonl` ([`RejectedLine`]) with the id of its row.
+///
+/// Equal rows share what follows the id (`--dedupe`).
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Identified<T> {
+    /// The id of the row, as it was given; null if it cannot be read.
+    pub id: Value,
+    /// The result of the row.
+    #[serde(flatten)]
+    pub result: T,
+}
+
+/// The value of one row: a line of `part-*.jsonl` without its id ([`Identified`]).
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ResultLine<'a> {
-    /// The id of the row, as it was given.
-    #[serde(skip)]
-    pub id: Value,
     /// The value; it satisfies the contract.
     pub value: &'a Value,
     /// The origin of the value.
@@ -177,12 +186,10 @@ pub struct ResultLine<'a> {
     pub cost: Cost,
 }
 
-/// A line of `rejected-*.jsonl`: a row without a value, with every call and what was wrong with its answer.
+/// A row without a value, with every call and what was wrong with its answer: a line of `rejected-*.jsonl` without its id
+/// ([`Identified`]).
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RejectedLine<'a> {
-    /// The id of the row, as it was given; null if it cannot be read.
-    #[serde(skip)]
-    pub id: Value,
     /// The reason.
     pub error: RejectedError<'a>,
     /// Every call, in order; empty for a row that could not be asked about.
@@ -219,7 +226,6 @@ impl RowEnd {
         let (usage, cost) = total(&self.attempts);
         let line = match &self.result {
             Ok(Accepted { value, origin, warnings }) => serde_json::to_string(&ResultLine {
-                id: Value::Null,
                 value,
                 origin,
                 warnings,
@@ -228,7 +234,6 @@ impl RowEnd {
                 cost,
             }),
             Err(Rejected { class, message, best }) => serde_json::to_string(&RejectedLine {
-                id: Value::Null,
                 error: RejectedError { class: *class, message, best: best.as_ref() },
                 attempts: &self.attempts,
                 usage,

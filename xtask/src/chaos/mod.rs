@@ -2,13 +2,14 @@
 
 mod play;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Subcommand;
 
 use self::play::kill::{Disk, Play, Seen, play};
 use self::play::provider::Faults;
+use self::play::submit::{Submit, submit};
 use crate::workspace;
 
 #[derive(clap::Args)]
@@ -21,6 +22,25 @@ pub(crate) struct Args {
 enum Engine {
     /// The engine on SQLite: kill -9 of the process, a provider that stalls, fails, cuts answers off and answers wrongly
     Sqlite(Sqlite),
+    /// The engine for batch APIs: kill -9 while files are submitted, waited for and collected, files that expire half done, calls
+    /// that fail, wrong answers
+    ProviderBatch(ProviderBatch),
+}
+
+#[derive(clap::Args)]
+struct ProviderBatch {
+    /// How many rows the batch has
+    #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    rows: u64,
+    /// How many rows a file of calls has at most
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    file_rows: u64,
+    /// How often the process is killed
+    #[arg(long, default_value_t = 30)]
+    kills: usize,
+    /// The command to test [default: a release build of this workspace's]
+    #[arg(long, value_name = "FILE")]
+    formwork: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -40,29 +60,80 @@ struct Sqlite {
     /// Fill the disk once, where this machine mounts a file system in memory
     #[arg(long)]
     full_disk: bool,
+    /// Set the clock back by an hour for every second process, with the command `faketime`
+    #[arg(long)]
+    clock_back: bool,
     /// The command to test [default: a release build of this workspace's]
     #[arg(long, value_name = "FILE")]
     formwork: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
-    let Engine::Sqlite(args) = &args.engine;
-    let formwork = match &args.formwork {
-        Some(path) => path.clone(),
-        None => built()?,
-    };
     let folder = workspace::target().join(format!("chaos-{}", std::process::id()));
+    match &args.engine {
+        Engine::Sqlite(args) => sqlite(args, folder),
+        Engine::ProviderBatch(args) => provider_batch(args, folder),
+    }
+}
+
+/// Returns the command to test.
+fn command(named: Option<&PathBuf>) -> Result<PathBuf, String> {
+    named.map_or_else(built, |path| Ok(path.clone()))
+}
+
+/// Removes the files of a play without faults.
+fn end(folder: &Path, wrong: &[String]) -> Result<(), String> {
+    if wrong.is_empty() {
+        return std::fs::remove_dir_all(folder).map_err(|error| error.to_string());
+    }
+    Err(format!("{}; the files are in {}", wrong.join("; "), folder.display()))
+}
+
+fn provider_batch(args: &ProviderBatch, folder: PathBuf) -> Result<(), String> {
+    let played = Submit {
+        formwork: command(args.formwork.as_ref())?,
+        folder: folder.clone(),
+        rows: args.rows,
+        file_rows: args.file_rows,
+        kills: args.kills,
+        faults: Faults { wrong: 300, fail: 10, stall: 3, cut: 7, latency: Duration::ZERO },
+        poll: 0.5,
+    };
+    let seen = submit(&played)?;
+    let found = &seen.found;
+    let [before, after, answered] = seen.kills;
+    println!(
+        "| rows | files | kills before / after a request was carried out / answered | values | rejected | lost | doubled | crossed | calls | \
+         submitted twice | integrity | s |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n\
+         | {} | {} | {before} / {after} / {answered} | {} | {} | {} | {} | {} | {} | {} | {} | {:.1} |",
+        args.rows,
+        seen.accepted,
+        found.accepted,
+        found.rejected,
+        found.lost.len(),
+        found.doubled.len(),
+        found.crossed.len(),
+        found.calls,
+        seen.twice,
+        seen.integrity,
+        seen.seconds,
+    );
+    end(&folder, &seen.faults())
+}
+
+fn sqlite(args: &Sqlite, folder: PathBuf) -> Result<(), String> {
     let faults =
         Faults { wrong: 300, fail: 10, stall: 3, cut: 7, latency: Duration::from_millis(args.latency) };
     let disk =
         args.full_disk.then(|| Disk { small: format!("{}k", 600 + args.rows / 2), large: "2g".to_owned() });
     let played = Play {
-        formwork,
+        formwork: command(args.formwork.as_ref())?,
         folder: folder.clone(),
         rows: args.rows,
         kills: args.kills,
         concurrency: args.concurrency,
         faults,
+        clock_back: args.clock_back,
         disk,
     };
     let seen = play(&played)?;
@@ -71,11 +142,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     if seen.integrity != "ok" {
         wrong.push(format!("integrity_check: {}", seen.integrity));
     }
-    if wrong.is_empty() {
-        std::fs::remove_dir_all(&folder).map_err(|error| error.to_string())?;
-        return Ok(());
-    }
-    Err(format!("{}; the files are in {}", wrong.join("; "), folder.display()))
+    end(&folder, &wrong)
 }
 
 /// Returns how many calls may have been in flight when the disk was full.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use formwork::golden::Folder;
+use formwork_batch::{Identified, RejectedLine, ResultLine};
 use formwork_chat::{ChatResult, StructuredAnswerLite};
 use formwork_cli::rows;
 use formwork_core::{
@@ -67,6 +68,9 @@ pub(super) fn all(folder: &Path) -> Folder {
         .document("formwork.toml", config())
         // formwork-gateway
         .verbatim("openapi", formwork_gateway::openapi())
+        // formwork-batch
+        .written::<Identified<RejectedLine<'static>>>("batch-rejected")
+        .written::<Identified<ResultLine<'static>>>("batch-result")
         // formwork-cli
         .written::<rows::BatchOutput>("batch-output")
         .typed::<rows::CheckInput>("check-input")

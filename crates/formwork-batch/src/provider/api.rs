@@ -56,13 +56,20 @@ pub trait BatchApi: Send + Sync + fmt::Debug {
 /// A batch API that several owners share.
 pub type SharedBatchApi = Arc<dyn BatchApi>;
 
-/// The limits of one file.
+/// The limits of one file; by default 64 MiB and any number of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileLimits {
     /// The maximum number of requests.
     pub requests: usize,
     /// The maximum size in bytes.
     pub bytes: usize,
+}
+
+impl Default for FileLimits {
+    fn default() -> Self {
+        // A file is in memory once while it is submitted.
+        Self { requests: usize::MAX, bytes: 64 << 20 }
+    }
 }
 
 /// A request in a file.

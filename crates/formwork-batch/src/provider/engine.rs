@@ -18,9 +18,6 @@ use crate::{BatchError, Control, Ended, Engine, OpenRow, Stop, Store};
 /// How often the control of the store is read during a wait.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The engine's own limit for the size of a file, which is in memory once while it is submitted.
-const MAX_FILE: usize = 64 << 20;
-
 /// Returns the price of tokens in a batch API: half of the usual one.
 ///
 /// ```
@@ -66,7 +63,7 @@ impl ProviderBatch {
             budgets: Vec::new(),
             interval: Duration::from_secs(30),
             patience: Duration::from_secs(3600),
-            limits: FileLimits { requests: usize::MAX, bytes: MAX_FILE },
+            limits: FileLimits::default(),
         }
     }
 

@@ -4,7 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use formwork_batch::{Batch, Control, Ended, Engine, InProcess, MaxFailures, Pace, Row, Spec, Stop, View};
+use formwork_batch::{
+    Batch, Control, Ended, Engine, Identified, InProcess, MaxFailures, Pace, RejectedLine, ResultLine, Row,
+    Spec, Stop, View,
+};
 use formwork_core::{
     Answer, Call, Capabilities, Completion, Cost, Fault, FaultKind, Layer, Policy, Price, Provider,
     SharedProvider, Usage,
@@ -122,6 +125,44 @@ async fn every_row_ends_once_and_takes_the_calls_that_it_needs() {
 }
 
 /// A process that dies: its future is dropped, and what it had in memory is gone.
+/// The schema of the lines that a program writes, with every object closed.
+fn closed<T: schemars::JsonSchema>() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    schema["unevaluatedProperties"] = json!(false);
+    schema
+}
+
+#[tokio::test]
+async fn each_line_of_a_result_is_described_by_its_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut given = rows(20);
+    given.push(Err(formwork_batch::BadRow {
+        id: Value::Null,
+        message: "rows.jsonl:21: no object".to_owned(),
+    }));
+    let batch = Arc::new(Batch::create(folder.path(), &spec(7), given).unwrap());
+    let engine = InProcess::new(extractor(&Arc::default(), |backend| backend), 8);
+    engine.run(batch.clone(), &CancellationToken::new()).await.unwrap();
+    batch.close().unwrap();
+    let schemas = [
+        ("part-", 18, closed::<Identified<ResultLine<'static>>>()),
+        ("rejected-", 3, closed::<Identified<RejectedLine<'static>>>()),
+    ];
+    for (kind, count, schema) in &schemas {
+        let lines = lines(folder.path(), kind);
+        assert_eq!(lines.len(), *count);
+        for line in &lines {
+            jsonschema::validate(schema, line).unwrap_or_else(|error| panic!("{kind}: {error} in {line}"));
+            let mut other = line.clone();
+            other["more"] = json!(1);
+            assert!(jsonschema::validate(schema, &other).is_err());
+            other.as_object_mut().unwrap().retain(|name, _| name != "id" && name != "more");
+            assert!(jsonschema::validate(schema, &other).is_err());
+        }
+    }
+}
+
 #[tokio::test]
 async fn whenever_a_process_dies_nothing_is_lost_or_doubled_and_only_open_calls_are_repeated() {
     let folder = tempfile::tempdir().unwrap();

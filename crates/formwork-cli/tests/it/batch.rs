@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::chaos::kill::{Play, play};
 use super::chaos::provider::{Faults, Provider};
+use super::chaos::submit::{Submit, submit};
 use super::config::{chat, of, of_text};
 use super::{Ran, against_schema, example, folder, formwork, refused, temporary};
 
@@ -353,6 +354,7 @@ fn kills_lose_nothing_double_nothing_and_repeat_only_what_was_in_flight() {
         kills: 3,
         concurrency: 16,
         faults,
+        clock_back: false,
         disk: None,
     };
     let seen = play(&played).unwrap();
@@ -361,6 +363,26 @@ fn kills_lose_nothing_double_nothing_and_repeat_only_what_was_in_flight() {
     assert!(seen.open_at_kills <= 3 * 16 && seen.seconds > 0.0 && seen.full == 0, "{seen:?}");
     assert!(seen.max_open <= 16 + 16, "{seen:?}");
     assert_eq!(seen.found.accepted + seen.found.rejected, 300, "{seen:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn kills_between_any_two_steps_of_a_file_lose_nothing_and_submit_nothing_twice() {
+    let folder = folder().join("chaos-files");
+    drop(std::fs::remove_dir_all(&folder));
+    let played = Submit {
+        formwork: env!("CARGO_BIN_EXE_formwork").into(),
+        folder,
+        rows: 120,
+        file_rows: 12,
+        kills: 6,
+        faults: Faults { wrong: 300, fail: 20, stall: 5, cut: 10, latency: Duration::ZERO },
+        poll: 0.01,
+    };
+    let seen = submit(&played).unwrap();
+    assert_eq!(seen.faults(), Vec::<String>::new(), "{seen:?}");
+    assert_eq!((seen.kills, seen.found.accepted + seen.found.rejected), ([2; 3], 120), "{seen:?}");
+    assert!(seen.accepted > 10 && seen.seconds > 0.0, "{seen:?}");
 }
 
 /// A server with the beginning of OpenAI's Batch API: each batch is done at once, with these answers for its rows in each round.

@@ -1,13 +1,13 @@
 //! A batch whose process is killed again and again.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write as _};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::checker::{self, Found};
+use super::files::Files;
 use super::provider::{Faults, Provider};
 
 /// What is played.
@@ -21,6 +21,8 @@ pub(crate) struct Play {
     pub(crate) kills: u32,
     pub(crate) concurrency: u32,
     pub(crate) faults: Faults,
+    /// Set the clock back by an hour for every second process, with the command `faketime`.
+    pub(crate) clock_back: bool,
     /// Set the size of the file system of the batch back to the first number when it is full; see [`Disk`].
     pub(crate) disk: Option<Disk>,
 }
@@ -54,7 +56,12 @@ pub(crate) fn play(play: &Play) -> Result<Seen, String> {
     let text = |error: std::io::Error| error.to_string();
     fs::create_dir_all(&play.folder).map_err(text)?;
     let provider = Provider::start(play.faults)?;
-    let files = Files::write(play, &provider)?;
+    let config = format!(
+        "kind = \"llama-server\"\nmodel = \"m\"\nstream = false\nbase_url = \"http://{}/v1\"\nfirst_timeout_seconds = 1.0\n\
+         timeout_seconds = 1.5\nprice = {{ input = 1.0, output = 1.0 }}\n",
+        provider.address()
+    );
+    let files = Files::write(&play.folder, play.rows, &config)?;
     if let Some(disk) = &play.disk {
         fs::create_dir_all(&files.out).map_err(text)?;
         mount(&["-t", "tmpfs", "-o", &format!("size={}", disk.small), "tmpfs"], &files.out)?;
@@ -64,7 +71,7 @@ pub(crate) fn play(play: &Play) -> Result<Seen, String> {
     let seconds = started.elapsed().as_secs_f64();
     let seen = played.and_then(|(kills, open_at_kills, full)| {
         let found = checker::check(&files.out, play.rows, &provider.record())?;
-        let integrity = integrity(&files.out.join("ledger.db"))?;
+        let integrity = files.integrity()?;
         Ok(Seen { found, kills, open_at_kills, seconds, max_open: provider.max_open(), integrity, full })
     });
     if play.disk.is_some() {
@@ -81,54 +88,9 @@ fn mount(arguments: &[&str], at: &Path) -> Result<(), String> {
     }
 }
 
-/// The files of a play.
-struct Files {
-    rows: PathBuf,
-    contract: PathBuf,
-    config: PathBuf,
-    out: PathBuf,
-}
-
-impl Files {
-    fn write(play: &Play, provider: &Provider) -> Result<Self, String> {
-        let text = |error: std::io::Error| error.to_string();
-        let at = |name: &str| play.folder.join(name);
-        let files = Self {
-            rows: at("rows.jsonl"),
-            contract: at("number.json"),
-            config: at("play.toml"),
-            out: at("out"),
-        };
-        let mut rows = BufWriter::new(File::create(&files.rows).map_err(text)?);
-        for row in 0..play.rows {
-            writeln!(rows, "{{\"id\":\"row-{row}\",\"input\":\"This is document {row} of the archive.\"}}")
-                .map_err(text)?;
-        }
-        rows.flush().map_err(text)?;
-        let contract = r#"{"type":"object","properties":{"number":{"type":"integer"},"check":{"type":"integer"}},"required":["number","check"],"additionalProperties":false}"#;
-        fs::write(&files.contract, contract).map_err(text)?;
-        let config = format!(
-            "[providers.played]\nkind = \"llama-server\"\nmodel = \"m\"\nstream = false\nbase_url = \"http://{}/v1\"\n\
-             first_timeout_seconds = 1.0\ntimeout_seconds = 1.5\nprice = {{ input = 1.0, output = 1.0 }}\n",
-            provider.address()
-        );
-        fs::write(&files.config, config).map_err(text)?;
-        Ok(files)
-    }
-}
-
-fn start(play: &Play, files: &Files, is_first: bool) -> Result<Child, String> {
-    let mut command = Command::new(&play.formwork);
-    command.args(["batch", if is_first { "run" } else { "resume" }]);
-    if is_first {
-        command.arg(&files.rows).arg("--contract").arg(&files.contract).arg("--out");
-    }
-    command.arg(&files.out).arg("--config").arg(&files.config);
-    command.args(["--concurrency", &play.concurrency.to_string(), "--json"]);
-    command.env_remove("FORMWORK_MODEL").env_remove("FORMWORK_CONFIG");
-    // No file of this play is another one's, what was learnt of the provider included.
-    command.env("FORMWORK_CACHE", play.folder.join("cache"));
-    command.stdout(Stdio::null()).stderr(Stdio::piped());
+fn start(play: &Play, files: &Files, is_first: bool, kills: u32) -> Result<Child, String> {
+    let mut command = files.command(&play.formwork, is_first, play.clock_back && kills % 2 == 1);
+    command.args(["--concurrency", &play.concurrency.to_string()]);
     command.spawn().map_err(|error| format!("{}: {error}", play.formwork.display()))
 }
 
@@ -141,7 +103,7 @@ fn kill_and_resume(
 ) -> Result<(u32, usize, u32), String> {
     let (mut kills, mut open, mut full) = (0, 0, 0);
     loop {
-        let mut child = start(play, files, kills == 0 && full == 0)?;
+        let mut child = start(play, files, kills == 0 && full == 0, kills)?;
         // The kills are spread over the calls that are expected, at moments that have nothing to do with the batch.
         let step = play.rows as usize * 14 / 10 / (play.kills as usize + 1);
         let at = step * (kills as usize + 1) + (kills as usize * 37) % 50;
@@ -176,11 +138,4 @@ fn kill_and_resume(
             (code, _) => return Err(format!("the batch ended with {code:?}: {said}")),
         }
     }
-}
-
-/// Returns what SQLite says of the file: `ok`.
-fn integrity(path: &Path) -> Result<String, String> {
-    let text = |error: rusqlite::Error| error.to_string();
-    let file = rusqlite::Connection::open(path).map_err(text)?;
-    file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).map_err(text)
 }

@@ -1,12 +1,14 @@
 //! A server of Chat Completions that stalls, fails, cuts its answers off and answers wrongly, and notes every call.
 
 use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use super::http::{Received, respond};
 
 /// What the provider does with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,26 +142,8 @@ pub(crate) fn right(row: u64) -> String {
 fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut reader = BufReader::new(stream.try_clone().ok()?);
-    let mut writer = stream;
     loop {
-        let mut length = 0;
-        let mut line = String::new();
-        loop {
-            line.clear();
-            if reader.read_line(&mut line).ok()? == 0 {
-                return None;
-            }
-            let lower = line.trim().to_ascii_lowercase();
-            if lower.is_empty() {
-                break;
-            }
-            if let Some(number) = lower.strip_prefix("content-length:") {
-                length = number.trim().parse().ok()?;
-            }
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).ok()?;
-        let body = String::from_utf8(body).ok()?;
+        let body = Received::read(&mut reader)?.body;
         let digits = body.split("document ").nth(1)?;
         let row: u64 = digits.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()?;
         let act = {
@@ -196,12 +180,8 @@ fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
             Act::Fail => ("503 Service Unavailable", "{\"error\":{\"message\":\"overloaded\"}}".to_owned()),
             _ => ("200 OK", answer),
         };
-        let head = format!(
-            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-            answer.len()
-        );
-        let sent = if act == Act::Cut { answer.get(..answer.len() / 2).unwrap_or_default() } else { &answer };
-        let written = writer.write_all(format!("{head}{sent}").as_bytes());
+        let sent = if act == Act::Cut { answer.len() / 2 } else { answer.len() };
+        let written = respond(stream, status, &answer, sent);
         shared.open.fetch_sub(1, Ordering::SeqCst);
         if written.is_err() || act == Act::Cut {
             return None;

@@ -125,6 +125,12 @@ pub(crate) struct WorkArgs {
     /// round of calls [default: direct]
     #[arg(long, value_name = "MODE", value_enum)]
     mode: Option<Mode>,
+    /// How many rows a file of `--mode provider-batch` has at most [default: as many as the provider takes in 64 MiB]
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..))]
+    file_rows: Option<u32>,
+    /// Seconds between two questions for the state of the files of `--mode provider-batch`
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = super::extract::seconds)]
+    poll: f64,
     /// How many rows are asked about at a time [default: as many as the targets take, at most 256; 1 for a model in this process]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u16).range(1..=4096))]
     concurrency: Option<u16>,

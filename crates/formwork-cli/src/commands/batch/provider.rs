@@ -2,13 +2,17 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use formwork::config::Section;
 use formwork::providers::{BatchServer, Protocol, batch_server};
-use formwork_batch::{AnthropicBatches, OpenAiBatches, ProviderBatch, SharedBatchApi, batch_price};
+use formwork_batch::{
+    AnthropicBatches, FileLimits, OpenAiBatches, ProviderBatch, SharedBatchApi, batch_price,
+};
 use formwork_extract::{Budget, Extractor};
 use serde_json::Value;
 
+use super::WorkArgs;
 use crate::exit::Failed;
 use crate::targets::Opened;
 
@@ -51,8 +55,13 @@ pub(super) fn files(opened: &mut Opened, sections: &[Section]) -> Result<Files, 
 
 impl Files {
     /// Returns the engine for these APIs.
-    pub(super) fn engine(self, extractor: Extractor<Value>) -> ProviderBatch {
-        let engine = self.budgets.into_iter().fold(ProviderBatch::new(extractor), ProviderBatch::with_budget);
+    pub(super) fn engine(self, extractor: Extractor<Value>, args: &WorkArgs) -> ProviderBatch {
+        let engine = ProviderBatch::new(extractor).with_interval(Duration::from_secs_f64(args.poll));
+        let engine = match args.file_rows.and_then(|rows| usize::try_from(rows).ok()) {
+            Some(requests) => engine.with_file_limits(FileLimits { requests, ..FileLimits::default() }),
+            None => engine,
+        };
+        let engine = self.budgets.into_iter().fold(engine, ProviderBatch::with_budget);
         self.apis.into_iter().fold(engine, |engine, (name, api)| engine.with_target(name, api))
     }
 }

@@ -204,7 +204,7 @@ fn work(
         let batch = Arc::new(batch);
         let ended = match files {
             Some(files) => {
-                let engine = files.engine(extractor);
+                let engine = files.engine(extractor, args);
                 shown(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await
             }
             None => {

@@ -1,0 +1,69 @@
+//! The files of a play, and the command that works on them.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The input, the contract, the configuration and the folder of a batch.
+#[derive(Debug)]
+pub(super) struct Files {
+    folder: PathBuf,
+    rows: PathBuf,
+    contract: PathBuf,
+    config: PathBuf,
+    pub(super) out: PathBuf,
+}
+
+impl Files {
+    /// Writes the files of a batch of so many rows, whose only provider has this section.
+    pub(super) fn write(folder: &Path, count: u64, provider: &str) -> Result<Self, String> {
+        let text = |error: std::io::Error| error.to_string();
+        fs::create_dir_all(folder).map_err(text)?;
+        let at = |name: &str| folder.join(name);
+        let files = Self {
+            folder: folder.to_owned(),
+            rows: at("rows.jsonl"),
+            contract: at("number.json"),
+            config: at("play.toml"),
+            out: at("out"),
+        };
+        let mut rows = BufWriter::new(File::create(&files.rows).map_err(text)?);
+        for row in 0..count {
+            writeln!(rows, "{{\"id\":\"row-{row}\",\"input\":\"This is document {row} of the archive.\"}}")
+                .map_err(text)?;
+        }
+        rows.flush().map_err(text)?;
+        let contract = r#"{"type":"object","properties":{"number":{"type":"integer"},"check":{"type":"integer"}},"required":["number","check"],"additionalProperties":false}"#;
+        fs::write(&files.contract, contract).map_err(text)?;
+        fs::write(&files.config, format!("[providers.played]\n{provider}")).map_err(text)?;
+        Ok(files)
+    }
+
+    /// Returns the command that starts the batch, or goes on with it, with a clock that is right or an hour slow. Its standard error
+    /// is to be read.
+    pub(super) fn command(&self, formwork: &Path, is_first: bool, is_slow: bool) -> Command {
+        let mut command = Command::new(if is_slow { Path::new("faketime") } else { formwork });
+        if is_slow {
+            // A clock that is set back does not move the one that timers use.
+            command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").args(["-f", "-1h"]).arg(formwork);
+        }
+        command.args(["batch", if is_first { "run" } else { "resume" }]);
+        if is_first {
+            command.arg(&self.rows).arg("--contract").arg(&self.contract).arg("--out");
+        }
+        command.arg(&self.out).arg("--config").arg(&self.config).arg("--json");
+        command.env_remove("FORMWORK_MODEL").env_remove("FORMWORK_CONFIG");
+        // No file of this play is another one's, what was learnt of the provider included.
+        command.env("FORMWORK_CACHE", self.folder.join("cache"));
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Returns SQLite's report on the state of the batch: `ok`.
+    pub(super) fn integrity(&self) -> Result<String, String> {
+        let text = |error: rusqlite::Error| error.to_string();
+        let file = rusqlite::Connection::open(self.out.join("ledger.db")).map_err(text)?;
+        file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).map_err(text)
+    }
+}

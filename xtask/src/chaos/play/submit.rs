@@ -1,0 +1,123 @@
+//! A batch in files of a provider's batch API, whose process is killed while it submits, waits and collects.
+
+use std::path::PathBuf;
+use std::process::Child;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::batches::{Batches, Moment};
+use super::checker::{self, Found};
+use super::files::Files;
+use super::provider::Faults;
+
+/// What is played.
+#[derive(Debug, Clone)]
+pub(crate) struct Submit {
+    /// The command `formwork`.
+    pub(crate) formwork: PathBuf,
+    /// A folder for the files of the play; it must not exist.
+    pub(crate) folder: PathBuf,
+    pub(crate) rows: u64,
+    /// How many rows a file of calls has at most.
+    pub(crate) file_rows: u64,
+    pub(crate) kills: usize,
+    pub(crate) faults: Faults,
+    /// Seconds between two questions for the state of a file.
+    pub(crate) poll: f64,
+}
+
+/// What was seen.
+#[derive(Debug)]
+pub(crate) struct Submitted {
+    pub(crate) found: Found,
+    /// The kills before a request was carried out, after that, and after its answer.
+    pub(crate) kills: [usize; 3],
+    /// The files of calls that the provider accepted.
+    pub(crate) accepted: usize,
+    /// The calls that were submitted although an earlier one of their row was with the provider.
+    pub(crate) twice: usize,
+    pub(crate) seconds: f64,
+    pub(crate) integrity: String,
+}
+
+impl Submitted {
+    /// Returns what is wrong. No call may be repeated: its file is with the provider, whoever died.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        let mut wrong = self.found.faults(0);
+        if self.twice > 0 {
+            wrong.push(format!("{} calls were submitted twice", self.twice));
+        }
+        if self.integrity != "ok" {
+            wrong.push(format!("integrity_check: {}", self.integrity));
+        }
+        wrong
+    }
+}
+
+/// The longest time of a play.
+const PATIENCE: Duration = Duration::from_secs(1800);
+
+/// Plays it.
+pub(crate) fn submit(play: &Submit) -> Result<Submitted, String> {
+    let files = play.rows.div_ceil(play.file_rows) as usize;
+    // A file takes six requests, and about two fifths of the rows take a second one.
+    let step = files * 8 / (play.kills + 1);
+    let deaths = (1..=play.kills).map(|nth| step.max(1) * nth + nth % 5).collect();
+    let provider = Batches::start(play.faults, deaths)?;
+    let config = format!(
+        "kind = \"openai\"\nmodel = \"m\"\napi_key_env = \"\"\nbase_url = \"http://{}/v1\"\n\
+         price = {{ input = 1.0, output = 1.0 }}\n",
+        provider.address()
+    );
+    let files = Files::write(&play.folder, play.rows, &config)?;
+    let started = Instant::now();
+    let (mut kills, mut is_first) = ([0; 3], true);
+    loop {
+        let mut command = files.command(&play.formwork, is_first, false);
+        command.args(["--mode", "provider-batch", "--file-rows", &play.file_rows.to_string()]);
+        command.args(["--poll", &play.poll.to_string()]);
+        let mut child = command.spawn().map_err(|error| format!("{}: {error}", play.formwork.display()))?;
+        // A process that died before it had a batch left nothing to go on with.
+        is_first = false;
+        match until_dead(&mut child, &provider, started)? {
+            Some(moment) => kills[moment as usize] += 1,
+            None => break,
+        }
+        is_first |= !files.out.join("ledger.db").exists();
+    }
+    let found = checker::check(&files.out, play.rows, &provider.record())?;
+    Ok(Submitted {
+        found,
+        kills,
+        accepted: provider.accepted(),
+        twice: provider.twice(),
+        seconds: started.elapsed().as_secs_f64(),
+        integrity: files.integrity()?,
+    })
+}
+
+/// Kills the process when the server says so; `None` if it ended by itself.
+fn until_dead(child: &mut Child, provider: &Batches, started: Instant) -> Result<Option<Moment>, String> {
+    loop {
+        if let Some(moment) = provider.death() {
+            child.kill().map_err(|error| error.to_string())?;
+            child.wait().map_err(|error| error.to_string())?;
+            return Ok(Some(moment));
+        }
+        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+            if matches!(status.code(), Some(0 | 1)) {
+                return Ok(None);
+            }
+            let mut said = String::new();
+            if let Some(mut stderr) = child.stderr.take() {
+                _ = std::io::Read::read_to_string(&mut stderr, &mut said);
+            }
+            return Err(format!("the batch ended with {:?}: {said}", status.code()));
+        }
+        if started.elapsed() > PATIENCE {
+            _ = child.kill();
+            return Err("the play takes too long".to_owned());
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
