@@ -1,4 +1,4 @@
-//! A batch whose process is killed again and again.
+//! Runs a batch whose process is killed repeatedly.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
@@ -10,46 +10,46 @@ use std::time::{Duration, Instant};
 use super::checker::{self, Found};
 use super::provider::{Faults, Provider};
 
-/// What is played.
+/// The settings of a chaos test.
 #[derive(Debug, Clone)]
 pub(crate) struct Play {
-    /// The command `formwork`.
+    /// The program `formwork`.
     pub(crate) formwork: PathBuf,
-    /// A folder for the files of the play; it must not exist.
+    /// The folder for the files of the test, which must not exist.
     pub(crate) folder: PathBuf,
     pub(crate) rows: u64,
     pub(crate) kills: u32,
     pub(crate) concurrency: u32,
     pub(crate) faults: Faults,
-    /// Set the size of the file system of the batch back to the first number when it is full; see [`Disk`].
+    /// The small file system that the batch fills, or `None` to use the normal one.
     pub(crate) disk: Option<Disk>,
 }
 
-/// A small file system in memory, which the batch fills.
+/// A tmpfs that has the size `small` until it is full, and `large` afterwards.
 #[derive(Debug, Clone)]
 pub(crate) struct Disk {
     pub(crate) small: String,
     pub(crate) large: String,
 }
 
-/// What was seen.
+/// The outcome of a chaos test.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) found: Found,
     pub(crate) kills: u32,
-    /// The calls that had no answer at the moments of the kills, by the provider's count.
+    /// The number of calls without a response at the moments of the kills, counted by the provider.
     pub(crate) open_at_kills: usize,
     pub(crate) seconds: f64,
     pub(crate) max_open: usize,
     pub(crate) integrity: String,
-    /// How often the disk was full.
+    /// The number of times that the disk was full.
     pub(crate) full: u32,
 }
 
-/// The longest time of a play.
+/// The time limit of a test.
 const PATIENCE: Duration = Duration::from_secs(1800);
 
-/// Plays it.
+/// Runs a chaos test.
 pub(crate) fn play(play: &Play) -> Result<Seen, String> {
     let text = |error: std::io::Error| error.to_string();
     fs::create_dir_all(&play.folder).map_err(text)?;
@@ -81,7 +81,7 @@ fn mount(arguments: &[&str], at: &Path) -> Result<(), String> {
     }
 }
 
-/// The files of a play.
+/// The files of a test.
 struct Files {
     rows: PathBuf,
     contract: PathBuf,
@@ -126,13 +126,13 @@ fn start(play: &Play, files: &Files, is_first: bool) -> Result<Child, String> {
     command.arg(&files.out).arg("--config").arg(&files.config);
     command.args(["--concurrency", &play.concurrency.to_string(), "--json"]);
     command.env_remove("FORMWORK_MODEL").env_remove("FORMWORK_CONFIG");
-    // No file of this play is another one's, what was learnt of the provider included.
+    // The test uses its own files only, including the cache of observations about the provider.
     command.env("FORMWORK_CACHE", play.folder.join("cache"));
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     command.spawn().map_err(|error| format!("{}: {error}", play.formwork.display()))
 }
 
-/// Returns the kills, the calls that were open then, and how often the disk was full.
+/// Returns the number of kills, of calls open at the kills, and of full disks.
 fn kill_and_resume(
     play: &Play,
     provider: &Provider,
@@ -142,7 +142,7 @@ fn kill_and_resume(
     let (mut kills, mut open, mut full) = (0, 0, 0);
     loop {
         let mut child = start(play, files, kills == 0 && full == 0)?;
-        // The kills are spread over the calls that are expected, at moments that have nothing to do with the batch.
+        // The kills are spread over the expected number of calls, at moments independent of the batch.
         let step = play.rows as usize * 14 / 10 / (play.kills as usize + 1);
         let at = step * (kills as usize + 1) + (kills as usize * 37) % 50;
         let status = loop {
@@ -178,7 +178,7 @@ fn kill_and_resume(
     }
 }
 
-/// Returns what SQLite says of the file: `ok`.
+/// Returns the result of SQLite's integrity check of the file: `ok`, or the errors.
 fn integrity(path: &Path) -> Result<String, String> {
     let text = |error: rusqlite::Error| error.to_string();
     let file = rusqlite::Connection::open(path).map_err(text)?;
