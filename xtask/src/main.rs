@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask <chore>`.
+//! Development tasks of the project: `cargo xtask TASK`.
 
 mod bench;
 mod chaos;
@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "The project's own chores")]
+#[command(name = "cargo xtask", about = "Development tasks of the project")]
 struct Args {
     #[command(subcommand)]
     chore: Chore,
@@ -25,33 +25,33 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Measure against plain code with the same crates, in ratios of one run
+    /// Measure the overhead compared with plain code that uses the same crates, as ratios
     Bench(bench::Args),
-    /// Kill batches, fill their disks, fail their providers, and compare the results with the provider's record
+    /// Run batches with killed processes, full disks and failing providers, and compare the results with the provider's record
     Chaos(chaos::Args),
     /// Run clients of other languages against `formwork serve`, and compare requests with those of vendors' packages (needs
     /// Python and Node with their package registries)
     Clients(clients::Args),
-    /// Score the crates on test data that nobody here wrote: `cargo evals corpora`
+    /// Score the crates on third-party test data: `cargo evals corpora`
     #[command(disable_help_flag = true)]
     Corpora {
         /// The arguments of `cargo evals corpora`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Check what may come with Formwork, by deny.toml: banned crates, licences, sources
+    /// Check the dependencies against deny.toml: banned crates, licences, sources
     Deny(deny::Args),
-    /// Check what takes too long for every change: real servers, feature combinations, README's commands in release builds
+    /// Run the slow checks: real servers, feature combinations, the README's commands in release builds
     Nightly(nightly::Args),
-    /// Look after what is known of models, crates/formwork-dialect/registry/models.toml
+    /// Check and update the registry of models, crates/formwork-dialect/registry/models.toml
     Registry(registry::Args),
-    /// Write schemas/*.json from the Rust types
+    /// Generate schemas/*.json from the Rust types
     Schema(schema::Args),
-    /// Start and stop real model servers to test against
+    /// Start and stop real model servers for tests
     Servers(servers::Args),
-    /// Run the gateway for a while with stalls, cut streams, failures and clients that leave
+    /// Run the gateway for some time with stalls, cut streams, failures and clients that disconnect
     Soak(soak::Args),
-    /// Check what the compiler does not: layers, documents, tracked files
+    /// Check the project's rules: layers, documents, tracked files, documentation comments
     Tidy(tidy::Args),
 }
 
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs an evaluation, which is a program of its own because it needs more than the chores do.
+/// Runs an evaluation. It is a separate program because it has more dependencies than this one.
 fn evaluate(name: &str, args: &[String]) -> Result<(), String> {
     let mut cargo = workspace::cargo();
     cargo.args(["run", "--quiet", "--release", "--package", "formwork-evals", "--", name]).args(args);

@@ -1,4 +1,4 @@
-//! `cargo xtask nightly`: the checks that take too long for every change.
+//! `cargo xtask nightly`: the checks that are too slow for every change.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -11,21 +11,21 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// A command of cargo, and the variables that it is run with.
+/// A cargo command and its environment variables.
 struct Step {
     variables: Vec<(&'static str, String)>,
     command: String,
 }
 
-/// The input of README.md's first command.
+/// The input of the first command in README.md.
 const TEXT: &str = "Maria Lindqvist, 34, moved to Lisbon last spring.";
 
-/// Every step; `{text}` is an argument of its own. Generated cases are drawn from `seed`.
+/// Returns all steps. `{text}` is one argument. `seed` determines the generated test cases.
 fn steps(seed: u64) -> Vec<Step> {
     let step = |command: &str| Step { variables: Vec::new(), command: command.to_owned() };
     let with =
         |name, value: &str, command| Step { variables: vec![(name, value.to_owned())], ..step(command) };
-    // Features that nobody combines in the workspace, where they are all on at once.
+    // Feature combinations that a build of the workspace does not cover, because it unites all features.
     let features = [
         "",
         "http",
@@ -49,7 +49,7 @@ fn steps(seed: u64) -> Vec<Step> {
         })
         .collect();
     steps.extend([
-        // Other runs draw the cases that `.cargo/config.toml` names.
+        // Other test runs use the seed in `.cargo/config.toml`.
         with("PROPTEST_RNG_SEED", &seed.to_string(), "test --quiet --workspace"),
         step("test --quiet -p formwork-cli --no-default-features"),
         step("test --quiet -p formwork-oracle --no-default-features"),
@@ -68,13 +68,13 @@ fn steps(seed: u64) -> Vec<Step> {
         step(&format!("run -p formwork-cli -- extract --config examples/servers.toml --provider {provider} {schema} {{text}}"))
     }));
     steps.push(step("xtask servers down"));
-    // As a user gets it.
+    // The commands run in a release build, like a user's.
     steps.push(step("run --release -p formwork-cli -- extract --schema examples/person.schema.json {text}"));
     steps.push(step("run --release --bin shape-runner-cli -- --input examples/feature-design-input.json"));
     steps
 }
 
-/// Runs every step, whatever the others come to.
+/// Runs every step, also after a failed one.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let mut failed = Vec::new();
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    /// A step that names what is not there would fail at night, and nobody would be there.
+    /// Steps must name existing packages and features, because an error would only show at night.
     #[test]
     fn every_package_feature_and_file_of_a_step_is_there() {
         let root = workspace::root();

@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: the gateway under every kind of trouble for a while.
+//! `cargo xtask soak`: a long run of the gateway with all kinds of failures.
 
 use std::process::Command;
 
@@ -8,18 +8,19 @@ use crate::workspace;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How long it takes
+    /// The duration in minutes
     #[arg(long, default_value_t = 30.0)]
     minutes: f64,
-    /// Requests a second
+    /// The number of requests per second
     #[arg(long, default_value_t = 100)]
     rate: u32,
 }
 
-/// The most that memory may grow, as a share.
+/// The maximum growth of memory, as a share.
 const GROWTH: f64 = 1.05;
 
-/// Runs the soak, and fails if an answer is lost or crossed, memory grows, or the spending in the ledger is not the played server's.
+/// Runs the soak. It fails if a response is lost or belongs to another client, if memory grows, or if the cost in the ledger differs
+/// from the simulated server's count.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let manifest = workspace::root().join("bench").join("Cargo.toml");
     let mut cargo = workspace::cargo();

@@ -1,37 +1,37 @@
-//! Where the workspace lies, and what cargo knows about it.
+//! The folders of the workspace, and cargo's information about it.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 
-/// The folder of the workspace.
+/// Returns the folder of the workspace.
 pub(crate) fn root() -> PathBuf {
-    // As cargo says now, not as it said when this was built: checkouts may share what they build.
+    // The variable is read at run time and not at compile time, because checkouts may share a target folder.
     let here = std::env::var_os("CARGO_MANIFEST_DIR");
     let here = here.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     here.parent().unwrap_or(&here).to_owned()
 }
 
-/// The folder that cargo builds into; what chores need for a while lies there too.
+/// Returns cargo's target folder, which also has the temporary files of the tasks.
 pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }
 
-/// cargo, as this process was started by it.
+/// Returns a command for the cargo that started this process.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// What `cargo metadata` says, features resolved for the whole workspace at once.
+/// Returns the output of `cargo metadata`, with features resolved for the whole workspace.
 pub(crate) fn metadata() -> Result<Value, String> {
     let text = stdout(cargo().args(["metadata", "--format-version", "1"]))?;
     serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
 }
 
-/// The names of all crates that `package` pulls in with its default features, on any platform; itself not included.
+/// Returns the names of all crates that `package` depends on with its default features, on any platform.
 pub(crate) fn tree(package: &str) -> Result<Vec<String>, String> {
     let arguments =
         ["tree", "--package", package, "--edges", "normal", "--prefix", "none", "--target", "all"];
@@ -39,7 +39,7 @@ pub(crate) fn tree(package: &str) -> Result<Vec<String>, String> {
     Ok(crates_of_tree(&text, package))
 }
 
-/// The names in the output of `cargo tree --prefix none`, each once, sorted, without `package`.
+/// Returns the names in the output of `cargo tree --prefix none`, sorted and without duplicates and `package`.
 fn crates_of_tree(text: &str, package: &str) -> Vec<String> {
     let names = text.lines().filter_map(|line| line.split_whitespace().next());
     let mut names: Vec<String> = names.filter(|name| *name != package).map(str::to_owned).collect();
@@ -48,7 +48,7 @@ fn crates_of_tree(text: &str, package: &str) -> Vec<String> {
     names
 }
 
-/// Runs a command and gives what it prints; its own words if it fails.
+/// Runs a command and returns its output, or its error output if it fails.
 pub(crate) fn stdout(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| format!("cannot start {name}: {error}"))?;

@@ -1,7 +1,7 @@
-//! The engine's own quantised llama, greedily: the peer of formwork-local's decoding.
+//! Greedy decoding with candle's own quantized llama: the peer of `formwork-local`.
 //!
-//! `candle-peer WEIGHTS.gguf TOKENS SYSTEM USER` prints one line of JSON. Only a file of SmolLM2's kind will do: its
-//! dialogue template and its way of splitting text are written down here.
+//! `candle-peer WEIGHTS.gguf TOKENS SYSTEM USER` prints one line of JSON. It supports only SmolLM2's files, because the chat
+//! template and the tokenizer are written in this file.
 
 use std::error::Error;
 use std::fs::File;
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     let prompt = tokenizer.encode(prompt, false).map_err(|error| error.to_string())?.get_ids().to_vec();
 
-    // The prompt is read and one token found before the clock starts: what is measured is decoding.
+    // The clock starts after the prompt and the first token, so that only decoding is measured.
     let mut answer = vec![next(&mut model, &prompt, 0)?];
     let start = cpu_seconds()?;
     for position in prompt.len()..prompt.len() + tokens {
@@ -42,8 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// candle takes a vocabulary that splits text like SmolLM2's for GPT-2's, which begins texts with a space and keeps
-/// numbers together.
+/// Corrects the tokenizer: candle treats SmolLM2's vocabulary as GPT-2's, which begins texts with a space and does not split
+/// numbers into digits.
 fn tokenizer(content: &Content) -> Result<Tokenizer, Box<dyn Error>> {
     let mut tokenizer = Tokenizer::from_gguf(content)?;
     let split = vec![Digits::new(true).into(), ByteLevel::new(false, true, true).into()];
@@ -51,13 +51,13 @@ fn tokenizer(content: &Content) -> Result<Tokenizer, Box<dyn Error>> {
     Ok(tokenizer)
 }
 
-/// The most probable token after these, the first of which stands at `position`.
+/// Returns the most probable token after `tokens`, the first of which has the position `position`.
 fn next(model: &mut ModelWeights, tokens: &[u32], position: usize) -> candle_core::Result<u32> {
     let input = Tensor::new(tokens, &Device::Cpu)?.unsqueeze(0)?;
     model.forward(&input, position)?.argmax(D::Minus1)?.squeeze(0)?.to_scalar()
 }
 
-/// CPU time of this process: fields 14 and 15 of proc(5)'s `stat`, in hundredths of a second.
+/// Returns the CPU time of this process: fields 14 and 15 of `/proc/self/stat` (proc(5)), in hundredths of a second.
 fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let (_, fields) = stat.rsplit_once(')').ok_or("/proc/self/stat is not what proc(5) says")?;

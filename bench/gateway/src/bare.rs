@@ -1,5 +1,5 @@
-//! The peer: axum's own example of a proxy. The body of the request is read, because a gateway has to; nothing is parsed, checked,
-//! limited or counted.
+//! The peer of the comparison: axum's proxy example. It reads the body of the request, as every gateway must, and does not parse,
+//! check, limit or count anything.
 
 use axum::Router;
 use axum::body::{Body, to_bytes};

@@ -1,4 +1,4 @@
-//! Requests over HTTP/1.1, with as little work as they take.
+//! A minimal HTTP/1.1 client, so that the client costs little CPU time.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -47,7 +47,7 @@ impl Message {
         Some((end + 4, String::from_utf8_lossy(&self.bytes[..end]).to_ascii_lowercase()))
     }
 
-    /// Reads to the end of the head; whether the body is chunked, and its length otherwise.
+    /// Reads to the end of the head. Returns whether the body is chunked, and its length otherwise.
     async fn read_head(&mut self, socket: &mut TcpStream) -> Result<(bool, usize), Failure> {
         loop {
             if let Some((body, head)) = self.head() {
@@ -70,7 +70,7 @@ impl Message {
         }
     }
 
-    /// Reads to its end.
+    /// Reads to the end of the body.
     pub(crate) async fn read(&mut self, socket: &mut TcpStream) -> Result<(), Failure> {
         let (is_chunked, length) = self.read_head(socket).await?;
         while if is_chunked {
@@ -112,10 +112,10 @@ impl Connection {
         Ok(self.socket.write_all(request).await?)
     }
 
-    /// Sends a request. Returns the status and the body of its response, as it came.
+    /// Sends a request. Returns the status and the raw body of the response.
     pub(crate) async fn whole(&mut self, request: &[u8]) -> Result<(u16, String), Failure> {
         self.send(request).await?;
-        // A stream that is cut off ends with its connection.
+        // A stream that is cut off ends with the connection.
         let read = self.message.read(&mut self.socket).await;
         let head =
             self.message.bytes.get(9..12).and_then(|status| std::str::from_utf8(status).ok()?.parse().ok());
@@ -151,7 +151,8 @@ fn contains(bytes: &[u8], text: &[u8]) -> bool {
     bytes.windows(text.len()).any(|some| some == text)
 }
 
-/// Sends requests over connections, each with one after the other. Returns how many did not get their answer.
+/// Sends requests over several connections, one request at a time on each. Returns the number of requests without a correct
+/// response.
 pub(crate) async fn load(
     address: &str,
     request: &[u8],
@@ -192,7 +193,8 @@ pub(crate) async fn load(
         .await
 }
 
-/// Sends requests at a rate. Returns the milliseconds from the time at which each was due to its answer, and how many have none.
+/// Sends requests at a constant rate. Returns the latencies in milliseconds, each from the time at which the request was due, and
+/// the number of requests without a response.
 pub(crate) async fn open_loop(
     address: &str,
     request: &[u8],
@@ -213,7 +215,7 @@ pub(crate) async fn open_loop(
             let mut tasks = Vec::new();
             for nth in 0..number {
                 let due = start + Duration::from_secs(1) * nth / rate;
-                // Timers of the runtime tick in milliseconds, which is too coarse: the last one is spent spinning.
+                // The runtime's timers have a resolution of one millisecond, so the last millisecond is spent spinning.
                 if let Some(rest) = due.checked_duration_since(Instant::now() + Duration::from_millis(2)) {
                     tokio::time::sleep(rest).await;
                 }

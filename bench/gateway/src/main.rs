@@ -1,13 +1,13 @@
-//! What `cargo xtask bench gateway` asks of the gateway: each prints one line of JSON. The server behind is the same for all sides,
-//! and answers at once.
+//! Measurements of the gateway for `cargo xtask bench gateway`. Each command prints one line of JSON. All sides forward to the
+//! same upstream server, which responds at once.
 //!
-//! - `gateway-side compare SIDE REQUEST CONNECTIONS REQUESTS ROUNDS` takes turns with a bare axum proxy: CPU time of a request.
+//! - `gateway-side compare SIDE REQUEST CONNECTIONS REQUESTS ROUNDS` alternates with a bare axum proxy: CPU time per request.
 //!   `SIDE` is `ours`, `ledger` or `bodies`; `REQUEST` is `plain` or `contract`.
-//! - `gateway-side latency RATE SECONDS` sends requests at a rate, whether or not there are answers, to every side in turns.
-//! - `gateway-side streams NUMBER` holds so many streams open: memory of each, and how many end as they should.
-//! - `gateway-side schema` sends requests with schemas that were and were not seen before.
-//! - `gateway-side soak MINUTES RATE` asks for so long with stalls, cut streams, failures and clients that leave.
-//! - `gateway-side serve (upstream | bare URL | ours URL | ledger URL | bodies URL)` is one of the servers, a process of its own.
+//! - `gateway-side latency RATE SECONDS` sends requests at a constant rate to every side in turn: latency.
+//! - `gateway-side streams NUMBER` holds NUMBER streams open: memory per stream, and the number of streams that end correctly.
+//! - `gateway-side schema` sends requests with known and with new schemas: CPU time per request.
+//! - `gateway-side soak MINUTES RATE` sends requests that provoke stalls, cut streams, failures and clients that disconnect.
+//! - `gateway-side serve (upstream | bare URL | ours URL | ledger URL | bodies URL)` runs one of the servers as a process.
 
 mod bare;
 mod client;
@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use crate::client::{Connection, request};
 use crate::process::Server;
 
-/// What can go wrong here ends the program.
+/// An error, which ends the program.
 type Failure = Box<dyn Error + Send + Sync>;
 
 #[tokio::main(flavor = "current_thread")]
@@ -66,7 +66,7 @@ fn body(asked: &str) -> Value {
     body
 }
 
-/// A schema that the answer of the server satisfies; others with other numbers.
+/// Returns a schema that the upstream's completion satisfies. Each number gives a different schema.
 fn person(number: usize) -> Value {
     json!({
         "type": "object",
@@ -105,7 +105,7 @@ async fn compare(
     turn(&mut bare, requests / 4).await?;
     let mut turns = Vec::with_capacity(rounds);
     for round in 0..rounds {
-        // Each comes second as often.
+        // The sides swap the order every round, because the second one finds warm caches.
         turns.push(if round % 2 == 0 {
             let ours = turn(&mut ours, requests).await?;
             (ours, turn(&mut bare, requests).await?)
@@ -122,7 +122,8 @@ async fn compare(
     }))
 }
 
-/// Sends requests at their times: an answer that is late delays no other request, and counts from the time when it was due.
+/// Sends requests at a constant rate. A late response delays no other request, and its latency counts from the time at which the
+/// request was due.
 async fn latency(rate: u32, seconds: u32) -> Result<Value, Failure> {
     let upstream = Server::start(&["serve", "upstream"])?;
     let url = format!("http://{}", upstream.address);
@@ -136,13 +137,13 @@ async fn latency(rate: u32, seconds: u32) -> Result<Value, Failure> {
     ];
     let mut took: Vec<Vec<f64>> = vec![Vec::new(); sides.len()];
     let mut errors = 0;
-    // A second for each in turns, so that what else the machine does hits all of them.
+    // The sides take turns of one second, so that other load on the machine affects all of them.
     for second in 0..=seconds {
         for ((_, server, asked), took) in sides.iter().zip(&mut took) {
             let (times, failed) =
                 client::open_loop(&server.address, &request(&body(asked)), rate, Duration::from_secs(1))
                     .await?;
-            // The first second is for connections that are made.
+            // The first second is not counted, because connections are opened in it.
             if second > 0 {
                 took.extend(times);
                 errors += failed;
@@ -169,7 +170,7 @@ async fn streams(number: usize) -> Result<Value, Failure> {
         asked["stream"] = true.into();
         asked["user"] = "hold".into();
         let asked = request(&asked);
-        // One before, so that what is made once is not counted.
+        // One request first, so that one-time initialization is not counted.
         let mut first = Connection::open(&server.address).await?;
         first.begin(&asked).await?;
         let before = server.used()?.resident;
@@ -182,7 +183,7 @@ async fn streams(number: usize) -> Result<Value, Failure> {
         }
         let opened = start.elapsed().as_secs_f64();
         let after = server.used()?.resident;
-        // Tells the server behind to end all of them.
+        // Tells the upstream server to end all streams.
         let mut release = body("plain");
         release["user"] = "release".into();
         Connection::open(&upstream.address).await?.ask(&request(&release)).await?;
@@ -196,7 +197,7 @@ async fn streams(number: usize) -> Result<Value, Failure> {
     Ok(Value::Object(lines))
 }
 
-/// The CPU of a request with a schema, for the first time and later, beside requests that always have the same one.
+/// Measures the CPU time of requests with new schemas, compared with requests that always have the same schema.
 async fn schema() -> Result<Value, Failure> {
     const SCHEMAS: usize = 200;
 

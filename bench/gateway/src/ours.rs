@@ -29,7 +29,7 @@ pub(crate) async fn serve(side: &str, url: &str) -> Result<(), Failure> {
     .await
 }
 
-/// Starts the gateway of a configuration.
+/// Starts a gateway with a configuration.
 pub(crate) async fn start(
     config: &str,
     more: impl FnOnce(GatewayBuilder) -> GatewayBuilder,

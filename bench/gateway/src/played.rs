@@ -1,5 +1,5 @@
-//! The server of the soak: Chat Completions that answers, stalls, cuts streams off and fails, as the request says, and counts the
-//! answers that have to be paid for.
+//! The upstream server of the soak: a simulated Chat Completions server that responds, stalls, cuts streams off or fails as the
+//! request demands, and counts the completions that are billed.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use tokio::task::LocalSet;
 use crate::client::Message;
 use crate::{Failure, process};
 
-/// The tokens of every answer.
+/// The tokens of every completion.
 pub(crate) const TOKENS: (u64, u64) = (100, 50);
 
 pub(crate) async fn serve() -> Result<(), Failure> {
@@ -26,7 +26,7 @@ pub(crate) async fn serve() -> Result<(), Failure> {
                 let (socket, _) = listener.accept().await?;
                 let paid = Rc::clone(&paid);
                 tokio::task::spawn_local(async move {
-                    // A client that leaves ends its connection alone.
+                    // A client that disconnects ends only its own connection.
                     _ = talk(socket, &paid).await;
                 });
             }
@@ -64,7 +64,7 @@ async fn talk(mut socket: TcpStream, paid: &Cell<u64>) -> Result<(), Failure> {
             _ => {}
         }
         let age = if act == "mend" && !is_again { "\\\"old\\\"" } else { "34" };
-        // The schema may stand in the prompt: a server whose answer breaks it is asked in a weaker way.
+        // The schema may be in the prompt: after a completion that violates it, the gateway uses a weaker output mode.
         let content = if word("kind=") == "contract" {
             format!("{{\\\"id\\\": \\\"{id}\\\", \\\"age\\\": {age}}}")
         } else {

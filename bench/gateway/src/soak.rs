@@ -1,4 +1,4 @@
-//! A long run with every kind of trouble: what is lost, crossed, leaked or charged wrongly.
+//! A long run with every kind of failure. It counts lost, crossed and wrongly charged responses, and the growth of memory.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,9 +16,9 @@ use crate::played::TOKENS;
 use crate::process::Server;
 use crate::{Failure, ours};
 
-/// What a request provokes, and the status that its client is to see; `None` if it leaves before.
+/// The behaviour that a request provokes, and the status that its client must receive. `None`: the client disconnects before.
 const ACTS: [(&str, bool, bool, Option<u16>); 10] = [
-    // act, contract, stream, status
+    // act, contract, stream, expected status
     ("right", false, false, Some(200)),
     ("right", true, false, Some(200)),
     ("right", false, true, Some(200)),
@@ -31,14 +31,14 @@ const ACTS: [(&str, bool, bool, Option<u16>); 10] = [
     ("leave", false, true, None),
 ];
 
-/// The acts whose answers are delivered whole: what they cost is known to the token.
+/// The acts with complete responses, whose cost is known exactly.
 const EXACT: [&str; 3] = ["right", "mend", "fail"];
 
 #[derive(Default)]
 struct Counts {
-    /// How often each act came to what it should.
+    /// The number of expected results for each act.
     right: BTreeMap<&'static str, u64>,
-    /// Answers that did not come, and those that are another client's.
+    /// Missing responses, and responses that belong to another client.
     wrong: Vec<String>,
     crossed: u64,
 }
@@ -55,7 +55,7 @@ pub(crate) async fn soak(minutes: f64, rate: u32) -> Result<Value, Failure> {
     let counts: Rc<RefCell<Counts>> = Rc::default();
     let address: Rc<str> = server.address.as_str().into();
     let number = (minutes * 60.0 * f64::from(rate)) as u64;
-    // The first tenth, or a minute, is for what is made once: connections, compiled contracts, the allocator's pieces.
+    // Memory counts from after the first tenth (or minute), when connections, compiled contracts and the allocator's arenas exist.
     let warm = (number / 10).min(u64::from(rate) * 60);
     let mut samples: Vec<u64> = Vec::new();
     local
@@ -91,7 +91,7 @@ pub(crate) async fn soak(minutes: f64, rate: u32) -> Result<Value, Failure> {
         .await?;
     let before = samples.iter().take(3).copied().max().unwrap_or(1);
     let after = samples.iter().rev().take(3).copied().max().unwrap_or(1);
-    // What is still settled in the background is done soon: the calls of clients that left.
+    // The calls of clients that disconnected are settled in the background.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let paid = paid(&exactly.address).await?;
     let ledger = Ledger::open(&file, Settings::default())?;
@@ -175,7 +175,7 @@ async fn ask(address: &str, key: &str, asked: &Asked) -> Result<bool, Failure> {
     if status != 200 || asked.act == "cut" {
         return Ok(true);
     }
-    // Identifiers of runs have no capitals.
+    // Run identifiers contain no upper-case letters.
     let ids: Vec<&str> = text
         .split('Q')
         .filter(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
@@ -186,7 +186,7 @@ async fn ask(address: &str, key: &str, asked: &Asked) -> Result<bool, Failure> {
     Ok(ids.iter().all(|id| *id == asked.id.trim_matches('Q')))
 }
 
-/// Asks the played server how many answers have to be paid for.
+/// Requests the number of billed completions from the simulated server.
 async fn paid(address: &str) -> Result<u64, Failure> {
     let body = json!({"messages": [{"role": "user", "content": "act=count;id=0;"}]});
     let (_, text) = Connection::open(address).await?.whole(&request_with(&body, "", "60")).await?;

@@ -1,4 +1,4 @@
-//! The server behind: Chat Completions whose answer is always the same, at once.
+//! The upstream server: Chat Completions with a constant response, sent at once.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -35,7 +35,7 @@ pub(crate) async fn serve() -> Result<(), Failure> {
                 let (socket, _) = listener.accept().await?;
                 let held = Rc::clone(&held);
                 tokio::task::spawn_local(async move {
-                    // A client that leaves ends its connection alone.
+                    // A client that disconnects ends only its own connection.
                     _ = talk(socket, answer, &held).await;
                 });
             }

@@ -1,5 +1,5 @@
-//! The peer: what a careful author writes by hand for this one request with reqwest, serde_json and jsonschema. Types for
-//! what is sent and read, everything compiled once; no retry, no repair, no limits, no record of what happened.
+//! The peer of the comparison: the code that a careful author writes by hand for this one request with reqwest, serde_json and
+//! jsonschema. It has types for request and response and compiles everything once; it has no retries, repairs, limits or traces.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) struct Bare {
     client: Client,
     url: String,
     stream: bool,
-    /// What does not change from call to call.
+    /// The constant part of the request.
     system: String,
     response_format: Option<Value>,
     temperature: Option<f64>,
@@ -65,7 +65,7 @@ struct Said {
 }
 
 impl Bare {
-    /// With the client's settings that formwork-http has, to send requests like this one.
+    /// Creates a client with the same settings as `formwork-http`.
     pub(crate) fn new(base_url: &str, request: &Value) -> Result<Self, Failure> {
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, HeaderValue::try_from(format!("Bearer {KEY}"))?);

@@ -1,4 +1,4 @@
-//! CPU time of a call, from a text to a validated, typed value; both sides in turns.
+//! Measures the CPU time of a call, from a text to a validated, typed value. Both sides take turns.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +23,8 @@ impl Observer for Last {
     }
 }
 
-/// With `alone` only the provider is ours: what it answers is judged as the bare client does it, so that the figure is of
-/// the way over HTTP without the run around it.
+/// Compares both sides. With `alone`, only the provider is ours and the completion is validated like the bare client's, so that
+/// the figure covers the HTTP path without the run around it.
 pub(crate) async fn measure(
     stream: bool,
     alone: bool,
@@ -36,7 +36,7 @@ pub(crate) async fn measure(
     let base_url = format!("{}/v1", server.address);
     let extractor = ours::extractor(&base_url, stream)?;
 
-    // Equal work first: the same request, the same value.
+    // First check that both sides do equal work: the same request, the same value.
     let last = Last::default();
     let value = extractor.extraction(INPUT).with_observer(last.clone()).run().await?.value;
     let call = last.0.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or("there was no call")?;
@@ -60,12 +60,12 @@ pub(crate) async fn measure(
         bare.judge(&completion.text)
     };
     let peer = async || bare.call(INPUT).await;
-    // Warm: connections, branch predictors, the allocator.
+    // Warm up connections, branch predictors and the allocator.
     turn(&ours, in_flight, calls).await?;
     turn(&peer, in_flight, calls).await?;
     let mut turns = Vec::with_capacity(rounds);
     for round in 0..rounds {
-        // Each comes second as often.
+        // The sides swap the order every round, because the second one finds warm caches.
         turns.push(if round % 2 == 0 {
             let ours = turn(&ours, in_flight, calls).await?;
             (ours, turn(&peer, in_flight, calls).await?)
@@ -82,7 +82,7 @@ pub(crate) async fn measure(
     }))
 }
 
-/// Microseconds of CPU for each of so many calls.
+/// Returns the CPU time per call in microseconds.
 async fn turn<T, F>(call: &impl Fn() -> F, in_flight: usize, calls: usize) -> Result<f64, Failure>
 where
     F: Future<Output = Result<T, Failure>>,

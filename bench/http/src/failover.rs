@@ -1,4 +1,4 @@
-//! What a call takes while the first of two targets is down, beside the same call of the second one alone.
+//! Measures a call while the first of two targets is down, compared with the same call to only the second target.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::oracle::{INPUT, SYSTEM, Score, schema};
 use crate::process::Server;
 use crate::{Failure, calls, ours};
 
-/// Nobody listens there (RFC 6335, section 6: a port of the system).
+/// An address without a server: port 1 is a system port (RFC 6335, section 6).
 const DOWN: &str = "http://127.0.0.1:1/v1";
 
 pub(crate) async fn measure(rounds: usize) -> Result<Value, Failure> {

@@ -1,4 +1,4 @@
-//! Memory while a server offers more than anybody wants to keep: to a reader that stops, or to one that reads it all.
+//! Measures memory while a server sends a very long completion, to a reader that stops and to a reader that reads all of it.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::process::{Server, peak, resident};
 use crate::{Failure, ours};
 
-/// How many pieces the slow reader takes, and how long it stops then.
+/// The number of deltas after which the slow reader stops, and the time for which it stops.
 const PIECES: usize = 200;
 const STOP: Duration = Duration::from_secs(2);
 

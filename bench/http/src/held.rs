@@ -1,4 +1,4 @@
-//! Memory of calls in flight: all of them are held open by the server in the middle of their answers, then let go.
+//! Measures the memory of concurrent calls. The server holds all of them in the middle of their responses, then releases them.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) async fn measure(is_ours: bool, calls: usize) -> Result<Value, Failur
     let server = Server::start()?;
     let (warm, held) = (format!("{}/v1", server.address), format!("{}/held/v1", server.address));
     let pieces = Pieces::default();
-    // Code and certificates are in memory before it is measured; the bare client sends the same.
+    // One call before the measurement loads code and certificates into memory, for the bare client as well.
     ours::extractor(&warm, true)?.extract(INPUT).await?;
     let request = serde_json::from_str(&server.ask("/last").await?)?;
     Bare::new(&warm, &request)?.call(INPUT).await?;

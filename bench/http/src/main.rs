@@ -1,11 +1,11 @@
-//! What `cargo xtask bench http` asks of formwork's way over HTTP: each prints one line of JSON.
+//! Measurements of calls over HTTP for `cargo xtask bench http`. Each command prints one line of JSON.
 //!
-//! - `http-side calls (document | stream) (extractor | provider) IN_FLIGHT CALLS ROUNDS` takes turns with a bare client:
-//!   CPU time of a call.
-//! - `http-side held (ours | bare) CALLS` holds so many answers open in their middle: memory of a call.
-//! - `http-side flood (stop | whole) BYTES` is offered so much of one answer: memory of a slow reader, and of a fast one.
-//! - `http-side failover ROUNDS` asks two targets of which the first is down: time of a call after the first one.
-//! - `http-side serve` is the server of them all, which is started as a process of its own: its CPU time is not counted.
+//! - `http-side calls (document | stream) (extractor | provider) IN_FLIGHT CALLS ROUNDS` alternates with a bare client: CPU time
+//!   per call.
+//! - `http-side held (ours | bare) CALLS` holds CALLS responses in their middle: memory per call.
+//! - `http-side flood (stop | whole) BYTES` reads a completion of BYTES bytes: memory of a slow reader and of a fast one.
+//! - `http-side failover ROUNDS` calls two targets, of which the first is down: time per call after the first call.
+//! - `http-side serve` runs the server for all of them as a separate process, so that its CPU time is not counted.
 
 mod bare;
 mod calls;
@@ -19,12 +19,12 @@ mod server;
 
 use std::error::Error;
 
-/// What can go wrong here ends the program.
+/// An error, which ends the program.
 type Failure = Box<dyn Error + Send + Sync>;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
-    // reqwest panics without one. Formwork installs it for itself, the bare client needs it as well.
+    // reqwest panics without a default crypto provider. Formwork installs its own; the bare client needs this one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();

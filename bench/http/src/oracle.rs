@@ -1,12 +1,12 @@
-//! The oracle's document over Chat Completions: what is asked, and what the server answers. Both sides use it.
+//! The oracle's document over Chat Completions: prompt, schema and response. Both sides use them.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The schema as the oracle's document has it.
+/// The schema in the oracle's document.
 const SCHEMA: &str = include_str!("../../../examples/ai-score.schema.json");
 
-/// What stands before the key's header on both sides.
+/// The API key of both sides.
 pub(crate) const KEY: &str = "sk-0123456789abcdef0123456789abcdef0123456789abcdef";
 
 pub(crate) const MODEL: &str = "gpt-4.1-mini";
@@ -14,7 +14,7 @@ pub(crate) const MODEL: &str = "gpt-4.1-mini";
 pub(crate) const SYSTEM: &str = "You are an analyst of on-chain behaviour. You score wallets from 0 to 1000, and you give \
     the parts of the score, the reasons for it, what counts against the wallet and what counts for it.";
 
-/// About as much text as a wallet's summary has.
+/// A text of the length of a wallet's summary.
 pub(crate) const INPUT: &str = "Score this wallet. 412 transactions over 26 months, 18 protocols, mostly DEX trades and \
     lending. Two lending markets hold 62 % of the value: a stablecoin pool since January of last year, and a staked token \
     since May. No liquidations; the lowest health factor was 1.41, in August. One bridge transfer in March went through a \
@@ -24,7 +24,7 @@ pub(crate) const INPUT: &str = "Score this wallet. 412 transactions over 26 mont
     leverage (confirmed), he knows what he signs (twelve unlimited approvals are open, four of them to contracts that are \
     not used any more), and he takes part in governance (nine votes in four protocols, the last one three weeks ago).";
 
-/// An answer that satisfies the schema.
+/// A completion that satisfies the schema.
 pub(crate) const ANSWER: &str = r#"{
   "score": 612,
   "scoreBreakdown": {"activity": 71, "maturity": 58, "diversity": 64, "riskBehavior": 49, "surveyMatch": 66},
@@ -59,7 +59,7 @@ pub(crate) fn schema() -> serde_json::Result<Value> {
     serde_json::from_str(SCHEMA)
 }
 
-/// The envelope as OpenAI sends it.
+/// The response of OpenAI's API with this completion.
 pub(crate) fn document() -> String {
     json!({
         "id": "chatcmpl-BYtq3fGvdP2MsXkGz9cH0ePzj5uKd", "object": "chat.completion", "created": 1_763_700_000,
@@ -77,7 +77,7 @@ pub(crate) fn document() -> String {
     .to_string()
 }
 
-/// The same as events, four characters of the answer in each.
+/// The response as server-sent events, with four characters of the completion in each.
 pub(crate) fn events() -> Vec<String> {
     let letters: Vec<char> = ANSWER.chars().collect();
     let mut events = vec![event(&json!({"role": "assistant", "content": "", "refusal": null}), Value::Null)];
@@ -95,7 +95,7 @@ pub(crate) fn events() -> Vec<String> {
 const ID: &str = "chatcmpl-BYtq3fGvdP2MsXkGz9cH0ePzj5uKd";
 const CHUNK: &str = "chat.completion.chunk";
 
-/// One event of a stream as OpenAI sends it.
+/// An event of OpenAI's stream.
 pub(crate) fn event(delta: &Value, finish: Value) -> String {
     let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish});
     let chunk = json!({

@@ -1,4 +1,4 @@
-//! Formwork's side, as its README has it: nothing is left out, nothing is special.
+//! Formwork's side, with the code of the README and default settings.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A server that does as little as it can: HTTP/1.1, connections kept, answers made beforehand.
+//! A minimal HTTP/1.1 server with persistent connections and precomputed responses.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,8 +11,8 @@ use tokio::sync::watch;
 
 use crate::{Failure, oracle};
 
-/// What is answered, by the path: `/v1/…` at once, `/held/v1/…` the first half until `/release`, `/flood/N/v1/…` a text of
-/// N bytes. `/last` is the last request's body, `/sent` how many bytes of the flood were taken.
+/// The responses by path: `/v1/…` responds at once, `/held/v1/…` stops after the first half until `/release`, `/flood/N/v1/…`
+/// sends a text of N bytes. `/last` returns the body of the last request, `/sent` the number of bytes of the flood sent so far.
 struct Canned {
     document: Vec<u8>,
     stream: Vec<u8>,
@@ -27,16 +27,16 @@ struct Canned {
 const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-request-id: req_7f3a\r\n\
                       transfer-encoding: chunked\r\n\r\n";
 
-/// How long a token takes where tokens come one by one.
+/// The delay between two tokens of a paced stream.
 const TOKEN: Duration = Duration::from_millis(10);
 
-/// How long the text in each event of a flood is.
+/// The length of the text in each event of a flood in bytes.
 const PIECE: usize = 4096;
 
 pub(crate) async fn serve() -> Result<(), Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("http://{}", listener.local_addr()?);
-    // Whoever started it holds the other end: when that is gone, however it ended, nobody needs the server any more.
+    // The parent process holds the other end of standard input. Its end of file means that the parent is gone.
     std::thread::spawn(|| {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         std::process::exit(0);
@@ -46,7 +46,7 @@ pub(crate) async fn serve() -> Result<(), Failure> {
         let (socket, _) = listener.accept().await?;
         socket.set_nodelay(true)?;
         let canned = Arc::clone(&canned);
-        // A client that goes away is no business of the others.
+        // A client that disconnects does not affect the others.
         tokio::spawn(async move { canned.talk(socket).await });
     }
 }
@@ -78,7 +78,7 @@ impl Canned {
                 "held" => {
                     let (first, second) = self.events.split_at(self.events.len() / 2);
                     socket.write_all(STREAM.as_bytes()).await?;
-                    // At the pace of a fast model.
+                    // The pace of a fast model.
                     for event in first {
                         tokio::time::sleep(TOKEN).await;
                         socket.write_all(event).await?;
@@ -116,7 +116,7 @@ impl Canned {
     }
 }
 
-/// RFC 9112, section 7.1.
+/// Encodes a chunk (RFC 9112, section 7.1).
 fn chunk(event: &str) -> Vec<u8> {
     format!("{:x}\r\n{event}\r\n", event.len()).into_bytes()
 }
@@ -131,7 +131,7 @@ fn whole(media_type: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// The next request of a connection: its head and its body; `None` at its end.
+/// Reads the head and the body of the next request of a connection. `None`: the connection has ended.
 async fn request(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> std::io::Result<Option<(String, Vec<u8>)>> {
     loop {
         if let Some(end) = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {

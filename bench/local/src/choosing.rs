@@ -1,4 +1,4 @@
-//! The share of decoding that is not the model's: masks, sampling, following the grammar.
+//! Measures the share of decoding outside the model: token masks, sampling, and advancing the grammar.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ const TEMPERATURE: f64 = 0.3;
 /// The default of `formwork extract`.
 const MAX_TOKENS: u32 = 512;
 
-/// Answers with each seed several times. The same seed takes the same steps, so the median of each of them is what it
-/// costs when nothing else interrupts it; the share is made of the sums of these.
+/// Decodes with each seed several times. The same seed takes the same steps, so the median of a step excludes interruptions by
+/// other processes. The share is computed from the sums of these medians.
 pub(crate) async fn measure(
     seeds: u64,
     rounds: usize,
@@ -39,7 +39,7 @@ pub(crate) async fn measure(
             .build()?;
         let mut answers: Vec<Vec<Step>> = Vec::new();
         for _ in 0..rounds {
-            // An answer that is not valid took its steps as well.
+            // An invalid completion is measured as well.
             let _ = extractor.extraction(Input::from(text.to_owned())).run().await;
             answers.push(local.steps());
         }
@@ -55,7 +55,7 @@ pub(crate) async fn measure(
     }))
 }
 
-/// The medians of each step, in seconds: the model's part and the rest.
+/// Returns the medians of each step in seconds: the model's part and the rest.
 fn usual(answers: &[Vec<Step>]) -> Result<Vec<(f64, f64)>, Box<dyn Error>> {
     let length = answers.first().map_or(0, Vec::len);
     if answers.iter().any(|answer| answer.len() != length) {
@@ -67,7 +67,7 @@ fn usual(answers: &[Vec<Step>]) -> Result<Vec<(f64, f64)>, Box<dyn Error>> {
     Ok((0..length).map(|at| (of(at, |step| step.decode), of(at, |step| step.choosing))).collect())
 }
 
-/// The middle one; the lower of the two in the middle.
+/// Returns the median (the lower one of an even number of values).
 fn median(numbers: impl Iterator<Item = f64>) -> f64 {
     let mut numbers: Vec<f64> = numbers.collect();
     numbers.sort_by(f64::total_cmp);

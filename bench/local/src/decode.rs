@@ -1,4 +1,4 @@
-//! Tokens per CPU-second, without a schema.
+//! Measures the tokens per CPU second without a schema.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) async fn measure(tokens: u32, system: &str, user: &str) -> Result<Val
     while let Some(piece) = answer.next().await {
         match piece? {
             Delta::Text(more) => {
-                // The prompt is read and one token found before the clock starts: what is measured is decoding.
+                // The clock starts after the prompt and the first token, so that only decoding is measured.
                 if start.is_none() {
                     start = Some(cpu_seconds()?);
                 }
@@ -38,7 +38,7 @@ pub(crate) async fn measure(tokens: u32, system: &str, user: &str) -> Result<Val
     Err("the answer was cut off".into())
 }
 
-/// The file that the engine made of the default model, and reads.
+/// The engine's converted file of the default model.
 fn weights() -> Result<String, Box<dyn Error>> {
     let known = KNOWN.first().ok_or("there is no default model")?;
     let file = Store::open()?.folder().join("q8_0").join(format!("{}.gguf", known.sha256));
@@ -49,7 +49,7 @@ fn weights() -> Result<String, Box<dyn Error>> {
     }
 }
 
-/// CPU time of this process: fields 14 and 15 of proc(5)'s `stat`, in hundredths of a second.
+/// Returns the CPU time of this process: fields 14 and 15 of `/proc/self/stat` (proc(5)), in hundredths of a second.
 fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let (_, fields) = stat.rsplit_once(')').ok_or("/proc/self/stat is not what proc(5) says")?;

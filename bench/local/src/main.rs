@@ -1,8 +1,8 @@
-//! What `cargo xtask bench local` asks of formwork's engine and cannot see from outside: it prints one line of JSON.
+//! Measurements inside formwork's engine for `cargo xtask bench local`. Each command prints one line of JSON.
 //!
-//! - `formwork-side decode TOKENS SYSTEM USER` decodes greedily without a schema, as the peers do.
-//! - `formwork-side choosing SEEDS ROUNDS SCHEMA TEXT` answers as `formwork extract` does at its default temperature, and
-//!   says what the schema and the sampling cost.
+//! - `formwork-side decode TOKENS SYSTEM USER` decodes greedily without a schema, like the peers.
+//! - `formwork-side choosing SEEDS ROUNDS SCHEMA TEXT` decodes with a schema like `formwork extract` at its default temperature:
+//!   the CPU time of schema and sampling.
 
 mod choosing;
 mod decode;

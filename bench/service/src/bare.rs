@@ -1,5 +1,5 @@
-//! The peer: an axum handler that reads the same bytes into a type and writes the same bytes out of one. No model, no
-//! checks, no limits, no names of requests, nothing counted.
+//! The peer of the comparison: an axum handler that deserializes the same request and serializes the same response. It has no
+//! model, checks, limits, request identifiers or metrics.
 
 use std::collections::BTreeMap;
 

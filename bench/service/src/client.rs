@@ -1,4 +1,4 @@
-//! Many connections, each with one request after the other.
+//! A client with many connections, and one request at a time on each.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -6,19 +6,19 @@ use tokio::task::LocalSet;
 
 use crate::Failure;
 
-/// So many requests over so many connections.
+/// Requests over several connections.
 #[derive(Clone, Copy)]
 pub(crate) struct Load<'a> {
     pub(crate) address: &'a str,
     pub(crate) wallet: &'a str,
-    /// How long the right answer is.
+    /// The length of the expected response in bytes.
     pub(crate) answer: usize,
     pub(crate) connections: usize,
     pub(crate) requests: usize,
 }
 
 impl Load<'_> {
-    /// How many did not get their answer.
+    /// The number of requests without the expected response.
     pub(crate) async fn run(self) -> Result<usize, Failure> {
         let local = LocalSet::new();
         let each = self.requests.div_ceil(self.connections);
@@ -47,7 +47,7 @@ impl Load<'_> {
     }
 }
 
-/// One answer's body.
+/// Returns the body of one response.
 pub(crate) async fn ask(address: &str, wallet: &str) -> Result<String, Failure> {
     let mut socket = TcpStream::connect(address).await?;
     socket.write_all(&request(wallet)).await?;
@@ -86,7 +86,7 @@ fn request(wallet: &str) -> Vec<u8> {
     [head.as_bytes(), wallet.as_bytes()].concat()
 }
 
-/// Reads one answer; where its body is in the buffer.
+/// Reads one response. Returns the range of its body in the buffer.
 async fn answer(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<std::ops::Range<usize>, Failure> {
     loop {
         if let Some(end) = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {

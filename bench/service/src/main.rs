@@ -1,9 +1,9 @@
-//! What `cargo xtask bench oracle` asks of the oracle's service: each prints one line of JSON.
+//! Measurements of the oracle's service for `cargo xtask bench oracle`. Each command prints one line of JSON.
 //!
-//! - `service-side compare CONNECTIONS REQUESTS ROUNDS` takes turns with a bare handler: CPU time of a request.
-//! - `service-side hold CONNECTIONS REQUESTS` asks for so many scores: memory before and after.
-//! - `service-side serve (ours | bare ANSWER)` is one of the servers, a process of its own: what its clients take is not
-//!   counted.
+//! - `service-side compare CONNECTIONS REQUESTS ROUNDS` alternates with a bare handler: CPU time per request.
+//! - `service-side hold CONNECTIONS REQUESTS` requests REQUESTS scores: memory before and after.
+//! - `service-side serve (ours | bare ANSWER)` runs one of the servers as a separate process, so that the CPU time of the
+//!   clients is not counted.
 
 mod bare;
 mod client;
@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use crate::client::Load;
 use crate::process::Server;
 
-/// What can go wrong here ends the program.
+/// An error, which ends the program.
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// What is asked: a wallet of the examples.
+/// The body of every request: a wallet of the examples.
 const WALLET: &str = include_str!("../../../examples/wallets/whale.json");
 
 #[tokio::main(flavor = "current_thread")]
@@ -44,7 +44,7 @@ async fn compare(connections: usize, requests: usize, rounds: usize) -> Result<V
     let mut ours = Server::start(&["serve", "ours"])?;
     let answer = client::ask(&ours.address, WALLET).await?;
     let mut bare = Server::start(&["serve", "bare", &answer])?;
-    // Equal work first: the same bytes in, the same bytes out.
+    // First check that both sides do equal work: the same bytes in, the same bytes out.
     if client::ask(&bare.address, WALLET).await? != answer {
         return Err("the sides do not answer with the same bytes".into());
     }
@@ -60,7 +60,7 @@ async fn compare(connections: usize, requests: usize, rounds: usize) -> Result<V
     turn(&mut bare, requests / 4).await?;
     let mut turns = Vec::with_capacity(rounds);
     for round in 0..rounds {
-        // Each comes second as often.
+        // The sides swap the order every round, because the second one finds warm caches.
         turns.push(if round % 2 == 0 {
             let ours = turn(&mut ours, requests).await?;
             (ours, turn(&mut bare, requests).await?)
@@ -84,8 +84,7 @@ async fn hold(connections: usize, requests: usize) -> Result<Value, Failure> {
     let answer = client::ask(&server.address, WALLET).await?.len();
     let load = |requests| Load { address: "", wallet: WALLET, answer, connections, requests };
     let address = server.address.clone();
-    // Warm, twice: connections that end and others that begin, every kind of label, and the allocator, which takes its time
-    // to have all the pieces it needs.
+    // Warm up twice: old and new connections, every metric label, and the allocator's arenas.
     let mut errors = 0;
     for _ in 0..2 {
         errors += Load { address: &address, ..load(requests / 2) }.run().await?;

@@ -1,4 +1,4 @@
-//! Formwork's side: the service as `formwork oracle serve` starts it, with a model that answers at once.
+//! Formwork's side: the service of `formwork oracle serve` with a simulated model that responds at once.
 
 use std::net::TcpListener;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use futures_util::Stream;
 
 use crate::{Failure, process};
 
-/// An answer that satisfies the schema and the sum.
+/// A completion that satisfies the schema and the rule about the sum.
 const ANSWER: &str = r#"{"score": 905, "scoreBreakdown": {"activity": 89, "maturity": 96, "diversity": 86, "riskBehavior": 93, "surveyMatch": 100}, "reasoning": "The wallet has been active for more than seven years with steady use of sixteen protocols, and what the survey says fits its history. Six calls of unverified contracts are the only mark against it.", "risk_factors": ["Six calls of unverified contracts"], "strengths": ["Seven years of steady activity", "Sixteen protocols", "Survey fits the history"]}"#;
 
 pub(crate) async fn serve() -> Result<(), Failure> {
@@ -28,7 +28,7 @@ pub(crate) async fn serve() -> Result<(), Failure> {
     Ok(service.serve(listener, std::future::pending()).await?)
 }
 
-/// Answers at once, and remembers nothing.
+/// A model that returns the same completion at once.
 #[derive(Debug)]
 struct Ready(Capabilities);
 

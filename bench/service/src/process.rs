@@ -1,4 +1,4 @@
-//! Servers as processes of their own, which say what they have used up.
+//! Servers as child processes that report their CPU time and memory.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 
-/// What a process has used up.
+/// The resources that a process has used.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Used {
-    /// Microseconds of CPU.
+    /// The CPU time in microseconds.
     pub(crate) cpu: f64,
-    /// Bytes in memory now.
+    /// The resident memory in bytes.
     pub(crate) resident: u64,
-    /// The most bytes that it ever had.
+    /// The maximum resident memory so far in bytes.
     pub(crate) peak: u64,
 }
 
-/// A server, as long as it is kept.
+/// A server's process. Dropping it ends the server.
 pub(crate) struct Server {
     child: Child,
     input: ChildStdin,
@@ -50,14 +50,14 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It is gone already, or it ends now.
+        // An error means that the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The server's side: says its address, then on each line of input what it has used up. It ends when whoever started it is
-/// gone, however that ended.
+/// Runs the server's side: prints its address, then its used resources for each line of input. It ends with its parent process,
+/// at the end of standard input.
 pub(crate) fn tell(address: std::net::SocketAddr) {
     println!("{address}");
     std::thread::spawn(|| {
@@ -81,7 +81,7 @@ fn used() -> Result<Used, Failure> {
     Ok(Used { cpu, resident: status("VmRSS:")?, peak: status("VmHWM:")? })
 }
 
-/// proc(5): in units of 1024 bytes.
+/// Returns a field of `/proc/self/status` in bytes. proc(5) gives it in units of 1024 bytes.
 fn status(name: &str) -> Result<u64, Failure> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)).ok_or("proc(5) has no such line")?;

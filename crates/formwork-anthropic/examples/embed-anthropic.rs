@@ -1,4 +1,4 @@
-//! Asks a server that stands in this program, and shows what is sent and what comes back.
+//! Extracts from a text with a simulated server, and prints the request and the completion.
 //!
 //! `cargo run -p formwork-anthropic --example embed-anthropic`
 
@@ -11,7 +11,7 @@ use formwork_wire::http::{Request, Response};
 use formwork_wire::{Body, Bytes, Http, Transport};
 use serde_json::json;
 
-/// Stands in for a client for HTTP that knows the server's address and the key.
+/// A simulated server. A real transport is an HTTP client with the server's address and the key.
 #[derive(Debug)]
 struct Canned;
 

@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 use crate::fault::RequestInfo;
 use crate::{Mode, Thinking, decode, encode, fault};
 
-/// The header that carries the key: `x-api-key: …`.
+/// The request header that carries the API key: `x-api-key: KEY`.
 pub const API_KEY: Auth = Auth { header: "x-api-key", prefix: "" };
 
-/// The limit of tokens for an answer where nothing else sets one.
+/// The `max_tokens` of a request if neither the call, the configuration nor the registry sets a limit.
 pub const DEFAULT_MAX_TOKENS: u32 = 8192;
 
-/// The protocol of the Messages API for one model. It knows neither address nor key; the transport does.
+/// The codec of the Messages API for one model. The transport adds the server's address and the key.
 ///
-/// It promises enforced schemas in the dialect `anthropic`, and `prompt`. A temperature is not promised, because newer models
-/// refuse it; [`with_capabilities`](Self::with_capabilities) adds it for models that take one.
+/// The capabilities are enforced schemas in the dialect `anthropic`, and the dialect `prompt`. A temperature is not among
+/// them, because newer models refuse it; [`with_capabilities`](Self::with_capabilities) adds it for a model that accepts one.
 ///
 /// ```
 /// use formwork_anthropic::{Anthropic, Thinking};
@@ -38,7 +38,7 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// Returns the protocol for this model, such as `claude-sonnet-4-6`.
+    /// Returns the codec for `model`, for example `claude-sonnet-4-6`.
     pub fn new(model: impl Into<String>) -> Self {
         let capabilities =
             Capabilities::new(Enforcement::Schema).with_dialect("anthropic").with_dialect("prompt");
@@ -55,8 +55,9 @@ impl Anthropic {
         }
     }
 
-    /// Sets the promises, the dialects included (default: schemas and no sampling). A temperature that is promised here is
-    /// left out all the same while the model thinks.
+    /// Sets the capabilities of the model, dialects included (default: schemas, no sampling parameters).
+    ///
+    /// `temperature` and `top_p` are switched off again while thinking is on, because the API refuses the combination.
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
@@ -70,41 +71,41 @@ impl Anthropic {
         self
     }
 
-    /// Sets whether the forced tool of [`Mode::Tool`] is strict (default: `true`). Models before Claude Opus 4.1 refuse strict
-    /// tools.
+    /// Sets whether the forced tool of [`Mode::Tool`] is `strict` (default: `true`). Models before Claude Opus 4.1 refuse
+    /// strict tools.
     #[must_use]
     pub const fn with_strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
     }
 
-    /// Sets whether the model thinks (default: nothing is sent, and the model's own default holds).
+    /// Sets whether and how much the model thinks (default: not sent, which leaves the model's default).
     #[must_use]
     pub fn with_thinking(mut self, thinking: Thinking) -> Self {
         self.thinking = Some(thinking);
         self.without_refused_sampling()
     }
 
-    /// Sets the effort that the model spends, thinking included: `low`, `medium`, `high`, and more with some models (default:
-    /// nothing is sent). Models before Claude Opus 4.5 refuse it.
+    /// Sets `output_config.effort`: `low`, `medium`, `high`, and further values for some models (default: not sent). Models
+    /// before Claude Opus 4.5 refuse it.
     #[must_use]
     pub fn with_effort(mut self, effort: impl Into<String>) -> Self {
         self.effort = Some(effort.into());
         self
     }
 
-    /// Sets whether the system prompt is marked for the API's cache (default: `true`).
+    /// Sets whether the system prompt is marked for prompt caching (default: `true`).
     ///
-    /// Tools and the system prompt are the same in all calls of an extractor. Reading them from the cache costs a tenth of the
-    /// usual price, and writing them a quarter more. A prefix of fewer than 1024 tokens (4096 with some models) is not cached
-    /// and costs nothing more.
+    /// Tools and the system prompt are the same in all calls of an extractor. A cache read costs a tenth of the input price,
+    /// a cache write 25 % more than it. The API does not cache a prefix of fewer than 1024 tokens (4096 for some models), and
+    /// then charges nothing extra.
     #[must_use]
     pub const fn with_cache(mut self, cache: bool) -> Self {
         self.cache = cache;
         self
     }
 
-    /// Sets the limit of tokens for answers of calls that have none (default: the model's own limit, else
+    /// Sets `max_tokens` for calls without a limit of their own (default: the model's output limit, else
     /// [`DEFAULT_MAX_TOKENS`]).
     #[must_use]
     pub const fn with_max_tokens(mut self, tokens: u32) -> Self {
@@ -112,14 +113,15 @@ impl Anthropic {
         self
     }
 
-    /// Sets whether answers are streamed (default: `true`).
+    /// Sets whether responses are streamed as server-sent events (default: `true`).
     #[must_use]
     pub const fn with_stream(mut self, stream: bool) -> Self {
         self.stream = stream;
         self
     }
 
-    /// Adds members to the body, such as `metadata` (default: none). They replace members of the same name.
+    /// Sets additional properties of the request body, for example `metadata` (default: none). They replace properties of the
+    /// same name.
     #[must_use]
     pub fn with_extra(mut self, extra: Map<String, Value>) -> Self {
         self.extra = extra;
@@ -131,7 +133,7 @@ impl Anthropic {
         &self.model
     }
 
-    /// Returns whether the model is asked to think.
+    /// Returns whether thinking is on.
     pub(crate) fn thinks(&self) -> bool {
         self.thinking.is_some_and(Thinking::is_on)
     }

@@ -1,4 +1,4 @@
-//! The section of a configuration file about a Claude model.
+//! The configuration section of a Claude model.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::{Anthropic, Mode, Thinking};
 /// The address of Anthropic's API.
 pub const DEFAULT_URL: &str = "https://api.anthropic.com";
 
-/// The environment variable in which Anthropic's own libraries look for the key.
+/// The environment variable from which Anthropic's SDKs read the key.
 pub const DEFAULT_KEY_ENV: &str = "ANTHROPIC_API_KEY";
 
-/// A Claude model behind the Messages API.
+/// The configuration of a Claude model behind the Messages API.
 ///
 /// ```
 /// use formwork_anthropic::{Config, Thinking};
@@ -30,51 +30,52 @@ pub const DEFAULT_KEY_ENV: &str = "ANTHROPIC_API_KEY";
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "AnthropicConfig")]
 pub struct Config {
-    /// The model: `claude-sonnet-4-6`.
+    /// The model's identifier, for example `claude-sonnet-4-6`.
     pub model: String,
-    /// The server's address; `/v1/messages` is put behind it. A `/v1` at its end is left out.
+    /// The server's address, to which `/v1/messages` is appended (default: Anthropic's). A trailing `/v1` is removed.
     #[serde(default = "default_url")]
     pub base_url: String,
-    /// The environment variable with the key, sent as `x-api-key`; empty or null to send none.
+    /// The environment variable with the key, which is sent as `x-api-key` (default: `ANTHROPIC_API_KEY`). Empty or null: no
+    /// key is sent.
     #[serde(default = "default_key_env", deserialize_with = "null_is_empty")]
     pub api_key_env: String,
-    /// Headers that are sent with every request, such as `anthropic-beta`. Keys do not belong here.
+    /// Headers of every request, for example `anthropic-beta` (default: none). Keys belong in `api_key_env`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// How schemas are enforced: `schema` by the output format, `tool` by a tool that the model is forced to call. By default
-    /// what the registry says of the model; `schema` where that says nothing.
+    /// The API feature that enforces schemas: `schema` (the output format) or `tool` (a tool that the model is forced to
+    /// call). Default: the registry's value for the model, else `schema`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// Whether the forced tool is strict. By default what the registry says of the model; yes where that says nothing.
+    /// Whether the forced tool is strict. Default: the registry's value for the model, else `true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
-    /// Whether the model thinks before it answers: `off`, `adaptive`, or `{ budget_tokens = 2048 }` (at least 1024). By
-    /// default nothing is sent, and the model's own default holds.
+    /// Whether the model thinks before it answers: `off`, `adaptive`, or `{ budget_tokens = 2048 }` (at least 1024).
+    /// Default: not sent, which leaves the model's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<Thinking>,
-    /// The effort that the model spends: `low`, `medium`, `high`, and more with some models. By default nothing is sent.
+    /// The `effort` parameter: `low`, `medium`, `high`, and further values for some models. Default: not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// Whether the system prompt is marked for the API's cache.
+    /// Whether the system prompt is marked for prompt caching (default: `true`).
     #[serde(default = "yes")]
     pub cache: bool,
-    /// The limit of tokens for an answer where a call has none. By default the model's own limit, 8192 where that is unknown.
+    /// The `max_tokens` of calls without a limit of their own. Default: the model's output limit, else 8192.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
-    /// Whether the model takes a temperature. By default what the registry says of it; no where that says nothing.
+    /// Whether the model accepts a temperature. Default: the registry's value for the model, else `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<bool>,
-    /// Whether answers are streamed.
+    /// Whether responses are streamed (default: `true`).
     #[serde(default = "yes")]
     pub stream: bool,
-    /// More members of the body, such as `metadata`. They replace members of the same name.
+    /// Additional properties of the request body, for example `metadata`. They replace properties of the same name.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }
 
 impl Config {
-    /// Returns the configuration of this model at the vendor, with defaults for everything else.
+    /// Returns the configuration of `model` at Anthropic, with all other fields at their defaults.
     pub fn new(model: impl Into<String>) -> Self {
         Self {
             model: model.into(),
@@ -93,24 +94,25 @@ impl Config {
         }
     }
 
-    /// Returns the address that `/v1/messages` is put behind, without a `/v1` of its own: other clients have it in theirs.
+    /// Returns the address to which `/v1/messages` is appended. A trailing `/v1` is removed, because the base URLs of other
+    /// clients include it.
     pub fn base_url(&self) -> &str {
         let url = self.base_url.trim_end_matches('/');
         url.strip_suffix("/v1").unwrap_or(url).trim_end_matches('/')
     }
 
-    /// Returns the name of the environment variable with the key; `None` if no key is sent.
+    /// Returns the name of the environment variable with the key, or `None` if no key is sent.
     pub fn key_env(&self) -> Option<&str> {
         Some(self.api_key_env.as_str()).filter(|name| !name.is_empty())
     }
 
-    /// Returns the protocol as it is configured.
+    /// Returns the codec with the settings of this configuration.
     ///
     /// # Errors
-    /// One line about settings that the API refuses: an empty model, a thinking budget below 1024 tokens or not below
-    /// `max_tokens`, or a forced tool for a model that is asked to think.
+    /// A one-line message about a setting that the API would refuse: an empty model, a thinking budget below 1024 tokens or
+    /// not below `max_tokens`, or a forced tool while thinking is on.
     pub fn wire(&self) -> Result<Anthropic, String> {
-        /// The smallest budget that the API takes.
+        /// The minimum thinking budget of the API.
         const MIN_BUDGET: u32 = 1024;
 
         if self.model.trim().is_empty() {
@@ -119,15 +121,15 @@ impl Config {
         if let Some(Thinking::Budget { budget_tokens }) = self.thinking {
             if budget_tokens < MIN_BUDGET {
                 return Err(format!(
-                    "`thinking.budget_tokens` is {budget_tokens}, and the least is {MIN_BUDGET}"
+                    "`thinking.budget_tokens` is {budget_tokens}, and the minimum is {MIN_BUDGET}"
                 ));
             }
-            if self.max_tokens.is_some_and(|most| most <= budget_tokens) {
-                return Err("`thinking.budget_tokens` has to be less than `max_tokens`".to_owned());
+            if self.max_tokens.is_some_and(|max| max <= budget_tokens) {
+                return Err("`thinking.budget_tokens` must be less than `max_tokens`".to_owned());
             }
         }
         if self.mode == Some(Mode::Tool) && self.thinking.is_some_and(Thinking::is_on) {
-            return Err("a model that thinks cannot be forced to call a tool: leave out `mode = \"tool\"`, or set `thinking = \"off\"`".to_owned());
+            return Err("a model cannot be forced to call a tool while it thinks: remove `mode = \"tool\"` or set `thinking = \"off\"`".to_owned());
         }
         let mut wire = Anthropic::new(&self.model);
         let mut capabilities = wire.capabilities.clone();
@@ -162,7 +164,7 @@ const fn yes() -> bool {
     true
 }
 
-/// Null says that no key is sent, which is different from leaving the field out.
+/// Reads null as the empty string: no key is sent. A missing field has the default instead.
 fn null_is_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Option::<String>::deserialize(deserializer).map(Option::unwrap_or_default)
 }

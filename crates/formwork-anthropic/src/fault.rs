@@ -1,4 +1,4 @@
-//! The meaning of the API's errors.
+//! Classification of the API's errors.
 
 use formwork_core::{Call, Enforcement, Fault, FaultKind, Time, Usage};
 use formwork_wire::http::response::Parts;
@@ -9,15 +9,15 @@ use serde_json::Value;
 use crate::Anthropic;
 use crate::encode::carrier;
 
-/// The facts of a call that its response is read by.
+/// The facts of a call that are needed to read its response.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestInfo {
     model: String,
-    /// A schema was sent.
+    /// Whether the request has a schema.
     has_schema: bool,
-    /// The name of the tool whose input is the answer.
+    /// The name of the tool whose input is the document.
     pub(crate) carrier: Option<String>,
-    /// An estimate, for servers that do not count.
+    /// The estimated tokens of the prompt, for servers that report no usage.
     input_tokens: u64,
 }
 
@@ -31,14 +31,14 @@ impl RequestInfo {
         }
     }
 
-    /// Returns an estimate of the usage of a call that was answered with so many bytes.
+    /// Returns the estimated usage of a call whose completion has `answered` bytes.
     pub(crate) fn estimate(&self, answered: usize) -> Usage {
         let output_tokens = answered.div_ceil(4) as u64;
         Usage::new(self.input_tokens, output_tokens).with_estimated(true)
     }
 }
 
-/// Returns the fault that a response with an error status is.
+/// Returns the fault for a response with an error status.
 pub(crate) fn of_response(asked: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
     let document: Value = serde_json::from_slice(body).unwrap_or_default();
     let mut fault = fault_of(head, body, asked.has_schema, now);
@@ -54,19 +54,19 @@ pub(crate) fn of_response(asked: &RequestInfo, head: &Parts, body: &[u8], now: T
     fault
 }
 
-/// Returns the fault that an error inside of a successful response is.
+/// Returns the fault for an error event inside a successful response.
 pub(crate) fn within(asked: &RequestInfo, document: &Value) -> Fault {
     let kind = document.pointer("/error/type").and_then(Value::as_str).unwrap_or_default();
     let (mut head, ()) = Response::new(()).into_parts();
     head.status = status_of(kind);
     let fault = of_response(asked, &head, document.to_string().as_bytes(), Time(0));
     let said = error_in(document).unwrap_or_default();
-    // The status was deduced, so the message does not name it.
-    Fault::new(fault.kind, format!("the server broke the answer off with an error: {}", quoted(&said)))
+    // The status was derived from the type of the error and not received, so the message does not name it.
+    Fault::new(fault.kind, format!("the server ended the response with an error: {}", quoted(&said)))
         .with_request_id(fault.request_id)
 }
 
-/// Returns the status that the API documents for a type of error.
+/// Returns the HTTP status that Anthropic's documentation gives for a type of error.
 fn status_of(kind: &str) -> StatusCode {
     match kind {
         "invalid_request_error" => StatusCode::BAD_REQUEST,
@@ -77,12 +77,12 @@ fn status_of(kind: &str) -> StatusCode {
         "request_too_large" => StatusCode::PAYLOAD_TOO_LARGE,
         "rate_limit_error" => StatusCode::TOO_MANY_REQUESTS,
         "timeout_error" => StatusCode::GATEWAY_TIMEOUT,
-        // 529 for `overloaded_error`, 500 for `api_error`: both are failures of the server.
+        // The API sends 529 for `overloaded_error` and 500 for `api_error`: both are failures of the server.
         _ => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 
-/// How refusals of a schema read, beside those that all servers share.
+/// Phrases by which a refusal of the schema is recognized, in addition to those common to all servers.
 const SCHEMA_WORDS: &[&str] = &[
     "schema",
     "output_config.format",
@@ -95,18 +95,17 @@ const SCHEMA_WORDS: &[&str] = &[
     "does not support strict",
 ];
 
-/// Returns the class of an error that its status alone does not tell, and what to do about it.
+/// Returns the class of an error that is not determined by its status alone, with advice on what to do.
 fn special(asked: &RequestInfo, status: StatusCode, said: &str) -> Option<(FaultKind, String)> {
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
     let found = |kind: FaultKind, advice: &str| Some((kind, advice.to_owned()));
     match status.as_u16() {
         404 if said.contains("model") => {
-            let advice = format!("there is no model `{}` for this key", asked.model);
+            let advice = format!("the model `{}` does not exist for this key", asked.model);
             Some((FaultKind::Unsupported, advice))
         }
         404 | 405 => {
-            let advice =
-                "nothing answers the Messages API there, check the base URL (it ends before `/v1/messages`)";
+            let advice = "the server has no Messages API at this address, check the base URL (it ends before `/v1/messages`)";
             found(FaultKind::Unsupported, advice)
         }
         413 => found(FaultKind::BadRequest, "the request is too large, send less"),
@@ -114,26 +113,25 @@ fn special(asked: &RequestInfo, status: StatusCode, said: &str) -> Option<(Fault
             found(FaultKind::NoCredit, "the account has no credit left")
         }
         400 if says(&["prompt is too long", "exceed context limit", "context window"]) => {
-            let advice = "prompt and answer do not fit into the model's context, shorten the input or the limit of tokens";
+            let advice = "prompt and completion exceed the model's context window, shorten the input or lower `max_tokens`";
             found(FaultKind::BadRequest, advice)
         }
         400 if says(&["maximum allowed number of output tokens"]) => found(
             FaultKind::BadRequest,
-            "the limit of tokens is greater than the model's, set a smaller `max_tokens`",
+            "the call asks for more tokens than the model's output limit, set a smaller `max_tokens`",
         ),
         400 if says(&["`temperature`", "temperature is", "`top_p`"]) => {
-            let advice =
-                "the model does not take the sampling as it is, leave it out or set `temperature = false`";
+            let advice = "the model does not support these sampling parameters, leave them out or set `temperature = false`";
             found(FaultKind::BadRequest, advice)
         }
         400 if says(&["thinking"]) => {
-            found(FaultKind::BadRequest, "the model does not take `thinking` as it is configured")
+            found(FaultKind::BadRequest, "the model does not support the configured `thinking`")
         }
         400 if says(&["effort"]) => {
-            found(FaultKind::BadRequest, "the model does not take `effort` as it is configured")
+            found(FaultKind::BadRequest, "the model does not support the configured `effort`")
         }
         400 | 422 if asked.has_schema && says(SCHEMA_WORDS) => {
-            found(FaultKind::SchemaRefused, "the server does not take the schema")
+            found(FaultKind::SchemaRefused, "the server refused the schema")
         }
         _ => None,
     }

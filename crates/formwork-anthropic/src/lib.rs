@@ -1,7 +1,9 @@
 //! Claude models over Anthropic's Messages API (`POST /v1/messages`, version `2023-06-01`).
 //!
-//! [`Anthropic`] is a [`Wire`](formwork_wire::Wire), a pure codec. With a [`Transport`](formwork_wire::Transport) it becomes
-//! a [`Provider`](formwork_core::Provider); `examples/embed-anthropic.rs` does without a network.
+//! [`Anthropic`] is a [`Wire`](formwork_wire::Wire): a codec without network access. [`Http`](formwork_wire::Http) joins it
+//! with a [`Transport`](formwork_wire::Transport) into a [`Provider`](formwork_core::Provider);
+//! `examples/embed-anthropic.rs` shows this with a simulated server. [`Config`] is the model's section of a configuration
+//! file.
 //!
 //! ```
 //! use formwork_anthropic::{Anthropic, Mode};
@@ -31,26 +33,26 @@
 //! ```
 //!
 //! # Output modes
-//! - [`Mode::Schema`]: the schema is sent as `output_config.format`, and the text of the answer is the document.
-//! - [`Mode::Tool`]: the schema is sent as the input of one strict tool that the model is forced to call, and the input of
-//!   the call is the text of the answer, in streams as well. Some models refuse forced tools, and all refuse them while
-//!   they think.
-//! - Prompt alone: the dialect `prompt`, which is also the step down from a schema that the API refuses.
+//! - [`Mode::Schema`]: sends the schema as `output_config.format`. The text of the response is the document.
+//! - [`Mode::Tool`]: sends the schema as the input schema of one strict tool and forces the model to call it. The input of
+//!   that call is the document, in streams as well. Some models refuse forced tools, and every model refuses them while
+//!   thinking is on.
+//! - Prompt only (the dialect `prompt`): the fallback after the API refused a schema.
 //!
-//! Schemas have to be in the dialect `anthropic` of `formwork-dialect`, which keeps within the limits of the API (24
-//! optional members, 16 unions).
+//! Schemas must be lowered to the dialect `anthropic` of `formwork-dialect`, which respects the limits of the API (24
+//! optional properties, 16 unions).
 //!
-//! # Limits of tokens
-//! The API requires `max_tokens`. It is the limit of the call, else [`Anthropic::with_max_tokens`], else the model's limit for
-//! answers where it is known ([`Capabilities::output_tokens`](formwork_core::Capabilities)), else 8192. Thinking counts
-//! towards it.
+//! # Token limits
+//! The API requires `max_tokens`. The first of these that is known is sent: the limit of the call,
+//! [`Anthropic::with_max_tokens`], the model's output limit ([`Capabilities::output_tokens`](formwork_core::Capabilities)),
+//! [`DEFAULT_MAX_TOKENS`]. Thinking tokens count towards the limit.
 //!
 //! # Usage
-//! The API counts tokens that were read from its cache and tokens that were written to it apart from the other input tokens.
-//! [`Usage::input_tokens`](formwork_core::Usage) is the sum of the three, and
-//! [`Usage::cached_tokens`](formwork_core::Usage) the tokens that were read from the cache.
+//! The API reports cache reads, cache writes and other input tokens as three numbers.
+//! [`Usage::input_tokens`](formwork_core::Usage) is their sum, and [`Usage::cached_tokens`](formwork_core::Usage) counts the
+//! cache reads.
 //!
-//! The crate was checked against recorded exchanges; it was not tried against the vendor with a key.
+//! The crate is tested against recorded exchanges. It has not been tested against the vendor with a key.
 
 mod anthropic;
 mod config;

@@ -1,5 +1,5 @@
-//! The Messages API against the suite that every provider runs, with each of its modes; with `FORMWORK_LIVE=anthropic` and a
-//! key in `ANTHROPIC_API_KEY` against the vendor, which costs money.
+//! Runs the conformance suite of all providers in each output mode. `FORMWORK_LIVE=anthropic` and a key in `ANTHROPIC_API_KEY`
+//! run it against the vendor, which costs money.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ struct Messages {
     mode: Mode,
 }
 
-/// Events as the API frames them, with white space behind some as the recorded ones have.
+/// Events in the API's framing, with the trailing white space of recorded streams.
 fn events(events: &[Value]) -> String {
     let written = events
         .iter()
@@ -62,7 +62,7 @@ impl Messages {
         }
         events.push(json!({"type": "content_block_start", "index": 1, "content_block": self.block("")}));
         let characters: Vec<char> = said.chars().collect();
-        // Few characters an event, as models write; for long texts more, so that the suite ends.
+        // Few characters per event, as real models send; more for long texts, to limit the duration of the suite.
         for piece in characters.chunks((characters.len() / 500).max(3)) {
             let piece: String = piece.iter().collect();
             let delta = match self.mode {
@@ -234,7 +234,7 @@ impl Protocol for Messages {
             blocks.map(move |block| (role.to_owned(), block["text"].as_str().unwrap_or_default().to_owned()))
         });
         SentRequest {
-            // A strict tool is enforced while decoding.
+            // A strict tool means constrained decoding.
             schema: some(&body["output_config"]["format"]["schema"])
                 .or_else(|| some(&tool["input_schema"]).filter(|_| is_strict)),
             tool: some(&tool["input_schema"]).filter(|_| !is_strict),

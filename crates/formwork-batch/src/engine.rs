@@ -63,7 +63,7 @@ pub enum Stop {
     TooManyFailures,
 }
 
-/// How an engine ended.
+/// The reason why an engine ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ended {

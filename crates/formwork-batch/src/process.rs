@@ -66,7 +66,7 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    /// Creates an engine that has `rows` rows open at the same time (at least 1).
+    /// Creates an engine that works on `rows` rows concurrently (at least 1).
     pub fn new(extractor: Extractor<Value>, rows: usize) -> Self {
         Self { extractor, rows: rows.max(1), paces: Vec::new(), patience: Duration::from_secs(300) }
     }

@@ -8,21 +8,43 @@ use serde_json::{Map, Value};
 
 use crate::{decode, encode, fault};
 
-/// The way in which the API is asked to enforce a schema.
+/// The API feature that enforces a schema.
+///
+/// ```
+/// use formwork_bedrock::{Bedrock, Mode};
+/// use formwork_core::{Call, Enforcement, Lowered, Message};
+/// use formwork_wire::Wire;
+///
+/// let schema = serde_json::json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false});
+/// let call = Call::new(vec![Message::user("Hi.")], Lowered::new(Enforcement::Schema, schema));
+/// let request = Bedrock::new("amazon.nova-lite-v1:0").with_mode(Mode::Tool).encode(&call)?;
+/// let body: serde_json::Value = serde_json::from_slice(request.body()).unwrap();
+/// assert_eq!(body["toolConfig"]["tools"][0]["toolSpec"]["strict"], true);
+/// # Ok::<(), formwork_core::Fault>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "BedrockMode")]
 pub enum Mode {
-    /// By the format of the text (`outputConfig.textFormat`).
+    /// The text format (`outputConfig.textFormat`).
     #[default]
     Schema,
-    /// By a tool that the model is forced to call; the input of the call is the answer.
+    /// A strict tool that the model is forced to call. The input of the call is the document.
     Tool,
 }
 
-/// The protocol of the Converse API for one model. It knows neither address nor key; the transport does.
+/// The codec of the Converse API for one model. The transport adds the server's address and the key.
 ///
-/// It promises enforced schemas in the dialect `anthropic`, `prompt`, a temperature and `top_p`.
+/// The capabilities are enforced schemas in the dialect `anthropic`, the dialect `prompt`, temperature and top-p.
+///
+/// ```
+/// use formwork_bedrock::Bedrock;
+/// use formwork_wire::Wire;
+///
+/// let wire = Bedrock::new("amazon.nova-lite-v1:0");
+/// assert_eq!(wire.model(), "amazon.nova-lite-v1:0");
+/// assert_eq!(wire.capabilities().dialects, ["anthropic", "prompt"]);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bedrock {
     pub(crate) model: String,
@@ -32,7 +54,7 @@ pub struct Bedrock {
 }
 
 impl Bedrock {
-    /// Returns the protocol for this model: its identifier, that of an inference profile, or an ARN.
+    /// Returns the codec for `model`: the identifier of a model or of an inference profile, or an ARN.
     pub fn new(model: impl Into<String>) -> Self {
         let capabilities = Capabilities::new(Enforcement::Schema)
             .with_dialect("anthropic")
@@ -42,21 +64,22 @@ impl Bedrock {
         Self { model: model.into(), capabilities, mode: Mode::default(), extra: Map::new() }
     }
 
-    /// Sets the promises, the dialects included (default: schemas, a temperature and `top_p`).
+    /// Sets the capabilities of the model, dialects included (default: schemas, temperature and top-p).
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    /// Sets how schemas are enforced (default: [`Mode::Schema`]).
+    /// Sets the API feature that enforces schemas (default: [`Mode::Schema`]).
     #[must_use]
     pub const fn with_mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Adds members to the body, such as `guardrailConfig` (default: none). They replace members of the same name.
+    /// Sets additional properties of the request body, for example `guardrailConfig` (default: none). They replace properties
+    /// of the same name.
     #[must_use]
     pub fn with_extra(mut self, extra: Map<String, Value>) -> Self {
         self.extra = extra;

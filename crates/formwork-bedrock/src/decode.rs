@@ -1,11 +1,11 @@
-//! A response into an answer.
+//! Decodes a response into deltas.
 
 use formwork_core::{Delta, Fault, FaultKind, Finish, Usage};
 use formwork_wire::{Deltas, quoted};
 use serde_json::Value;
 
-/// Reads a response that is one document. `carrier` is the name of the tool whose input is the answer; `input_tokens` an estimate
-/// for responses that count nothing.
+/// Reads a response that is one JSON document. `carrier` is the name of the tool whose input is the document. `input_tokens`
+/// is the estimate for responses without usage.
 pub(crate) fn document(
     body: &[u8],
     carrier: Option<&str>,
@@ -16,9 +16,9 @@ pub(crate) fn document(
         Fault::new(FaultKind::BadWire, format!("{what}: {}", quoted(&String::from_utf8_lossy(body))))
     };
     let document: Value =
-        serde_json::from_slice(body).map_err(|_| bad("the response is not one of the Converse API"))?;
+        serde_json::from_slice(body).map_err(|_| bad("the response is not JSON of the Converse API"))?;
     let blocks = document.pointer("/output/message/content").and_then(Value::as_array);
-    let Some(blocks) = blocks else { return Err(bad("the response has no content")) };
+    let Some(blocks) = blocks else { return Err(bad("the response has no `output.message.content`")) };
     let (mut answer, mut aside, mut is_carried, mut answered) = (String::new(), String::new(), false, 0);
     for block in blocks {
         let thought = block.pointer("/reasoningContent/reasoningText/text").and_then(Value::as_str);
@@ -33,14 +33,14 @@ pub(crate) fn document(
         {
             is_carried = true;
             answer = match &tool["input"] {
-                // Some models write the document as text into a string.
+                // Some models write the document as text inside a string.
                 Value::String(text) => text.clone(),
                 Value::Null => String::new(),
                 input => input.to_string(),
             };
         }
     }
-    // The answer of a model that called no tool.
+    // The text is the answer of a model that did not call the forced tool.
     if carrier.is_some() && !is_carried {
         answer = aside;
     }
@@ -52,16 +52,16 @@ pub(crate) fn document(
         "max_tokens" | "model_context_window_exceeded" => Finish::Length,
         "guardrail_intervened" | "content_filtered" => Finish::Filtered,
         "refusal" => Finish::Refused,
-        // It called the tool that it had to call.
+        // The forced call is the completion, not a call for the caller to run.
         "tool_use" if is_carried => Finish::Stop,
         "tool_use" => Finish::ToolCall,
-        // `end_turn`, `stop_sequence`, `malformed_model_output`: the answer is judged.
+        // `end_turn`, `stop_sequence`, `malformed_model_output`: validation judges the text.
         _ => Finish::Stop,
     };
     let count = |name: &str| document["usage"][name].as_u64();
     let usage = match (count("inputTokens"), count("outputTokens")) {
         (Some(input), Some(output)) => {
-            // Input that was read from the cache, or written to it, is counted apart.
+            // The API reports cache reads and writes separately from the other input tokens.
             let cached = count("cacheReadInputTokens").unwrap_or_default();
             let written = count("cacheWriteInputTokens").unwrap_or_default();
             Usage::new(input.saturating_add(cached).saturating_add(written), output).with_cached(cached)

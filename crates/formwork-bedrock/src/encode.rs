@@ -1,4 +1,4 @@
-//! A call into a request.
+//! Encodes a call as an HTTP request.
 
 use std::fmt::Write as _;
 
@@ -10,20 +10,20 @@ use serde_json::{Map, Value, json};
 
 use crate::{Bedrock, Mode};
 
-/// Returns the request for a call.
+/// Returns the HTTP request for a call.
 pub(crate) fn request(wire: &Bedrock, call: &Call) -> Result<Request<Bytes>, Fault> {
     let body = serde_json::to_vec(&body(wire, call)?)
         .map_err(|error| bad_request(format!("the request cannot be written: {error}")))?;
     let mut request = Request::new(Bytes::from(body));
     *request.method_mut() = Method::POST;
     let path = format!("/model/{}/converse", encoded(&wire.model));
-    *request.uri_mut() =
-        Uri::try_from(path).map_err(|error| bad_request(format!("the model's name: {error}")))?;
+    *request.uri_mut() = Uri::try_from(path)
+        .map_err(|error| bad_request(format!("the model's name cannot be part of a URL: {error}")))?;
     request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(request)
 }
 
-/// Returns the name of the tool whose input is the answer to this call; `None` if the answer is text.
+/// Returns the name of the tool whose input is the document, or `None` if the document is sent as text.
 pub(crate) fn carrier(wire: &Bedrock, call: &Call) -> Option<String> {
     let is_tool = match call.enforcement() {
         Enforcement::Tool => true,
@@ -66,11 +66,11 @@ fn body(wire: &Bedrock, call: &Call) -> Result<Value, Fault> {
             let message = "the Converse API has no mode for JSON objects without a schema";
             return Err(Fault::new(FaultKind::Unsupported, message));
         }
-        (_, None) => return Err(bad_request("a schema is to be enforced, and there is none")),
+        (_, None) => return Err(bad_request("the call asks for an enforced schema and has none")),
         (enforcement, Some(schema)) => match carrier(wire, call) {
             Some(name) => {
                 let mut spec = tool(&name, "Gives the answer.", schema);
-                // `Enforcement::Tool` asks for no enforcement while decoding.
+                // `strict` is constrained decoding, which `Enforcement::Tool` does not promise.
                 if enforcement == Enforcement::Schema {
                     spec["strict"] = json!(true);
                 }
@@ -97,8 +97,8 @@ fn body(wire: &Bedrock, call: &Call) -> Result<Value, Fault> {
     Ok(Value::Object(body))
 }
 
-/// Returns the instructions, and the turns of two roles that alternate. A later system message becomes part of what the user
-/// says.
+/// Returns the instructions, and alternating turns of `user` and `assistant`. A later system message becomes text of a user
+/// turn.
 fn dialogue(messages: &[Message]) -> Result<(Vec<Value>, Vec<Value>), Fault> {
     let leading = messages.iter().take_while(|message| message.role == Role::System).count();
     let (instructions, rest) = messages.split_at(leading);
@@ -121,7 +121,7 @@ fn dialogue(messages: &[Message]) -> Result<(Vec<Value>, Vec<Value>), Fault> {
         turns.push(("user", std::mem::take(&mut system)));
     }
     if turns.iter().all(|(_, content)| content.is_empty()) {
-        return Err(bad_request("there is no message to answer"));
+        return Err(bad_request("the call has no messages"));
     }
     Ok((system, turns.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect()))
 }
@@ -149,7 +149,7 @@ fn block(part: &Part) -> Result<Option<Value>, Fault> {
     }))
 }
 
-/// Returns a text as one segment of a path (RFC 3986): model identifiers have colons, and ARNs slashes.
+/// Percent-encodes a text as one path segment (RFC 3986), because model identifiers contain colons and ARNs slashes.
 fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for byte in text.bytes() {
@@ -162,7 +162,7 @@ fn encoded(text: &str) -> String {
     out
 }
 
-/// Returns a name that the API takes: `[A-Za-z0-9_-]{1,64}`.
+/// Returns `name` with the characters and the length that the API accepts: `[A-Za-z0-9_-]{1,64}`.
 fn safe_name(name: &str) -> String {
     let is_safe = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     let safe: String =

@@ -1,4 +1,4 @@
-//! The meaning of the API's errors.
+//! Classification of the API's errors.
 
 use formwork_core::{Call, Enforcement, Fault, FaultKind, Time};
 use formwork_wire::http::response::Parts;
@@ -6,7 +6,7 @@ use formwork_wire::{error_in, fault_of};
 
 use crate::Bedrock;
 
-/// How refusals of a schema read, beside those that all servers share.
+/// Phrases by which a refusal of the schema is recognized, in addition to those common to all servers.
 const SCHEMA_WORDS: &[&str] = &[
     "schema",
     "outputconfig",
@@ -19,7 +19,7 @@ const SCHEMA_WORDS: &[&str] = &[
     "tool use",
 ];
 
-/// Returns the fault that a response with an error status is.
+/// Returns the fault for a response with an error status.
 pub(crate) fn of_response(wire: &Bedrock, call: &Call, head: &Parts, body: &[u8], now: Time) -> Fault {
     let has_schema = matches!(call.enforcement(), Enforcement::Schema | Enforcement::Tool);
     let mut fault = fault_of(head, body, has_schema, now);
@@ -32,14 +32,14 @@ pub(crate) fn of_response(wire: &Bedrock, call: &Call, head: &Parts, body: &[u8]
             let advice = format!("the model `{}` cannot be called in this region", wire.model);
             Some((FaultKind::Unsupported, advice))
         }
-        // The model failed while it worked on the request.
+        // 424 is `ModelErrorException`: the model failed while it processed the request.
         424 => Some((FaultKind::Overloaded, String::new())),
         400 if says(&["too long", "too many input tokens", "context"]) => Some((
             FaultKind::BadRequest,
-            "prompt and answer do not fit into the model's context, shorten the input".to_owned(),
+            "prompt and completion exceed the model's context window, shorten the input".to_owned(),
         )),
         400 | 422 if has_schema && says(SCHEMA_WORDS) => {
-            Some((FaultKind::SchemaRefused, "the server does not take the schema".to_owned()))
+            Some((FaultKind::SchemaRefused, "the server refused the schema".to_owned()))
         }
         _ => None,
     };

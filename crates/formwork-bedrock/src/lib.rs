@@ -1,7 +1,11 @@
 //! Models on Amazon Bedrock over the Converse API (`POST /model/{model}/converse`).
 //!
-//! [`Bedrock`] is a [`Wire`](formwork_wire::Wire), a pure codec; `examples/embed-bedrock.rs` does without a network. The key is a Bedrock API key, which is sent as a bearer token;
-//! requests are not signed (SigV4), so that IAM credentials cannot be used without a proxy that signs.
+//! [`Bedrock`] is a [`Wire`](formwork_wire::Wire): a codec without network access. [`Http`](formwork_wire::Http) joins it with
+//! a [`Transport`](formwork_wire::Transport) into a [`Provider`](formwork_core::Provider). [`Config`] is the model's section
+//! of a configuration file.
+//!
+//! The key is a Bedrock API key, which is sent as a bearer token. Requests are not signed (SigV4): IAM credentials require a
+//! signing proxy.
 //!
 //! ```
 //! use formwork_bedrock::Bedrock;
@@ -19,18 +23,18 @@
 //! ```
 //!
 //! # Output modes
-//! - [`Mode::Schema`]: the schema is sent as text in `outputConfig.textFormat`, for Claude models from 4.5 on and some open
-//!   models. A model that refuses it is asked by the prompt.
-//! - [`Mode::Tool`]: the schema is the input of one strict tool that the model is forced to call, and the input of the call is the
-//!   text of the answer. Models of Amazon, Anthropic and Mistral take forced tools.
+//! - [`Mode::Schema`]: sends the schema as text in `outputConfig.textFormat`. Claude models from 4.5 on and some open models
+//!   support it. After a refusal the schema is described in the prompt.
+//! - [`Mode::Tool`]: sends the schema as the input schema of one strict tool and forces the model to call it. The input of the
+//!   call is the document. Models of Amazon, Anthropic and Mistral support forced tools.
 //!
-//! Schemas have to be in the dialect `anthropic` of `formwork-dialect`.
+//! Schemas must be lowered to the dialect `anthropic` of `formwork-dialect`.
 //!
 //! # Streams
-//! Answers come in one piece: the event stream of `converse-stream` has a binary framing of its own and is not read. Limits for a
-//! first token (`first_timeout_seconds`) therefore hold for the whole answer.
+//! Responses are not streamed, because the crate does not implement the binary framing of `converse-stream`. The timeout for
+//! the first token (`first_timeout_seconds`) therefore applies to the whole response.
 //!
-//! The crate was checked against recorded exchanges; it was not tried against the vendor with a key.
+//! The crate is tested against recorded exchanges. It has not been tested against the vendor with a key.
 
 mod bedrock;
 mod config;

@@ -1,4 +1,4 @@
-//! The Converse API against the suite that every provider runs.
+//! Runs the conformance suite of all providers.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ impl Protocol for Converse {
             Trouble::DoubleEncoded => {
                 answer(call(serde_json::from_str(text).unwrap_or_default()), "tool_use")
             }
-            // The stream of this API has a framing of its own, which is not read.
+            // The crate does not read the API's streams.
             _ => Vec::new(),
         }
     }

@@ -326,7 +326,7 @@ fn provider_in<'m>(model: &'m str, providers: &Providers) -> Option<(&'m str, &'
 /// Returns a section with only a kind.
 fn of_kind(kind: &str, config: Option<&Config>, providers: &Providers) -> Result<Section, Failed> {
     if let Err(message) = providers.kind(kind).map(|_| ()) {
-        // With a configuration, the name was probably meant as a name of the configuration.
+        // If there is a configuration, the user probably meant one of its names.
         let named = config.and_then(|config| config.named(kind).err());
         return Err(Failed::usage(named.map_or(message, |error| error.to_string())));
     }

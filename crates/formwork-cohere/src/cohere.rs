@@ -6,9 +6,19 @@ use serde_json::{Map, Value};
 
 use crate::{decode, encode, fault};
 
-/// The protocol of the chat API for one model. It knows neither address nor key; the transport does.
+/// The codec of the chat API for one model. The transport adds the server's address and the key.
 ///
-/// It promises enforced schemas in the dialect `cohere`, `json-object`, `prompt`, a temperature, `top_p` and a seed.
+/// The capabilities are enforced schemas in the dialect `cohere`, the dialects `json-object` and `prompt`, temperature, top-p
+/// and seed.
+///
+/// ```
+/// use formwork_cohere::Cohere;
+/// use formwork_wire::Wire;
+///
+/// let wire = Cohere::new("command-a-03-2025");
+/// assert_eq!(wire.model(), "command-a-03-2025");
+/// assert_eq!(wire.capabilities().dialects, ["cohere", "json-object", "prompt"]);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cohere {
     pub(crate) model: String,
@@ -17,7 +27,7 @@ pub struct Cohere {
 }
 
 impl Cohere {
-    /// Returns the protocol for this model, such as `command-a-03-2025`.
+    /// Returns the codec for `model`, for example `command-a-03-2025`.
     pub fn new(model: impl Into<String>) -> Self {
         let capabilities = Capabilities::new(Enforcement::Schema)
             .with_dialect("cohere")
@@ -29,14 +39,15 @@ impl Cohere {
         Self { model: model.into(), capabilities, extra: Map::new() }
     }
 
-    /// Sets the promises, the dialects included (default: schemas and all sampling).
+    /// Sets the capabilities of the model, dialects included (default: schemas, temperature, top-p and seed).
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    /// Adds members to the body, such as `safety_mode` (default: none). They replace members of the same name.
+    /// Sets additional properties of the request body, for example `safety_mode` (default: none). They replace properties of
+    /// the same name.
     #[must_use]
     pub fn with_extra(mut self, extra: Map<String, Value>) -> Self {
         self.extra = extra;

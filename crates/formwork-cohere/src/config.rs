@@ -1,4 +1,4 @@
-//! The section of a configuration file about a model of Cohere.
+//! The configuration section of a Cohere model.
 
 use std::collections::BTreeMap;
 
@@ -11,47 +11,58 @@ use crate::Cohere;
 /// The address of Cohere's API.
 pub const DEFAULT_URL: &str = "https://api.cohere.com";
 
-/// The environment variable in which Cohere's own libraries look for the key.
+/// The environment variable from which Cohere's SDKs read the key.
 pub const DEFAULT_KEY_ENV: &str = "CO_API_KEY";
 
-/// A Command model behind Cohere's chat API.
+/// The configuration of a Command model behind Cohere's chat API.
+///
+/// ```
+/// use formwork_cohere::Config;
+///
+/// let config: Config = serde_json::from_str(r#"{"model": "command-a-03-2025", "max_tokens": 500}"#).unwrap();
+/// assert_eq!(config.base_url, "https://api.cohere.com");
+/// assert_eq!(config.key_env(), Some("CO_API_KEY"));
+/// assert_eq!(config.wire()?.model(), "command-a-03-2025");
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CohereConfig")]
 pub struct Config {
-    /// The model: `command-a-03-2025`.
+    /// The model's identifier, for example `command-a-03-2025`.
     pub model: String,
-    /// The server's address; `/v2/chat` is put behind it.
+    /// The server's address, to which `/v2/chat` is appended (default: Cohere's).
     #[serde(default = "default_url")]
     pub base_url: String,
-    /// The environment variable with the key, sent as a bearer token; empty or null to send none.
+    /// The environment variable with the key, which is sent as a bearer token (default: `CO_API_KEY`). Empty or null: no key
+    /// is sent.
     #[serde(default = "default_key_env", deserialize_with = "null_is_empty")]
     pub api_key_env: String,
-    /// Headers that are sent with every request. Keys do not belong here.
+    /// Headers of every request (default: none). Keys belong in `api_key_env`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// The limit of tokens for an answer where a call has none. By default the model's own.
+    /// The token limit of calls without a limit of their own. Default: the model's limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
-    /// Whether the model takes a temperature. By default what the registry says of it; yes where that says nothing.
+    /// Whether the model accepts `temperature` and `p` (top-p). Default: the registry's value for the model, else `true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<bool>,
-    /// More members of the body, such as `safety_mode`. They replace members of the same name.
+    /// Additional properties of the request body, for example `safety_mode`. They replace properties of the same name.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }
 
 impl Config {
-    /// Returns the name of the environment variable with the key; `None` if no key is sent.
+    /// Returns the name of the environment variable with the key, or `None` if no key is sent.
     pub fn key_env(&self) -> Option<&str> {
         Some(self.api_key_env.as_str()).filter(|name| !name.is_empty())
     }
 
-    /// Returns the protocol as it is configured.
+    /// Returns the codec with the settings of this configuration.
     ///
     /// # Errors
-    /// One line about an empty model.
+    /// A one-line message if the model is empty.
     pub fn wire(&self) -> Result<Cohere, String> {
         if self.model.trim().is_empty() {
             return Err("`model` is empty".to_owned());
@@ -73,7 +84,7 @@ fn default_key_env() -> String {
     DEFAULT_KEY_ENV.to_owned()
 }
 
-/// Null says that no key is sent, which is different from leaving the field out.
+/// Reads null as the empty string: no key is sent. A missing field has the default instead.
 fn null_is_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Option::<String>::deserialize(deserializer).map(Option::unwrap_or_default)
 }

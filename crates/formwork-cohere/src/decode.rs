@@ -1,11 +1,11 @@
-//! A response into an answer.
+//! Decodes a response into deltas.
 
 use formwork_core::{Delta, Fault, FaultKind, Finish, Usage};
 use formwork_wire::{Deltas, quoted};
 use serde_json::Value;
 
-/// Reads a response that is one document. `carrier` is the name of the tool whose arguments are the answer; `input_tokens` an
-/// estimate for responses that count nothing.
+/// Reads a response that is one JSON document. `carrier` is the name of the tool whose arguments are the document.
+/// `input_tokens` is the estimate for responses without usage.
 pub(crate) fn document(
     body: &[u8],
     carrier: Option<&str>,
@@ -16,9 +16,9 @@ pub(crate) fn document(
         Fault::new(FaultKind::BadWire, format!("{what}: {}", quoted(&String::from_utf8_lossy(body))))
     };
     let document: Value =
-        serde_json::from_slice(body).map_err(|_| bad("the response is not one of the chat API"))?;
+        serde_json::from_slice(body).map_err(|_| bad("the response is not JSON of the chat API"))?;
     let Some(message) = document["message"].as_object() else {
-        return Err(bad("the response has no message"));
+        return Err(bad("the response has no `message`"));
     };
     let (mut text, mut answered) = (String::new(), 0);
     match message.get("content") {
@@ -54,13 +54,13 @@ pub(crate) fn document(
         "ERROR_TOXIC" => Finish::Refused,
         "TOOL_CALL" if !is_carried => Finish::ToolCall,
         reason @ ("ERROR" | "TIMEOUT") => {
-            let message = format!("the server broke the answer off: {reason}");
+            let message = format!("the server ended the response early with `finish_reason` {reason}");
             return Err(Fault::new(FaultKind::Overloaded, message));
         }
-        // `COMPLETE`, `STOP_SEQUENCE`, and the tool that had to be called.
+        // `COMPLETE`, `STOP_SEQUENCE`, and the call of the forced tool.
         _ => Finish::Stop,
     };
-    // The tokens that the model read and wrote; those that are billed are fewer.
+    // `tokens` counts what the model read and wrote; `billed_units` leaves out a part of it.
     let count = |name: &str| document["usage"]["tokens"][name].as_u64();
     let usage = match (count("input_tokens"), count("output_tokens")) {
         (Some(input), Some(output)) => {
@@ -73,7 +73,7 @@ pub(crate) fn document(
     Ok(())
 }
 
-/// Returns the document of a tool's arguments: some models write it as text into a string.
+/// Returns the document in a tool's arguments. Some models write it as text inside a string.
 fn inner(arguments: &str) -> String {
     match serde_json::from_str(arguments) {
         Ok(Value::String(text)) => text,

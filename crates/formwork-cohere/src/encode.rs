@@ -1,4 +1,4 @@
-//! A call into a request.
+//! Encodes a call as an HTTP request.
 
 use formwork_core::{Call, Enforcement, Fault, FaultKind, Message, Part, Role};
 use formwork_wire::Bytes;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Cohere;
 
-/// Returns the request for a call.
+/// Returns the HTTP request for a call.
 pub(crate) fn request(wire: &Cohere, call: &Call) -> Result<Request<Bytes>, Fault> {
     let body = serde_json::to_vec(&body(wire, call)?)
         .map_err(|error| bad_request(format!("the request cannot be written: {error}")))?;
@@ -19,7 +19,7 @@ pub(crate) fn request(wire: &Cohere, call: &Call) -> Result<Request<Bytes>, Faul
     Ok(request)
 }
 
-/// Returns the name of the tool whose arguments are the answer to this call; `None` if the answer is text.
+/// Returns the name of the tool whose arguments are the document, or `None` if the document is sent as text.
 pub(crate) fn carrier(call: &Call) -> Option<String> {
     (call.enforcement() == Enforcement::Tool).then(|| safe_name(&call.schema_name))
 }
@@ -30,7 +30,7 @@ fn body(wire: &Cohere, call: &Call) -> Result<Value, Fault> {
         self::messages(message, &mut messages)?;
     }
     if messages.is_empty() {
-        return Err(bad_request("there is no message to answer"));
+        return Err(bad_request("the call has no messages"));
     }
     let mut body = Map::new();
     let mut put = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
@@ -51,12 +51,13 @@ fn body(wire: &Cohere, call: &Call) -> Result<Value, Fault> {
         put("seed", json!(seed));
     }
     let function = |name: &str, description: &str, schema: &Value| json!({"type": "function", "function": {"name": name, "description": description, "parameters": schema}});
-    let schema = || call.schema().ok_or_else(|| bad_request("a schema is to be enforced, and there is none"));
+    let schema =
+        || call.schema().ok_or_else(|| bad_request("the call asks for an enforced schema and has none"));
     let mut tools: Vec<Value> =
         call.tools.iter().map(|one| function(&one.name, &one.description, &one.parameters)).collect();
     match call.enforcement() {
         Enforcement::Schema | Enforcement::JsonObject if !tools.is_empty() => {
-            let message = "Cohere takes no `response_format` beside tools";
+            let message = "Cohere does not support `response_format` together with tools";
             return Err(Fault::new(FaultKind::Unsupported, message));
         }
         Enforcement::Schema => {
@@ -76,7 +77,7 @@ fn body(wire: &Cohere, call: &Call) -> Result<Value, Fault> {
     Ok(Value::Object(body))
 }
 
-/// Adds what the API makes of a message: results of tools are messages of their own.
+/// Appends the API's messages for one message of the call. Tool results become separate messages.
 fn messages(message: &Message, out: &mut Vec<Value>) -> Result<(), Fault> {
     let role = match message.role {
         Role::System => "system",
@@ -101,7 +102,9 @@ fn messages(message: &Message, out: &mut Vec<Value>) -> Result<(), Fault> {
             }
             Part::Reasoning { .. } => {}
             other => {
-                let message = format!("Cohere's chat API has no such part here: {other:?}");
+                let message = format!(
+                    "Cohere's chat API does not support this part in a message of role `{role}`: {other:?}"
+                );
                 return Err(Fault::new(FaultKind::Unsupported, message));
             }
         }
@@ -110,7 +113,7 @@ fn messages(message: &Message, out: &mut Vec<Value>) -> Result<(), Fault> {
         return Ok(());
     }
     let mut written = json!({"role": role});
-    // Plain texts are taken for every role.
+    // The API accepts a plain string as content for every role.
     match content.as_slice() {
         [] => {}
         [only] if only["type"] == "text" => written["content"] = only["text"].clone(),
@@ -123,7 +126,7 @@ fn messages(message: &Message, out: &mut Vec<Value>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns a name that the API takes: `[A-Za-z0-9_]{1,64}`.
+/// Returns `name` with the characters and the length that the API accepts: `[A-Za-z0-9_]{1,64}`.
 fn safe_name(name: &str) -> String {
     let is_safe = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '_';
     let safe: String =

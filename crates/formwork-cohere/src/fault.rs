@@ -1,4 +1,4 @@
-//! The meaning of the API's errors.
+//! Classification of the API's errors.
 
 use formwork_core::{Call, Enforcement, Fault, FaultKind, Time};
 use formwork_wire::http::response::Parts;
@@ -6,10 +6,10 @@ use formwork_wire::{error_in, fault_of};
 
 use crate::Cohere;
 
-/// How refusals of a schema read, beside those that all servers share.
+/// Phrases by which a refusal of the schema is recognized, in addition to those common to all servers.
 const SCHEMA_WORDS: &[&str] = &["schema", "response_format", "json_object", "tool"];
 
-/// Returns the fault that a response with an error status is.
+/// Returns the fault for a response with an error status.
 pub(crate) fn of_response(wire: &Cohere, call: &Call, head: &Parts, body: &[u8], now: Time) -> Fault {
     let has_schema = matches!(call.enforcement(), Enforcement::Schema | Enforcement::Tool);
     let mut fault = fault_of(head, body, has_schema, now);
@@ -19,20 +19,20 @@ pub(crate) fn of_response(wire: &Cohere, call: &Call, head: &Parts, body: &[u8],
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
     let found = match head.status.as_u16() {
         404 if says(&["model"]) => {
-            Some((FaultKind::Unsupported, format!("there is no model `{}` for this key", wire.model)))
+            Some((FaultKind::Unsupported, format!("the model `{}` does not exist for this key", wire.model)))
         }
-        // An invalid token, in this vendor's own numbers.
-        498 => Some((FaultKind::Auth, "the server does not take the key".to_owned())),
-        // A trial key that is used up.
+        // Cohere sends 498 for an invalid token.
+        498 => Some((FaultKind::Auth, "the server refused the API key".to_owned())),
+        // A trial key has a number of calls per month.
         429 if says(&["trial key", "calls / month"]) => {
             Some((FaultKind::NoCredit, "the key has no calls left".to_owned()))
         }
         400 if says(&["too many tokens", "context"]) => Some((
             FaultKind::BadRequest,
-            "prompt and answer do not fit into the model's context, shorten the input".to_owned(),
+            "prompt and completion exceed the model's context window, shorten the input".to_owned(),
         )),
         400 | 422 if has_schema && says(SCHEMA_WORDS) => {
-            Some((FaultKind::SchemaRefused, "the server does not take the schema".to_owned()))
+            Some((FaultKind::SchemaRefused, "the server refused the schema".to_owned()))
         }
         _ => None,
     };

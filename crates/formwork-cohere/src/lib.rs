@@ -1,6 +1,8 @@
 //! Command models over Cohere's chat API, version 2 (`POST /v2/chat`).
 //!
-//! [`Cohere`] is a [`Wire`](formwork_wire::Wire), a pure codec; `examples/embed-cohere.rs` does without a network.
+//! [`Cohere`] is a [`Wire`](formwork_wire::Wire): a codec without network access. [`Http`](formwork_wire::Http) joins it with
+//! a [`Transport`](formwork_wire::Transport) into a [`Provider`](formwork_core::Provider). [`Config`] is the model's section
+//! of a configuration file.
 //!
 //! ```
 //! use formwork_cohere::Cohere;
@@ -17,17 +19,18 @@
 //! ```
 //!
 //! # Output modes
-//! - [`Enforcement::Schema`](formwork_core::Enforcement): `response_format` with the schema, in the dialect `cohere` of
-//!   `formwork-dialect`.
-//! - [`Enforcement::JsonObject`](formwork_core::Enforcement): `response_format` without a schema.
-//! - [`Enforcement::Tool`](formwork_core::Enforcement): one tool, which the model is required to call.
+//! - [`Enforcement::Schema`](formwork_core::Enforcement): sends `response_format` with the schema, lowered to the dialect
+//!   `cohere` of `formwork-dialect`.
+//! - [`Enforcement::JsonObject`](formwork_core::Enforcement): sends `response_format` without a schema.
+//! - [`Enforcement::Tool`](formwork_core::Enforcement): sends one tool, which the model is required to call.
 //!
-//! The API takes no schema beside tools of the caller; a call that has both is refused before it is sent.
+//! The API refuses `response_format` together with tools. A call with both fails before it is sent.
 //!
 //! # Streams
-//! Answers come in one piece. Limits for a first token (`first_timeout_seconds`) therefore hold for the whole answer.
+//! Responses are not streamed. The timeout for the first token (`first_timeout_seconds`) therefore applies to the whole
+//! response.
 //!
-//! The crate was checked against recorded exchanges; it was not tried against the vendor with a key.
+//! The crate is tested against recorded exchanges. It has not been tested against the vendor with a key.
 
 mod cohere;
 mod config;

@@ -1,4 +1,4 @@
-//! Cohere's chat API against the suite that every provider runs.
+//! Runs the conformance suite of all providers.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Protocol for Chat {
             }
             Trouble::CutToolCall => answer(called, "MAX_TOKENS"),
             Trouble::DoubleEncoded => answer(called, "TOOL_CALL"),
-            // Its streams are not read.
+            // The crate does not read the API's streams.
             _ => Vec::new(),
         }
     }

@@ -90,7 +90,7 @@ pub trait Protocol: Send + Sync + 'static {
     fn asked(&self, request: &Request<Bytes>) -> SentRequest;
 }
 
-/// The answer of a server, independent of the protocol.
+/// The completion that a simulated server sends, independent of the protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerAnswer {
     /// The text of the answer or of the refusal.

@@ -235,7 +235,8 @@ impl Plan {
         before.map(|(_, dialect, reason)| (dialect.as_str(), reason))
     }
 
-    /// Returns a digest of the contract's schema alone: whether a target refuses depends on nothing else of the contract.
+    /// Returns a digest of the contract's schema. Observations about refused schemas are stored under it, because a refusal does
+    /// not depend on the rest of the contract.
     pub fn schema_digest(&self) -> &str {
         &self.schema_digest
     }

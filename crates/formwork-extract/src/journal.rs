@@ -3,8 +3,8 @@ use formwork_core::{Error, Run};
 
 /// Stores runs between their steps, so that another process can continue them.
 ///
-/// The driver calls it after every call and every asynchronous check of a run that goes on, and makes the next step only when
-/// the journal has answered. The result of a run that has ended is the caller's to store.
+/// The driver calls it after every call and every asynchronous check, and waits for it before the next step. It does not store
+/// the result of a finished run; the caller does.
 ///
 /// ```
 /// use std::sync::Mutex;

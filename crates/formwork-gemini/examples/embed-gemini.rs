@@ -1,4 +1,4 @@
-//! Asks a server that stands in this program, and shows what is sent and what comes back.
+//! Extracts from a text with a simulated server, and prints the request and the completion.
 //!
 //! `cargo run -p formwork-gemini --example embed-gemini`
 
@@ -12,7 +12,7 @@ use formwork_wire::http::{Request, Response};
 use formwork_wire::{Body, Bytes, Http, Transport};
 use serde_json::json;
 
-/// In earnest this is a client for HTTP that knows the server's address and the key.
+/// A simulated server. A real transport is an HTTP client with the server's address and the key.
 #[derive(Debug)]
 struct Canned;
 

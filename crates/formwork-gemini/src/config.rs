@@ -1,4 +1,4 @@
-//! The section of a configuration file about a Gemini model.
+//! The configuration section of a Gemini model.
 
 use std::collections::BTreeMap;
 
@@ -13,32 +13,49 @@ use crate::Gemini;
 /// The address of the Gemini API (AI Studio).
 pub const DEFAULT_URL: &str = "https://generativelanguage.googleapis.com";
 
-/// The API of Google that is called.
+/// One of Google's two APIs for Gemini models.
+///
+/// ```
+/// use formwork_gemini::{Config, Preset};
+///
+/// let config: Config = serde_json::from_str(r#"{"model": "gemini-2.5-flash", "preset": "vertex"}"#)?;
+/// assert_eq!(config.preset, Preset::Vertex);
+/// assert_eq!(Config::default().preset, Preset::Gemini);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
-    /// The Gemini API of AI Studio, with an API key.
+    /// The Gemini API of AI Studio. It requires an API key.
     #[default]
     Gemini,
-    /// Vertex AI of Google Cloud, with an access token; it needs `project`.
+    /// Vertex AI of Google Cloud. It requires an access token and `project`.
     Vertex,
 }
 
-/// The amount of thinking before an answer.
+/// How much a model from Gemini 3 on thinks before it answers (`thinkingLevel`).
+///
+/// ```
+/// use formwork_gemini::{Config, ThinkingLevel};
+///
+/// let config: Config = serde_json::from_str(r#"{"model": "gemini-3-pro-preview", "thinking_level": "low"}"#)?;
+/// assert_eq!(config.thinking_level, Some(ThinkingLevel::Low));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingLevel {
-    /// As little as the model can.
+    /// The minimum that the model supports.
     Minimal,
-    /// Little.
+    /// A low level.
     Low,
-    /// Some.
+    /// A medium level.
     Medium,
-    /// As much as the model can.
+    /// The maximum that the model supports.
     High,
 }
 
-/// A Gemini model, at Google or behind a proxy.
+/// The configuration of a Gemini model, at Google or behind a proxy.
 ///
 /// ```
 /// use formwork_gemini::Config;
@@ -53,74 +70,87 @@ pub enum ThinkingLevel {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "GeminiConfig")]
 pub struct Config {
-    /// The model: `gemini-2.5-flash`.
+    /// The model's identifier, for example `gemini-2.5-flash`.
     pub model: String,
-    /// The API: `gemini` (the default, AI Studio) or `vertex`.
+    /// The API: `gemini` (AI Studio, the default) or `vertex`.
     #[serde(default)]
     pub preset: Preset,
-    /// The address below which `/v1beta/models/…` is, or `/v1/projects/…` with Vertex AI (default: Google's).
+    /// The server's address, to which `/v1beta/models/…` is appended, or `/v1/projects/…` with Vertex AI (default: Google's).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// The environment variable with the key (default: `GEMINI_API_KEY`, else `GOOGLE_API_KEY`; with Vertex AI
-    /// `GOOGLE_OAUTH_ACCESS_TOKEN`, which holds what `gcloud auth print-access-token` prints, for an hour); empty to send
-    /// none.
+    /// The environment variable with the key (default: `GEMINI_API_KEY`, else `GOOGLE_API_KEY`). With Vertex AI the variable
+    /// with the access token (default: `GOOGLE_OAUTH_ACCESS_TOKEN`), which `gcloud auth print-access-token` prints and which
+    /// is valid for an hour. Empty: no key is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
-    /// The project of Google Cloud, for Vertex AI (default: the environment variable `GOOGLE_CLOUD_PROJECT`).
+    /// The Google Cloud project for Vertex AI (default: the environment variable `GOOGLE_CLOUD_PROJECT`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// The location of Google Cloud, for Vertex AI (default: the environment variable `GOOGLE_CLOUD_LOCATION`, else `global`).
+    /// The Google Cloud location for Vertex AI (default: the environment variable `GOOGLE_CLOUD_LOCATION`, else `global`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
-    /// Headers that are sent with every request. Keys do not belong here.
+    /// Headers of every request (default: none). Keys belong in `api_key_env`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Whether answers are streamed (default: `true`).
+    /// Whether responses are streamed (default: `true`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
-    /// The dialects that the model is asked in, the strictest first (default: `gemini`, `gemini-openapi`, `json-object`,
-    /// `prompt`, as far as the registry knows the model to take them).
+    /// The dialects that calls may use, strictest first (default: those of `gemini`, `gemini-openapi`, `json-object` and
+    /// `prompt` that the registry lists for the model).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialects: Option<Vec<String>>,
-    /// The most tokens that a model before Gemini 3 thinks with: 0 for none, -1 for as many as it likes (default: the
-    /// model's).
+    /// The maximum number of thinking tokens of a model before Gemini 3 (default: the model's). 0 turns thinking off, -1 lets
+    /// the model decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_budget: Option<i32>,
-    /// How much a model from Gemini 3 on thinks (default: the model's).
+    /// How much a model from Gemini 3 on thinks: `minimal`, `low`, `medium` or `high` (default: the model's).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<ThinkingLevel>,
-    /// Whether summaries of the thoughts come with the answer (default: no).
+    /// Whether responses include summaries of the model's thoughts (default: `false`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_thoughts: Option<bool>,
-    /// Further members of `generationConfig`: `topK`, `stopSequences`, … What a call sets goes before them.
+    /// Additional properties of `generationConfig`, for example `topK` or `stopSequences`. Properties that the call sets take
+    /// precedence.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub generation: Map<String, Value>,
-    /// The promises of this model that differ.
+    /// Capabilities of this model that differ from the known ones.
     #[serde(default)]
     pub capabilities: Overrides,
 }
 
-/// Promises that differ from those that are known; what is left out stays.
+/// Capabilities that replace the known ones of a model. A missing field leaves the known value.
+///
+/// ```
+/// use formwork_gemini::Config;
+/// use formwork_wire::Wire;
+///
+/// let config: Config = serde_json::from_str(
+///     r#"{"model": "gemini-2.5-flash", "capabilities": {"seed": false, "output_tokens": 8192}}"#,
+/// ).unwrap();
+/// let wire = config.resolve()?.wire;
+/// assert_eq!((wire.capabilities().seed, wire.capabilities().output_tokens), (false, Some(8192)));
+/// # Ok::<(), formwork_core::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "GeminiOverrides")]
 pub struct Overrides {
-    /// It takes a temperature.
+    /// Whether the model accepts a temperature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<bool>,
-    /// It takes a nucleus (top-p) threshold.
+    /// Whether the model accepts a nucleus (top-p) threshold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<bool>,
-    /// It takes a seed.
+    /// Whether the model accepts a seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<bool>,
-    /// The most tokens that prompt and answer may have together.
+    /// The context window: the maximum number of tokens of prompt and completion together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u32>,
-    /// The most tokens that an answer may have, thoughts included.
+    /// The maximum number of tokens of a completion, thoughts included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u32>,
-    /// The largest number of tokens that an answer is asked for where the caller sets no limit.
+    /// The token limit of calls without a limit of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_max_tokens: Option<u32>,
 }
@@ -137,30 +167,39 @@ impl Overrides {
     }
 }
 
-/// A [`Config`] with the values of its preset: all that a provider is made from.
+/// A [`Config`] with the values of its preset filled in: everything that a provider is built from.
+///
+/// ```
+/// use formwork_gemini::{Config, Gemini};
+///
+/// let resolved = Config { model: "gemini-2.5-flash".to_owned(), ..Config::default() }.resolve()?;
+/// assert_eq!(resolved.base_url, "https://generativelanguage.googleapis.com");
+/// assert_eq!(resolved.auth, Gemini::AUTH);
+/// # Ok::<(), formwork_core::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Resolved {
-    /// The protocol.
+    /// The codec.
     pub wire: Gemini,
-    /// The address, without a slash at its end.
+    /// The server's address without a trailing slash.
     pub base_url: String,
-    /// The environment variable with the key; `None` to send none.
+    /// The environment variable with the key. `None`: no key is sent.
     pub api_key_env: Option<String>,
-    /// The header that carries the key.
+    /// The request header that carries the key.
     pub auth: Auth,
 }
 
 impl Config {
-    /// Asks this model of the Gemini API.
+    /// Returns the configuration of `model` at the Gemini API, with all other fields at their defaults.
     pub fn new(model: impl Into<String>) -> Self {
         Self { model: model.into(), ..Self::default() }
     }
 
-    /// Puts together what is set here and what the preset has.
+    /// Fills in the values of the preset for fields that are not set.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`], if the model is empty, Vertex AI is called without a project, or model, project or location have
-    /// characters that an address cannot have.
+    /// [`ErrorKind::Config`] if the model is empty, if Vertex AI has no project, or if model, project or location contain
+    /// `..` or characters other than letters, digits and `-._/@:`.
     pub fn resolve(&self) -> Result<Resolved, Error> {
         if self.model.trim().is_empty() {
             return Err(config("`model` is empty"));
@@ -179,7 +218,7 @@ impl Config {
         let (wire, usual_url, usual_key, auth) = match self.preset {
             Preset::Gemini => (wire, DEFAULT_URL.to_owned(), "GEMINI_API_KEY", Gemini::AUTH),
             Preset::Vertex => {
-                let missing = "Vertex AI needs `project`, or the environment variable GOOGLE_CLOUD_PROJECT";
+                let missing = "Vertex AI requires a project: set `project` or the environment variable GOOGLE_CLOUD_PROJECT";
                 let project = self.project.as_deref().ok_or_else(|| config(missing))?;
                 let location = self.location.as_deref().unwrap_or("global");
                 checked("project", project)?;
@@ -202,13 +241,13 @@ impl Config {
     }
 }
 
-/// Checks a part of a path.
+/// Checks that a field can be part of a URL path.
 fn checked(field: &str, text: &str) -> Result<(), Error> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-._/@:".contains(letter);
     if text.chars().all(is_plain) && !text.contains("..") {
         return Ok(());
     }
-    Err(config(format!("`{field}` has letters, digits and the signs `-._/@:` alone")))
+    Err(config(format!("`{field}` contains `..` or a character other than letters, digits and `-._/@:`")))
 }
 
 fn config(message: impl Into<String>) -> Error {

@@ -1,7 +1,7 @@
-//! The meaning of this protocol's errors, beyond what all servers agree on.
+//! Classification of the API's errors, in addition to the rules common to all servers.
 //!
-//! Collected in 2026 from the vendor's documentation and from reports of errors: an envelope `{"error": {"code", "message",
-//! "status", "details"}}`, in an array where a stream was asked for.
+//! The rules were collected in 2026 from the vendor's documentation and from bug reports. An error is the object
+//! `{"error": {"code", "message", "status", "details"}}`, inside an array if a stream was requested.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use serde_json::Value;
 use crate::Gemini;
 use crate::encode::safe_name;
 
-/// The facts of a call that its response is read by.
+/// The facts of a call that are needed to read its response.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestInfo {
     pub(crate) model: String,
     pub(crate) enforcement: Enforcement,
-    /// The name of the function whose arguments are the answer.
+    /// The name of the function whose arguments are the document.
     pub(crate) tool: Option<String>,
-    /// An estimate, for servers that do not count.
+    /// The estimated tokens of the prompt, for servers that report no usage.
     pub(crate) input_tokens: u64,
 }
 
@@ -36,14 +36,14 @@ impl RequestInfo {
         }
     }
 
-    /// Estimates the usage of a call whose answer has so many bytes.
+    /// Returns the estimated usage of a call whose completion has `answered` bytes.
     pub(crate) fn estimate(&self, answered: usize) -> Usage {
         let output_tokens = answered.div_ceil(4) as u64;
         Usage::new(self.input_tokens, output_tokens).with_estimated(true)
     }
 }
 
-/// Returns the fault that a response with an error status means.
+/// Returns the fault for a response with an error status.
 pub(crate) fn of_response(asked: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
     let document = match serde_json::from_slice(body) {
         Ok(Value::Array(mut all)) if !all.is_empty() => all.swap_remove(0),
@@ -66,7 +66,8 @@ pub(crate) fn of_response(asked: &RequestInfo, head: &Parts, body: &[u8], now: T
     fault
 }
 
-/// Returns the fault of an error inside a successful response. After the first text the schema is not at fault any more.
+/// Returns the fault for an error inside a successful response. Once the model has sent text, the server has accepted the
+/// schema, so the error is not a refusal of it.
 pub(crate) fn within(asked: &RequestInfo, document: &Value, words: &str, after_text: bool) -> Fault {
     let enforcement = if after_text { Enforcement::None } else { asked.enforcement };
     let asked = RequestInfo { enforcement, ..asked.clone() };
@@ -75,16 +76,16 @@ pub(crate) fn within(asked: &RequestInfo, document: &Value, words: &str, after_t
         code.as_u64().or_else(|| code.as_str()?.parse().ok()).and_then(|code| u16::try_from(code).ok());
     let status = code.and_then(|code| StatusCode::from_u16(code).ok());
     let (mut head, ()) = Response::new(()).into_parts();
-    // Something failed on the other side after it had begun to answer.
+    // An error without a usable code, after the response has begun, is a failure of the server.
     head.status = status
         .filter(|status| status.is_client_error() || status.is_server_error())
         .unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
     let known = of_response(&asked, &head, document.to_string().as_bytes(), Time(0));
-    Fault::new(known.kind, format!("the server broke off with an error: {}", quoted(words)))
+    Fault::new(known.kind, format!("the server ended the response with an error: {}", quoted(words)))
         .with_retry_after(known.retry_after)
 }
 
-/// An error as the server tells it.
+/// The error object of a response.
 struct Said<'d> {
     /// The message in lower case.
     message: String,
@@ -112,14 +113,14 @@ impl<'d> Said<'d> {
         self.details.iter().filter_map(|detail| detail["reason"].as_str()).any(|one| reasons.contains(&one))
     }
 
-    /// How long the server asks to wait: `"34s"` or `"34.07s"` in a `RetryInfo`.
+    /// Returns `retryDelay` of a `RetryInfo`: `"34s"` or `"34.07s"`.
     fn retry_delay(&self) -> Option<Duration> {
         let delay = self.details.iter().find_map(|detail| detail["retryDelay"].as_str())?;
         let seconds: f64 = delay.strip_suffix('s')?.parse().ok()?;
         Duration::try_from_secs_f64(seconds).ok()
     }
 
-    /// Whether a quota for a day is used up, by the names of the quotas.
+    /// Returns whether a daily quota is exhausted, by the names of the quotas.
     fn is_daily(&self) -> bool {
         let violations = self.details.iter().filter_map(|detail| detail["violations"].as_array()).flatten();
         violations
@@ -132,7 +133,7 @@ impl<'d> Said<'d> {
     }
 }
 
-/// Refusals of a schema or of the JSON mode, with status 400.
+/// Phrases by which a refusal of the schema or of JSON mode is recognized (status 400).
 const SCHEMA_WORDS: &[&str] = &[
     "too many states",
     "should be non-empty for object type",
@@ -157,32 +158,34 @@ const SCHEMA_WORDS: &[&str] = &[
     "function calling",
 ];
 
-/// Returns the kinds of errors that are told apart, with advice for people.
+/// Returns the class of an error that is not determined by its status alone, with advice on what to do.
 fn special(asked: &RequestInfo, status: u16, said: &Said<'_>) -> Option<(FaultKind, String)> {
     let model = &asked.model;
     let is = |kind, advice: &str| Some((kind, advice.to_owned()));
     if said.has_reason(&["API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED"])
         || status == 400 && said.says(&["api key not valid", "api key expired", "api key not found"])
     {
-        return is(FaultKind::Auth, "the API key is not valid");
+        return is(FaultKind::Auth, "the server refused the API key");
     }
     if status == 403 && said.has_reason(&["SERVICE_DISABLED"]) {
         return is(FaultKind::Auth, "the API is not enabled for this project");
     }
     if status == 429 {
         return if said.is_daily() {
-            is(FaultKind::NoCredit, "the quota of this day is used up")
+            is(FaultKind::NoCredit, "the daily quota is exhausted")
         } else if said.says(&["limit: 0,", "limit: 0\n", "prepayment credits", "spending cap"]) {
             is(FaultKind::NoCredit, "the account has no quota for this model")
         } else {
-            // The words about plan and billing come with limits of a minute as well.
+            // Limits per minute have the same message about plan and billing, so it does not mean missing credit.
             is(FaultKind::RateLimited, "")
         };
     }
     if status == 404 {
         return Some((
             FaultKind::Unsupported,
-            format!("the model `{model}` does not exist there, or the base URL is another API's"),
+            format!(
+                "the model `{model}` does not exist on this server, or the base URL belongs to another API"
+            ),
         ));
     }
     if status == 499 || said.status == "UNAVAILABLE" {
@@ -192,25 +195,25 @@ fn special(asked: &RequestInfo, status: u16, said: &Said<'_>) -> Option<(FaultKi
         return None;
     }
     if said.says(&["exceeds the maximum number of tokens", "input token count"]) {
-        return is(FaultKind::BadRequest, "the prompt does not fit into the model's context");
+        return is(FaultKind::BadRequest, "the prompt exceeds the model's context window, shorten the input");
     }
     if said.says(&["user location is not supported", "not available in your country"]) {
-        return is(FaultKind::Unsupported, "the vendor does not serve this region");
+        return is(FaultKind::Unsupported, "the vendor does not offer the API in this region");
     }
     if said.says(&["thinking_budget", "thinking budget", "thinking level", "thinking_level", "thinking mode"])
     {
         return is(
             FaultKind::BadRequest,
-            "set `thinking_budget` (before Gemini 3) or `thinking_level` (from 3 on) as this model takes it, or neither",
+            "the model refuses the thinking settings: set `thinking_budget` before Gemini 3, `thinking_level` from Gemini 3 on, or neither",
         );
     }
-    // LiteLLM's proxy
+    // This is the message of LiteLLM's proxy.
     if said.says(&["invalid model name"]) {
-        return Some((FaultKind::Unsupported, format!("the model `{model}` does not exist there")));
+        return Some((FaultKind::Unsupported, format!("the model `{model}` does not exist on this server")));
     }
     let names_nothing = said.message.trim_end_matches('.') == "request contains an invalid argument";
     let has_schema = asked.enforcement != Enforcement::None;
-    // A schema that is over some limit is refused without a reason.
+    // The API refuses a schema that exceeds some limits without giving a reason.
     (has_schema && (said.says(SCHEMA_WORDS) || names_nothing))
-        .then(|| (FaultKind::SchemaRefused, "the server does not take the schema".to_owned()))
+        .then(|| (FaultKind::SchemaRefused, "the server refused the schema".to_owned()))
 }

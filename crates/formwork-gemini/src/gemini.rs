@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use crate::fault::RequestInfo;
 use crate::{ThinkingLevel, decode, encode, fault};
 
-/// The `generateContent` protocol for one model.
+/// The codec of the `generateContent` API for one model. The transport adds the server's address and the key.
 ///
-/// It promises schemas enforced while decoding, temperature, top-p and a seed, and takes the dialects `gemini`,
-/// `gemini-openapi`, `json-object` and `prompt`.
+/// The capabilities are enforced schemas, temperature, top-p and seed, in the dialects `gemini`, `gemini-openapi`,
+/// `json-object` and `prompt`.
 ///
 /// ```
 /// use formwork_gemini::Gemini;
@@ -22,16 +22,16 @@ use crate::{ThinkingLevel, decode, encode, fault};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gemini {
     pub(crate) model: String,
-    /// The path of the model's resource, without the method.
+    /// The path of the model's resource, without `:generateContent`.
     pub(crate) resource: String,
     pub(crate) stream: bool,
     pub(crate) thinking: Thinking,
-    /// Further members of `generationConfig`.
+    /// Additional properties of `generationConfig`.
     pub(crate) generation: Map<String, Value>,
     pub(crate) capabilities: Capabilities,
 }
 
-/// The members of `thinkingConfig`; what is `None` is left to the model.
+/// The properties of `thinkingConfig`. `None`: not sent, which leaves the model's default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Thinking {
     pub(crate) budget: Option<i32>,
@@ -40,17 +40,19 @@ pub(crate) struct Thinking {
 }
 
 impl Gemini {
-    /// The header that carries an API key of AI Studio. Vertex AI takes a token as [`Auth::BEARER`].
+    /// The request header that carries an API key of AI Studio. Vertex AI expects an access token as [`Auth::BEARER`].
     pub const AUTH: Auth = Auth { header: "x-goog-api-key", prefix: "" };
 
-    /// The dialects of schemas that the protocol takes, the strictest first.
+    /// The supported schema dialects, strictest first.
     pub const DIALECTS: [&str; 4] = ["gemini", "gemini-openapi", "json-object", "prompt"];
 
-    /// Asks a model of the Gemini API (AI Studio), such as `gemini-2.5-flash` or `models/gemini-2.5-flash`.
+    /// Returns the codec for a model of the Gemini API (AI Studio): `gemini-2.5-flash`, or `tunedModels/NAME`.
+    ///
+    /// A leading `models/` is removed.
     pub fn new(model: impl Into<String>) -> Self {
         let model = model.into();
         let name = model.strip_prefix("models/").unwrap_or(&model);
-        // Tuned models are resources of their own.
+        // A tuned model is the resource `tunedModels/NAME` and not below `models/`.
         let resource =
             if name.contains('/') { format!("/v1beta/{name}") } else { format!("/v1beta/models/{name}") };
         let capabilities = Capabilities::new(Enforcement::Schema).with_temperature().with_top_p().with_seed();
@@ -65,8 +67,8 @@ impl Gemini {
         .with_dialects(Self::DIALECTS)
     }
 
-    /// Asks the model through Vertex AI, in a project and a location such as `global` or `europe-west4` (default: the Gemini
-    /// API).
+    /// Sets the Google Cloud project and location for Vertex AI (default: none, the Gemini API of AI Studio). A location is
+    /// for example `global` or `europe-west4`.
     #[must_use]
     pub fn with_vertex(mut self, project: &str, location: &str) -> Self {
         let model = &self.model;
@@ -75,46 +77,48 @@ impl Gemini {
         self
     }
 
-    /// Sets whether answers are streamed (default: they are).
+    /// Sets whether responses are streamed as server-sent events (default: `true`).
     #[must_use]
     pub const fn with_stream(mut self, stream: bool) -> Self {
         self.stream = stream;
         self
     }
 
-    /// Limits the tokens that the model thinks with: 0 for none, -1 for as many as it likes (default: nothing is sent). For
-    /// models before 3; some cannot do without thinking and refuse 0.
+    /// Sets the maximum number of thinking tokens for models before Gemini 3 (default: not sent, which leaves the model's
+    /// default). 0 turns thinking off, which some models refuse; -1 lets the model decide.
     #[must_use]
     pub const fn with_thinking_budget(mut self, tokens: i32) -> Self {
         self.thinking.budget = Some(tokens);
         self
     }
 
-    /// Sets how much the model thinks (default: nothing is sent). For models from 3 on.
+    /// Sets how much a model from Gemini 3 on thinks (default: not sent, which leaves the model's default).
     #[must_use]
     pub const fn with_thinking_level(mut self, level: ThinkingLevel) -> Self {
         self.thinking.level = Some(level);
         self
     }
 
-    /// Sets whether summaries of the model's thoughts come with the answer, as reasoning (default: nothing is sent, and none
-    /// come).
+    /// Sets whether the response includes summaries of the model's thoughts, which become
+    /// [`Delta::Reasoning`](formwork_core::Delta) (default: not sent, which includes none).
     #[must_use]
     pub const fn with_thoughts(mut self, include: bool) -> Self {
         self.thinking.include = Some(include);
         self
     }
 
-    /// Sets further members of `generationConfig`, such as `topK` or `stopSequences` (default: none). What a call sets goes
-    /// before them.
+    /// Sets additional properties of `generationConfig`, for example `topK` or `stopSequences` (default: none). Properties
+    /// that the call sets take precedence.
     #[must_use]
     pub fn with_generation(mut self, members: Map<String, Value>) -> Self {
         self.generation = members;
         self
     }
 
-    /// Sets the dialects that the model is asked in, the strictest first (default:
-    /// [`DIALECTS`](Self::DIALECTS)). Without a dialect that sends a schema, or an object, no such enforcement is promised.
+    /// Sets the dialects that calls to this model may use, strictest first (default: [`DIALECTS`](Self::DIALECTS)).
+    ///
+    /// The first dialect determines the enforcement in the capabilities: `prompt` has none, `json-object` has
+    /// [`Enforcement::JsonObject`], every other dialect has [`Enforcement::Schema`].
     #[must_use]
     pub fn with_dialects<S: Into<String>>(mut self, dialects: impl IntoIterator<Item = S>) -> Self {
         let dialects: Vec<String> = dialects.into_iter().map(Into::into).collect();
@@ -128,14 +132,14 @@ impl Gemini {
         self
     }
 
-    /// Sets the promises (default: those of the protocol).
+    /// Sets the capabilities of the model (default: see [`Gemini`]).
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    /// The model, without `models/`.
+    /// Returns the name of the model without `models/`.
     pub fn model(&self) -> &str {
         &self.model
     }

@@ -1,8 +1,8 @@
 //! Google's Gemini models, over the `generateContent` API of AI Studio or of Vertex AI.
 //!
-//! [`Gemini`] is a [`Wire`](formwork_wire::Wire), a pure codec. With a [`Transport`](formwork_wire::Transport) it becomes a
-//! [`Provider`](formwork_core::Provider); `examples/embed-gemini.rs` does without a network. [`Config`] is the section of a
-//! configuration file.
+//! [`Gemini`] is a [`Wire`](formwork_wire::Wire): a codec without network access. [`Http`](formwork_wire::Http) joins it with
+//! a [`Transport`](formwork_wire::Transport) into a [`Provider`](formwork_core::Provider); `examples/embed-gemini.rs` shows
+//! this with a simulated server. [`Config`] is the model's section of a configuration file.
 //!
 //! ```
 //! use formwork_core::{Call, Enforcement, Lowered, Message, Sampling};
@@ -26,20 +26,20 @@
 //! ```
 //!
 //! # How a schema is sent
-//! The dialect that wrote the schema decides:
+//! The dialect of the lowered schema determines the properties of `generationConfig`:
 //!
-//! | dialect | members of `generationConfig` |
+//! | dialect | properties |
 //! |---|---|
 //! | `gemini` and any other | `responseMimeType`, `responseJsonSchema` |
-//! | `gemini-openapi` | `responseMimeType`, `responseSchema`: the schema in OpenAPI's words (`nullable`, `propertyOrdering`) |
-//! | `json-object` | `responseMimeType` alone |
+//! | `gemini-openapi` | `responseMimeType`, `responseSchema`: the schema as OpenAPI 3.0 (`nullable`, `propertyOrdering`) |
+//! | `json-object` | only `responseMimeType` |
 //! | `prompt` | neither |
 //!
-//! The header `x-goog-api-key` carries the key. It is never part of an address.
+//! The header `x-goog-api-key` carries the key. The key is never part of a URL.
 //!
-//! # What was tried
-//! Recorded requests and responses of the vendor's two APIs decode, and LiteLLM's proxy was called live (2026-11-22). The
-//! vendor's own servers were not called.
+//! # Tested against
+//! The crate decodes recorded exchanges of AI Studio and Vertex AI, and was run against LiteLLM's proxy (2026-11-22). It has
+//! not been tested against the vendor's servers.
 
 mod config;
 mod decode;

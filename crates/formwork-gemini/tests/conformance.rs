@@ -1,4 +1,4 @@
-//! Gemini's protocol against the suite that every provider runs; with `FORMWORK_LIVE=gemini-litellm` against LiteLLM's proxy.
+//! Runs the conformance suite of all providers; `FORMWORK_LIVE=gemini-litellm` runs it against LiteLLM's proxy.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
 async fn litellm() -> Result<SharedProvider, String> {
     let url = std::env::var("FORMWORK_LITELLM").unwrap_or_else(|_| "http://127.0.0.1:28440".to_owned());
     let transport = HttpTransport::new(&url).map_err(|error| error.to_string())?;
-    // The proxy (1.106.2) hands on schemas, and neither the JSON mode nor the seed; in streams it counts no tokens.
+    // The proxy (1.106.2) forwards schemas but neither JSON mode nor the seed, and reports no usage for streams.
     let wire = Gemini::new("smollm2").with_dialects(["gemini", "prompt"]).with_stream(false);
     let mut promised = wire.capabilities().clone();
     promised.seed = false;
@@ -36,7 +36,7 @@ impl Protocol for Generate {
     }
 
     fn say(&self, said: &ServerAnswer) -> Vec<Reply> {
-        // Nothing in the protocol tells a refusal in the model's own words from an answer.
+        // The API does not mark a refusal that the model writes as text.
         if said.finish == Finish::Refused {
             return Vec::new();
         }
@@ -51,7 +51,7 @@ impl Protocol for Generate {
             events.push(piece(&json!({"text": said.reasoning, "thought": true})));
         }
         let characters: Vec<char> = said.text.chars().collect();
-        // Few characters an event, as models write; for long texts more, so that the suite ends.
+        // Few characters per event, as real models send; more for long texts, to limit the duration of the suite.
         for letters in characters.chunks((characters.len() / 500).max(3)) {
             events.push(piece(&json!({"text": letters.iter().collect::<String>()})));
         }

@@ -15,8 +15,8 @@ use tokio::time::{Instant, sleep};
 /// Limits the number of calls that begin within a time span. Further calls wait for their turn, in order.
 ///
 /// Calls are spaced evenly: with 60 a minute, one may begin each second. [`with_burst`](Self::with_burst) lets several
-/// begin at once. All providers that clones of one value wrap share the limit. The time that a call waits counts towards
-/// the deadline of its run; a call that is dropped while it waits takes no turn.
+/// begin at once. Clones of a value share its limit, and so do all providers that they wrap. The time that a call waits counts
+/// towards the deadline of its run. A call that is dropped while it waits does not use up the limit.
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};

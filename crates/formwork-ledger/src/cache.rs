@@ -116,9 +116,11 @@ impl Ledger {
         })
     }
 
-    /// Caches a value for a key and a digest. It never blocks: the value is there once its group was written
-    /// ([`Settings::group_delay`](crate::Settings::group_delay)), and is left out and counted if there is no room in the queue.
-    /// Redaction does not apply: a cached value is the value.
+    /// Caches a value for a key and a digest.
+    ///
+    /// The call never blocks. The value can be read after its group was committed
+    /// ([`Settings::group_delay`](crate::Settings::group_delay)). If the queue is full, the value is dropped and counted. Values
+    /// are not redacted.
     pub fn cache_put(
         &self,
         key: Option<KeyId>,

@@ -172,10 +172,10 @@ impl Hold {
         self.submit(actual).await
     }
 
-    /// The same as [`Hold::settle`] for callers without a runtime: blocks the thread.
+    /// Settles like [`Hold::settle`], but blocks the thread, for callers without an async runtime.
     ///
     /// # Errors
-    /// As [`Hold::settle`].
+    /// The errors of [`Hold::settle`].
     pub fn settle_blocking(mut self, actual: u64) -> Result<(), Error> {
         self.submit(actual).wait()
     }

@@ -1,4 +1,4 @@
-//! Calls a server that is part of this program, and prints the request and the answer.
+//! Extracts from a text with a simulated server, and prints the request and the completion.
 //!
 //! `cargo run -p formwork-ollama --example embed-ollama`
 
@@ -11,7 +11,7 @@ use formwork_wire::http::{Request, Response};
 use formwork_wire::{Body, Bytes, Http, Transport};
 use serde_json::json;
 
-/// Stands for the HTTP client of a real program, which knows the server's address.
+/// A simulated server. A real transport is an HTTP client with the server's address and the key.
 #[derive(Debug)]
 struct Canned;
 

@@ -37,36 +37,52 @@ pub struct Admin {
 }
 
 /// A model on a server.
+///
+/// ```
+/// use formwork_ollama::Model;
+///
+/// fn row(model: &Model) -> String {
+///     format!("{}  {} MB  {}", model.name, model.size / 1_000_000, model.modified_at)
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct Model {
-    /// Its name with its tag: `qwen3:8b`.
+    /// The name with its tag: `qwen3:8b`.
     pub name: String,
-    /// Its size on disk in bytes.
+    /// The size on disk in bytes.
     pub size: u64,
-    /// The time of its last change (RFC 3339).
+    /// The time of the last change (RFC 3339).
     pub modified_at: String,
 }
 
 /// The details of a model.
+///
+/// ```
+/// use formwork_ollama::ModelDetails;
+///
+/// fn can_think(details: &ModelDetails) -> bool {
+///     details.capabilities.iter().any(|capability| capability == "thinking")
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct ModelDetails {
-    /// Its licence in full; empty if it has none.
+    /// The full text of the licence. Empty: the model has none.
     pub licence: String,
-    /// Its chat template, in Go's template language.
+    /// The chat template, in Go's template language.
     pub template: String,
-    /// Its default options, one per line.
+    /// The default options, one per line.
     pub parameters: String,
-    /// Its capabilities: `completion`, `tools`, `thinking`, `vision`, …
+    /// The capabilities: `completion`, `tools`, `thinking`, `vision`, …
     pub capabilities: Vec<String>,
-    /// Its architecture: `llama`.
+    /// The architecture: `llama`.
     pub architecture: Option<String>,
-    /// The context that it was trained with, in tokens.
+    /// The context length of the training, in tokens.
     pub context_tokens: Option<u64>,
 }
 
-/// The progress of a pull. Sizes are those of one layer; a model has several.
+/// The progress of a pull. Sizes refer to one layer; a model has several layers.
 ///
 /// ```
 /// use formwork_ollama::PullProgress;
@@ -118,7 +134,7 @@ struct ModelInfo {
 }
 
 impl Admin {
-    /// Creates an administrator of the server behind this transport.
+    /// Returns a manager of the models on the server behind `transport`.
     pub const fn new(transport: SharedTransport) -> Self {
         Self { transport }
     }
@@ -126,7 +142,7 @@ impl Admin {
     /// Returns the models on the server.
     ///
     /// # Errors
-    /// A [`Fault`], if the request fails.
+    /// A [`Fault`] if the request fails.
     pub async fn models(&self) -> Result<Vec<Model>, Fault> {
         let Tags { models } = self.document(Method::GET, "/api/tags", Bytes::new()).await?;
         let ours =
@@ -137,7 +153,7 @@ impl Admin {
     /// Returns the details of a model.
     ///
     /// # Errors
-    /// [`FaultKind::Unsupported`], if the server does not have the model; another [`Fault`], if the request fails.
+    /// [`FaultKind::Unsupported`] if the server does not have the model, or another [`Fault`] if the request fails.
     pub async fn show(&self, model: &str) -> Result<ModelDetails, Fault> {
         let body = json!({ "model": model }).to_string().into();
         let shown: ModelInfo = self.document(Method::POST, "/api/show", body).await?;
@@ -154,12 +170,12 @@ impl Admin {
         })
     }
 
-    /// Downloads a model, or its changes, and reports the progress. Dropping the future ends the download; the server keeps
-    /// what it has for the next pull.
+    /// Downloads a model or its missing layers, and reports the progress. Dropping the future ends the download; the server
+    /// keeps the received data for the next pull.
     ///
     /// # Errors
-    /// [`FaultKind::Unsupported`], if the model does not exist; [`FaultKind::BadWire`], if the response ends early; another
-    /// [`Fault`], if the request fails.
+    /// [`FaultKind::Unsupported`] if the model does not exist, [`FaultKind::BadWire`] if the response ends early, or another
+    /// [`Fault`] if the request fails.
     pub async fn pull(&self, model: &str, mut progress: impl FnMut(&PullProgress)) -> Result<(), Fault> {
         let mut body =
             self.send(Method::POST, "/api/pull", json!({ "model": model }).to_string().into()).await?;
@@ -219,7 +235,7 @@ impl Admin {
         let fault = fault_of(&head, &body, false, self.transport.now());
         let document = serde_json::from_slice(&body).ok();
         Err(self.hidden(match document.as_ref().and_then(error_in) {
-            // Ollama responds 500 to many invalid requests; its message says more.
+            // Ollama responds 500 to many invalid requests, so the class is derived from the message.
             Some(words) if head.status == StatusCode::INTERNAL_SERVER_ERROR => said(&words),
             _ => fault,
         }))
@@ -232,7 +248,7 @@ impl Admin {
 }
 
 fn foreign(error: &serde_json::Error, text: &str) -> Fault {
-    let message = format!("the response is not in Ollama's protocol ({error}): {}", quoted(text));
+    let message = format!("the response is not one of Ollama's API ({error}): {}", quoted(text));
     Fault::new(FaultKind::BadWire, message)
 }
 
@@ -249,5 +265,5 @@ fn said(words: &str) -> Fault {
     } else {
         FaultKind::Overloaded
     };
-    Fault::new(kind, format!("the server says {}", quoted(words)))
+    Fault::new(kind, format!("the server reports the error {}", quoted(words)))
 }

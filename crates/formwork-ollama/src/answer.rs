@@ -1,4 +1,4 @@
-//! Decodes bodies into pieces of an answer.
+//! Decodes responses into deltas.
 
 use formwork_core::{Delta, Fault, FaultKind, Finish, Usage};
 use formwork_wire::http::response::Parts;
@@ -20,8 +20,8 @@ pub(crate) fn decoder(asked: RequestInfo, stream: bool, head: &Parts) -> Box<dyn
     }
 }
 
-/// One line of `/api/chat` or `/api/generate`, or the one document of a response without streaming (`api/types.go`). No
-/// member is required: some versions omit members that are zero, and proxies omit more.
+/// A line of a streamed `/api/chat` or `/api/generate` response, or the whole response without streaming (`api/types.go`). No
+/// property is required: some versions omit properties that are zero, and proxies omit more.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Line {
@@ -48,7 +48,7 @@ struct ResponseMessage {
 #[derive(Debug)]
 struct Lines {
     asked: RequestInfo,
-    /// The length of the answer so far, in bytes.
+    /// The length of the text so far, in bytes.
     text: usize,
     /// The length of the reasoning so far, in bytes.
     reasoning: usize,
@@ -71,7 +71,7 @@ impl Lines {
             Some("length") => Finish::Length,
             Some("content_filter") => Finish::Filtered,
             _ if self.calls_tools => Finish::ToolCall,
-            // Versions before 0.1.38 give no reason; an answer with the maximum number of tokens was cut off.
+            // Versions before 0.1.38 send no reason. A completion with the maximum number of tokens was cut off.
             None if self
                 .asked
                 .max_tokens
@@ -102,7 +102,7 @@ impl Messages for Lines {
         let line: Line = serde_json::from_str(text).map_err(|_| {
             Fault::new(
                 FaultKind::BadWire,
-                format!("the response is not in Ollama's protocol: {}", quoted(text)),
+                format!("the response is not one of Ollama's API: {}", quoted(text)),
             )
         })?;
         if line.error.is_some() {
@@ -123,7 +123,7 @@ impl Messages for Lines {
             self.text += said.len();
             out.push_back(Delta::Text(said.clone()));
         }
-        // Some last lines have a reason for the end and no `done` (ollama/ollama#10015).
+        // Some last lines have `done_reason` and no `done` (ollama/ollama#10015).
         let gives_reason = line.done_reason.as_ref().is_some_and(|reason| !reason.is_empty());
         if line.done == Some(true) || gives_reason {
             let Some(finish) = self.finish(&line) else {
@@ -145,9 +145,9 @@ impl Messages for Lines {
 
     fn end(&mut self, _: &mut Deltas) -> Result<(), Fault> {
         if self.has_line && !self.has_answer {
-            return Err(Fault::new(FaultKind::BadWire, "the response has no part of an answer"));
+            return Err(Fault::new(FaultKind::BadWire, "the response contains no message and no completion"));
         }
-        Err(Fault::cut_off("its end marker is missing"))
+        Err(Fault::cut_off("the stream ended without `done`"))
     }
 }
 
@@ -166,12 +166,12 @@ impl Decoder for Document {
     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
         if !self.body.is_empty() {
             let text = std::str::from_utf8(&self.body)
-                .map_err(|_| Fault::new(FaultKind::BadWire, "the answer is not UTF-8"))?;
+                .map_err(|_| Fault::new(FaultKind::BadWire, "the response is not UTF-8"))?;
             self.lines.message(text, out)?;
         }
         if matches!(out.back(), Some(Delta::End { .. })) {
             return Ok(());
         }
-        Err(Fault::new(FaultKind::BadWire, "the response is not a complete answer"))
+        Err(Fault::new(FaultKind::BadWire, "the response is not a complete completion"))
     }
 }

@@ -2,7 +2,7 @@ use formwork_core::{Call, Enforcement, Usage};
 
 use crate::pattern;
 
-/// The facts of a call that decoding its answer depends on.
+/// The facts of a call that are needed to decode its response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestInfo {
     pub(crate) model: String,

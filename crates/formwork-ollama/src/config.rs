@@ -1,4 +1,4 @@
-//! The section of a configuration file for an Ollama server.
+//! The configuration section of a model on an Ollama server.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,29 @@ use crate::{KeepAlive, Ollama, Think};
 /// The default address of an Ollama server.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:11434";
 
-/// The API of Ollama that is used.
+/// One of Ollama's two native APIs.
+///
+/// ```
+/// use formwork_core::{Call, Lowered, Message};
+/// use formwork_ollama::{Api, Config};
+/// use formwork_wire::Wire;
+///
+/// let call = Call::new(vec![Message::user("Hello.")], Lowered::default());
+/// let config = Config { api: Api::Generate, ..Config::new("qwen3:8b") };
+/// assert_eq!(config.wire().encode(&call)?.uri(), "/api/generate");
+/// # Ok::<(), formwork_core::Fault>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Api {
-    /// `/api/chat`: messages, formatted by the model's chat template.
+    /// `/api/chat`: a list of messages, which the server formats with the model's chat template.
     #[default]
     Chat,
-    /// `/api/generate`: one prompt, for models without a chat template.
+    /// `/api/generate`: a single prompt, for models without a chat template.
     Generate,
 }
 
-/// An Ollama server and a model on it.
+/// The configuration of a model on an Ollama server.
 ///
 /// ```
 /// use formwork_ollama::{Config, Ollama};
@@ -35,47 +46,49 @@ pub enum Api {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "OllamaConfig")]
 pub struct Config {
-    /// The name of the model in `ollama list`: `qwen3:8b`.
+    /// The model's name in `ollama list`, for example `qwen3:8b`.
     pub model: String,
-    /// The base URL of the server, to which paths such as `/api/chat` are appended.
+    /// The base URL of the server, to which paths such as `/api/chat` are appended (default: `http://127.0.0.1:11434`).
     #[serde(default = "default_url")]
     pub base_url: String,
-    /// The environment variable with the API key, sent as `Authorization: Bearer …`. A local server needs none; Ollama's
-    /// cloud uses `OLLAMA_API_KEY`.
+    /// The environment variable with the API key, which is sent as a bearer token (default: none). A local server needs no
+    /// key; the variable of Ollama's cloud is `OLLAMA_API_KEY`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
-    /// Headers that are sent with every request.
+    /// Headers of every request (default: none). Keys belong in `api_key_env`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// The API: `chat`, or `generate` for models without a chat template.
+    /// The API: `chat` (the default), or `generate` for models without a chat template.
     #[serde(default)]
     pub api: Api,
-    /// The size of the context in tokens, for prompt and answer together (default: what each call needs, in powers of two
-    /// from 4096). The model is reloaded whenever it changes.
+    /// The context size in tokens, for prompt and completion together (default: computed for each call, a power of two from
+    /// 4096). The server reloads the model whenever the size changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_ctx: Option<u32>,
-    /// The time for which the model stays loaded after a call: seconds, or a duration such as `5m`, the server's default.
+    /// The time for which the model stays loaded after a call: seconds, or a duration such as `30m` (default: the server's,
+    /// which is `5m`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_alive: Option<KeepAlive>,
-    /// Whether the model reasons before it answers, or how much (`low`, `medium`, `high`) (default: not sent). Models that
-    /// cannot reason reject it. Schemas may not be enforced with reasoning.
+    /// Whether the model reasons before it answers: `true`, `false`, or a level (`low`, `medium`, `high`) (default: not sent).
+    /// Models that cannot reason refuse `true` and levels. With reasoning, schemas may not be enforced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<Think>,
-    /// Further options of the model: `top_k`, `repeat_penalty`, `stop`, … The options of a call override them.
+    /// Additional options of the model, for example `top_k`, `repeat_penalty` or `stop` (default: none). Options that a call
+    /// sets take precedence.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub options: Map<String, Value>,
-    /// Whether answers are streamed.
+    /// Whether responses are streamed (default: `true`).
     #[serde(default = "yes")]
     pub stream: bool,
-    /// Whether the server is probed for its capabilities first (default: no). A probe loads the model and makes up to four
-    /// short calls, which are counted with the next call. The result is stored on disk until the server's version, the
-    /// model or this section changes.
+    /// Whether the server is probed for its capabilities before the first call (default: `false`). A probe loads the model and
+    /// makes up to four short calls, whose usage is added to the next call. The result is stored on disk until the server's
+    /// version, the model or this section changes.
     #[serde(default)]
     pub probe: bool,
 }
 
 impl Config {
-    /// Creates the configuration of a model on a server on this machine.
+    /// Returns the configuration of `model` on a server on this machine, with all other fields at their defaults.
     pub fn new(model: impl Into<String>) -> Self {
         Self {
             model: model.into(),
@@ -92,7 +105,7 @@ impl Config {
         }
     }
 
-    /// Returns the protocol with these settings. Address, key and headers are settings of the transport.
+    /// Returns the codec with the settings of this configuration. Address, key and headers are settings of the transport.
     pub fn wire(&self) -> Ollama {
         let mut wire = Ollama::new(&self.model).with_options(self.options.clone()).with_stream(self.stream);
         if self.api == Api::Generate {
@@ -111,8 +124,10 @@ impl Config {
     }
 }
 
-/// Returns the base URL for a value of the environment variable `OLLAMA_HOST`, read as Ollama's own command does: a host, a
-/// port or both, with or without a scheme and a path. A wildcard address (`0.0.0.0`, `[::]`) becomes the loopback address.
+/// Returns the base URL for a value of the environment variable `OLLAMA_HOST`, by the rules of the `ollama` command.
+///
+/// The value is a host, a port or both, with an optional scheme and path. A wildcard address (`0.0.0.0`, `[::]`) becomes the
+/// loopback address.
 ///
 /// ```
 /// use formwork_ollama::base_url_of_host;

@@ -15,8 +15,8 @@ pub(crate) fn of_response(asked: &RequestInfo, head: &Parts, body: &[u8], now: T
     explained(asked, fault, &words(body))
 }
 
-/// Returns the fault for a line with an error, in a response that began successfully. After the first text, the schema is
-/// not the reason.
+/// Returns the fault for a line with an error, in a response that began successfully. Once the model has sent text, the server
+/// has accepted the schema, so the error is not a refusal of it.
 pub(crate) fn in_stream(asked: &RequestInfo, line: &str, after_text: bool) -> Fault {
     let asked = RequestInfo {
         has_format: asked.has_format && !after_text,
@@ -30,7 +30,7 @@ pub(crate) fn in_stream(asked: &RequestInfo, line: &str, after_text: bool) -> Fa
     let Fault { kind, .. } = fault_of(&head.into_parts().0, line.as_bytes(), asked.has_format, Time(0));
     explained(
         &asked,
-        Fault::new(kind, format!("the server ended the answer with an error: {}", quoted(&said))),
+        Fault::new(kind, format!("the server ended the response with an error: {}", quoted(&said))),
         &said,
     )
 }
@@ -39,7 +39,7 @@ pub(crate) fn in_stream(asked: &RequestInfo, line: &str, after_text: bool) -> Fa
 pub(crate) fn of_transport(asked: &RequestInfo, mut fault: Fault) -> Fault {
     if asked.has_pattern && is_closed_early(&fault) {
         fault.kind = FaultKind::SchemaRefused;
-        fault.message.push_str("; the schema has a `pattern`, and an Ollama server may die of one");
+        fault.message.push_str("; the schema has a `pattern`, and some patterns crash Ollama servers");
     }
     fault
 }
@@ -78,23 +78,23 @@ fn explained(asked: &RequestInfo, mut fault: Fault, said: &str) -> Fault {
     } else if said.contains("model") && says(&["not found", "try pulling it first"]) {
         is(FaultKind::Unsupported, &format!("; fetch it with `ollama pull {}`", asked.model));
     } else if says(&["does not support thinking"]) {
-        is(FaultKind::Unsupported, "; leave `think` out for this model");
+        is(FaultKind::Unsupported, "; remove `think` for this model");
     } else if says(&["does not support chat"]) {
         is(FaultKind::Unsupported, "; use the generate API for this model");
     } else if says(&["does not support"]) {
         is(FaultKind::Unsupported, "");
     } else if says(&["context length", "available context size"]) {
-        let hint = "; set a greater `num_ctx`, as far as the model goes, or send less";
+        let hint = "; increase `num_ctx` up to the model's context window, or shorten the input";
         is(FaultKind::BadRequest, hint);
     } else if says(&["server busy", "maximum pending requests"]) {
         is(FaultKind::Overloaded, "");
     } else if says(&["requires more system memory"]) {
-        is(FaultKind::Overloaded, "; a smaller `num_ctx` or model needs less");
+        is(FaultKind::Overloaded, "; a smaller `num_ctx` or model needs less memory");
     } else if asked.has_pattern && failed && says(&["eof", "connection reset"]) {
         // Newer versions run the model in a separate process, which crashes instead of the server.
         is(
             FaultKind::SchemaRefused,
-            "; the schema has a `pattern`, and the model's process may have died of it",
+            "; the schema has a `pattern`, which may have crashed the model's process",
         );
     }
     fault

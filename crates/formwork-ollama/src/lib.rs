@@ -1,9 +1,10 @@
-//! Ollama as a provider, over its native API.
+//! Ollama's native API.
 //!
-//! [`Ollama`] is a [`Wire`](formwork_wire::Wire): it uses `/api/chat`, or `/api/generate` for models without a chat
-//! template, and has schemas enforced while decoding (`format`, since Ollama 0.5). [`Http`](formwork_wire::Http) combines
-//! it with a [`Transport`](formwork_wire::Transport) into a [`Provider`](formwork_core::Provider);
-//! `examples/embed-ollama.rs` uses it without a network.
+//! [`Ollama`] is a [`Wire`](formwork_wire::Wire): a codec without network access. It uses `/api/chat`, or `/api/generate` for
+//! models without a chat template, and constrained decoding with a schema (`format`, since Ollama 0.5).
+//! [`Http`](formwork_wire::Http) joins it with a [`Transport`](formwork_wire::Transport) into a
+//! [`Provider`](formwork_core::Provider); `examples/embed-ollama.rs` shows this with a simulated server. [`Config`] is the
+//! model's section of a configuration file, and [`Admin`] lists, shows and pulls models.
 //!
 //! ```
 //! use formwork_core::{Call, Enforcement, Lowered, Message, Sampling};
@@ -28,17 +29,17 @@
 //!
 //! # Behaviour of Ollama
 //! The crate depends on these observations of version 0.17.4 with SmolLM2-135M (2026-11-21):
-//! - A prompt that is longer than `num_ctx` is cut silently. The crate therefore always sends `truncate: false`, which
-//!   makes that an error, and a `num_ctx` that holds prompt and answer; see [`Ollama::with_num_ctx`].
-//! - An answer that reaches the end of the context continues without its beginning. The crate always sends `shift: false`,
-//!   which ends the answer with [`Finish::Length`](formwork_core::Finish).
+//! - A prompt that is longer than `num_ctx` is truncated silently. The crate therefore always sends `truncate: false`, which
+//!   turns this into an error, and a `num_ctx` that holds prompt and completion; see [`Ollama::with_num_ctx`].
+//! - A completion that reaches the end of the context continues after the beginning of the dialogue was dropped. The crate
+//!   always sends `shift: false`, which ends the completion with [`Finish::Length`](formwork_core::Finish).
 //! - Some schemas fail with status 500 on every attempt; the fault is
 //!   [`SchemaRefused`](formwork_core::FaultKind::SchemaRefused). A look-around in a `pattern` crashes the server: such a
 //!   schema is refused before it is sent, and a connection that closes without a response to another `pattern` counts as
 //!   refused too.
 //! - Number bounds, `uniqueItems`, `not` and most formats are accepted and not enforced; MLX models and Ollama's cloud
 //!   enforce nothing. [`Ollama::examine`] finds out what is enforced.
-//! - A model that reasons may answer unconstrained; see [`Ollama::with_think`].
+//! - The completion of a model that reasons may be unconstrained; see [`Ollama::with_think`].
 
 mod admin;
 mod answer;

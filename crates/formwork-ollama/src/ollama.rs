@@ -11,10 +11,10 @@ use crate::capabilities::enforcing;
 use crate::probe::{self, Identity, Probed};
 use crate::{Api, KeepAlive, Think, fault, request};
 
-/// The native API of Ollama for one model.
+/// The codec of Ollama's native API for one model. The transport adds the server's address and the key.
 ///
-/// It promises schema enforcement while decoding, temperature, top-p and a seed, and accepts the dialects `ollama`,
-/// `json-object` and `prompt`. It does not promise tools.
+/// The capabilities are schemas enforced by constrained decoding, temperature, top-p and a seed, in the dialects `ollama`,
+/// `json-object` and `prompt`. Tools are not supported.
 ///
 /// ```
 /// use formwork_ollama::Ollama;
@@ -35,15 +35,15 @@ pub struct Ollama {
     capabilities: Capabilities,
 }
 
-/// The token limit of answers for which the caller sets none: Ollama itself has none, and a model that repeats itself would
+/// The token limit of calls without a limit of their own. Ollama has no default limit, so a model that repeats itself would
 /// never stop.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
 
 impl Ollama {
-    /// The header that carries the API key; only servers behind a proxy and Ollama's cloud need one.
+    /// The request header that carries the API key. Only Ollama's cloud and servers behind a proxy need one.
     pub const AUTH: Auth = Auth::BEARER;
 
-    /// Creates the protocol for a model, by its name in `ollama list`, over `/api/chat`.
+    /// Returns the codec for `model`, by its name in `ollama list`, over `/api/chat`.
     pub fn new(model: impl Into<String>) -> Self {
         let capabilities = Capabilities::new(Enforcement::Schema)
             .with_temperature()
@@ -65,9 +65,9 @@ impl Ollama {
 
     /// Uses `/api/generate` (default: `/api/chat`), for models without a chat template.
     ///
-    /// System messages at the beginning become `system`. A single user message is the prompt; a longer dialogue is written
-    /// as text, each turn after `User:`, `Assistant:` or `System:`. A user's text could imitate such a turn; use the chat
-    /// API where that matters.
+    /// System messages at the beginning become `system`. A single user message is the prompt. A longer dialogue is written as
+    /// text with the prefixes `User:`, `Assistant:` and `System:`. A user's text could imitate such a turn; use the chat API
+    /// if that is a risk.
     #[must_use]
     pub fn with_generate(mut self) -> Self {
         self.api = Api::Generate;
@@ -75,16 +75,16 @@ impl Ollama {
         self
     }
 
-    /// Sets the size of the context in tokens, for prompt and answer together (default: computed for each call).
+    /// Sets the context size in tokens, for prompt and completion together (default: computed for each call).
     ///
-    /// The default is an upper bound on the tokens of the prompt plus those of the answer (2048 without a token limit),
+    /// The default is an upper bound on the tokens of the prompt plus those of the completion (2048 without a token limit),
     /// rounded up to a power of two, and at least 4096. Ollama reloads a model whenever this number changes: if short and
     /// long prompts alternate, set the larger number here.
     ///
     /// The upper bound is half the bytes of the prompt, plus half a token for each digit and punctuation mark, plus 16 for
     /// each message, 64 for the template and 2048 for each image. A word has about four bytes per token; digits and the
     /// punctuation of JSON have one. For texts of rare characters the bound can be too small; the call then fails with a
-    /// message that names `num_ctx`, and nothing is cut.
+    /// message that names `num_ctx`, and the prompt is not truncated.
     #[must_use]
     pub const fn with_num_ctx(mut self, tokens: u32) -> Self {
         self.num_ctx = Some(tokens);
@@ -100,38 +100,40 @@ impl Ollama {
         self
     }
 
-    /// Sets whether the model reasons, or how much (`"low"`) (default: not sent, a model that can reason does).
+    /// Sets whether the model reasons (`true`, `false`) or how much (`"low"`) (default: not sent; a model that can reason
+    /// does).
     ///
     /// For a model that cannot reason, every value except `false` fails with status 400.
     ///
-    /// For a call with a schema, the chat API runs a model that reasons twice: unconstrained until it begins to answer, then again
-    /// with the schema. If it does not reason after all, the unconstrained answer is returned. The value `false` avoids
-    /// both if the chat template supports it, but a model with its own parser in Ollama is then never constrained (read in
-    /// the source of 0.17.4). Because no value is right for all models, [`examine`](Self::examine) tries `false`, and
-    /// [`with_probed`](Self::with_probed) sets it where it works.
+    /// For a call with a schema, the chat API runs a reasoning model twice: unconstrained until it begins to answer, then
+    /// again with the schema. If the model does not reason, the unconstrained text is returned. The value `false` avoids both
+    /// if the chat template supports it, but a model with its own parser in Ollama is then never constrained (source of
+    /// 0.17.4). Because no value is right for all models, [`examine`](Self::examine) tries `false`, and
+    /// [`with_probed`](Self::with_probed) applies it if it works.
     #[must_use]
     pub fn with_think(mut self, think: impl Into<Think>) -> Self {
         self.think = Some(think.into());
         self
     }
 
-    /// Sets further options of the model (default: none): `top_k`, `repeat_penalty`, `stop`. The options of a call and of
-    /// [`with_num_ctx`](Self::with_num_ctx) override them.
+    /// Sets additional options of the model, for example `top_k`, `repeat_penalty` or `stop` (default: none). Options of a call
+    /// and [`with_num_ctx`](Self::with_num_ctx) take precedence.
     #[must_use]
     pub fn with_options(mut self, options: Map<String, Value>) -> Self {
         self.options = options;
         self
     }
 
-    /// Sets whether answers are streamed (default: `true`).
+    /// Sets whether responses are streamed as lines of JSON (default: `true`).
     #[must_use]
     pub const fn with_stream(mut self, stream: bool) -> Self {
         self.stream = stream;
         self
     }
 
-    /// Applies the result of a probe (default: the promises of [`new`](Self::new)): its capabilities. It also sets
-    /// `think` to `false` if the probe found schemas to be enforced with that setting, unless
+    /// Sets the capabilities to the result of a probe (default: those of [`new`](Self::new)).
+    ///
+    /// It also sets `think` to `false` if schemas were enforced only with that setting, unless
     /// [`with_think`](Self::with_think) was called.
     #[must_use]
     pub fn with_probed(mut self, probed: &Probed) -> Self {
@@ -147,24 +149,24 @@ impl Ollama {
         &self.model
     }
 
-    /// Finds out the server's version and what it enforces; [`probe`](Wire::probe) returns only the capabilities.
+    /// Determines the server's version and which enforcement works; [`probe`](Wire::probe) returns only the capabilities.
     ///
     /// It sends a GET of `/api/version`, a POST of `/api/show`, and one call of at most 16 tokens that shows whether a
-    /// schema is enforced; if it is not, another call for `format: "json"`. A model that reasons is tried first without
-    /// reasoning and then with it, with at most 512 tokens, so that the result applies to later calls. The calls load the
-    /// model, which may take minutes. A model in a format without enforcement in Ollama (MLX, safetensors) is not called.
+    /// schema is enforced. If it is not, a second call tests `format: "json"`. A model that can reason is tested first without
+    /// reasoning and then with it (at most 512 tokens), so that the result applies to later calls. The calls load the model,
+    /// which may take minutes. Models in a format without enforcement in Ollama (MLX, safetensors) are not called.
     ///
     /// # Errors
-    /// A [`Fault`], if the server does not respond, or does not have the model.
+    /// A [`Fault`] if the server does not respond or does not have the model.
     pub async fn examine(&self, transport: &dyn Transport) -> Result<Probed, Fault> {
         probe::examine(self, transport).await
     }
 
-    /// Returns the server's version and the model's digest, with two GET requests; `None` if the server does not report
+    /// Returns the server's version and the model's digest, with two GET requests, or `None` if the server does not report
     /// both.
     ///
     /// # Errors
-    /// A [`Fault`], if the server does not respond.
+    /// A [`Fault`] if the server does not respond.
     pub async fn identity(&self, transport: &dyn Transport) -> Result<Option<Identity>, Fault> {
         probe::identity(self, transport).await
     }

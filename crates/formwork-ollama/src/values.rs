@@ -1,4 +1,4 @@
-//! Settings that Ollama accepts in more than one type.
+//! Settings for which Ollama accepts more than one JSON type.
 
 use std::time::Duration;
 
@@ -6,12 +6,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The time for which a model stays loaded after a call (Ollama's default: 5 minutes).
+///
+/// ```
+/// use std::time::Duration;
+/// use formwork_ollama::KeepAlive;
+///
+/// assert_eq!(KeepAlive::from(Duration::from_secs(90)), KeepAlive::Seconds(90));
+/// assert_eq!(serde_json::to_string(&KeepAlive::from("30m"))?, r#""30m""#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum KeepAlive {
-    /// The time in seconds: 0 unloads the model at once, a negative number never.
+    /// The time in seconds. 0 unloads the model at once; with a negative number it stays loaded forever.
     Seconds(i64),
-    /// The time in Go's notation of durations: `5m`, `1h30m`.
+    /// The time as a Go duration: `5m`, `1h30m`.
     Duration(String),
 }
 
@@ -34,7 +43,15 @@ impl From<&str> for KeepAlive {
     }
 }
 
-/// Whether and how much a model reasons before it answers.
+/// Whether and how much a model reasons before it answers (`think`).
+///
+/// ```
+/// use formwork_ollama::Think;
+///
+/// assert_eq!(serde_json::to_string(&Think::from(false))?, "false");
+/// assert_eq!(serde_json::from_str::<Think>(r#""low""#)?, Think::Level("low".to_owned()));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Think {

@@ -1,4 +1,4 @@
-//! Ollama's APIs against the conformance suite; with `FORMWORK_LIVE=ollama` against a real server.
+//! Runs the conformance suite of all providers for both of Ollama's APIs; `FORMWORK_LIVE=ollama` runs it against a real server.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     suite.live(Live::new("ollama", "cargo xtask servers up ollama", ollama)).run()
 }
 
-/// The address at which `cargo xtask servers` starts it.
+/// The address at which `cargo xtask servers` starts Ollama.
 const DEFAULT_URL: &str = "http://127.0.0.1:28434";
 
 async fn ollama() -> Result<SharedProvider, String> {
@@ -81,7 +81,7 @@ impl Protocol for Native {
             lines += &format!("{}\n", self.piece("", &said.reasoning));
         }
         let characters: Vec<char> = said.text.chars().collect();
-        // Few characters per line, as models write them; more for long texts, to limit the time.
+        // Few characters per line, as real models send; more for long texts, to limit the duration of the suite.
         for piece in characters.chunks((characters.len() / 500).max(3)) {
             lines += &format!("{}\n", self.piece(&piece.iter().collect::<String>(), ""));
         }

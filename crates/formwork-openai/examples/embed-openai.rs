@@ -1,4 +1,4 @@
-//! Asks a server that stands in this file, and prints what goes over the wire: no network, no key.
+//! Extracts from a text with a simulated server, and prints the request and the completion.
 //!
 //! `cargo run -p formwork-openai --example embed-openai`
 
@@ -11,7 +11,7 @@ use formwork_wire::http::{Request, Response};
 use formwork_wire::{Body, Bytes, Http, Transport};
 use serde_json::json;
 
-/// Where a real transport connects, this one answers.
+/// A simulated server. A real transport is an HTTP client with the server's address and the key.
 #[derive(Debug)]
 struct Stand;
 

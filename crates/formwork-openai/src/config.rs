@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{Api, KeyHeader, MaxTokensField, OpenAi, Preset, SystemRole, preset, presets};
 
-/// A provider that speaks Chat Completions or the Responses API, as data. Fields that are left out have the preset's value.
+/// The configuration of a model behind Chat Completions or the Responses API. A missing field has the preset's value.
 ///
 /// ```
 /// use formwork_openai::Config;
@@ -22,84 +22,96 @@ use crate::{Api, KeyHeader, MaxTokensField, OpenAi, Preset, SystemRole, preset, 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The model, under the name that the server has for it.
+    /// The model's name on the server.
     pub model: String,
-    /// The vendor or server whose values the other fields have by default: `openai` unless it is set.
+    /// The vendor or server that provides the defaults of the other fields (default: `openai`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// The API that requests go to: `chat` (Chat Completions, the default) or `responses` (the Responses API).
+    /// The API: `chat` (Chat Completions, the default) or `responses` (the Responses API).
     #[serde(default, skip_serializing_if = "is_default")]
     pub api: Api,
-    /// The address below which `/chat/completions` and `/responses` are; of OpenAI `https://api.openai.com/v1`.
+    /// The base URL, to which `/chat/completions` or `/responses` is appended (default of `openai`:
+    /// `https://api.openai.com/v1`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// The environment variable with the key, of OpenAI `OPENAI_API_KEY`; empty or null to send none.
+    /// The environment variable with the key (default of `openai`: `OPENAI_API_KEY`). Empty or null: no key is sent.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "null_is_empty")]
     pub api_key_env: Option<String>,
-    /// The header that carries the key: `bearer` (the default) or `api-key`.
+    /// The request header that carries the key: `bearer` (the default) or `api-key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_header: Option<KeyHeader>,
-    /// More headers of every request. Keys do not belong here.
+    /// Headers of every request (default: none). Keys belong in `api_key_env`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Whether answers are streamed; `true` unless the preset says otherwise.
+    /// Whether responses are streamed (default: the preset's value, else `true`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
-    /// Whether usage is asked for in a stream (`stream_options`); `true` unless the preset says otherwise.
+    /// Whether usage is requested in streams with `stream_options` (default: the preset's value, else `true`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream_usage: Option<bool>,
-    /// Whether schemas are to be enforced strictly; `true` unless the preset says otherwise.
+    /// The `strict` property of schemas (default: the preset's value, else `true`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
-    /// The dialects that the server takes, the strictest first; of OpenAI `openai`, `json-object`, `prompt`.
+    /// The dialects that calls may use, strictest first (default of `openai`: `openai`, `json-object`, `prompt`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialects: Option<Vec<String>>,
-    /// The member of the body that limits the tokens of an answer; of OpenAI `max_completion_tokens`.
+    /// The property of the request body that limits the tokens of the completion: `max_completion_tokens` or `max_tokens`
+    /// (default of `openai`: `max_completion_tokens`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens_field: Option<MaxTokensField>,
-    /// The name of the role of instructions; `system` by default.
+    /// The role of instructions: `system` (the default) or `developer`.
     #[serde(default)]
     pub system_role: SystemRole,
-    /// The query `api-version` of Azure's dated addresses; none by default.
+    /// The query parameter `api-version` of Azure's dated API versions (default: none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
-    /// More members of the body. They win over the preset's, and over those that are sent otherwise.
+    /// Additional properties of the request body. They replace properties of the same name, including the preset's.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
-    /// The promises of this model that differ.
+    /// Capabilities of this model that differ from the known ones.
     #[serde(default)]
     pub capabilities: Overrides,
 }
 
-/// Promises that differ from those that are known; what is left out stays.
+/// Capabilities that replace the known ones of a model. A missing field leaves the known value.
+///
+/// ```
+/// use formwork_core::{Capabilities, Enforcement};
+/// use formwork_openai::Overrides;
+///
+/// let overrides = Overrides { seed: Some(false), output_tokens: Some(4096), ..Overrides::default() };
+/// let capabilities = overrides.apply(Capabilities::new(Enforcement::Schema).with_seed());
+/// assert_eq!((capabilities.seed, capabilities.output_tokens), (false, Some(4096)));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Overrides {
-    /// It takes a temperature.
+    /// Whether the model accepts a temperature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<bool>,
-    /// It takes a nucleus (top-p) threshold.
+    /// Whether the model accepts a nucleus (top-p) threshold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<bool>,
-    /// It takes a seed.
+    /// Whether the model accepts a seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<bool>,
-    /// It takes system messages after the first user message. They are folded into those of the user otherwise.
+    /// Whether the model accepts system messages after the first user message. With `false` they are merged into user
+    /// messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_system: Option<bool>,
-    /// The most tokens that prompt and answer may have together.
+    /// The context window: the maximum number of tokens of prompt and completion together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u32>,
-    /// The most tokens that an answer may have.
+    /// The maximum number of tokens of a completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u32>,
-    /// The largest number of tokens that an answer is asked for where the caller sets no limit.
+    /// The token limit of calls without a limit of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_max_tokens: Option<u32>,
 }
 
 impl Overrides {
-    /// The same promises with these differences.
+    /// Returns `capabilities` with the fields that are set here replaced.
     #[must_use]
     pub fn apply(&self, mut capabilities: Capabilities) -> Capabilities {
         let set = |known: &mut bool, other: Option<bool>| *known = other.unwrap_or(*known);
@@ -114,42 +126,52 @@ impl Overrides {
     }
 }
 
-/// A [`Config`] with its preset: all that a provider is made from.
+/// A [`Config`] with the values of its preset filled in: everything that a provider is built from.
+///
+/// ```
+/// use formwork_openai::Config;
+///
+/// let resolved = Config::new("gpt-5.6").resolve()?;
+/// assert_eq!((resolved.name.as_str(), resolved.base_url.as_str()), ("openai", "https://api.openai.com/v1"));
+/// assert_eq!(resolved.api_key_env.as_deref(), Some("OPENAI_API_KEY"));
+/// # Ok::<(), formwork_core::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Resolved {
-    /// The preset's name, which is what the provider is called.
+    /// The name of the preset, which is also the name of the provider.
     pub name: String,
-    /// The protocol.
+    /// The codec.
     pub wire: OpenAi,
-    /// The address, without a slash at its end.
+    /// The base URL without a trailing slash.
     pub base_url: String,
-    /// The environment variable with the key; `None` to send none.
+    /// The environment variable with the key. `None`: no key is sent.
     pub api_key_env: Option<String>,
-    /// How the server is told the key.
+    /// The request header that carries the key.
     pub auth: Auth,
-    /// More headers of every request.
+    /// Additional headers of every request.
     pub headers: BTreeMap<String, String>,
 }
 
 impl Config {
-    /// Asks this model of OpenAI.
+    /// Returns the configuration of `model` at OpenAI, with all other fields at their defaults.
     pub fn new(model: impl Into<String>) -> Self {
         Self { model: model.into(), ..Self::default() }
     }
 
-    /// Puts together what is set here and what the preset has.
+    /// Fills in the values of the preset for fields that are not set.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`], if there is no such preset, the model is empty, the preset has no address and none is set, or
-    /// `api_version` has characters that an address cannot have.
+    /// [`ErrorKind::Config`] if the preset does not exist, if the model is empty, if neither the preset nor this configuration
+    /// has a base URL, or if `api_version` contains characters other than letters, digits and `-._`.
     pub fn resolve(&self) -> Result<Resolved, Error> {
         let preset = self.preset()?;
         if self.model.trim().is_empty() {
             return Err(config("`model` is empty"));
         }
         let base_url = self.base_url.as_ref().or(preset.base_url.as_ref());
-        let base_url = base_url
-            .ok_or_else(|| config(format!("`{}` needs a `base_url`: {}", preset.name, preset.notes)))?;
+        let base_url = base_url.ok_or_else(|| {
+            config(format!("the preset `{}` requires a `base_url`: {}", preset.name, preset.notes))
+        })?;
         let api_key_env = self.api_key_env.as_ref().unwrap_or(&preset.api_key_env);
         Ok(Resolved {
             name: preset.name.clone(),
@@ -165,7 +187,7 @@ impl Config {
         let name = self.preset.as_deref().unwrap_or("openai");
         preset(name).ok_or_else(|| {
             let names: Vec<&str> = presets().iter().map(|preset| preset.name.as_str()).collect();
-            config(format!("no preset `{name}`; there are: {}", names.join(", ")))
+            config(format!("the preset `{name}` does not exist; the presets are: {}", names.join(", ")))
         })
     }
 
@@ -185,7 +207,9 @@ impl Config {
         if let Some(version) = &self.api_version {
             let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.' | '_');
             if !version.chars().all(is_plain) {
-                return Err(config("`api_version` has letters, digits, dots and hyphens alone"));
+                return Err(config(
+                    "`api_version` contains a character other than letters, digits and `-._`",
+                ));
             }
             wire = wire.with_api_version(version);
         }
@@ -202,7 +226,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Null says that there is none, which is another thing than leaving the field out.
+/// Reads null as the empty string: no key is sent. A missing field has the preset's value instead.
 fn null_is_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Option::<String>::deserialize(deserializer).map(|name| Some(name.unwrap_or_default()))
 }

@@ -1,7 +1,7 @@
-//! The meaning of this protocol's errors, beyond what all servers agree on.
+//! Classification of the errors of Chat Completions and Responses, in addition to the rules common to all servers.
 //!
-//! Collected in 2026 from the documentation and the reports of OpenAI, Azure, Groq, OpenRouter, Mistral, DeepSeek, vLLM and
-//! llama.cpp.
+//! The rules were collected in 2026 from the documentation and the bug reports of OpenAI, Azure, Groq, OpenRouter, Mistral,
+//! DeepSeek, vLLM and llama.cpp.
 
 use formwork_core::{Call, Completion, Enforcement, Fault, FaultKind, Finish, Time, Usage};
 use formwork_wire::http::response::Parts;
@@ -12,15 +12,15 @@ use serde_json::Value;
 use crate::encode::safe_name;
 use crate::{Api, OpenAi};
 
-/// The facts of a call that its response is read by.
+/// The facts of a call that are needed to read its response.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestInfo {
     pub(crate) api: Api,
     pub(crate) model: String,
     pub(crate) enforcement: Enforcement,
-    /// The name of the tool whose arguments are the answer.
+    /// The name of the tool whose arguments are the document.
     pub(crate) tool: Option<String>,
-    /// A guess, for servers that do not count.
+    /// The estimated tokens of the prompt, for servers that report no usage.
     pub(crate) input_tokens: u64,
 }
 
@@ -36,20 +36,20 @@ impl RequestInfo {
         }
     }
 
-    /// A guess at what a call used up that answered so much.
+    /// Returns the estimated usage of a call whose completion has `answered` bytes.
     pub(crate) fn estimate(&self, answered: usize) -> Usage {
         let output_tokens = answered.div_ceil(4) as u64;
         Usage::new(self.input_tokens, output_tokens).with_estimated(true)
     }
 }
 
-/// The words of an error, in lower case.
+/// The error object of a response, with all texts in lower case.
 #[derive(Default)]
 struct ErrorBody {
     message: String,
-    /// `code` and `type`, whichever are words.
+    /// `code` and `type`, if they are strings.
     codes: Vec<String>,
-    /// The member of the request that it is about.
+    /// The property of the request that the server refused.
     param: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl ErrorBody {
         words.iter().any(|words| self.message.contains(words))
     }
 
-    /// The parameter that it is about: named as such, or the first word in quotation marks.
+    /// Returns the refused parameter: the value of `param`, or the first quoted word of the message.
     fn parameter(&self) -> Option<&str> {
         self.param
             .as_deref()
@@ -86,8 +86,8 @@ impl ErrorBody {
     }
 }
 
-/// The member of the body that a server refuses that knows each by name, as Mistral does. It may tell so in JSON that is
-/// a string in JSON.
+/// Returns the unknown property that a server with a closed request schema refused. Mistral reports it as `extra_forbidden`,
+/// in some cases as JSON inside the string `message`.
 fn extra_member(document: &Value) -> Option<String> {
     let inner =
         document.get("message").and_then(Value::as_str).and_then(|text| serde_json::from_str(text).ok());
@@ -97,7 +97,7 @@ fn extra_member(document: &Value) -> Option<String> {
     Some(detail["loc"].as_array()?.last()?.as_str()?.to_lowercase())
 }
 
-/// The fault of a response with an error status.
+/// Returns the fault for a response with an error status.
 pub(crate) fn fault(asked: &RequestInfo, head: &Parts, body: &[u8], now: Time) -> Fault {
     let document = serde_json::from_slice(body).unwrap_or(Value::Null);
     let said = match &document {
@@ -114,7 +114,7 @@ pub(crate) fn fault(asked: &RequestInfo, head: &Parts, body: &[u8], now: Time) -
     fault
 }
 
-/// The fault of an error that came inside of a successful response.
+/// Returns the fault for an error inside a successful response.
 pub(crate) fn fault_within(asked: &RequestInfo, document: &Value, words: &str) -> Fault {
     let said = ErrorBody::of(document);
     let numbers = ["/error/code", "/error/status", "/code", "/status"].iter();
@@ -128,11 +128,11 @@ pub(crate) fn fault_within(asked: &RequestInfo, document: &Value, words: &str) -
     let (mut head, ()) = Response::new(()).into_parts();
     head.status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let known = fault(asked, &head, document.to_string().as_bytes(), Time(0));
-    // The status is a guess, so it is not shown as one.
-    Fault::new(known.kind, format!("the server answered with an error: {}", quoted(words)))
+    // The status may be derived and not received, so the message does not name it.
+    Fault::new(known.kind, format!("the server ended the response with an error: {}", quoted(words)))
 }
 
-/// The status that an error would have had, by its code.
+/// Returns the HTTP status that corresponds to the code of an error.
 fn status_of(said: &ErrorBody) -> u16 {
     let codes = said.codes.join(" ");
     let has = |words: &[&str]| words.iter().any(|word| codes.contains(word));
@@ -154,16 +154,16 @@ fn status_of(said: &ErrorBody) -> u16 {
         {
             400
         }
-        // Something failed on the other side after it had begun to answer.
+        // An unknown error after the response has begun is a failure of the server.
         () => 503,
     }
 }
 
-/// Members of the request that carry the schema.
+/// Properties of the request that contain the schema or belong to it.
 const SCHEMA_PARAMS: &[&str] =
     &["response_format", "text.format", "tools", "tool_choice", "parallel_tool_calls", "functions"];
 
-/// How refusals of a schema read with 400 and 422, besides those that all servers share.
+/// Phrases by which a refusal of the schema is recognized (status 400 and 422), in addition to those common to all servers.
 const SCHEMA_WORDS: &[&str] = &[
     "schema",
     "response_format",
@@ -179,38 +179,40 @@ const SCHEMA_WORDS: &[&str] = &[
     "tool choice",
 ];
 
-/// Returns the kinds of errors that are told apart, and what people can do about them.
+/// Returns the class of an error that is not determined by its status alone, with advice on what to do.
 fn special(asked: &RequestInfo, status: u16, said: &ErrorBody) -> Option<(FaultKind, String)> {
     let is_refused = matches!(status, 400 | 422);
     if said.has_code(&["insufficient_quota"]) {
         return Some((FaultKind::NoCredit, "the account has no credit left".to_owned()));
     }
-    // Groq: no capacity for this tier
+    // Groq sends 498 if the service tier has no capacity.
     if status == 498 {
-        return Some((FaultKind::Overloaded, "there is no capacity at the moment".to_owned()));
+        return Some((FaultKind::Overloaded, "the server has no capacity at the moment".to_owned()));
     }
     if matches!(status, 400 | 413 | 422 | 500) && is_too_long(said) {
-        let advice =
-            "prompt and answer do not fit into the model's context, shorten the input or the limit of tokens";
+        let advice = "prompt and completion exceed the model's context window, shorten the input or lower `max_tokens`";
         return Some((FaultKind::BadRequest, advice.to_owned()));
     }
     if matches!(status, 400 | 404 | 410) && is_model_missing(said) {
-        let advice = format!("the model `{}` does not exist there, or is not for this key", asked.model);
+        let advice = format!(
+            "the model `{}` does not exist on this server, or this key has no access to it",
+            asked.model
+        );
         return Some((FaultKind::Unsupported, advice));
     }
     if asked.enforcement != Enforcement::None && is_schema_refused(asked, status, said) {
-        return Some((FaultKind::SchemaRefused, "the server does not take the schema".to_owned()));
+        return Some((FaultKind::SchemaRefused, "the server refused the schema".to_owned()));
     }
     if is_refused && is_parameter_refused(said) {
         return said.parameter().map(|name| (FaultKind::BadRequest, parameter_advice(name)));
     }
     if matches!(status, 404 | 405) {
         let api = match asked.api {
-            Api::Chat => "Chat Completions",
-            Api::Responses => "the Responses API",
+            Api::Chat => "Chat Completions API",
+            Api::Responses => "Responses API",
         };
         let advice = format!(
-            "nothing answers {api} there, check the base URL (mostly it ends in `/v1`) and the model"
+            "the server has no {api} at this address, check the base URL (usually it ends in `/v1`) and the model"
         );
         return Some((FaultKind::Unsupported, advice));
     }
@@ -237,7 +239,7 @@ fn is_model_missing(said: &ErrorBody) -> bool {
 }
 
 fn is_schema_refused(asked: &RequestInfo, status: u16, said: &ErrorBody) -> bool {
-    // OpenRouter with `require_parameters`: no host of this model takes the schema.
+    // OpenRouter sends 404 with `require_parameters` if no host of the model supports the schema.
     if status == 404 {
         return said.says(&["no endpoints found that"]);
     }
@@ -259,17 +261,17 @@ fn is_parameter_refused(said: &ErrorBody) -> bool {
 fn parameter_advice(name: &str) -> String {
     match name {
         "temperature" | "top_p" | "seed" => {
-            format!("the model does not take `{name}` as it is, set `{name} = false` in its capabilities")
+            format!("the model does not support this `{name}`, set `{name} = false` in its capabilities")
         }
         "max_tokens" => "set `max_tokens_field` to `max_completion_tokens`".to_owned(),
         "max_completion_tokens" => "set `max_tokens_field` to `max_tokens`".to_owned(),
         "stream_options" => "set `stream_usage` to false".to_owned(),
-        name => format!("the server does not take `{name}` as it is"),
+        name => format!("the server does not support this `{name}`"),
     }
 }
 
-/// Returns the model's answer where a server tells of it as an error: Groq of an answer that does not fit the
-/// schema, Azure and OpenRouter of a prompt that a filter stopped.
+/// Returns the completion that a server reports as an error: Groq for a text that violates the schema, Azure and OpenRouter
+/// for a prompt that a content filter stopped.
 pub(crate) fn rescue(asked: &RequestInfo, document: &Value) -> Option<Completion> {
     let error = document.get("error")?;
     let said = ErrorBody::of(document);

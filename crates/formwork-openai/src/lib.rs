@@ -1,10 +1,12 @@
-//! Chat Completions: the protocol of OpenAI, and of every server that speaks like it; and OpenAI's Responses API.
+//! OpenAI's Chat Completions API, for OpenAI and all compatible servers, and OpenAI's Responses API.
 //!
-//! [`OpenAi`] is a [`Wire`](formwork_wire::Wire), a pure codec. With a transport it is a provider:
-//! `Http::new(OpenAi::new("gpt-5.6"), transport)`. [`Config`] is the same as data, and [`presets`] knows vendors by name.
+//! [`OpenAi`] is a [`Wire`](formwork_wire::Wire): a codec without network access. [`Http`](formwork_wire::Http) joins it with
+//! a [`Transport`](formwork_wire::Transport) into a [`Provider`](formwork_core::Provider):
+//! `Http::new(OpenAi::new("gpt-5.6"), transport)`. [`Config`] is the model's section of a configuration file, and
+//! [`presets()`] lists the vendors that it knows by name.
 //!
-//! It is strict in what it sends and lenient in what it takes: an answer that was paid for is not thrown away because a
-//! server leaves out a field, has a finish reason of its own, or calls a stream `application/json`.
+//! Requests follow the specification strictly. Responses are read leniently: a completion that was paid for is not discarded
+//! because a server omits a field, has a finish reason of its own, or declares a stream as `application/json`.
 //!
 //! ```
 //! use formwork_core::{Call, Enforcement, Lowered, Message};
@@ -26,10 +28,10 @@
 //! # The Responses API
 //! [`OpenAi::with_api`] with [`Api::Responses`] (`api = "responses"` in a configuration) sends the same calls to OpenAI's
 //! Responses API. The first system message is sent as `instructions`, a schema as `text.format` or as a forced function tool,
-//! and `store` is always `false`. Comments of the model before its final answer are not a part of the answer. The API has no
-//! seed. It was checked against recorded exchanges; it was not tried against the vendor with a key.
+//! and `store` is always `false`. Comments of the model before its final answer are not part of the completion. The API has
+//! no seed. This part is tested against recorded exchanges. It has not been tested against the vendor with a key.
 //!
-//! To embed it alone see `examples/embed-openai.rs`.
+//! `examples/embed-openai.rs` uses the crate alone, with a simulated server.
 
 mod config;
 mod decode;

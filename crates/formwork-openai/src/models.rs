@@ -1,17 +1,17 @@
-//! Facts about OpenAI's own models by their names, as far as a request with them would be refused otherwise.
+//! The sampling parameters that OpenAI's models refuse, by the names of the models.
 
 use formwork_core::{Capabilities, Enforcement};
 
-/// Returns a model's promises, as long as nobody says otherwise.
+/// Returns the default capabilities of a model.
 pub(crate) fn capabilities(model: &str) -> Capabilities {
     let capabilities = Capabilities::new(Enforcement::Schema).with_seed().with_late_system();
     if refuses_temperature(model) { capabilities } else { capabilities.with_temperature().with_top_p() }
 }
 
-/// Whether it is one of OpenAI's models that always reason, or do unless told otherwise: they refuse temperature and
-/// top-p. As of 2026-11; what is not known is taken to accept them.
+/// Returns whether the name is that of an OpenAI model that reasons by default: those refuse temperature and top-p (as of
+/// 2026-11). Unknown models are assumed to accept both.
 fn refuses_temperature(model: &str) -> bool {
-    // Routers put the vendor before the name.
+    // Routers prefix the name with the vendor: `openai/gpt-5`.
     let name = model.rsplit('/').next().unwrap_or(model);
     let family =
         |prefix: &str| name.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('-'));

@@ -13,54 +13,92 @@ use serde_json::{Map, Value};
 use crate::fault::RequestInfo;
 use crate::{decode, encode, fault, models, probe, responses};
 
-/// The header of Azure OpenAI: `api-key: …`.
+/// The request header that carries the key of Azure OpenAI: `api-key: KEY`.
 pub const AZURE: Auth = Auth { header: "api-key", prefix: "" };
 
-/// The API of a server: OpenAI has two for the same models.
+// The definition is renamed because the JSON Schema of the configuration has those of all providers, and `Api` is Ollama's.
+/// One of OpenAI's two APIs for the same models.
+///
+/// ```
+/// use formwork_core::{Call, Lowered, Message};
+/// use formwork_openai::{Api, OpenAi};
+/// use formwork_wire::Wire;
+///
+/// let call = Call::new(vec![Message::user("Hello.")], Lowered::default());
+/// let path = |api| OpenAi::new("gpt-5.6").with_api(api).encode(&call).map(|request| request.uri().path().to_owned());
+/// assert_eq!(path(Api::Chat)?, "/chat/completions");
+/// assert_eq!(path(Api::Responses)?, "/responses");
+/// # Ok::<(), formwork_core::Fault>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-// The schema of the configuration has the definitions of all providers in one object, and Ollama's is `Api`.
 #[schemars(rename = "OpenAiApi")]
 pub enum Api {
-    /// Chat Completions (`/chat/completions`), which every compatible server has.
+    /// Chat Completions (`/chat/completions`), which every compatible server supports.
     #[default]
     Chat,
-    /// The Responses API (`/responses`), which OpenAI and a few others have.
+    /// The Responses API (`/responses`), which OpenAI and a few other servers support.
     Responses,
 }
 
-/// The member of the body that limits the tokens of the answer.
+/// The property of the request body that limits the tokens of the completion.
+///
+/// ```
+/// use formwork_core::{Call, Lowered, Message};
+/// use formwork_openai::{MaxTokensField, OpenAi};
+/// use formwork_wire::Wire;
+///
+/// let call = Call::new(vec![Message::user("Hello.")], Lowered::default()).with_max_tokens(9);
+/// let request = OpenAi::new("qwen3-8b").with_max_tokens_field(MaxTokensField::MaxTokens).encode(&call)?;
+/// let body: serde_json::Value = serde_json::from_slice(request.body()).unwrap();
+/// assert_eq!(body["max_tokens"], 9);
+/// # Ok::<(), formwork_core::Fault>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MaxTokensField {
-    /// The member that OpenAI takes since its models reason: the tokens of reasoning count.
+    /// `max_completion_tokens`, which OpenAI requires for reasoning models. Reasoning tokens count towards it.
     #[default]
     MaxCompletionTokens,
-    /// The older one, which is all that most compatible servers take.
+    /// `max_tokens`, the older property. Most compatible servers support only this one.
     MaxTokens,
 }
 
-/// The name of the role of instructions.
+/// The role of instructions in a request.
+///
+/// ```
+/// use formwork_core::{Call, Lowered, Message};
+/// use formwork_openai::{OpenAi, SystemRole};
+/// use formwork_wire::Wire;
+///
+/// let call = Call::new(vec![Message::system("Be brief."), Message::user("Hello.")], Lowered::default());
+/// let request = OpenAi::new("gpt-5.6").with_system_role(SystemRole::Developer).encode(&call)?;
+/// let body: serde_json::Value = serde_json::from_slice(request.body()).unwrap();
+/// assert_eq!(body["messages"][0]["role"], "developer");
+/// # Ok::<(), formwork_core::Fault>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SystemRole {
-    /// The name that every server takes.
+    /// `system`, which every server supports.
     #[default]
     System,
-    /// The newer name, which only OpenAI takes.
+    /// `developer`, OpenAI's newer name, which other servers refuse.
     Developer,
 }
 
-/// The protocol of Chat Completions, or of the Responses API ([`with_api`](Self::with_api)). It knows neither address
-/// nor key; the transport does.
+/// The codec of Chat Completions, or of the Responses API ([`with_api`](Self::with_api)), for one model. The transport adds
+/// the server's address and the key.
 ///
 /// ```
 /// use formwork_openai::{MaxTokensField, OpenAi};
+/// use formwork_wire::Wire;
 ///
-/// // llama.cpp's server
+/// // The settings for llama.cpp's server.
 /// let wire = OpenAi::new("qwen3-8b")
 ///     .with_dialects(["llama-cpp", "prompt"])
 ///     .with_max_tokens_field(MaxTokensField::MaxTokens);
+/// assert_eq!(wire.capabilities().dialects, ["llama-cpp", "prompt"]);
 /// ```
 #[derive(Debug, Clone)]
 pub struct OpenAi {
@@ -77,10 +115,10 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// Asks this model, under the name that the server has for it.
+    /// Returns the codec for `model`, by its name on the server.
     ///
-    /// It promises the dialects `openai`, `json-object` and `prompt`, system messages anywhere, a seed, and temperature
-    /// and top-p unless the name is of an OpenAI model that refuses them.
+    /// The capabilities are the dialects `openai`, `json-object` and `prompt`, system messages at any position, a seed, and
+    /// temperature and top-p, except for OpenAI models that are known to refuse them.
     pub fn new(model: impl Into<String>) -> Self {
         let model = model.into();
         let capabilities = models::capabilities(&model);
@@ -99,8 +137,10 @@ impl OpenAi {
         wire.with_dialects(["openai", "json-object", "prompt"])
     }
 
-    /// Sets the dialects, the strictest first (default: those that the preset names). The names are those of
-    /// [`Lower`](formwork_core::Lower)s: `openai`, `llama-cpp` for llama.cpp's server, `json-object`, `prompt`.
+    /// Sets the dialects that calls may use, strictest first (default: `openai`, `json-object`, `prompt`).
+    ///
+    /// A name is that of a [`Lower`](formwork_core::Lower) implementation: `openai`, `llama-cpp` for llama.cpp's server,
+    /// `json-object`, `prompt`.
     #[must_use]
     pub fn with_dialects(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.capabilities.dialects = names.into_iter().map(Into::into).collect();
@@ -113,65 +153,68 @@ impl OpenAi {
         self
     }
 
-    /// Sets its promises, the dialects included (default: those of the model's name).
+    /// Sets the capabilities of the model, dialects included (default: see [`OpenAi::new`]).
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    /// Sets the member of the body that limits the tokens of an answer (default: that of the model's name).
+    /// Sets the property of the request body that limits the tokens of the completion (default:
+    /// [`MaxTokensField::MaxCompletionTokens`]).
     #[must_use]
     pub const fn with_max_tokens_field(mut self, field: MaxTokensField) -> Self {
         self.max_tokens_field = field;
         self
     }
 
-    /// Sets the name of the role of instructions (default: that of the model's name).
+    /// Sets the role of instructions (default: [`SystemRole::System`]).
     #[must_use]
     pub const fn with_system_role(mut self, role: SystemRole) -> Self {
         self.system_role = role;
         self
     }
 
-    /// Asks for a stream, which is the default, or for one document. Whatever comes back is read.
+    /// Sets whether responses are streamed as server-sent events (default: `true`). The decoder reads streams and documents
+    /// regardless of this setting.
     #[must_use]
     pub const fn with_stream(mut self, stream: bool) -> Self {
         self.stream = stream;
         self
     }
 
-    /// Asks for the usage in a stream by `stream_options`, which is the default. Servers that refuse the member get
-    /// `false`; without usage the tokens are estimated.
+    /// Sets whether usage is requested in streams (`stream_options.include_usage`, default: `true`). Use `false` for servers
+    /// that refuse the property; the tokens are then estimated unless the server reports them.
     #[must_use]
     pub const fn with_stream_usage(mut self, ask: bool) -> Self {
         self.stream_usage = ask;
         self
     }
 
-    /// Asks for schemas to be enforced strictly, which is the default. Without it some servers only try.
+    /// Sets the `strict` property of schemas (default: `true`). With `false` some servers do not guarantee conformance.
     #[must_use]
     pub const fn with_strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
     }
 
-    /// Adds members to the body, such as OpenRouter's `provider` (default: none). They win over those that are sent otherwise.
+    /// Sets additional properties of the request body, for example OpenRouter's `provider` (default: none). They replace
+    /// properties of the same name.
     #[must_use]
     pub fn with_extra(mut self, extra: Map<String, Value>) -> Self {
         self.extra = extra;
         self
     }
 
-    /// Sets the query `api-version`, which Azure's dated API asks for (default: none).
+    /// Sets the query parameter `api-version`, which Azure's dated API versions require (default: none).
     #[must_use]
     pub fn with_api_version(mut self, version: impl Into<String>) -> Self {
         self.api_version = Some(version.into());
         self
     }
 
-    /// Sets the API that requests go to (default: [`Api::Chat`]). The Responses API has no seed, so it is not promised any
-    /// more.
+    /// Sets the API (default: [`Api::Chat`]). [`Api::Responses`] removes the seed from the capabilities, because the Responses
+    /// API has none.
     #[must_use]
     pub const fn with_api(mut self, api: Api) -> Self {
         self.api = api;
@@ -181,12 +224,12 @@ impl OpenAi {
         self
     }
 
-    /// The model.
+    /// Returns the name of the model.
     pub fn model(&self) -> &str {
         &self.model
     }
 
-    /// Returns the messages of a call, without system messages in places where they are not promised.
+    /// Returns the messages of a call. Later system messages are merged into user messages if the model does not support them.
     pub(crate) fn messages<'a>(&self, call: &'a Call) -> Cow<'a, [Message]> {
         if self.capabilities.late_system {
             Cow::Borrowed(&call.messages)
@@ -195,13 +238,13 @@ impl OpenAi {
         }
     }
 
-    /// Returns the limit of tokens for the answer to a call; `None` to send none.
+    /// Returns the token limit of a call, at most the model's output limit. `None`: no limit is sent.
     pub(crate) fn max_tokens(&self, call: &Call) -> Option<u32> {
-        let most = self.capabilities.output_tokens.unwrap_or(u32::MAX);
-        call.max_tokens.map(|wanted| wanted.min(most))
+        let max = self.capabilities.output_tokens.unwrap_or(u32::MAX);
+        call.max_tokens.map(|wanted| wanted.min(max))
     }
 
-    /// A path below the base URL.
+    /// Returns a path relative to the base URL, with the query parameter `api-version` if one is set.
     pub(crate) fn path(&self, path: &'static str) -> Result<Uri, Fault> {
         let Some(version) = &self.api_version else { return Ok(Uri::from_static(path)) };
         let uri = format!("{path}?api-version={version}").try_into();

@@ -7,19 +7,26 @@ use serde_json::{Map, Value};
 
 use crate::{AZURE, MaxTokensField, Overrides};
 
-/// The header that carries the key.
+/// The request header that carries the key.
+///
+/// ```
+/// use formwork_openai::{AZURE, KeyHeader, preset};
+///
+/// assert_eq!(KeyHeader::ApiKey.auth(), AZURE);
+/// assert_eq!(preset("groq").map(|groq| groq.key_header), Some(KeyHeader::Bearer));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeyHeader {
-    /// `Authorization: Bearer …`.
+    /// `Authorization: Bearer KEY`.
     #[default]
     Bearer,
-    /// `api-key: …`, as Azure has it.
+    /// `api-key: KEY` (Azure).
     ApiKey,
 }
 
 impl KeyHeader {
-    /// The same for a transport.
+    /// Returns the header in the form that a transport needs.
     pub const fn auth(self) -> Auth {
         match self {
             Self::Bearer => Auth::BEARER,
@@ -28,54 +35,68 @@ impl KeyHeader {
     }
 }
 
-/// The source of a [`Preset`].
+/// The evidence for the values of a [`Preset`].
+///
+/// ```
+/// use formwork_openai::{Source, presets};
+///
+/// assert!(presets().iter().any(|preset| preset.source == Source::Documentation));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
-    /// A running server.
+    /// Tests against a running server.
     Measured,
-    /// The vendor's documentation, or code of its clients.
+    /// The vendor's documentation or the source code of its clients.
     Documentation,
-    /// Common knowledge alone.
+    /// Neither of the two.
     Unverified,
 }
 
-/// A vendor or server that speaks Chat Completions: the defaults of a [`Config`](crate::Config) for it. What is `None` has
-/// the defaults of [`OpenAi`](crate::OpenAi).
+/// The defaults of a [`Config`](crate::Config) for one vendor or server with the Chat Completions API.
+///
+/// A field that is `None` has the default of [`OpenAi`](crate::OpenAi). [`presets()`] returns all of them.
+///
+/// ```
+/// use formwork_openai::{Preset, Source};
+///
+/// let azure: &Preset = formwork_openai::preset("azure").unwrap();
+/// assert_eq!((azure.base_url.as_deref(), azure.source), (None, Source::Documentation));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preset {
-    /// Its name.
+    /// The name in configurations, for example `groq`.
     pub name: String,
-    /// Its address; `None` where every customer has an own one.
+    /// The base URL. `None`: every customer has a different one.
     pub base_url: Option<String>,
-    /// The environment variable with the key; empty where there is none.
+    /// The environment variable with the key. Empty: the server needs none.
     pub api_key_env: String,
-    /// The header that carries the key.
+    /// The request header that carries the key.
     #[serde(default)]
     pub key_header: KeyHeader,
-    /// The dialects that it takes, the strictest first.
+    /// The supported dialects, strictest first.
     pub dialects: Option<Vec<String>>,
-    /// The member of the body that limits the tokens of the answer.
+    /// The property of the request body that limits the tokens of the completion.
     #[serde(default)]
     pub max_tokens_field: MaxTokensField,
-    /// Whether a stream is asked for.
+    /// Whether responses are streamed.
     pub stream: Option<bool>,
-    /// Whether usage is asked for in a stream.
+    /// Whether usage is requested in streams.
     pub stream_usage: Option<bool>,
-    /// Whether schemas are to be enforced strictly.
+    /// The `strict` property of schemas.
     pub strict: Option<bool>,
-    /// More members of the body.
+    /// Additional properties of the request body.
     #[serde(default)]
     pub extra: Map<String, Value>,
-    /// The promises that differ from OpenAI's.
+    /// Capabilities that differ from OpenAI's.
     #[serde(default)]
     pub capabilities: Overrides,
-    /// The source of all this.
+    /// The evidence for these values.
     pub source: Source,
-    /// The day on which it was looked at last, as `YYYY-MM-DD`.
+    /// The date of the last check, as `YYYY-MM-DD`.
     pub checked: String,
-    /// Notes for its users.
+    /// Notes for users of the preset.
     #[serde(default)]
     pub notes: String,
 }
@@ -85,18 +106,23 @@ struct File {
     preset: Vec<Preset>,
 }
 
-/// The file is part of the program, and a test parses it: it cannot be wrong here.
+/// The presets of the embedded file. Parsing cannot fail at run time, because a test parses the same file.
 static PRESETS: LazyLock<Vec<Preset>> =
     LazyLock::new(|| toml::from_str(TEXT).map(|file: File| file.preset).unwrap_or_default());
 
 const TEXT: &str = include_str!("../presets.toml");
 
-/// Returns all presets by name.
+/// Returns all presets, sorted by name.
+///
+/// ```
+/// let names: Vec<&str> = formwork_openai::presets().iter().map(|preset| preset.name.as_str()).collect();
+/// assert!(names.contains(&"openai") && names.is_sorted());
+/// ```
 pub fn presets() -> &'static [Preset] {
     &PRESETS
 }
 
-/// Returns the preset of this name.
+/// Returns the preset called `name`, or `None` if there is none.
 ///
 /// ```
 /// let groq = formwork_openai::preset("groq").unwrap();
@@ -131,7 +157,7 @@ mod tests {
             assert!(preset.checked.len() == 10 && preset.checked.starts_with("20"), "{name}");
             let dialects = preset.dialects.as_deref().unwrap_or_default();
             assert!(dialects.is_empty() || dialects.last().is_some_and(|last| last == "prompt"), "{name}");
-            // A key never goes out over a connection that anyone can read.
+            // Keys are never sent over an unencrypted connection.
             assert!(
                 address.is_none_or(|url| url.starts_with("https:") || url.contains("//localhost")),
                 "{name}"

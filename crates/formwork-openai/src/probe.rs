@@ -1,4 +1,4 @@
-//! Whether a server is there, and takes the key.
+//! Checks that the server is reachable and accepts the key.
 
 use formwork_core::{Capabilities, Enforcement, Fault, FaultKind};
 use formwork_wire::http::{Method, Request, StatusCode};
@@ -8,14 +8,14 @@ use serde_json::Value;
 use crate::OpenAi;
 use crate::fault::{RequestInfo, fault};
 
-/// The longest list of models that is read, in bytes: routers list thousands.
+/// The maximum size of the list of models in bytes. Routers list thousands of models.
 const LIST_BYTES: usize = 16 * 1024 * 1024;
 
-/// How much of an error is read, in bytes.
+/// The maximum number of bytes that are read of an error response.
 const ERROR_BYTES: usize = 64 * 1024;
 
-/// Asks for the list of models. A server without one is there, too; a model that is not in the list may have another name
-/// in it, so that proves nothing.
+/// Requests the list of models. A server without the endpoint counts as reachable. A model that is missing from the list is no
+/// error, because it may be listed under another name.
 pub(crate) async fn probe(wire: &OpenAi, transport: &dyn Transport) -> Result<Capabilities, Fault> {
     let request = Request::builder().method(Method::GET).uri(wire.path("/models")?).body(Bytes::new());
     let request = request.map_err(|error| {
@@ -37,7 +37,7 @@ pub(crate) async fn probe(wire: &OpenAi, transport: &dyn Transport) -> Result<Ca
     Err(fault(&asked, &head, &body.beginning(ERROR_BYTES).await, transport.now()))
 }
 
-/// The context of a model, where the list tells it: vLLM, OpenRouter and Groq, each in a member of its own.
+/// Returns the context window in an entry of the list. vLLM, OpenRouter and Groq report it, each in a property of its own.
 fn context_tokens(list: &Value, model: &str) -> Option<u32> {
     let entry = list.get("data")?.as_array()?.iter().find(|entry| entry["id"] == model)?;
     let members = ["max_model_len", "context_length", "context_window"].iter();

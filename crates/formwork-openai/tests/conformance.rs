@@ -1,5 +1,5 @@
-//! Chat Completions and the Responses API against the suite that every provider runs; with `FORMWORK_LIVE=llama-server,litellm` against llama.cpp's
-//! server, and against LiteLLM's proxy in front of it.
+//! Runs the conformance suite of all providers for Chat Completions and for the Responses API.
+//! `FORMWORK_LIVE=llama-server,litellm` runs it against llama.cpp's server, and against LiteLLM's proxy in front of it.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ async fn litellm() -> Result<SharedProvider, String> {
     served("FORMWORK_LITELLM", "http://127.0.0.1:28440")
 }
 
-/// The server at the address of a variable, or else where `cargo xtask servers` starts it.
+/// The server at the address in an environment variable, or at the address at which `cargo xtask servers` starts it.
 fn served(variable: &str, default: &str) -> Result<SharedProvider, String> {
     let url = std::env::var(variable).unwrap_or_else(|_| default.to_owned());
     let transport = HttpTransport::new(&format!("{url}/v1")).map_err(|error| error.to_string())?;
@@ -229,7 +229,7 @@ impl Protocol for Responses {
     }
 }
 
-/// A response in one piece.
+/// A response that is not streamed.
 fn response(said: &ServerAnswer) -> Value {
     let reason = match said.finish {
         Finish::Length => Some("max_output_tokens"),
@@ -267,7 +267,7 @@ fn response(said: &ServerAnswer) -> Value {
     })
 }
 
-/// The same response as a stream.
+/// The stream of the same response.
 fn response_events(said: &ServerAnswer, response: &Value) -> String {
     let mut body = event(&json!({"type": "response.created", "response": {"status": "in_progress"}}));
     for (index, item) in response["output"].as_array().into_iter().flatten().enumerate() {
@@ -328,7 +328,7 @@ fn usage(said: &ServerAnswer) -> Value {
     json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output})
 }
 
-/// What the model says, under its name: a refusal has one of its own.
+/// The model's text with the name of its property: a refusal has a property of its own.
 fn content(said: &ServerAnswer) -> (&'static str, &str) {
     (if said.finish == Finish::Refused { "refusal" } else { "content" }, &said.text)
 }
@@ -357,7 +357,7 @@ fn streamed(said: &ServerAnswer) -> Reply {
         body += &event(&delta(json!({"reasoning_content": said.reasoning})));
     }
     let characters: Vec<char> = text.chars().collect();
-    // Few characters an event, as models write; for long texts more, so that the suite ends.
+    // Few characters per event, as real models send; more for long texts, to limit the duration of the suite.
     for piece in characters.chunks((characters.len() / 500).max(3)) {
         body += &event(&delta(json!({name: piece.iter().collect::<String>()})));
     }

@@ -139,7 +139,7 @@ impl Agent {
         self
     }
 
-    /// Starts the time limit, unless it has started: all later calls of the returned agent share it.
+    /// Starts the time limit, unless it has started already. All later calls of the returned agent share it.
     #[must_use]
     pub fn begun(mut self) -> Self {
         self.until = self.until.or_else(|| Some(self.clock.now().after(self.limit)));

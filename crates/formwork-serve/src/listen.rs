@@ -17,30 +17,37 @@ use tokio::task::JoinSet;
 
 use crate::tls::Tls;
 
-/// How long nothing is accepted after accepting failed, as when there are too many open files.
+/// The delay after a failed `accept`, for example because of too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The limits of connections.
+/// The limits and the encryption of connections.
 #[derive(Debug, Clone)]
 pub struct Connections {
-    /// The time that the head of a request may take to arrive.
+    /// The time limit for receiving the head of a request.
     pub read_timeout: Duration,
-    /// The most connections that are open at once; further ones wait to be accepted.
+    /// The maximum number of open connections. Further connections wait to be accepted.
     pub max: usize,
-    /// The time that open requests have to end once the service stops.
+    /// The time limit for open requests after the service was stopped.
     pub drain: Duration,
-    /// Whether connections are still accepted meanwhile, for a service that answers them with 503.
+    /// Whether connections are accepted during that time, so that the service can respond with 503.
     pub accept_while_draining: bool,
-    /// The certificate, for connections over TLS; without one they are not encrypted.
+    /// The certificate for TLS. `None`: connections are not encrypted.
     pub tls: Option<Tls>,
 }
 
-/// Tells requests whether the service is stopping. Clones are the same flag.
+/// A flag that shows requests whether the service is stopping. Clones share the flag.
+///
+/// ```
+/// use formwork_serve::Draining;
+///
+/// let draining = Draining::new();
+/// assert!(!draining.is_set());
+/// ```
 #[derive(Debug, Clone)]
 pub struct Draining(Arc<watch::Sender<bool>>);
 
 impl Draining {
-    /// Returns a flag that is not set.
+    /// Creates a flag that is not set.
     pub fn new() -> Self {
         Self(Arc::new(watch::Sender::new(false)))
     }

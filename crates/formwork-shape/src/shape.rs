@@ -53,8 +53,8 @@ impl Shape {
         parse::parse(text).map(Self::new)
     }
 
-    /// Creates a shape of this node. The caller guarantees the invariants of the kinds: [`Kind::OneOf`] holds scalars
-    /// without duplicates.
+    /// Creates a shape with the root node `root`. The caller guarantees the invariants of the kinds: [`Kind::OneOf`] contains
+    /// scalars without duplicates.
     pub fn new(root: Node) -> Self {
         Self { name: "shape".to_owned(), root, document: OnceLock::new() }
     }

@@ -63,7 +63,7 @@ impl Reply {
         Self::completion(Completion::new(text).with_finish(Finish::Length))
     }
 
-    /// Fails without an answer.
+    /// Fails with this fault, without a response.
     pub fn fault(fault: Fault) -> Self {
         Self { deltas: Vec::new(), refused: Some(fault) }
     }

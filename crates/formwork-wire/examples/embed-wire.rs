@@ -1,4 +1,4 @@
-//! Uses this crate alone: splits a body of server-sent events, in chunks that end anywhere, into messages.
+//! Uses only this crate: splits a body of server-sent events into messages, regardless of where its chunks end.
 //!
 //! `cargo run -p formwork-wire --example embed-wire`
 

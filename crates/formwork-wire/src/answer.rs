@@ -9,21 +9,20 @@ use crate::fault::request_id;
 use crate::transport::redacted;
 use crate::{Body, Decoder, Deltas, SharedTransport};
 
-/// The maximum number of bytes that are read after an answer to reach the end of the body. After a stream there are at most
-/// a few lines.
+/// The maximum number of bytes that are read after the final delta to reach the end of the body. A stream has at most a few
+/// lines there.
 const REST: usize = 64 * 1024;
 
-/// A response body that is decoded while it is read. Nothing is read ahead, so that a slow reader slows the server down.
+/// A response body that is decoded while it is read. Nothing is read ahead, so a slow reader applies backpressure.
 pub(crate) struct Decoding {
     /// The body; `None` once it has ended.
     body: Option<Body>,
-    /// The end of the answer, and the number of bytes that may still be read of the body. The connection can serve the next
-    /// request only after the end of the body.
+    /// The final delta, and the number of bytes that may still be read of the body. The connection can be reused only after
+    /// the end of the body.
     end: Option<(Delta, usize)>,
     decoder: Box<dyn Decoder>,
     ready: Deltas,
-    /// The fault that ended the body. It is returned after the pieces that were decoded before it, because these are paid
-    /// for.
+    /// The fault that ended the body. It is returned after the deltas decoded before it, because these are paid for.
     fault: Option<Fault>,
     transport: SharedTransport,
     status: u16,
@@ -50,7 +49,7 @@ impl Decoding {
         }
     }
 
-    /// Reads the rest of the body after the answer. Errors in it do not concern the answer.
+    /// Reads the rest of the body after the final delta. Errors in it do not affect the completion.
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while let (Some(body), Some((_, left))) = (&mut self.body, &mut self.end) {
             match ready!(Pin::new(body).poll_next(cx)) {
@@ -61,7 +60,7 @@ impl Decoding {
         Poll::Ready(())
     }
 
-    /// Ends the answer with a fault, to which the status and identifier of the response are added.
+    /// Ends the body with a fault, to which the status and the identifier of the response are added.
     fn broken(&mut self, mut fault: Fault) -> Fault {
         self.body = None;
         fault.status = fault.status.or(Some(self.status));

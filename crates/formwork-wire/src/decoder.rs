@@ -6,19 +6,32 @@ use serde::de::IgnoredAny;
 
 use crate::Framing;
 
-/// The pieces of an answer, in order.
+/// The decoded deltas of a response, in order.
+///
+/// ```
+/// use formwork_core::Completion;
+/// use formwork_wire::Deltas;
+///
+/// let mut deltas = Deltas::new();
+/// deltas.extend(Completion::new("{}").into_deltas());
+/// let mut completion = Completion::new("");
+/// for delta in deltas {
+///     completion.push(delta);
+/// }
+/// assert_eq!(completion.text, "{}");
+/// ```
 pub type Deltas = VecDeque<Delta>;
 
-/// Decodes the body of one response into pieces of an answer.
+/// Decodes the body of one response into deltas.
 ///
-/// The last piece is [`Delta::End`]; the rest of the body is not decoded. [`Whole`] decodes bodies that are one document,
-/// [`Framed`] bodies of messages.
+/// The last delta is [`Delta::End`]; bytes after it are ignored. [`Whole`] decodes a single document, [`Framed`] a stream of
+/// messages.
 ///
 /// ```
 /// use formwork_core::{Completion, Fault};
 /// use formwork_wire::{Decoder, Deltas};
 ///
-/// /// Takes the whole body as the text of the answer.
+/// /// Uses the whole body as the text of the completion.
 /// struct Plain(Vec<u8>);
 ///
 /// impl Decoder for Plain {
@@ -36,7 +49,7 @@ pub trait Decoder: Send {
     /// Decodes the next bytes, which may end anywhere.
     ///
     /// # Errors
-    /// A [`Fault`], if they violate the protocol or report an error.
+    /// A [`Fault`] if the bytes violate the protocol or report an error.
     fn push(&mut self, chunk: &[u8], out: &mut Deltas) -> Result<(), Fault>;
 
     /// Decodes the next bytes, which the decoder may keep without copying (default: calls [`push`](Self::push)).
@@ -47,14 +60,14 @@ pub trait Decoder: Send {
         self.push(&chunk, out)
     }
 
-    /// Takes the end of the body.
+    /// Handles the end of the body.
     ///
     /// # Errors
-    /// A [`Fault`], if the body is incomplete.
+    /// A [`Fault`] if the body is incomplete.
     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault>;
 }
 
-/// A body that is kept until it is complete. A body of one chunk, as short ones are, is not copied.
+/// A body that is buffered until it is complete. A body of one chunk (the usual case of a short one) is not copied.
 #[derive(Debug, Default)]
 struct Collected {
     first: Bytes,
@@ -91,7 +104,7 @@ impl Collected {
     }
 }
 
-/// Decodes a body that is one document, when it is complete.
+/// Decodes a body that is a single document, after its end.
 ///
 /// ```
 /// use formwork_core::{Completion, Delta};
@@ -114,8 +127,7 @@ pub struct Whole<F> {
 }
 
 impl<F: FnMut(&[u8], &mut Deltas) -> Result<(), Fault> + Send> Whole<F> {
-    /// Creates a decoder that passes the complete body to `read`, which adds the pieces of the answer to its second
-    /// argument.
+    /// Creates a decoder that passes the complete body to `read`, which appends the deltas to its second argument.
     pub const fn new(read: F) -> Self {
         Self { body: Collected::new(), read }
     }
@@ -137,7 +149,7 @@ impl<F: FnMut(&[u8], &mut Deltas) -> Result<(), Fault> + Send> Decoder for Whole
     }
 }
 
-/// Decodes the messages of a body, each of which is a text.
+/// Decodes the messages of a stream, for example the data of server-sent events.
 ///
 /// ```
 /// use formwork_core::{Delta, Fault};
@@ -157,22 +169,22 @@ pub trait Messages: Send {
     /// Decodes the next message.
     ///
     /// # Errors
-    /// A [`Fault`], if it violates the protocol or reports an error.
+    /// A [`Fault`] if the message violates the protocol or reports an error.
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault>;
 
-    /// Takes the end of the body without a [`Delta::End`] before (default: a fault that the answer was [cut
-    /// off](Fault::cut_off), which is transient).
+    /// Handles the end of a body that had no [`Delta::End`] (default: returns the transient fault
+    /// [`cut_off`](Fault::cut_off)).
     ///
     /// # Errors
-    /// A [`Fault`], if the body is incomplete.
+    /// A [`Fault`] if the body is incomplete.
     fn end(&mut self, _out: &mut Deltas) -> Result<(), Fault> {
         Err(Fault::cut_off("its end marker is missing"))
     }
 }
 
-/// Decodes a body of messages, split by a [`Framing`].
+/// Decodes a stream of messages that a [`Framing`] separates.
 ///
-/// A body that ends early is an answer that was cut off, which is transient. A malformed message is a
+/// A stream that ends early is the transient fault [`cut_off`](Fault::cut_off). A malformed message is a
 /// [`FaultKind::BadWire`].
 ///
 /// ```
@@ -200,12 +212,12 @@ pub trait Messages: Send {
 pub struct Framed<F, M> {
     framing: F,
     messages: M,
-    /// Whether a message was decoded, which proves that the server uses the protocol.
+    /// Whether a message was decoded, which shows that the server uses the protocol.
     has_message: bool,
 }
 
 impl<F: Framing, M: Messages> Framed<F, M> {
-    /// Creates a decoder of these messages.
+    /// Creates a decoder that passes each message to `messages`.
     pub fn new(messages: M) -> Self {
         Self { framing: F::default(), messages, has_message: false }
     }

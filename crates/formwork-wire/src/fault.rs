@@ -1,4 +1,4 @@
-//! The meaning of error responses, as far as all servers agree.
+//! Classification of error responses by the rules common to all servers.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,8 +10,8 @@ use serde_json::Value;
 /// The maximum length of a quotation of a server's message, in characters.
 const QUOTED: usize = 500;
 
-/// Phrases in servers' messages about a schema that they reject, with status 400, 422, 500 or 502 (measured and collected
-/// in 2026: OpenAI, llama.cpp, Ollama, vLLM, Anthropic, Gemini).
+/// Phrases in messages of servers that refuse a schema, with status 400, 422, 500 or 502 (collected in 2026 from OpenAI,
+/// llama.cpp, Ollama, vLLM, Anthropic and Gemini).
 const SCHEMA_WORDS: &[&str] = &[
     "invalid schema for",
     "invalid json schema",
@@ -31,15 +31,15 @@ const SCHEMA_WORDS: &[&str] = &[
     "invalid format:",
 ];
 
-/// Phrases in servers' messages about an account without credit, usually with status 429.
+/// Phrases in messages about an account without credit, usually with status 429.
 const CREDIT_WORDS: &[&str] =
     &["insufficient_quota", "exceeded your current quota", "credit balance", "billing"];
 
 /// The beginning of the message of [`closed_early`].
 const CLOSED_EARLY: &str = "the server closed the connection without a response";
 
-/// Creates the fault of a connection that was established, took the request, and was closed without a response: the server
-/// restarts, or the request crashed it. `detail` is the transport's description.
+/// Returns the fault for a connection that the server closed after the request and before a response: the server restarts, or
+/// the request crashed it. `detail` is the transport's description.
 ///
 /// ```
 /// use formwork_wire::{closed_early, is_closed_early};
@@ -51,7 +51,7 @@ pub fn closed_early(detail: &str) -> Fault {
     Fault::new(FaultKind::Unreachable, format!("{CLOSED_EARLY}: {}", quoted(detail)))
 }
 
-/// Returns whether a fault was created by [`closed_early`]. A server that could not be reached is a different fault.
+/// Returns whether a fault was created by [`closed_early`]. An unreachable server is a different fault.
 ///
 /// ```
 /// use formwork_core::{Fault, FaultKind};
@@ -63,11 +63,11 @@ pub fn is_closed_early(fault: &Fault) -> bool {
     fault.kind == FaultKind::Unreachable && fault.message.starts_with(CLOSED_EARLY)
 }
 
-/// Returns the fault for a response with an error status: its class, delay and request identifier. A [`Wire`](crate::Wire)
-/// with special error messages changes the fault afterwards.
+/// Returns the fault for a response with an error status: its class, retry delay and request identifier. A
+/// [`Wire`](crate::Wire) with special error messages changes the fault afterwards.
 ///
-/// `has_schema` says whether the request asked for a schema to be enforced. Dates are compared with the response's own
-/// date, or with `now` if it has none.
+/// `has_schema`: whether the request has an enforced schema. Dates are compared with the `Date` of the response, or with `now`
+/// if it has none.
 ///
 /// ```
 /// use std::time::Duration;
@@ -124,7 +124,7 @@ fn status_words(status: StatusCode) -> String {
     }
 }
 
-/// Returns the message of an error body: that of a known envelope, or else the body itself.
+/// Returns the message of an error body: the message of a known envelope, else the body itself.
 fn words(body: &[u8]) -> String {
     let known = serde_json::from_slice(body).ok().and_then(|document: Value| {
         let words = error_in(&document)?;
@@ -136,8 +136,8 @@ fn words(body: &[u8]) -> String {
     known.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned())
 }
 
-/// Returns the message of an error envelope: `{"error": {"message": …}}`, `{"error": "…"}`, `{"message": …}`, `{"detail":
-/// …}`. `None` if the document is none of these.
+/// Returns the message of an error envelope (`{"error": {"message": …}}`, `{"error": "…"}`, `{"message": …}` or `{"detail":
+/// …}`), or `None` for any other document.
 ///
 /// ```
 /// use formwork_wire::error_in;
@@ -163,7 +163,7 @@ pub fn error_in(document: &Value) -> Option<String> {
     })
 }
 
-/// Returns a server's message in quotation marks, on one line, cut at 500 characters.
+/// Returns a server's message in quotation marks, on one line, truncated to 500 characters.
 ///
 /// ```
 /// assert_eq!(formwork_wire::quoted("no such\n  model"), "\"no such model\"");
@@ -176,7 +176,7 @@ pub fn quoted(words: &str) -> String {
     }
 }
 
-/// Returns the media type of a response without its parameters, with upper and lower case as sent; `None` without one.
+/// Returns the media type of a response without its parameters and in its original case, or `None` without `Content-Type`.
 ///
 /// ```
 /// use formwork_wire::http::Response;
@@ -190,7 +190,7 @@ pub fn media_type(head: &Parts) -> Option<&str> {
     Some(value.split(';').next().unwrap_or(value).trim())
 }
 
-/// Returns the server's identifier of a request, from `x-request-id`, `request-id`, `x-amzn-requestid` or `cf-ray`.
+/// Returns the server's identifier of a request, from the header `x-request-id`, `request-id`, `x-amzn-requestid` or `cf-ray`.
 ///
 /// ```
 /// use formwork_wire::http::Response;
@@ -204,9 +204,10 @@ pub fn request_id(head: &Parts) -> Option<String> {
     named.iter().find_map(|name| head.headers.get(*name)?.to_str().ok()).map(str::to_owned)
 }
 
-/// Returns the delay that a server requests before a retry: `retry-after-ms`, or `retry-after` in seconds or as a date (RFC
-/// 9110, section 10.2.3). A date is compared with the response's own date, or with `now`. `None` if there is no valid
-/// header.
+/// Returns the delay that a server requests before a retry, or `None` without a valid header.
+///
+/// The headers are `retry-after-ms`, or `retry-after` in seconds or as a date (RFC 9110, section 10.2.3). A date is compared
+/// with the `Date` of the response, or with `now` if it has none.
 ///
 /// ```
 /// use std::time::Duration;

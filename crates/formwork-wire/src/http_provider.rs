@@ -9,7 +9,7 @@ use crate::{SharedTransport, Wire};
 /// The maximum number of bytes that are read of an error body.
 const ERROR_BYTES: usize = 64 * 1024;
 
-/// A provider made of a protocol and a transport.
+/// A provider that consists of a codec and a transport.
 ///
 /// ```
 /// use formwork_core::{Capabilities, Enforcement};
@@ -29,27 +29,27 @@ pub struct Http<W> {
 }
 
 impl<W: Wire> Http<W> {
-    /// Creates a provider that uses this protocol over this transport.
+    /// Creates a provider from a codec and a transport.
     pub fn new(wire: W, transport: SharedTransport) -> Self {
         let capabilities = wire.capabilities().clone();
         Self { wire, transport, name: None, capabilities }
     }
 
-    /// Sets the name of the provider in messages, traces and the ledger (default: the protocol's).
+    /// Sets the name of the provider in messages, traces and the ledger (default: [`Wire::name`]).
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Sets the capabilities that the provider promises, for example those that a probe found (default: the protocol's).
+    /// Sets the capabilities of the provider, for example those that a probe found (default: [`Wire::capabilities`]).
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    /// Returns the protocol.
+    /// Returns the codec.
     pub const fn wire(&self) -> &W {
         &self.wire
     }

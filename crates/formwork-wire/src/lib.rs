@@ -1,16 +1,16 @@
-//! The common part of providers that use HTTP, without any IO of its own.
+//! The common part of providers that use HTTP. The crate itself performs no IO.
 //!
-//! A provider is a [`Wire`], a pure codec that encodes calls into requests and decodes bytes into pieces of an answer and
-//! errors into faults. A [`Transport`] sends the requests. [`Http`] combines both into a
+//! A provider has two halves. A [`Wire`] is a codec without network access: it encodes calls as requests, and decodes
+//! responses into deltas and errors into faults. A [`Transport`] sends the requests. [`Http`] joins both into a
 //! [`Provider`](formwork_core::Provider).
 //!
-//! ```
-//! use std::collections::VecDeque;
+//! To write a provider, implement [`Wire`] with [`Framed`] (for streams) and [`Whole`] (for single documents) as decoders, and
+//! [`fault_of`] for errors. To test it, record exchanges in a [`cassette`].
 //!
-//! use formwork_core::Delta;
+//! ```
 //! use formwork_wire::{Framing, Sse};
 //!
-//! // Chunks may end anywhere, inside of a character too.
+//! // Chunks may end anywhere, even inside a character.
 //! let mut sse = Sse::default();
 //! let mut data = Vec::new();
 //! for chunk in ["data: {\"text\": \"L", "isb\"}\n\nda", "ta: [DONE]"] {
@@ -21,7 +21,6 @@
 //! }
 //! data.extend(sse.finish().transpose()?);
 //! assert_eq!(data, [r#"{"text": "Lisb"}"#, "[DONE]"]);
-//! # let _: VecDeque<Delta> = VecDeque::new();
 //! # Ok::<(), formwork_core::Fault>(())
 //! ```
 

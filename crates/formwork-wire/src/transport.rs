@@ -12,8 +12,8 @@ use http::{Request, Response};
 
 /// Sends requests to one server.
 ///
-/// It adds the server's address, the key, and headers from the configuration. A response with any status is a success; a
-/// fault means that there is no response.
+/// It adds the server's address, the key, and headers from the configuration. A response with any status is `Ok`; a fault
+/// means that there was no response.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -41,8 +41,8 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// complete by the deadline is a [`FaultKind::Timeout`].
     ///
     /// # Errors
-    /// [`FaultKind::Unreachable`], [`FaultKind::Timeout`] or [`FaultKind::BadWire`]; the fault of
-    /// [`closed_early`](crate::closed_early), if the connection was closed before a response.
+    /// [`FaultKind::Unreachable`], [`FaultKind::Timeout`] or [`FaultKind::BadWire`]. If the connection was closed before a
+    /// response: the fault of [`closed_early`](crate::closed_early).
     async fn send(&self, request: Request<Bytes>, deadline: Option<Time>) -> Result<Response<Body>, Fault>;
 
     /// Returns the text without the secrets that this transport sends (default: unchanged).
@@ -55,6 +55,14 @@ pub trait Transport: Send + Sync + fmt::Debug {
 }
 
 /// A transport that several providers share.
+///
+/// ```
+/// use std::sync::Arc;
+/// use formwork_wire::{SharedTransport, cassette::{Cassette, Player}};
+///
+/// let transport: SharedTransport = Arc::new(Player::new(Cassette::default()));
+/// assert_eq!(transport.redact("unchanged"), "unchanged");
+/// ```
 pub type SharedTransport = Arc<dyn Transport>;
 
 /// Returns a fault whose message is redacted.
@@ -77,19 +85,45 @@ pub(crate) fn redacted(mut fault: Fault, transport: &SharedTransport) -> Fault {
 /// ```
 pub struct Body(Pin<Box<dyn Chunks>>);
 
-/// The chunks of a body.
+/// The chunks of a body. Implement it for a connection that can be reused, and pass it to [`Body::of_chunks`].
+///
+/// ```
+/// use std::pin::Pin;
+/// use std::task::{Context, Poll};
+/// use bytes::Bytes;
+/// use formwork_core::Fault;
+/// use formwork_wire::{Body, Chunks};
+/// use futures_core::Stream;
+///
+/// /// A body that has ended.
+/// struct Empty;
+///
+/// impl Stream for Empty {
+///     type Item = Result<Bytes, Fault>;
+///     fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+///         Poll::Ready(None)
+///     }
+/// }
+///
+/// impl Chunks for Empty {
+///     fn finish_soon(self: Pin<&mut Self>) -> bool {
+///         true
+///     }
+/// }
+///
+/// assert!(Body::of_chunks(Empty).finish_soon());
+/// ```
 pub trait Chunks: Stream<Item = Result<Bytes, Fault>> + Send {
-    /// Announces that only the end of the stream is needed. Returns whether it will end soon then, whatever the server does
-    /// (default: `false`, the stream should be dropped).
+    /// Announces that only the end of the stream is needed. Returns whether the stream will then end soon, even if the server
+    /// does not respond (default: `false`, which means that the caller should drop the stream).
     ///
-    /// A connection of HTTP/1.1 serves the next request only if the body before it was read to its end (RFC 9112, section
-    /// 9.3).
+    /// An HTTP/1.1 connection can be reused only if the previous body was read to its end (RFC 9112, section 9.3).
     fn finish_soon(self: Pin<&mut Self>) -> bool {
         false
     }
 }
 
-/// A stream without a promise to end soon.
+/// A stream that cannot be ended early.
 struct Plain<S>(Pin<Box<S>>);
 
 impl<S: Stream> Stream for Plain<S> {
@@ -113,15 +147,15 @@ impl Body {
         Self(Box::pin(chunks))
     }
 
-    /// Announces that only the end of the body is needed. Returns whether it will end soon; otherwise drop it.
+    /// Announces that only the end of the body is needed. Returns whether the body will end soon. Drop it otherwise.
     pub fn finish_soon(&mut self) -> bool {
         self.0.as_mut().finish_soon()
     }
 
-    /// Waits for the whole body.
+    /// Reads the whole body.
     ///
     /// # Errors
-    /// The fault that ended the body; [`FaultKind::BadWire`] if it is longer than `max_bytes` bytes.
+    /// The fault that ended the body, or [`FaultKind::BadWire`] if it is longer than `max_bytes` bytes.
     pub async fn collect(mut self, max_bytes: usize) -> Result<Vec<u8>, Fault> {
         let mut all = Vec::new();
         while let Some(chunk) = self.chunk().await {
@@ -136,7 +170,7 @@ impl Body {
         Ok(all)
     }
 
-    /// Waits for the first `max_bytes` bytes of the body, or as many as there are before a fault.
+    /// Reads up to `max_bytes` bytes of the body, and stops at its end or at a fault.
     pub async fn beginning(mut self, max_bytes: usize) -> Vec<u8> {
         let mut all = Vec::new();
         while all.len() < max_bytes {

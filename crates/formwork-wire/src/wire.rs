@@ -8,7 +8,7 @@ use http::response::Parts;
 
 use crate::{Decoder, Transport, fault_of};
 
-/// The header that carries the API key.
+/// The request header that carries the API key.
 ///
 /// ```
 /// use formwork_wire::Auth;
@@ -20,26 +20,26 @@ use crate::{Decoder, Transport, fault_of};
 pub struct Auth {
     /// The name of the header, in lower case: `authorization`, `x-api-key`.
     pub header: &'static str,
-    /// The text before the key: `Bearer ` with its space, or nothing.
+    /// The text before the key: `Bearer ` with its space, or the empty string.
     pub prefix: &'static str,
 }
 
 impl Auth {
-    /// The header `Authorization: Bearer …` (RFC 6750, section 2.1).
+    /// The header `Authorization: Bearer KEY` (RFC 6750, section 2.1).
     pub const BEARER: Self = Self { header: "authorization", prefix: "Bearer " };
 }
 
-/// The protocol of one kind of server: a pure codec.
+/// The codec of one kind of server: it encodes calls and decodes responses, without network access.
 ///
-/// It knows neither keys nor addresses: the paths of its requests are relative to a base URL, which the [`Transport`]
-/// knows. [`Http`](crate::Http) turns it into a provider.
+/// The URIs of its requests are paths relative to a base URL. The [`Transport`] adds the base URL and the key.
+/// [`Http`](crate::Http) turns a codec into a provider.
 ///
 /// ```
 /// use formwork_core::{Call, Capabilities, Completion, Fault, FaultKind};
 /// use formwork_wire::http::{Request, response::Parts};
 /// use formwork_wire::{Decoder, Deltas, Whole, Wire};
 ///
-/// /// `POST /ask` with the last message as the body; the body of the response is the answer.
+/// /// `POST /ask` with the last message as the body. The body of the response is the completion.
 /// #[derive(Debug, Default)]
 /// struct Ask(Capabilities);
 ///
@@ -68,13 +68,13 @@ pub trait Wire: Send + Sync + fmt::Debug + 'static {
     /// Returns the name of the provider in messages, traces and the ledger.
     fn name(&self) -> &str;
 
-    /// Returns the capabilities that servers of this kind promise.
+    /// Returns the capabilities of servers of this kind.
     fn capabilities(&self) -> &Capabilities;
 
-    /// Returns the HTTP request for a call. Its URI is a path alone, such as `/chat/completions`.
+    /// Returns the HTTP request for a call. Its URI is only a path, for example `/chat/completions`.
     ///
     /// # Errors
-    /// [`FaultKind::BadRequest`](formwork_core::FaultKind) or [`FaultKind::Unsupported`](formwork_core::FaultKind), if the
+    /// [`FaultKind::BadRequest`](formwork_core::FaultKind) or [`FaultKind::Unsupported`](formwork_core::FaultKind) if the
     /// protocol cannot express the call.
     fn encode(&self, call: &Call) -> Result<Request<Bytes>, Fault>;
 
@@ -87,23 +87,23 @@ pub trait Wire: Send + Sync + fmt::Debug + 'static {
         fault_of(head, body, call.schema().is_some(), now)
     }
 
-    /// Returns the answer in a response with an error status, if it contains one (default: `None`, the response is a
-    /// [`fault`](Self::fault)). Some servers report a model's text in this way, if it does not fit the schema or a filter
-    /// stopped it.
+    /// Returns the completion in a response with an error status, if it contains one (default: `None`, so that the response is
+    /// a [`fault`](Self::fault)). Some servers report a model's text as an error if it violates the schema or if a content
+    /// filter stopped it.
     fn rescue(&self, _call: &Call, _head: &Parts, _body: &[u8]) -> Option<Completion> {
         None
     }
 
-    /// Returns the fault for a call without a response (default: the transport's fault). A server that a request crashes
-    /// closes the connection, see [`is_closed_early`](crate::is_closed_early).
+    /// Returns the fault for a call without a response (default: the transport's fault). A connection that a crashing server
+    /// closed is recognized by [`is_closed_early`](crate::is_closed_early).
     fn transport_fault(&self, _call: &Call, fault: Fault) -> Fault {
         fault
     }
 
-    /// Asks the server for its capabilities (default: returns [`capabilities`](Self::capabilities)).
+    /// Requests the capabilities from the server (default: returns [`capabilities`](Self::capabilities)).
     ///
     /// # Errors
-    /// A [`Fault`], if the server does not respond.
+    /// A [`Fault`] if the server does not respond.
     async fn probe(&self, _transport: &dyn Transport) -> Result<Capabilities, Fault> {
         Ok(self.capabilities().clone())
     }

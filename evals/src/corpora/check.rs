@@ -1,4 +1,4 @@
-//! Validating: real schemas with labelled instances, and the official suites.
+//! Scores validation on real schemas with labelled instances, and on the official test suites.
 
 use formwork_schema::compile;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Lowering: real schemas in each dialect. Every valid instance has to come back, and every answer is a document or is
-//! reported.
+//! Scores lowering on real schemas in each dialect. Every valid instance must survive lowering and lifting, and every completion
+//! must lift to a valid document or be reported.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -18,10 +18,10 @@ use toktrie::ApproximateTokEnv;
 
 use super::{Args, rows, text};
 
-/// One schema in one dialect is timed so often; the fastest run counts.
+/// The number of timed runs per schema and dialect. The fastest run counts.
 const RUNS: usize = 3;
 
-/// The answers that are made up for each lowered schema.
+/// The number of generated completions per lowered schema.
 const ANSWERS: usize = 2;
 
 const DIALECTS: [Native; 13] = [
@@ -60,22 +60,22 @@ pub(super) fn run(args: &Args) -> Result<(), String> {
 #[derive(Default)]
 struct Score {
     refused: usize,
-    /// Schemas a part of which is JSON in a string.
+    /// Schemas with a part that is lowered to JSON in a string.
     texts: usize,
-    /// Schemas a part of which is a list of leaves.
+    /// Schemas with a part that is lowered to a list of leaves.
     leaves: usize,
     valid: usize,
-    /// Valid instances that come back as they are.
+    /// Valid instances that lift to an equal document.
     whole: usize,
-    /// Valid instances that come back without members that closed objects do not name.
+    /// Valid instances that lift to a document without additional properties of closed objects.
     closed: usize,
-    /// Valid instances whose answers llguidance writes, of those that it was asked about.
+    /// Valid instances whose completions llguidance allows, of those that were tested with it.
     generated: (usize, usize),
     invalid: usize,
-    /// Invalid instances that the lowered schema refuses by itself.
+    /// Invalid instances that the lowered schema excludes.
     kept_out: usize,
     answers: usize,
-    /// Answers that lift to an invalid document without a violation.
+    /// Completions that lift to an invalid document without a violation.
     silent: usize,
     lint: usize,
     times: Vec<(Duration, String)>,
@@ -155,7 +155,7 @@ impl Score {
         self.answers(sent, &lowered, &original, &report);
     }
 
-    /// Makes up answers of the lowered schema and looks at the documents that they mean.
+    /// Generates completions of the lowered schema and validates the lifted documents.
     fn answers(
         &mut self,
         sent: &Value,
@@ -170,7 +170,7 @@ impl Score {
             let Ok(tree) = strategy.new_tree(&mut runner) else { return };
             self.answers += 1;
             let (value, problems) = lift(tree.current(), lowered);
-            // The validator of the contract has to say it where lifting does not.
+            // If lifting reports no violation, the validator of the contract must report one.
             let mut found = formwork_core::Report::default();
             formwork_core::Validator::validate(original, &value, &formwork_core::Context::EMPTY, &mut found);
             if problems.is_empty() && found.is_empty() && !original.is_valid(&value) {
@@ -235,7 +235,7 @@ impl Score {
     }
 }
 
-/// llguidance at the beginning of a document of this schema, with the separators of the engine in process.
+/// Returns an llguidance matcher for this schema, with the separators of the in-process engine.
 fn matcher(factory: &ParserFactory, schema: &Value) -> Result<Matcher, String> {
     let mut schema = schema.clone();
     schema["x-guidance"] =
@@ -247,10 +247,10 @@ fn matcher(factory: &ParserFactory, schema: &Value) -> Result<Matcher, String> {
     }
 }
 
-/// Whether llguidance lets a model write this answer.
+/// Returns whether llguidance allows a model to write this completion.
 fn writes(matcher: &Matcher, answer: &Value) -> bool {
     let mut matcher = matcher.clone();
-    // The one control character that it wants escaped and JSON does not.
+    // llguidance requires an escape for this control character; JSON does not.
     let text = formwork_core::spaced(answer).replace('\u{7f}', "\\u007f");
     let tokens: Vec<u32> = text.bytes().map(u32::from).collect();
     let taken = matcher.try_consume_tokens(&tokens).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Scores on the corpora beside the project: third-party data, read from where it lies, never copied.
+//! Scores on third-party corpora. The data is read from its folder and never copied into the repository.
 
 mod check;
 mod lower;
@@ -14,25 +14,25 @@ use serde_json::Value;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The folder with the corpora
+    /// The folder of the corpora
     #[arg(long, default_value = "../shared/corpora")]
     folder: PathBuf,
-    /// Run one part only
+    /// Run only one part
     #[arg(long, value_enum)]
     only: Option<Part>,
-    /// Lower to these dialects only
+    /// Lower only to these dialects
     #[arg(long)]
     dialect: Vec<String>,
-    /// The schemas that other projects' transforms make, of evals/peers/transforms.py, for `--only peers`
+    /// The schemas that other projects' transforms produce, from evals/peers/transforms.py, for `--only peers`
     #[arg(long)]
     peers: Option<PathBuf>,
-    /// Print the rows that failed, of this kind only if one is named
+    /// Print the failed rows, or only those of the named kind
     #[arg(long, num_args = 0..=1, default_missing_value = "")]
     failures: Option<String>,
 }
 
 impl Args {
-    /// Whether failures of this kind are to be printed.
+    /// Returns whether failures of this kind are printed.
     fn prints(&self, kind: &str) -> bool {
         self.failures.as_deref().is_some_and(|wanted| wanted.is_empty() || kind.contains(wanted))
     }

@@ -17,7 +17,7 @@ struct Score {
     /// Schemas with a keyword that the provider rejects, by the linter, and schemas that no validator can read.
     rejected: usize,
     valid: usize,
-    /// Valid instances that satisfy the transformed schema. Nothing maps answers back.
+    /// Valid instances that satisfy the transformed schema. These transforms do not map completions back.
     kept: usize,
     invalid: usize,
     refused: usize,

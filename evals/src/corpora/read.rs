@@ -1,10 +1,10 @@
-//! Reading: mechanical damage, and the peers' own suites.
+//! Scores parsing on mechanically damaged JSON, and on the test suites of similar projects.
 
 use formwork_json::{Level, is_same, read};
 
 use super::{Args, Scores, rows, text};
 
-/// Mechanical damage, no schema: deep equality, per kind.
+/// Scores mechanically damaged JSON without a schema, by deep equality, per kind of damage.
 pub(super) fn mechanical(args: &Args) -> Result<(), String> {
     let mut scores = Scores::default();
     for row in rows(&args.folder.join("repair_mechanical.jsonl"))? {
@@ -30,7 +30,7 @@ pub(super) fn mechanical(args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// The peers' own suites, rows that need no schema and no streaming mode.
+/// Scores the test suites of similar projects, except rows that need a schema or a streaming mode.
 pub(super) fn suites(args: &Args) -> Result<(), String> {
     let mut scores = Scores::default();
     let (mut wrong, mut errors) = (0, 0);

@@ -1,6 +1,6 @@
-//! The same input, the same verdict: with every seed, and with the criteria in another order. And whether it is the right
-//! one: half of the criteria are true of what is reviewed and half are false, so that a judge that always says the same
-//! is perfectly consistent and right half of the time.
+//! Measures the consistency and the accuracy of verdicts. Consistent verdicts are the same for every seed and every order of the
+//! criteria. Half of the criteria hold for the reviewed text and half do not, so that a judge with a constant verdict is perfectly
+//! consistent and has an accuracy of 50 %.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use serde_json::json;
 use super::judges::{Errs, Reviewer};
 use super::{patient, share};
 
-/// The temperature that the document's target is measured at.
+/// The temperature of the documented target.
 const TEMPERATURE: f64 = 0.7;
 
 const VOTING: [(&str, Votes); 4] = [
@@ -24,7 +24,7 @@ const VOTING: [(&str, Votes); 4] = [
     ("up to 20 more whatever its confidence", Votes { extra: 20, near: 50 }),
 ];
 
-/// The scripted judges: what is said of them, how often they are right, and how they err.
+/// The scripted judges: name, accuracy, and kind of errors.
 const JUDGES: [(&str, f64, Errs); 8] = [
     ("always right", 1.0, Errs::Sure),
     ("always says pass", 0.5, Errs::Passing),
@@ -36,7 +36,7 @@ const JUDGES: [(&str, f64, Errs); 8] = [
     ("right 45 times of 100, as sure where it errs", 0.45, Errs::Sure),
 ];
 
-/// What is reviewed, and the criteria with what is true of them.
+/// A reviewed text, and the criteria with their correct verdicts.
 struct Case {
     name: &'static str,
     output: &'static str,
@@ -53,7 +53,7 @@ impl Case {
         Self { name, output, rubric, holds }
     }
 
-    /// A case whose criteria say themselves what is true of them.
+    /// Returns a case whose criteria contain their correct verdict as a word.
     fn scripted() -> Self {
         let holds = |n: usize| n.is_multiple_of(2);
         let ids: Vec<String> = (0..20).map(|n| format!("c{n}")).collect();
@@ -66,7 +66,7 @@ impl Case {
         Self::new("scripted", "x", &criteria)
     }
 
-    /// Two replies to a customer. Each criterion is true of one of them and false of the other.
+    /// Returns two replies to a customer. Each criterion holds for one of them and not for the other.
     fn replies() -> [Self; 2] {
         let criteria = |kind: bool| {
             [
@@ -120,7 +120,7 @@ pub(super) async fn real(backends: &[Backend], seeds: u64) -> Result<(), String>
     Ok(())
 }
 
-/// What a judge said of one criterion, against the truth.
+/// The verdicts of a judge on one criterion, and the correct verdict.
 #[derive(Debug, Default)]
 struct Row {
     name: String,
@@ -131,7 +131,7 @@ struct Row {
 
 impl Row {
     fn add(&mut self, result: &CriterionResult) {
-        // A judge that does not answer is neither consistent nor right.
+        // A missing verdict counts as neither consistent nor correct.
         match result.reason {
             Some(Indeterminate::NoAnswer | Indeterminate::NotReviewed) => self.unanswered += 1,
             _ => self.verdicts.push(result.verdict),
@@ -150,7 +150,7 @@ impl Row {
         self.of(if self.holds { Verdict::Pass } else { Verdict::Fail })
     }
 
-    /// How many verdicts are the most frequent one.
+    /// Returns the number of occurrences of the most frequent verdict.
     fn same(&self) -> usize {
         let counts = [Verdict::Pass, Verdict::Fail, Verdict::Indeterminate].map(|verdict| self.of(verdict));
         counts.into_iter().max().unwrap_or_default()
@@ -251,7 +251,7 @@ mod tests {
     fn a_judge_that_does_not_judge_is_seen() {
         for (_, votes) in VOTING {
             assert_eq!(shares(&run(Errs::Sure, 1.0, votes)), (1.0, 1.0));
-            // Perfectly consistent, and right half of the time.
+            // A constant verdict is perfectly consistent and correct for half of the criteria.
             assert_eq!(shares(&run(Errs::Passing, 0.5, votes)), (1.0, 0.5));
             let (consistent, right) = shares(&run(Errs::Systematically, 0.8, votes));
             assert!(consistent == 1.0 && right < 1.0, "voting mends nothing that is wrong every time");

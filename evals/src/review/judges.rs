@@ -1,4 +1,4 @@
-//! Judges whose accuracy is known, because it is drawn.
+//! Scripted judges with a known accuracy.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use formwork_core::{Answer, Call, Capabilities, Completion, Enforcement, Fault, Provider};
 use serde_json::json;
 
-/// Numbers that look random and are the same every time: SplitMix64.
+/// A deterministic pseudorandom number generator (SplitMix64).
 pub(super) struct Draws(AtomicU64);
 
 impl Draws {
@@ -14,12 +14,12 @@ impl Draws {
         Self(AtomicU64::new(seed))
     }
 
-    /// A seed for other draws.
+    /// Returns a seed for another generator.
     pub(super) fn seed(&self) -> u64 {
         (self.next() * (1_u64 << 53) as f64) as u64
     }
 
-    /// From 0 up to 1.
+    /// Returns a number from 0 to 1, without 1.
     pub(super) fn next(&self) -> f64 {
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
         let state = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
@@ -29,21 +29,21 @@ impl Draws {
     }
 }
 
-/// How a scripted judge errs. The figures of voting depend on it more than on anything else.
+/// The errors of a scripted judge. The figures of voting depend on them more than on anything else.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Errs {
-    /// Now and then, about any criterion, and it is unsure then: four errors of five are within ten points of the
-    /// threshold, three right verdicts of ten.
+    /// Random errors about any criterion, with low confidence: 80 % of the errors are within ten points of the threshold, and 30 %
+    /// of the correct verdicts.
     Unsure,
-    /// Now and then, about any criterion, and as sure as when it is right.
+    /// Random errors about any criterion, with the same confidence as correct verdicts.
     Sure,
-    /// Always about the same criteria, and as sure as when it is right.
+    /// Errors always about the same criteria, with the same confidence as correct verdicts.
     Systematically,
-    /// It says pass, whatever it is asked.
+    /// The constant verdict pass.
     Passing,
 }
 
-/// A judge that is right about a share of the criteria, or of its verdicts about each.
+/// A judge that is correct about a share of the criteria, or for a share of its verdicts on each criterion.
 pub(super) struct Reviewer {
     accuracy: f64,
     errs: Errs,
@@ -56,13 +56,13 @@ impl Reviewer {
         Self { accuracy, errs, draws: Draws::new(seed), capabilities: capabilities() }
     }
 
-    /// Whether it is right about a criterion, this time.
+    /// Returns whether the next verdict on a criterion is correct.
     fn is_right(&self, criterion: &str, holds: bool) -> bool {
         let drawn = self.draws.next();
         match self.errs {
             Errs::Unsure | Errs::Sure => drawn < self.accuracy,
             Errs::Systematically => {
-                // The same draw for the same criterion.
+                // The seed depends on the criterion, so that the result is always the same for it.
                 let seed =
                     criterion.bytes().fold(0_u64, |hash, byte| hash.wrapping_mul(31) ^ u64::from(byte));
                 Draws::new(seed).next() < self.accuracy
@@ -93,7 +93,7 @@ impl Provider for Reviewer {
     }
 
     async fn call(&self, call: &Call) -> Result<Answer, Fault> {
-        // What is true of the criterion stands in its words.
+        // The text of the criterion contains its correct verdict.
         let asked = call.messages.last().map(formwork_core::Message::text).unwrap_or_default();
         let criterion = asked.lines().next().unwrap_or_default();
         let holds = criterion.contains("holds");
@@ -108,12 +108,12 @@ impl Provider for Reviewer {
     }
 }
 
-/// A judge of one pair, asked in both orders: first with `a` in front.
+/// A judge of one pair, which is called in both orders: first with `a` in front.
 pub(super) struct PairJudge {
-    /// `a`, `b` or `tie`.
+    /// The correct choice: `a`, `b` or `tie`.
     truth: String,
     accuracy: f64,
-    /// How often it takes the first answer without reading.
+    /// The probability of choosing the first text because of its position.
     bias: f64,
     calls: AtomicU64,
     draws: Draws,
@@ -134,7 +134,7 @@ impl PairJudge {
     }
 }
 
-/// How often such a judge is right in both orders, where one answer is better.
+/// Returns the probability that such a judge is correct in both orders, if one text is better.
 pub(super) fn right_twice(accuracy: f64, bias: f64) -> f64 {
     let read = (1.0 - bias) * accuracy;
     (bias + read) * read
@@ -169,7 +169,7 @@ impl Provider for PairJudge {
         } else if self.draws.next() < self.accuracy {
             right
         } else if self.truth != "tie" {
-            // Of two answers of which one is better, a judge that errs takes the other.
+            // If one text is better, an error is the choice of the other one.
             if right == "first" { "second" } else { "first" }
         } else {
             wrong[usize::from(self.draws.next() < 0.5)]

@@ -1,6 +1,6 @@
-//! `cargo evals review`: how consistent and how right reviews are, and how often judges agree with people.
+//! `cargo evals review`: measures the consistency and accuracy of reviews, and the agreement of judges with people.
 //!
-//! Scripted judges of known accuracy show that the harness measures what it says; `--model` or `--config` asks a real one.
+//! Scripted judges of known accuracy validate the measurement itself; `--model` and `--config` use real models.
 
 mod consistency;
 mod judges;
@@ -13,25 +13,25 @@ use formwork_review::Agent;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The folder with the corpora
+    /// The folder of the corpora
     #[arg(long, default_value = "../shared/corpora")]
     folder: PathBuf,
-    /// How many rows of each corpus a real model judges; scripted judges take all
+    /// The number of rows of each corpus for a real model; scripted judges judge all rows
     #[arg(long, default_value_t = 20)]
     rows: usize,
-    /// With how many seeds each review is made
+    /// The number of seeds per review
     #[arg(long, default_value_t = 20)]
     seeds: u64,
-    /// Also ask the model in this process
+    /// Also measure the in-process model
     #[arg(long)]
     model: bool,
-    /// Also ask the models of this configuration
+    /// Also measure the models of this configuration
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
     config: Option<PathBuf>,
-    /// Measure consistency and accuracy alone
+    /// Measure only consistency and accuracy
     #[arg(long)]
     no_pairs: bool,
-    /// Measure the agreement alone
+    /// Measure only the agreement
     #[arg(long, conflicts_with = "no_pairs")]
     no_consistency: bool,
 }
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     })
 }
 
-/// The models that are asked beside the scripted ones.
+/// Returns the real models that are measured in addition to the scripted judges.
 async fn backends(args: &Args) -> Result<Vec<Backend>, String> {
     let setup = match &args.config {
         Some(file) => formwork::Setup::find(Some(file)).await,
@@ -73,12 +73,12 @@ async fn backends(args: &Args) -> Result<Vec<Backend>, String> {
     Ok(setup.map_err(|error| error.to_string())?.backends().to_vec())
 }
 
-/// An agent without a limit on its time worth speaking of: slow models are measured too.
+/// Returns an agent with a very long time limit, because slow models are measured, too.
 fn patient(backends: impl IntoIterator<Item = Backend>) -> Agent {
     Agent::new(backends).with_time_limit(std::time::Duration::from_secs(3600))
 }
 
-/// `7 of 9 = 77.8 %`.
+/// Formats a share: `7 of 9 = 77.8 %`.
 fn share(part: usize, of: usize) -> String {
     format!("{part} of {of} = {:.1} %", 100.0 * part as f64 / of.max(1) as f64)
 }

@@ -1,4 +1,4 @@
-//! Which of two answers is better: agreement with people, and with oneself after swapping.
+//! Measures pairwise comparisons: the agreement with people, and the agreement of a judge with itself after swapping the texts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::corpora::{rows, text};
 
 const CORPORA: [&str; 2] = ["judge_llmbar", "judge_pandalm"];
 
-/// One row: two answers, and which one people prefer.
+/// A row: two texts, and the one that people prefer.
 struct Row {
     pair: Pair,
     better: String,
@@ -28,7 +28,7 @@ impl Row {
         Self { pair, better: text(row, "better").to_owned() }
     }
 
-    /// Ties are what we call indeterminate.
+    /// Converts a preference; a tie is an indeterminate verdict.
     fn truth(&self) -> Preferred {
         match self.better.as_str() {
             "a" => Preferred::A,
@@ -43,7 +43,7 @@ struct Score {
     rows: usize,
     agreed: usize,
     consistent: usize,
-    /// Of one order alone.
+    /// The results of only one order.
     agreed_forward: usize,
     decided: usize,
     decided_right: usize,
@@ -114,7 +114,7 @@ pub(super) async fn real(folder: &Path, backends: &[Backend], most: usize) -> Re
     for name in CORPORA {
         let rows = corpus(folder, name)?;
         let mut score = Score::default();
-        // Spread over the corpus, which is in the order of its sources; what fits a small model's context alone.
+        // The rows are spread over the corpus, which is sorted by source, and limited to a small model's context window.
         let short: Vec<&Row> = rows
             .iter()
             .filter(|row| row.pair.task.len() + row.pair.a.len() + row.pair.b.len() < SHORT)
@@ -137,5 +137,5 @@ pub(super) async fn real(folder: &Path, backends: &[Backend], most: usize) -> Re
     Ok(())
 }
 
-/// The most bytes of a row that a real model is asked about.
+/// The maximum length of a row for a real model in bytes.
 const SHORT: usize = 1200;

@@ -1,4 +1,4 @@
-//! `cargo evals wallets`: wallets to evaluate with, one a line, each with the scores that are expected of it.
+//! `cargo evals wallets`: prints generated wallets, one JSON object per line, each with its expected scores.
 
 mod generate;
 mod personas;
@@ -10,17 +10,17 @@ use generate::generate;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How many
+    /// The number of wallets
     #[arg(long, default_value_t = 200)]
     count: usize,
-    /// The same seed gives the same wallets
+    /// The seed; the same seed generates the same wallets
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     match write(args) {
-        // A reader that has enough (`| head`) is no error.
+        // A reader that closes the pipe (`| head`) is not an error.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(format!("cannot write the wallets: {error}"))
         }

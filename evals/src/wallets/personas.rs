@@ -1,11 +1,11 @@
-//! Kinds of owners, with habits of their own.
+//! Kinds of wallet owners with typical habits.
 
 use formwork_oracle::wallet::Category::{
     self, Airdrop, Bridge, Contract, Governance, Lending, Liquidity, Nft, Staking, Swap, Transfer,
 };
 use formwork_oracle::wallet::RiskFlag;
 
-/// All there are.
+/// All personas.
 pub(super) const PERSONAS: &[&Habits] = &[
     &WHALE,
     &NEWCOMER,
@@ -29,21 +29,21 @@ pub(super) const PERSONAS: &[&Habits] = &[
     &VETERAN,
 ];
 
-/// Ranges are both ends included. Permille are of transactions.
+/// The habits of a persona. Ranges are inclusive. Numbers per thousand refer to transactions.
 pub(super) struct Habits {
     pub(super) name: &'static str,
     pub(super) age_days: (u64, u64),
     pub(super) idle_days: (u64, u64),
     pub(super) transactions: (u64, u64),
-    /// How much of the time between the first and the last transaction they were active, in percent.
+    /// The share of active days between the first and the last transaction, in percent.
     pub(super) active_percent: (u64, u64),
     pub(super) failed_permille: (u64, u64),
-    /// How many of a hundred transactions are with somebody new.
+    /// The percentage of transactions with a new counterparty.
     pub(super) new_percent: (u64, u64),
-    /// The kinds of transactions, with weights.
+    /// The kinds of transactions with their weights.
     pub(super) does: &'static [(Category, u64)],
     pub(super) protocols: (u64, u64),
-    /// Dollars that a transaction moves on average.
+    /// The average value of a transaction in dollars.
     pub(super) average_usd: (u64, u64),
     pub(super) risks: &'static [(RiskFlag, u64, u64)],
     pub(super) survey: Says,
@@ -53,9 +53,9 @@ pub(super) struct Habits {
 pub(super) enum Says {
     Nothing,
     Truth,
-    /// More than is so.
+    /// Exaggerated claims.
     Boasts,
-    /// Words that are meant for the model.
+    /// A prompt injection.
     Orders,
 }
 
@@ -357,7 +357,7 @@ const VETERAN: Habits = Habits {
     survey: Says::Truth,
 };
 
-/// Protocols that there are.
+/// Names of existing protocols.
 pub(super) const PROTOCOLS: &[&str] = &[
     "Uniswap",
     "Aave",

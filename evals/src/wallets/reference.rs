@@ -1,8 +1,7 @@
 use formwork_oracle::wallet::{Band, Features, RiskFlag};
 
-/// The rubric's scores by the letter: no model asked, nothing weighed. It is what generated wallets are expected to
-/// score, and what a report is held against; it is neither the fallback nor a second opinion.
-/// Each part is from 0 to 100.
+/// The scores that the rubric gives without a model. Generated wallets are expected to have them, and reports are compared with
+/// them. They are not the oracle's fallback. Each part is from 0 to 100.
 ///
 /// | part | rises with | is held down by |
 /// |---|---|---|
@@ -21,11 +20,11 @@ pub(super) struct Reference {
     survey_match: u8,
 }
 
-/// How far a score may be off the reference and still be expected.
+/// The maximum deviation of an expected score from the reference.
 const WIDTH: u16 = 75;
 
 impl Reference {
-    /// Scores these features.
+    /// Returns the scores of features.
     pub(super) fn of(features: &Features) -> Self {
         let survey = features.survey.as_ref().and_then(|survey| survey.percent);
         Self {
@@ -37,7 +36,7 @@ impl Reference {
         }
     }
 
-    /// The weighted sum on the scale of 0 to 1000, rounded: 2, 2, 2, 2.5 and 1.5.
+    /// Returns the weighted sum (weights 2, 2, 2, 2.5 and 1.5), rounded, from 0 to 1000.
     const fn score(self) -> u16 {
         let twice = 4 * (self.activity as u16 + self.maturity as u16 + self.diversity as u16)
             + 5 * self.risk_behavior as u16
@@ -45,7 +44,7 @@ impl Reference {
         twice.div_ceil(2)
     }
 
-    /// The scores that are expected around it.
+    /// Returns the range of expected scores around the reference.
     pub(super) fn band(self) -> Band {
         let score = self.score();
         Band { min: score.saturating_sub(WIDTH), max: (score + WIDTH).min(1000) }
@@ -85,7 +84,7 @@ fn risk_behavior(features: &Features) -> u8 {
     }
     let mut loss = 0;
     for flag in &features.risk_flags {
-        // So much for the first sign of it, the rest by how usual it is: from a tenth of all on, all of it.
+        // A part of the deduction applies to the first occurrence. The rest grows with the share, up to 10 % of all transactions.
         let (once, most) = match flag.name {
             RiskFlag::Sanctioned | RiskFlag::Exploit => (45, 85),
             RiskFlag::Mixer | RiskFlag::Phishing => (25, 75),
@@ -101,7 +100,7 @@ fn risk_behavior(features: &Features) -> u8 {
     95 - loss.min(95) as u8
 }
 
-/// A value between the points of a table, whose first column rises.
+/// Interpolates between the points of a table with an increasing first column.
 fn between(at: u64, table: &[(u64, u8)]) -> u8 {
     let after = table.partition_point(|(point, _)| *point <= at);
     let Some((low, low_value)) = after.checked_sub(1).and_then(|before| table.get(before)) else {
@@ -114,7 +113,7 @@ fn between(at: u64, table: &[(u64, u8)]) -> u8 {
     (low_value + step).clamp(0, 100) as u8
 }
 
-/// So many percent of a value.
+/// Returns a percentage of a value.
 const fn part(value: u8, percent: u8) -> u8 {
     (value as u16 * percent as u16 / 100) as u8
 }

@@ -1,4 +1,4 @@
-//! `cargo evals wire`: recorded bodies of providers, read by the protocols that are in the workspace.
+//! `cargo evals wire`: decodes recorded response bodies of providers with the codecs of the workspace.
 
 mod schemas;
 
@@ -28,20 +28,20 @@ pub(crate) struct Args {
     /// The folder with `wire_bodies.jsonl`
     #[arg(long, default_value = "../shared/corpora")]
     folder: PathBuf,
-    /// Print each body as it was read, one JSON object a line, instead of a summary
+    /// Print each decoded body, one JSON object per line, instead of a summary
     #[arg(long)]
     jsonl: bool,
 }
 
-/// A protocol that recorded bodies are read by.
+/// A codec for recorded bodies.
 struct Protocol {
-    /// How the paths of its requests end.
+    /// The end of the path of its requests.
     path: &'static str,
-    /// The provider of a model, over a transport.
+    /// Creates the provider of a model over a transport.
     provider: fn(model: &str, transport: SharedTransport) -> SharedProvider,
 }
 
-/// Every protocol is one line. The first whose path fits is taken.
+/// All codecs. The first one with a matching path is used.
 const PROTOCOLS: &[Protocol] = &[
     Protocol {
         path: "/v1/messages",
@@ -64,7 +64,7 @@ const PROTOCOLS: &[Protocol] = &[
         provider: |model, over| Arc::new(Http::new(Gemini::new(model), over)),
     },
     Protocol { path: "/converse", provider: |model, over| Arc::new(Http::new(Bedrock::new(model), over)) },
-    // A stream that was refused; the framing of others is not read.
+    // Only refused streams are decoded, because their framing is not supported.
     Protocol {
         path: "/converse-stream",
         provider: |model, over| Arc::new(Http::new(Bedrock::new(model), over)),
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         print_summary(&read).and_then(|()| schemas::print(&rows, &mut io::stdout().lock()))
     };
     match printed {
-        // A reader that has enough (`| head`) is no error.
+        // A reader that closes the pipe (`| head`) is not an error.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot print: {error}")),
         _ => Ok(()),
     }
@@ -126,7 +126,7 @@ fn print_summary(read: &[(&Value, Result<Value, String>)]) -> io::Result<()> {
     Ok(())
 }
 
-/// The bodies of one provider: of each kind, those that were read, and all.
+/// The bodies of one provider: for each kind, the number of decoded bodies and of all bodies.
 #[derive(Default)]
 struct Decoded {
     good: (usize, usize),
@@ -146,7 +146,7 @@ impl Decoded {
         let (counts, right) = if is_good {
             (&mut self.good, read["fault"].is_null())
         } else {
-            // Groq's answers that broke their schema come as errors, and are answers.
+            // Groq reports completions that violate the schema as errors; they count as completions.
             (&mut self.errors, kind != "bad_wire")
         };
         counts.0 += usize::from(right);
@@ -154,7 +154,7 @@ impl Decoded {
     }
 }
 
-/// Reads one recorded body.
+/// Decodes a recorded body.
 async fn read(row: &Value) -> Result<Value, String> {
     let path = text(row, "path").split('?').next().unwrap_or_default();
     let protocol = PROTOCOLS.iter().find(|protocol| path.ends_with(protocol.path));
@@ -162,7 +162,7 @@ async fn read(row: &Value) -> Result<Value, String> {
     let plain = answer(protocol, row, None).await;
     let mut arguments = Vec::new();
     for name in called(row, &plain) {
-        // The tool that carries the answer has its arguments as the text, and ends the answer like any other end.
+        // The arguments of the forced tool are the text, and its call is an ordinary end.
         if let Ok(Completion { text, finish: Finish::Stop, .. }) = answer(protocol, row, Some(name)).await {
             arguments.push(json!({"name": name, "arguments": text}));
         }
@@ -188,7 +188,7 @@ async fn read(row: &Value) -> Result<Value, String> {
     })
 }
 
-/// The names of the tools that the model may have called.
+/// Returns the names of the tools in a request.
 fn called<'r>(row: &'r Value, read: &Result<Completion, Fault>) -> Vec<&'r str> {
     if !read.as_ref().is_ok_and(|completion| completion.finish == Finish::ToolCall) {
         return Vec::new();
@@ -203,7 +203,7 @@ fn called<'r>(row: &'r Value, read: &Result<Completion, Fault>) -> Vec<&'r str> 
     names.filter_map(|tool| tool["name"].as_str()).collect()
 }
 
-/// Reads the body as the answer to a call, whose answer is the arguments of a tool if one is named.
+/// Decodes the body as the response to a call. If a tool is named, its arguments are the completion.
 async fn answer(protocol: &Protocol, row: &Value, tool: Option<&str>) -> Result<Completion, Fault> {
     let body = match &row["response"] {
         Value::String(text) => text.clone(),
@@ -220,7 +220,7 @@ async fn answer(protocol: &Protocol, row: &Value, tool: Option<&str>) -> Result<
     provider.call(&call).await?.collect().await
 }
 
-/// A transport that gives one recorded response.
+/// A transport that returns one recorded response.
 #[derive(Debug)]
 struct Recorded {
     status: u16,

@@ -1,4 +1,4 @@
-//! The schemas of recorded requests, lowered for the provider that took them.
+//! Lowers the schemas of recorded requests for the provider that accepted them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::corpora::text;
 
-/// The schemas of one provider that were taken (status 2xx), and their lowerings.
+/// The schemas that a provider accepted (status 2xx), and their lowerings.
 #[derive(Default)]
 struct Taken {
     schemas: usize,
@@ -28,11 +28,11 @@ struct Taken {
 struct Recorded<'r> {
     dialect: Native,
     schema: std::borrow::Cow<'r, Value>,
-    /// Whether the provider enforced it: an output format, or a strict tool.
+    /// Whether the provider enforced the schema: an output format, or a strict tool.
     enforced: bool,
 }
 
-/// Prints, for each provider and dialect, what lowering makes of the schemas that the provider took.
+/// Prints the lowerings of the accepted schemas for each provider and dialect.
 pub(super) fn print(rows: &[Value], out: &mut impl std::io::Write) -> std::io::Result<()> {
     let mut all: BTreeMap<(&str, String), Taken> = BTreeMap::new();
     for row in rows.iter().filter(|row| row["status"].as_u64().is_some_and(|status| status < 300)) {
@@ -52,7 +52,7 @@ pub(super) fn print(rows: &[Value], out: &mut impl std::io::Write) -> std::io::R
                     dialect.name()
                 )?;
             }
-            // Of the subset of OpenAPI, the names of types are written in upper case.
+            // The OpenAPI subset has upper-case names of types.
             let meant =
                 if dialect.name() == "gemini-openapi" { lower_case(&schema) } else { schema.into_owned() };
             let request = LowerRequest::new(&meant).with_tighten(Tighten::Closed);
@@ -89,7 +89,7 @@ pub(super) fn print(rows: &[Value], out: &mut impl std::io::Write) -> std::io::R
     Ok(())
 }
 
-/// Returns the schemas of a request, each with the dialect of its place.
+/// Returns the schemas of a request, each with the dialect of its property.
 fn recorded(row: &Value) -> Vec<Recorded<'_>> {
     let (request, provider) = (&row["request"], text(row, "provider"));
     let own = match provider {
@@ -102,7 +102,7 @@ fn recorded(row: &Value) -> Vec<Recorded<'_>> {
     };
     let mut found = Vec::new();
     let mut add = |schema: &Value, dialect: Native, enforced: bool| {
-        // Bedrock takes the schema of an output format as text.
+        // Bedrock requires the schema of an output format as text.
         let parsed = schema.as_str().and_then(|text| serde_json::from_str(text).ok());
         if let Some(schema) = parsed.or_else(|| schema.is_object().then(|| schema.clone())) {
             found.push(Recorded { dialect, schema: std::borrow::Cow::Owned(schema), enforced });
@@ -137,7 +137,7 @@ fn recorded(row: &Value) -> Vec<Recorded<'_>> {
     found
 }
 
-/// Returns a schema with the names of types as JSON Schema has them.
+/// Returns a schema with the type names of JSON Schema.
 fn lower_case(schema: &Value) -> Value {
     let member = |(name, value): (&String, &Value)| match value {
         Value::String(text) if name == "type" => (name.clone(), Value::from(text.to_lowercase())),

@@ -1,4 +1,4 @@
-//! What it costs to depend on the core: a clean debug build, and what comes with it.
+//! Measures the cost of a dependency on the core crate: a clean debug build, and the number of crates.
 
 use std::fs;
 
@@ -7,13 +7,14 @@ use crate::workspace;
 
 const PACKAGE: &str = "formwork-core";
 
-/// What must not come with it.
+/// Crates that the core crate must not depend on.
 const ABSENT: &[&str] = &["tokio", "http", "reqwest", "jsonschema"];
 
-/// Undoes what this workspace's dev profile optimises: who depends on the core has cargo's own dev profile.
+/// Settings that restore cargo's default dev profile, which dependents of the core crate have. The profile of this workspace is
+/// optimized.
 const AS_A_DEPENDENCY: &str = r#"profile.dev.package."*".opt-level=0"#;
 
-/// Clock ticks of a second in `/proc`, on every architecture that Linux runs on.
+/// The clock ticks per second in `/proc`, which are the same on all architectures of Linux.
 const TICKS: f64 = 100.0;
 
 pub(super) fn measure() -> Result<Vec<Row>, String> {
@@ -40,7 +41,7 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// CPU seconds of a debug build into an empty folder; `None` where they cannot be read.
+/// Returns the CPU seconds of a debug build into an empty folder, or `None` on systems without `/proc`.
 fn clean_build() -> Result<Option<f64>, String> {
     let Some(before) = cpu_of_children() else { return Ok(None) };
     let folder = workspace::target().join("bench-build");
@@ -56,12 +57,13 @@ fn clean_build() -> Result<Option<f64>, String> {
     Ok(after.map(|after| after - before))
 }
 
-/// CPU seconds of all child processes that have ended, and of theirs.
+/// Returns the CPU seconds of all child processes that have ended, including their children.
 fn cpu_of_children() -> Option<f64> {
     cutime(&fs::read_to_string("/proc/self/stat").ok()?)
 }
 
-/// Fields 16 and 17 of proc(5)'s `stat`. The name before them, in brackets, may hold anything.
+/// Returns the sum of the fields 16 and 17 of `stat` (proc(5)). The program's name before them, in parentheses, may contain any
+/// character.
 fn cutime(stat: &str) -> Option<f64> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(13);
     let (user, system): (f64, f64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);

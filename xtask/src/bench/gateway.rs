@@ -1,4 +1,4 @@
-//! The gateway beside a bare axum proxy, in front of the same server, which answers at once.
+//! Compares the gateway with a bare axum proxy in front of the same upstream server, which responds at once.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,21 +8,21 @@ use serde_json::Value;
 use super::programs::{built, last_line, peers};
 use super::report::{Goal, Row};
 
-/// How many connections ask at once.
+/// The number of concurrent connections.
 const CONNECTIONS: &str = "64";
 
-/// How many requests each side answers in its turn, and how many turns it has.
+/// The number of requests of each side per turn, and the number of turns.
 const REQUESTS: &str = "6400";
 const ROUNDS: &str = "9";
 
-/// Requests a second that come whether or not there are answers, and the seconds that each side has.
+/// The requests per second, which are sent at a constant rate, and the seconds per side.
 const RATE: &str = "500";
 const SECONDS: &str = "10";
 
-/// How many streams are held open.
+/// The number of concurrent streams.
 const STREAMS: &str = "8000";
 
-/// What is compared: the side of ours, the request, and the goal.
+/// The comparisons: our side, the request, and the goal.
 const COMPARED: [(&str, &str, &str, Option<f64>); 4] = [
     ("passed through", "ours", "plain", Some(1.2)),
     ("with a contract", "ours", "contract", Some(2.0)),
@@ -30,7 +30,7 @@ const COMPARED: [(&str, &str, &str, Option<f64>); 4] = [
     ("with a contract and a ledger of runs and texts", "bodies", "contract", None),
 ];
 
-/// What the ledger may add to a request, in microseconds of CPU: for runs, for runs with their texts.
+/// The maximum CPU time that the ledger may add to a request, in microseconds: for runs, and for runs with their texts.
 const LEDGER: [f64; 2] = [12.0, 30.0];
 
 pub(super) fn measure() -> Result<Vec<Row>, String> {
@@ -58,7 +58,7 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
                 let what = format!("{what}: what the ledger adds");
                 rows.push(Row::figure(&what, from, ours - contract, "µs", Some(Goal::AtMost(most))));
             }
-            // The ledger is compared with the run before it, in which the bare proxy had the same load.
+            // The ledger is compared with the previous measurement, in which the bare proxy had the same load.
             _ => contract = ours,
         }
     }

@@ -1,4 +1,4 @@
-//! A call over HTTP beside a bare client, and what many calls and long answers take of memory.
+//! Compares a call over HTTP with a bare client, and measures the memory of many calls and of long completions.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,17 +8,17 @@ use serde_json::Value;
 use super::programs::{built, last_line, peers};
 use super::report::{Goal, Row};
 
-/// How many calls each side makes in its turn, and how many turns it has.
+/// The number of calls of each side per turn, and the number of turns.
 const CALLS: &str = "300";
 const ROUNDS: &str = "41";
 
-/// How many calls are held open at once.
+/// The number of concurrent calls.
 const HELD: &str = "1000";
 
-/// How long the answer is that nobody reads to its end, in bytes.
+/// The length of the very long completion in bytes.
 const FLOOD: &str = "1000000000";
 
-/// How the sides are asked: in one document or in a stream, all of ours or the provider alone, how many calls at once.
+/// The comparisons: document or stream, extractor or only the provider, and the number of concurrent calls.
 const CALLED: [(&str, [&str; 3], Option<f64>); 6] = [
     ("document, one call at a time", ["document", "extractor", "1"], Some(1.3)),
     ("document, 32 calls at a time", ["document", "extractor", "32"], Some(1.3)),
@@ -45,7 +45,7 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
         let line = said(&program, &["flood", how, FLOOD])?;
         let from = format!("{:.1} MB of it read", number(&line, "read")? / 1e6);
         let what = format!("1 GB is offered to {what}: memory");
-        // What a connection may have in its buffers, and no more of the answer.
+        // A slow reader may hold the buffers of the connection, and no more of the completion.
         rows.push(Row::figure(&what, from, number(&line, "grown")? / 1e6, "MB", Some(Goal::AtMost(4.0))));
     }
     let line = said(&program, &["failover", ROUNDS])?;

@@ -1,4 +1,4 @@
-//! From text to a judged, typed value, and to rendered violations.
+//! Measures validation: from text to a validated, typed value, and to rendered violations.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
     let typed = || typed(&contract, VALID).map(|_: Score| ());
     let plain = || plain(&validator, VALID).map(|_: Score| ());
     let rendered = || rendered(&contract, FIVE_WRONG);
-    // Equal results first: a side that does less is no peer.
+    // First check that both sides have equal results, because a side that does less work is not comparable.
     if typed().is_none() || plain().is_none() || rendered().len() != 5 {
         return Err("the benchmark's documents are not judged as they should be".to_owned());
     }
@@ -35,7 +35,7 @@ pub(super) fn contract() -> Result<Contract, String> {
     Ok(formwork_schema::contract_for(schema).map_err(|error| error.to_string())?.with_type::<Score>())
 }
 
-/// The same schema compiled by the same crate, without us.
+/// The same schema, compiled with the same crate but without Formwork.
 fn validator() -> Result<jsonschema::Validator, String> {
     let options = jsonschema::options().should_validate_formats(true);
     options.build(&schema()?).map_err(|error| error.to_string())

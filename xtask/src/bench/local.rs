@@ -1,5 +1,5 @@
-//! The model in process: what it answers over many seeds, how fast it decodes beside its engine's own example, and what
-//! the schema costs.
+//! Measures the in-process model: valid completions over many seeds, decoding speed compared with candle's own example, and the
+//! cost of the schema.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,22 +11,22 @@ use super::programs::{built, last_line, peers};
 use super::report::{Goal, Row};
 use crate::workspace;
 
-/// How many seeds each question is asked with.
+/// The number of seeds per question.
 const SEEDS: u64 = 50;
 
-/// How many tokens each side decodes in a round, and how many rounds they take in turns.
+/// The number of tokens that each side decodes per round, and the number of rounds.
 const TOKENS: u32 = 200;
 const ROUNDS: usize = 5;
 
 const SYSTEM: &str = "You are a helpful assistant.";
 const STORY: &str = "Tell a long story about a lighthouse keeper and a storm.";
 
-/// A schema of `examples/` and what is asked with it.
+/// A schema of `examples/` with its input.
 struct Question {
     name: &'static str,
     schema: &'static str,
     text: &'static str,
-    /// The answer that is right, where only one is.
+    /// The correct answer, if there is only one.
     right: Option<&'static str>,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
 }
 
 impl Question {
-    /// One attempt for each seed, and what came of them.
+    /// Makes one attempt per seed, and counts the results.
     fn ask(&self, formwork: &PathBuf) -> Result<Vec<Row>, String> {
         let answers = (1..=SEEDS).map(|seed| self.answer(formwork, seed)).collect::<Result<Vec<_>, _>>()?;
         let share = |what: &str, goal: Goal, is: &dyn Fn(&Value) -> bool| {
@@ -96,18 +96,18 @@ impl Question {
         command.args(["extract", "--json", "--max-attempts", "1", "--seed", &seed, "--schema"]);
         let output = command.arg(schema).arg(self.text).output();
         let output = output.map_err(|error| format!("cannot start {}: {error}", formwork.display()))?;
-        // Exit code 1, an answer that is not valid, is a result as well.
+        // Exit code 1 means an invalid answer, which is counted as well.
         serde_json::from_slice(&output.stdout)
             .map_err(|_| format!("formwork extract: {}", String::from_utf8_lossy(&output.stderr).trim()))
     }
 }
 
-/// Whether one of these objects has such a member.
+/// Returns whether one of the objects has such a property.
 fn has(objects: &Value, key: &str, word: &str) -> bool {
     objects.as_array().is_some_and(|objects| objects.iter().any(|object| object[key] == word))
 }
 
-/// Decoding in turns with the engine's own quantised llama, same weights; then the cost of masks and sampling.
+/// Measures decoding, alternating with candle's own quantized llama with the same weights; then the cost of masks and sampling.
 fn beside_the_peer() -> Result<Vec<Row>, String> {
     let ours = built(&mut peers("formwork-side"), "formwork-side")?;
     let peer = built(&mut peers("candle-peer"), "candle-peer")?;
@@ -139,12 +139,12 @@ fn beside_the_peer() -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// What a program of `bench/` says. The engine decodes on one thread on both sides.
+/// Runs a program of `bench/` and returns its output. Both sides decode on one thread.
 fn one_thread(command: &mut Command) -> Result<Value, String> {
     last_line(command.env("CANDLE_NUM_THREADS", "1"))
 }
 
-/// Tokens per CPU-second.
+/// Returns the tokens per CPU second.
 fn speed(line: &Value) -> Result<f64, String> {
     match (line["tokens"].as_f64(), line["seconds"].as_f64()) {
         (Some(tokens), Some(seconds)) => Ok(tokens / seconds),

@@ -1,4 +1,4 @@
-//! A whole run without IO: three attempts of the oracle's policy, the first two wrong.
+//! Measures a whole run without IO: three attempts with the oracle's policy, of which the first two are invalid.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::measure::pair;
 use super::oracle::{FIVE_WRONG, ONE_WRONG, VALID};
 use super::report::{Goal, Row};
 
-/// The answers, in order.
+/// The completions, in order.
 const SCRIPT: [&str; 3] = [FIVE_WRONG, ONE_WRONG, VALID];
 
 pub(super) fn measure() -> Result<Vec<Row>, String> {
@@ -34,7 +34,7 @@ fn plan(contract: &Contract) -> Result<Plan, String> {
     plan.map_err(|error| error.to_string())
 }
 
-/// The run, from its input to its outcome.
+/// Executes the run, from its input to its outcome.
 fn run(plan: &Plan) -> Option<Outcome<Value>> {
     let mut run = Run::new(plan, Input::new(["Score this wallet."]));
     let mut script = SCRIPT.iter();
@@ -52,7 +52,7 @@ fn run(plan: &Plan) -> Option<Outcome<Value>> {
     }
 }
 
-/// What any loop has to do with the three answers: read each and judge it.
+/// Does the work that every retry loop needs: parses and validates the three completions.
 fn judgements(contract: &Contract) -> [usize; 3] {
     SCRIPT.map(|text| {
         let Ok(reading) = formwork_json::read(text, Level::Clean) else { return 0 };
@@ -62,7 +62,7 @@ fn judgements(contract: &Contract) -> [usize; 3] {
     })
 }
 
-/// Writes the schema into the prompt and enforces nothing.
+/// A lowering that describes the schema in the prompt and enforces nothing.
 #[derive(Debug)]
 struct Prompt;
 

@@ -1,15 +1,15 @@
-//! Times that can be compared: the sides take turns, so that what else the machine does meets all of them.
+//! Measures comparable times: the sides take turns, so that other load on the machine affects all of them.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-/// How many times the sides take turns.
+/// The number of rounds.
 const ROUNDS: usize = 400;
 
-/// How long one turn takes at least, in nanoseconds: long beside the clock's own cost, short beside a time slice.
+/// The minimum duration of a turn in nanoseconds: long compared with reading the clock, short compared with a time slice.
 const TURN: f64 = 250_000.0;
 
-/// What was measured of two sides.
+/// The measured times of two sides.
 pub(super) struct Pair {
     /// Nanoseconds of one call, median.
     pub(super) ours: f64,
@@ -19,12 +19,12 @@ pub(super) struct Pair {
     pub(super) ratio: f64,
 }
 
-/// Times two sides in turns. What they return is kept from being optimised away.
+/// Measures two sides in turns. Their results are kept from being optimized away.
 pub(super) fn pair<A, B>(mut ours: impl FnMut() -> A, mut peer: impl FnMut() -> B) -> Pair {
     let (our_calls, peer_calls) = (calls_per_turn(&mut ours), calls_per_turn(&mut peer));
     let mut rounds = Vec::with_capacity(ROUNDS);
     for round in 0..ROUNDS {
-        // Whoever comes second finds warm caches: so each comes second as often.
+        // The sides swap the order every round, because the second one finds warm caches.
         rounds.push(if round % 2 == 0 {
             let ours = turn(&mut ours, our_calls);
             (ours, turn(&mut peer, peer_calls))
@@ -40,7 +40,7 @@ pub(super) fn pair<A, B>(mut ours: impl FnMut() -> A, mut peer: impl FnMut() -> 
     }
 }
 
-/// Nanoseconds of one call, over so many of them.
+/// Returns the nanoseconds per call over several calls.
 fn turn<T>(call: &mut impl FnMut() -> T, calls: u32) -> f64 {
     let start = Instant::now();
     for _ in 0..calls {
@@ -49,7 +49,7 @@ fn turn<T>(call: &mut impl FnMut() -> T, calls: u32) -> f64 {
     start.elapsed().as_nanos() as f64 / f64::from(calls)
 }
 
-/// How many calls fill a turn; finding out warms everything up.
+/// Returns the number of calls that fill a turn. The search for it also warms up caches.
 fn calls_per_turn<T>(call: &mut impl FnMut() -> T) -> u32 {
     let mut calls = 1;
     while turn(call, calls) * f64::from(calls) < TURN && calls < 1 << 24 {
@@ -58,7 +58,7 @@ fn calls_per_turn<T>(call: &mut impl FnMut() -> T) -> u32 {
     calls
 }
 
-/// The middle one; the lower of the two in the middle.
+/// Returns the median (the lower one of an even number of values).
 pub(super) fn median(numbers: impl Iterator<Item = f64>) -> f64 {
     let mut numbers: Vec<f64> = numbers.collect();
     numbers.sort_by(f64::total_cmp);

@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: what things cost beside plain code with the same crates, as ratios within one run.
+//! `cargo xtask bench`: measures the cost of operations compared with plain code that uses the same crates, as ratios within one
+//! run.
 
 mod build;
 mod gateway;
@@ -20,7 +21,7 @@ use crate::workspace;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Measure these alone; all of them otherwise
+    /// The measurements to make [default: all]
     #[arg(value_parser = BENCHES.iter().map(|(name, _)| *name).collect::<Vec<_>>())]
     names: Vec<String>,
     /// Print one JSON document instead of a table
@@ -31,10 +32,10 @@ pub(crate) struct Args {
     strict: bool,
 }
 
-/// Measures one thing; more than one row where it has more than one figure.
+/// A measurement, which returns one row per figure.
 type Bench = fn() -> Result<Vec<Row>, String>;
 
-/// Everything that is measured, each in a module of its own.
+/// All measurements. Each has its own module.
 const BENCHES: &[(&str, Bench)] = &[
     ("machine", machine::measure),
     ("judging", judging::measure),
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     if args.strict && missed > 0 { Err(format!("{missed} of {} goals missed", rows.len())) } else { Ok(()) }
 }
 
-/// Builds this program optimised and runs it with the same arguments: a debug build would measure the debug build.
+/// Builds this program in release mode and runs it with the same arguments, because figures of a debug build are useless.
 fn again_in_release() -> Result<(), String> {
     let mut cargo = workspace::cargo();
     cargo.args(["run", "--release", "--quiet", "--package", "xtask", "--"]).args(std::env::args_os().skip(1));

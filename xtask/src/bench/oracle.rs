@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The schema as the oracle's document has it.
+/// The schema in the oracle's document.
 const SCHEMA: &str = include_str!("../../../examples/ai-score.schema.json");
 
-/// The same as a Rust type.
+/// The schema as a Rust type.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "only decoded")]
@@ -31,7 +31,7 @@ struct Breakdown {
     survey_match: u8,
 }
 
-/// An answer that satisfies the schema.
+/// A completion that satisfies the schema.
 pub(super) const VALID: &str = r#"{
   "score": 612,
   "scoreBreakdown": {"activity": 71, "maturity": 58, "diversity": 64, "riskBehavior": 49, "surveyMatch": 66},
@@ -40,7 +40,7 @@ pub(super) const VALID: &str = r#"{
   "strengths": ["26 months of steady activity", "No liquidations", "Survey matches the chain"]
 }"#;
 
-/// The same with five violations, in five fields.
+/// A completion with five violations, in five fields.
 pub(super) const FIVE_WRONG: &str = r#"{
   "score": 1612,
   "scoreBreakdown": {"activity": 171, "maturity": "58", "diversity": 64, "riskBehavior": 49, "surveyMatch": 66},
@@ -49,7 +49,7 @@ pub(super) const FIVE_WRONG: &str = r#"{
   "strengths": ["26 months of steady activity", "No liquidations", "Survey matches the chain"]
 }"#;
 
-/// The same with one violation.
+/// A completion with one violation.
 pub(super) const ONE_WRONG: &str = r#"{
   "score": 612,
   "scoreBreakdown": {"activity": 71, "maturity": 58, "diversity": 64, "riskBehavior": 149, "surveyMatch": 66},
@@ -58,7 +58,7 @@ pub(super) const ONE_WRONG: &str = r#"{
   "strengths": ["26 months of steady activity", "No liquidations", "Survey matches the chain"]
 }"#;
 
-/// The schema as a document.
+/// Returns the schema as a JSON value.
 pub(super) fn schema() -> Result<Value, String> {
     serde_json::from_str(SCHEMA).map_err(|error| format!("examples/ai-score.schema.json: {error}"))
 }

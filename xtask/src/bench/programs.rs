@@ -1,4 +1,4 @@
-//! Programs that are built to be measured, most of them out of `bench/`.
+//! Builds and runs the measured programs, most of which are in `bench/`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::workspace;
 
-/// Builds a program of `bench/`.
+/// Returns the command that builds a program of `bench/`.
 pub(super) fn peers(package: &str) -> Command {
     let mut cargo = workspace::cargo();
     let manifest = workspace::root().join("bench").join("Cargo.toml");
@@ -16,7 +16,7 @@ pub(super) fn peers(package: &str) -> Command {
     cargo
 }
 
-/// Runs a release build, whose words the user sees, and says where the program is.
+/// Runs a release build with visible output, and returns the path of the program.
 pub(super) fn built(cargo: &mut Command, program: &str) -> Result<PathBuf, String> {
     let status = cargo.status().map_err(|error| format!("cannot start cargo: {error}"))?;
     if !status.success() {
@@ -25,7 +25,7 @@ pub(super) fn built(cargo: &mut Command, program: &str) -> Result<PathBuf, Strin
     Ok(workspace::target().join("release").join(program).with_extension(std::env::consts::EXE_EXTENSION))
 }
 
-/// The line of JSON that a program of `bench/` prints.
+/// Runs a program of `bench/` and returns its line of JSON.
 pub(super) fn last_line(command: &mut Command) -> Result<Value, String> {
     let text = workspace::stdout(command)?;
     serde_json::from_str(text.trim()).map_err(|error| format!("{text}: {error}"))

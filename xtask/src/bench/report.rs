@@ -1,11 +1,11 @@
-//! Figures and their goals, for people and for programs.
+//! Reports figures and goals, as a table or as JSON.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::measure::Pair;
 
-/// What a figure should be.
+/// The goal for a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Goal {
@@ -13,12 +13,12 @@ pub(super) enum Goal {
     AtLeast(f64),
 }
 
-/// One figure.
+/// A figure of the report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Row {
-    /// What was measured, in words.
+    /// The description of the measurement.
     what: String,
-    /// What the figure was made of, in words: the medians of both sides.
+    /// The medians of both sides, from which the figure was computed.
     from: String,
     figure: f64,
     unit: &'static str,
@@ -26,13 +26,13 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// How many times longer ours takes than the peer.
+    /// Creates a row with the ratio of our time to the peer's.
     pub(super) fn ratio(what: &str, pair: &Pair, goal: Option<Goal>) -> Self {
         let from = format!("{} / {}", time(pair.ours), time(pair.peer));
         Self { what: what.to_owned(), from, figure: pair.ratio, unit: "x", goal }
     }
 
-    /// A figure by itself.
+    /// Creates a row with a figure that is not a ratio.
     pub(super) fn figure(
         what: &str,
         from: String,
@@ -43,7 +43,7 @@ impl Row {
         Self { what: what.to_owned(), from, figure, unit, goal }
     }
 
-    /// Whether the goal is met; `None` without a goal.
+    /// Returns whether the goal is met, or `None` without a goal.
     pub(super) fn is_met(&self) -> Option<bool> {
         Some(match self.goal? {
             Goal::AtMost(most) => self.figure <= most,
@@ -67,7 +67,7 @@ impl Row {
     }
 }
 
-/// Nanoseconds in words.
+/// Formats nanoseconds with a suitable unit.
 fn time(nanoseconds: f64) -> String {
     if nanoseconds < 10_000.0 {
         format!("{nanoseconds:.0} ns")
@@ -76,7 +76,7 @@ fn time(nanoseconds: f64) -> String {
     }
 }
 
-/// A table with one line for each figure.
+/// Formats the figures as a table with one line per figure.
 pub(super) fn table(rows: &[Row]) -> String {
     let head = ["what", "median: ours / peer", "figure", "goal", ""].map(str::to_owned);
     let lines: Vec<[String; 5]> = std::iter::once(head).chain(rows.iter().map(Row::cells)).collect();
@@ -96,7 +96,7 @@ pub(super) fn table(rows: &[Row]) -> String {
     out
 }
 
-/// The same as one document.
+/// Returns the figures as one JSON document.
 pub(super) fn json(rows: &[Row]) -> Value {
     let rows = rows.iter().map(|row| {
         let mut document = json!(row);

@@ -1,4 +1,5 @@
-//! The oracle's service beside a bare handler that reads and writes the same bytes, and its memory over many requests.
+//! Compares the oracle's service with a bare handler that reads and writes the same bytes, and measures its memory over many
+//! requests.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,14 +9,14 @@ use serde_json::Value;
 use super::programs::{built, last_line, peers};
 use super::report::{Goal, Row};
 
-/// How many connections ask at once.
+/// The number of concurrent connections.
 const CONNECTIONS: &str = "256";
 
-/// How many requests each side answers in its turn, and how many turns it has.
+/// The number of requests of each side per turn, and the number of turns.
 const REQUESTS: &str = "10240";
 const ROUNDS: &str = "7";
 
-/// How many requests the memory is watched over.
+/// The number of requests for the measurement of memory.
 const HELD: &str = "100000";
 
 pub(super) fn measure() -> Result<Vec<Row>, String> {

@@ -1,4 +1,4 @@
-//! A shape of 200 lines, parsed.
+//! Measures parsing a shape of 200 lines.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use formwork_shape::Shape;
 use super::measure::pair;
 use super::report::{Goal, Row};
 
-/// How many lines the shape has.
+/// The number of lines of the shape.
 const LINES: usize = 200;
 
 pub(super) fn measure() -> Result<Vec<Row>, String> {
@@ -15,7 +15,7 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
     let shape = Shape::parse(&text).map_err(|error| error.pointed("the benchmark's shape"))?;
     let schema = serde_json::to_string_pretty(formwork_core::Schema::document(&shape))
         .map_err(|error| error.to_string())?;
-    // Reading the same thing as a JSON Schema is what a shape saves.
+    // The peer parses the equivalent JSON Schema, which a shape replaces.
     let pair = pair(|| Shape::parse(&text), || serde_json::from_str::<serde_json::Value>(&schema));
     let lines = text.lines().count();
     let from = format!(
@@ -32,7 +32,7 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
     )])
 }
 
-/// Objects of objects, with every kind of place and a comment a line.
+/// Returns a shape with nested objects, all kinds of types, and a comment on every line.
 fn text() -> String {
     let mut text = "{\n".to_owned();
     for group in 0..(LINES - 2) / 6 {

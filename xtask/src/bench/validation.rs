@@ -1,4 +1,4 @@
-//! What validation adds to a score: an answer's text read, held to the schema, decoded and cross-checked.
+//! Measures the cost of validation for a score: parsing, validating, decoding and cross-checking a completion.
 
 use std::fs;
 use std::hint::black_box;
@@ -12,17 +12,17 @@ use formwork_oracle::{AiScore, CrossCheck};
 use super::report::{Goal, Row};
 use crate::workspace;
 
-/// How many wallets have an answer; each has one that is right and one whose score does not follow from its breakdown.
+/// The number of wallets. Each has a valid completion, and one whose score contradicts its breakdown.
 const WALLETS: usize = 200;
 
-/// How many times each answer is validated.
+/// The number of validations per completion.
 const ROUNDS: usize = 21;
 
 pub(super) fn measure() -> Result<Vec<Row>, String> {
     let check = CrossCheck::default();
     let contract = formwork_oracle::contract(&check).map_err(|error| error.to_string())?;
     let mut times = Vec::new();
-    // The first round warms everything up, as the first score of a process does.
+    // The first round warms up caches, like the first score of a process.
     for round in 0..=ROUNDS {
         for (text, is_right) in answers(&check)? {
             let start = Instant::now();
@@ -43,7 +43,7 @@ pub(super) fn measure() -> Result<Vec<Row>, String> {
     Ok(vec![Row::figure(what, from, rank(95), "µs", Some(Goal::AtMost(20.0)))])
 }
 
-/// Texts of answers, and whether they are to be accepted.
+/// Returns completions, and whether each is valid.
 fn answers(check: &CrossCheck) -> Result<Vec<(String, bool)>, String> {
     let mut answers = Vec::new();
     for wallet in wallets()?.iter().cycle().take(WALLETS) {

@@ -1,4 +1,4 @@
-//! `cargo xtask chaos`: batches whose processes die, disks that are full, providers that fail.
+//! `cargo xtask chaos`: batches with killed processes, full disks and failing providers.
 
 mod play;
 
@@ -20,7 +20,8 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Engine {
-    /// The engine on SQLite: kill -9 of the process, a provider that stalls, fails, cuts answers off and answers wrongly
+    /// Test the engine on SQLite: the process is killed with kill -9; the provider stalls, fails, and sends truncated and wrong
+    /// completions
     Sqlite(Sqlite),
     /// The engine for batch APIs: kill -9 while files are submitted, waited for and collected, files that expire half done, calls
     /// that fail, wrong answers
@@ -45,25 +46,25 @@ struct ProviderBatch {
 
 #[derive(clap::Args)]
 struct Sqlite {
-    /// How many rows the batch has
+    /// The number of rows of the batch
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     rows: u64,
-    /// How often the process is killed
+    /// The number of kills of the process
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=1000))]
     kills: u32,
-    /// How many rows are open at a time
+    /// The maximum number of concurrent rows
     #[arg(long, default_value_t = 64)]
     concurrency: u32,
-    /// Milliseconds that an answer takes
+    /// The latency of a completion in milliseconds
     #[arg(long, default_value_t = 20)]
     latency: u64,
-    /// Fill the disk once, where this machine mounts a file system in memory
+    /// Fill the disk once (on machines that can mount a tmpfs)
     #[arg(long)]
     full_disk: bool,
     /// Set the clock back by an hour for every second process, with the command `faketime`
     #[arg(long)]
     clock_back: bool,
-    /// The command to test [default: a release build of this workspace's]
+    /// The `formwork` program to test [default: a release build of this workspace]
     #[arg(long, value_name = "FILE")]
     formwork: Option<PathBuf>,
 }
@@ -145,7 +146,7 @@ fn sqlite(args: &Sqlite, folder: PathBuf) -> Result<(), String> {
     end(&folder, &wrong)
 }
 
-/// Returns how many calls may have been in flight when the disk was full.
+/// Returns the maximum number of calls in flight when the disk became full.
 fn full(played: &Play, seen: &Seen) -> usize {
     seen.full as usize * played.concurrency as usize
 }
@@ -174,7 +175,7 @@ fn table(played: &Play, seen: &Seen) -> String {
     )
 }
 
-/// Builds the command without the model in this process, and returns its file.
+/// Builds `formwork` without the in-process model, and returns the path of the program.
 fn built() -> Result<PathBuf, String> {
     let mut cargo = workspace::cargo();
     cargo.args([

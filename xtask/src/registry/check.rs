@@ -1,18 +1,18 @@
-//! What the rows are checked for. Keys, values and the names of dialects were checked when they were read.
+//! Checks the rows of the registry. Keys, values and the names of dialects are checked earlier, by the parser.
 
 use formwork_dialect::registry::{Date, Entry, Pattern};
 
-/// For how many days a row is taken to be true after it was looked at.
+/// The number of days after its last check for which a row counts as current.
 const FRESH: i64 = 90;
 
-/// What is wrong, and what may come to be.
+/// The result of a check: errors, and warnings about rows that are out of date.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) problems: Vec<String>,
     pub(super) warnings: Vec<String>,
 }
 
-/// Everything that is to be said of these rows on this day.
+/// Checks rows on a given day.
 pub(super) fn check(entries: &[Entry], today: Date) -> Found {
     let mut found = Found { problems: never_matching(entries), warnings: Vec::new() };
     for entry in entries {
@@ -32,7 +32,7 @@ fn not_marked(entry: &Entry, today: Date) -> Option<String> {
 
 fn stale(entry: &Entry, today: Date) -> Option<String> {
     let days = today.days_since_epoch() - entry.checked.days_since_epoch();
-    // What is gone stays gone.
+    // A retired model does not come back, so its row needs no further checks.
     (days > FRESH && !entry.retired).then(|| {
         format!(
             "`{}` was checked {days} days ago: look at its source again, then set `checked`",
@@ -41,7 +41,7 @@ fn stale(entry: &Entry, today: Date) -> Option<String> {
     })
 }
 
-/// Patterns behind others that match all that they match.
+/// Returns an error for each pattern that never matches, because an earlier pattern matches the same names.
 fn never_matching(entries: &[Entry]) -> Vec<String> {
     let mut problems = Vec::new();
     let mut before: Vec<&Pattern> = Vec::new();
@@ -49,9 +49,9 @@ fn never_matching(entries: &[Entry]) -> Vec<String> {
         if let Some(first) = before.iter().find(|first| first.covers(pattern)) {
             let same = first.as_str().eq_ignore_ascii_case(pattern.as_str());
             problems.push(if same {
-                format!("`{pattern}` stands there twice: the second one never matches; remove one")
+                format!("the pattern `{pattern}` is there twice: remove the second one, which never matches")
             } else {
-                format!("`{pattern}` never matches: `{first}` stands before it; move it up, or remove it")
+                format!("the pattern `{pattern}` never matches: `{first}` before it matches the same names; move it up, or remove it")
             });
         }
         before.push(pattern);
@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    /// Rows of a pattern, and further keys.
+    /// Rows with a pattern and additional keys.
     fn rows(rows: &[(&str, &str)]) -> Vec<Entry> {
         let text: String = rows
             .iter()
@@ -107,24 +107,24 @@ mod tests {
         let found = on("2027-02-20", &entries);
         assert!(found.problems.is_empty() && found.warnings.len() == 1, "{found:?}");
         assert!(found.warnings[0].starts_with("`a, b` was checked 91 days ago"), "{found:?}");
-        // A clock that goes wrong is no reason.
+        // A clock with a wrong date must not cause an error.
         assert_eq!(on("2020-01-01", &entries), Found::default());
     }
 
     #[test]
-    fn what_never_matches_is_named_with_what_stands_before_it() {
+    fn a_pattern_that_never_matches_is_named_with_the_one_before_it() {
         let fine =
             rows(&[("\"gpt-4o-mini*\"", ""), ("[\"gpt-4o\", \"gpt-4o-2024-*\"]", ""), ("\"gpt-*\"", "")]);
         assert_eq!(never_matching(&fine), [""; 0]);
         for (first, second, says) in [
-            ("\"gpt-*\"", "\"gpt-4o*\"", "`gpt-4o*` never matches: `gpt-*` stands before it"),
-            ("\"gpt-4o\"", "\"openai/gpt-4o\"", "`openai/gpt-4o` never matches: `gpt-4o` stands"),
-            ("[\"b\", \"a*\"]", "[\"c\", \"ab\"]", "`ab` never matches: `a*` stands"),
-            ("\"a\"", "\"A\"", "`A` stands there twice"),
-            ("[\"a\", \"a\"]", "\"b\"", "`a` stands there twice"),
+            ("\"gpt-*\"", "\"gpt-4o*\"", "`gpt-4o*` never matches: `gpt-*` before it"),
+            ("\"gpt-4o\"", "\"openai/gpt-4o\"", "`openai/gpt-4o` never matches: `gpt-4o` before it"),
+            ("[\"b\", \"a*\"]", "[\"c\", \"ab\"]", "`ab` never matches: `a*` before it"),
+            ("\"a\"", "\"A\"", "`A` is there twice"),
+            ("[\"a\", \"a\"]", "\"b\"", "`a` is there twice"),
         ] {
             let found = never_matching(&rows(&[(first, ""), (second, "")]));
-            assert!(found.len() == 1 && found[0].starts_with(says), "{found:?}");
+            assert!(found.len() == 1 && found[0].contains(says), "{found:?}");
         }
     }
 

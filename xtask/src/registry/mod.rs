@@ -1,4 +1,4 @@
-//! `cargo xtask registry`: what is known of models, kept true.
+//! `cargo xtask registry`: checks and updates the registry of models.
 
 mod check;
 mod prices;
@@ -13,7 +13,7 @@ use formwork_dialect::registry::{Date, Registry};
 
 use crate::workspace;
 
-/// The file, from the workspace's root.
+/// The path of the registry, relative to the root of the workspace.
 const FILE: &str = "crates/formwork-dialect/registry/models.toml";
 
 #[derive(clap::Args)]
@@ -24,23 +24,23 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Warn of rows that are no longer true, can never match, or were not looked at for long
+    /// Report rows that are outdated, can never match, or were not checked for a long time
     Check {
-        /// Fail if a row is no longer true or can never match
+        /// Fail if a row is outdated or can never match
         #[arg(long)]
         strict: bool,
-        /// The day that it is taken to be, as YYYY-MM-DD; today without it
+        /// The current date, as YYYY-MM-DD [default: today]
         #[arg(long)]
         today: Option<Date>,
     },
-    /// Compare prices, limits and last days with a price file of models.dev or LiteLLM
+    /// Compare prices, limits and retirement dates with a price file of models.dev or LiteLLM
     Update {
         /// models.dev's `api.json`, or LiteLLM's `model_prices_and_context_window.json`
         file: PathBuf,
         /// Write the differences into the registry
         #[arg(long)]
         write: bool,
-        /// The day that changed rows count as checked, as YYYY-MM-DD; today without it
+        /// The date of the check in changed rows, as YYYY-MM-DD [default: today]
         #[arg(long)]
         today: Option<Date>,
     },
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     }
 }
 
-/// Prints a comparison with a price file.
+/// Prints the comparison with a price file.
 fn print(registry: &Registry, found: &update::Comparison) {
     for difference in &found.differences {
         println!("{}", difference.line(registry));
@@ -101,7 +101,7 @@ fn check(registry: &Registry, strict: bool, today: Date) -> Result<(), String> {
     Ok(())
 }
 
-/// Today, in UTC.
+/// Returns the current date in UTC.
 fn clock() -> Result<Date, String> {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let days = since.ok().and_then(|since| i64::try_from(since.as_secs() / 86_400).ok());

@@ -1,25 +1,25 @@
-//! Price files of other projects: models.dev's `api.json`, and LiteLLM's `model_prices_and_context_window.json`.
+//! Reads the price files of other projects: models.dev's `api.json`, and LiteLLM's `model_prices_and_context_window.json`.
 
 use formwork_core::Price;
 use formwork_dialect::registry::Date;
 use serde_json::Value;
 
-/// The facts that a file has about one model.
+/// The facts about a model in a price file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Facts {
-    /// The provider, under the registry's name, and the model: `openai/gpt-4o`.
+    /// The registry's name of the provider, and the model: `openai/gpt-4o`.
     pub(super) name: String,
     pub(super) price: Option<Price>,
     pub(super) context_tokens: Option<u64>,
-    /// The tokens of a prompt. LiteLLM has these alone: with or without those of the answer they are the context.
+    /// The maximum tokens of a prompt. LiteLLM has only this number; it is the context window with or without the completion.
     pub(super) input_tokens: Option<u64>,
     pub(super) output_tokens: Option<u64>,
-    /// The last day, which LiteLLM alone has.
+    /// The retirement date, which only LiteLLM has.
     pub(super) retires: Option<Date>,
 }
 
-/// The registry's names of providers, with those of the two files. Prices of the same model on other hosts are none of the
-/// vendor's.
+/// The registry's names of providers with the names in the two files. Other hosts of a model are excluded, because their prices
+/// differ from the vendor's.
 const PROVIDERS: &[(&str, &[&str])] = &[
     ("openai", &["openai"]),
     ("anthropic", &["anthropic"]),
@@ -32,7 +32,7 @@ const PROVIDERS: &[(&str, &[&str])] = &[
     ("bedrock", &["bedrock_converse", "amazon-bedrock"]),
 ];
 
-/// Reads the facts of one of the two files; the form is recognised by its contents.
+/// Reads the facts in one of the two files. The format is recognized by the contents.
 pub(super) fn read(text: &str) -> Result<Vec<Facts>, String> {
     let file: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     let all = file.as_object().ok_or("expected an object of models or providers")?;
@@ -76,7 +76,7 @@ fn litellm(id: &str, model: &Value) -> Option<Facts> {
     if !matches!(model["mode"].as_str(), Some("chat" | "responses")) {
         return None;
     }
-    // The file's prefix is its provider's name or none, and a region or a size of batch may stand in between.
+    // The name may have the provider as a prefix, and a region or a batch size between prefix and model.
     let bare =
         id.split_once('/').filter(|(prefix, _)| own_name(prefix).is_some()).map_or(id, |(_, rest)| rest);
     let dollars = |name: &str| Some(model[name].as_f64()? * 1e6);
@@ -90,7 +90,7 @@ fn litellm(id: &str, model: &Value) -> Option<Facts> {
     })
 }
 
-/// Returns a price out of dollars for a million tokens, rounded to the millionth of a dollar.
+/// Returns a price from dollars per million tokens, rounded to a millionth of a dollar.
 fn price(input: Option<f64>, output: Option<f64>) -> Option<Price> {
     let micro = |dollars: f64| (0.0..=1e6).contains(&dollars).then(|| (dollars * 1e6).round() as u64);
     Some(Price { input: micro(input?)?, output: micro(output?)? })

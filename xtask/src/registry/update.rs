@@ -1,4 +1,4 @@
-//! What a price file says differently from the registry, and the registry's text with the differences.
+//! Compares the registry with a price file, and applies the differences to the text of the registry.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use formwork_dialect::registry::{Date, Entry, Registry};
 
 use super::prices::Facts;
 
-/// One difference between a row and a price file.
+/// A difference between a row and a price file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Difference {
     /// The index of the row.
@@ -23,14 +23,14 @@ pub(super) struct Difference {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Comparison {
     pub(super) differences: Vec<Difference>,
-    /// Rows whose models have several values in the file, which a person has to look at.
+    /// Rows whose models have several values in the file. A person must decide about them.
     pub(super) unclear: Vec<String>,
     /// Models of the file that no row of their provider covers.
     pub(super) unknown: Vec<String>,
 }
 
-/// Compares the rows with the facts of a price file. A price that a row leaves out stays out, because it depends on more than
-/// tokens; other facts are added.
+/// Compares the rows with the facts of a price file. Missing facts are added, except prices: a price is missing on purpose if it
+/// does not depend on tokens alone.
 pub(super) fn compare(registry: &Registry, facts: &[Facts]) -> Comparison {
     let mut comparison = Comparison::default();
     let mut of_rows: BTreeMap<usize, Vec<&Facts>> = BTreeMap::new();
@@ -63,7 +63,7 @@ pub(super) fn compare(registry: &Registry, facts: &[Facts]) -> Comparison {
     comparison
 }
 
-/// Returns the keys that are compared, each with the row's value and the different values of the file, as they stand in TOML.
+/// Returns the compared keys, each with the row's value and the different values in the file, as TOML.
 fn values(entry: &Entry, facts: &[&Facts]) -> Vec<(&'static str, Option<String>, Vec<String>)> {
     let distinct = |value: &dyn Fn(&Facts) -> Option<String>| {
         let mut found: Vec<String> = facts.iter().filter_map(|fact| value(fact)).collect();
@@ -91,7 +91,7 @@ fn values(entry: &Entry, facts: &[&Facts]) -> Vec<(&'static str, Option<String>,
     if let Some(known) = entry.price {
         all.push(("price", Some(price(known)), distinct(&|fact| fact.price.map(price))));
     }
-    // Where only some of the models have a last day, it is not the row's.
+    // A retirement date of only some of the models does not apply to the row.
     if !entry.retired && facts.iter().all(|fact| fact.retires.is_some()) {
         let day = |day: Date| format!("\"{day}\"");
         all.push(("retires", entry.retires.map(day), distinct(&|fact| fact.retires.map(day))));
@@ -99,7 +99,8 @@ fn values(entry: &Entry, facts: &[&Facts]) -> Vec<(&'static str, Option<String>,
     all
 }
 
-/// Returns the context of a model. A row whose context is that of prompt and answer together agrees with a file that has both.
+/// Returns the context window of a model. The row's number may include the completion, and then agrees with the sum of both limits
+/// in the file.
 fn context(entry: &Entry, fact: &Facts) -> Option<u64> {
     let known = entry.context_tokens.map(u64::from);
     let whole = fact.input_tokens.map(|input| input.saturating_add(fact.output_tokens.unwrap_or_default()));
@@ -114,8 +115,8 @@ impl Difference {
     }
 }
 
-/// Returns the registry's text with these differences, everything else, comments included, as it was. Changed rows count as
-/// checked on `today`.
+/// Returns the text of the registry with these differences applied. Everything else stays unchanged, including comments. Changed
+/// rows get `today` as the date of the check.
 pub(super) fn write(text: &str, differences: &[Difference], today: Date) -> String {
     let mut row = None;
     let mut out = String::with_capacity(text.len());
@@ -125,7 +126,7 @@ pub(super) fn write(text: &str, differences: &[Difference], today: Date) -> Stri
             row = Some(row.map_or(0, |row| row + 1));
         }
         let key = line.split_once('=').map_or("", |(key, _)| key.trim());
-        // New keys stand before the source, as in the other rows.
+        // New keys are inserted before `source`, as in the other rows.
         if key == "source" {
             for added in of(row).filter(|difference| difference.old.is_none()) {
                 out.push_str(&format!("{} = {}\n", added.key, added.new));
@@ -190,7 +191,7 @@ mod tests {
             "A: retires (none) -> \"2027-01-31\"",
         ];
         assert_eq!(lines, expected);
-        // B's row leaves its price out, and keeps it out.
+        // B's row has no price, and no price is added.
         assert_eq!((found.unclear.len(), found.unknown), (0, vec!["openai/b-3".to_owned()]));
         let written = write(ROWS, &found.differences, "2026-12-01".parse().unwrap());
         let after = Registry::from_toml(&written).unwrap();
@@ -209,11 +210,11 @@ mod tests {
             compare(&registry, &facts(&[("openai/a-1", &window(200)), ("openai/a-1-x", &window(300))]));
         assert_eq!(found.differences, []);
         assert_eq!(found.unclear, ["A: context_tokens is 100, the file has 200 or 300"]);
-        // Where one of them is the row's, the others have another size and the row's is the smaller promise.
+        // If one of several values is the row's, the row describes the smallest of the models.
         let found =
             compare(&registry, &facts(&[("openai/a-1", &window(100)), ("openai/a-1-x", &window(300))]));
         assert_eq!(found, Comparison::default());
-        // A last day of one model is not the row's, and a prompt and an answer make the context.
+        // A retirement date of one model does not apply to the row. The limits of prompt and completion add up to the context window.
         let whole = format!("{}, \"max_output_tokens\": 40", window(60));
         let last = format!("{whole}, \"deprecation_date\": \"2027-01-31\"");
         let found = compare(&registry, &facts(&[("openai/a-1", &whole), ("openai/a-1-x", &last)]));

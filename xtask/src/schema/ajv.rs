@@ -1,4 +1,4 @@
-//! The schema files in Ajv: the validator that most other programs will read them with.
+//! Compiles the schema files with Ajv, the validator of most JavaScript programs.
 
 use std::fs;
 use std::path::Path;
@@ -14,10 +14,10 @@ const FORMATS: &str = "ajv-formats@3.0.1";
 const SCRIPT: &str = include_str!("ajv.mjs");
 const JUDGE: &str = include_str!("judge.mjs");
 
-/// The oracle's documents, with what is to be said of each.
+/// The oracle's documents, with the correct verdict on each.
 const DOCUMENTS: &str = include_str!("../../../crates/formwork-oracle/tests/documents.json");
 
-/// Compiles these files of a folder in Ajv's strict mode.
+/// Compiles files of a folder in Ajv's strict mode.
 pub(super) fn compile<'n>(folder: &Path, names: impl Iterator<Item = &'n String>) -> Result<(), String> {
     let place = workspace::target().join("ajv");
     install(&place)?;
@@ -29,7 +29,7 @@ pub(super) fn compile<'n>(folder: &Path, names: impl Iterator<Item = &'n String>
     if status.success() { Ok(()) } else { Err("Ajv does not compile a schema, see above".to_owned()) }
 }
 
-/// Compares what Ajv says of the oracle's documents with what we say, and both with what is right.
+/// Compares the verdicts of Ajv and of Formwork on the oracle's documents with each other and with the correct ones.
 pub(super) fn agrees(folder: &Path) -> Result<(), String> {
     let place = workspace::target().join("ajv");
     install(&place)?;
@@ -47,7 +47,7 @@ pub(super) fn agrees(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Both verdicts on every document, beside the right one.
+/// Compares both verdicts on every document with the correct one.
 fn compare(theirs: &[bool]) -> Result<(), String> {
     let documents: Vec<Value> = serde_json::from_str(DOCUMENTS).map_err(|error| error.to_string())?;
     let schema =
@@ -69,7 +69,7 @@ fn compare(theirs: &[bool]) -> Result<(), String> {
     Ok(())
 }
 
-/// Puts Ajv into a folder of its own, once.
+/// Installs Ajv into its own folder, once.
 fn install(place: &Path) -> Result<(), String> {
     let stamp = place.join("installed");
     let wanted = format!("{AJV} {FORMATS}\n");

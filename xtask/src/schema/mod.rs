@@ -1,4 +1,4 @@
-//! `cargo xtask schema`: the JSON Schemas of everything that other programs read or write.
+//! `cargo xtask schema`: generates the JSON Schemas of all documents that other programs read or write.
 
 mod ajv;
 mod oracle;
@@ -10,10 +10,10 @@ use crate::workspace;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Write nothing: print what would change, and fail if something would
+    /// Write nothing; print the files that would change, and fail if there are any
     #[arg(long)]
     check: bool,
-    /// Also compile every file in Ajv, strictly (needs Node)
+    /// Also compile every file in Ajv's strict mode (needs Node)
     #[arg(long)]
     ajv: bool,
 }

@@ -1,4 +1,4 @@
-//! The oracle's answer: the schema that it is judged by, and what each dialect makes of it.
+//! The schemas of the oracle's completion: the contract, and its lowering to each dialect.
 
 use formwork::golden::Folder;
 use formwork_core::LowerRequest;
@@ -6,11 +6,11 @@ use formwork_oracle::{AI_RESPONSE_SCHEMA, CrossCheck, DEFAULT_MAX_TOKENS};
 
 const DIALECTS: [&str; 4] = ["llama-cpp", "llguidance", "ollama", "openai"];
 
-/// Adds the schema that answers are judged by, and what is sent in each dialect for an answer of the usual length.
+/// Adds the schema of the contract, and the schema sent in each dialect for a completion of the usual length.
 pub(super) fn add(folder: Folder) -> Folder {
     let folder = folder.document("ai-score.v1", AI_RESPONSE_SCHEMA.clone());
     DIALECTS.iter().fold(folder, |folder, dialect| {
-        // A model in this process writes the breakdown first, because it keeps to the weighted sum.
+        // The in-process model writes the breakdown first, because the grammar enforces the weighted sum.
         let dependencies: Vec<_> = match *dialect {
             "llguidance" => CrossCheck::default().rule().dependency().into_iter().collect(),
             _ => Vec::new(),

@@ -1,4 +1,4 @@
-//! Which types have a schema file. One line each: the file's name, and whether programs read or write the type.
+//! The types with a schema file. Each line has the file's name, and whether programs read or write the type.
 
 use std::path::Path;
 
@@ -21,10 +21,10 @@ use serde_json::Value;
 
 use super::oracle;
 
-/// The description of the service: a document of OpenAPI, whose parts are JSON Schemas.
+/// The OpenAPI description of the service, which contains JSON Schemas.
 pub(super) const OPENAPI: &str = "openapi.json";
 
-/// Every file of this folder.
+/// Returns every file of `schemas/`.
 pub(super) fn all(folder: &Path) -> Folder {
     oracle::add(Folder::new(folder))
         // formwork-json
@@ -94,7 +94,7 @@ pub(super) fn all(folder: &Path) -> Folder {
         .with_command("cargo xtask schema")
 }
 
-/// Of the configuration file, with every kind of provider that there is.
+/// Returns the schema of the configuration file with all kinds of providers.
 fn config() -> Value {
     formwork::config::schema(&formwork::providers::Providers::builtin())
 }

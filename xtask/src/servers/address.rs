@@ -1,4 +1,4 @@
-//! Where a server is: its base URL.
+//! The base URL of a server.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
-    /// As in a URL: an IPv6 address has its brackets.
+    /// The host as in a URL: an IPv6 address has brackets.
     host: String,
     port: u16,
 }
@@ -16,7 +16,7 @@ impl Address {
         Self { host: "127.0.0.1".to_owned(), port }
     }
 
-    /// The host as programs take it, without the brackets that a URL needs.
+    /// Returns the host as a program argument: an IPv6 address has no brackets.
     pub(super) fn host(&self) -> &str {
         self.host.trim_start_matches('[').trim_end_matches(']')
     }
@@ -25,7 +25,7 @@ impl Address {
         self.port
     }
 
-    /// Host and port, as they stand in a URL.
+    /// Returns host and port as in a URL.
     pub(super) fn authority(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
@@ -34,7 +34,7 @@ impl Address {
         (self.host(), self.port).to_socket_addrs().map(Iterator::collect).unwrap_or_default()
     }
 
-    /// Whether it is this machine and nothing but this machine.
+    /// Returns whether the host is a loopback address.
     pub(super) fn is_loopback(&self) -> bool {
         let sockets = self.sockets();
         !sockets.is_empty() && sockets.iter().all(|socket| socket.ip().is_loopback())
@@ -45,7 +45,7 @@ impl FromStr for Address {
     type Err = String;
 
     fn from_str(url: &str) -> Result<Self, String> {
-        let wrong = || format!("`{url}` is no base URL like http://127.0.0.1:28411");
+        let wrong = || format!("`{url}` is not a base URL such as http://127.0.0.1:28411");
         let rest = url.strip_prefix("http://").ok_or_else(wrong)?;
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         let (host, port) = rest.rsplit_once(':').ok_or_else(wrong)?;
@@ -95,7 +95,7 @@ mod tests {
             "http://::1:80",
         ] {
             let error = url.parse::<Address>().unwrap_err();
-            assert!(error.contains("base URL like"), "{url}: {error}");
+            assert!(error.contains("base URL such as"), "{url}: {error}");
         }
     }
 }

@@ -1,17 +1,18 @@
-//! The three C++ libraries that Ollama's Go module leaves out: Go packs no folder called `vendor`, and they lie in one.
+//! The three C++ libraries that are missing from Ollama's Go module: Go does not package folders called `vendor`, and Ollama has
+//! them in such a folder.
 
 use std::path::{Path, PathBuf};
 
 use super::{Place, Server, place, python};
 
-/// A library that is headers only.
+/// A header-only library.
 struct Library {
-    /// What is included of it.
+    /// The header that Ollama includes.
     header: &'static str,
-    /// The Python package that carries it, and whether only its source does.
+    /// The Python package with the header, and whether only its source distribution contains it.
     package: &'static str,
     source: bool,
-    /// The folder in that package which the headers lie in.
+    /// The folder of the headers in that package.
     inside: &'static str,
 }
 
@@ -36,10 +37,10 @@ const LIBRARIES: &[Library] = &[
     },
 ];
 
-/// Where compilers look by themselves. Debian's nlohmann-json3-dev and libstb-dev put two of the three there.
+/// The system's include folders. Debian's nlohmann-json3-dev and libstb-dev install two of the three libraries there.
 const SYSTEM: &[&str] = &["/usr/include", "/usr/local/include"];
 
-/// A folder to include from; what the system has is not in it.
+/// Returns an include folder with the libraries that the system does not have.
 pub(super) fn folder(place: &Place) -> Result<PathBuf, String> {
     let folder = place.folder().join("include");
     place::make(&folder)?;

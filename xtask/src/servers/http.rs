@@ -1,4 +1,4 @@
-//! As much HTTP as asking a server on this machine how it is takes.
+//! A minimal HTTP client for health checks on loopback.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -8,28 +8,28 @@ use serde_json::Value;
 
 use super::Address;
 
-/// A server that is up but busy with a model answers within this.
+/// The timeout of a request. A server that is busy with a model responds within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// More is no answer to anything that is asked here.
+/// The maximum size of a response in bytes. No response to these requests is longer.
 const MOST: u64 = 1 << 20;
 
-/// The JSON that a path answers with 200; none if it does not, for whatever reason.
+/// Returns the JSON body of a response with status 200, or `None` for any other response and any error.
 pub(super) fn get(address: &Address, path: &str) -> Option<Value> {
     let socket = *address.sockets().first()?;
     let mut stream = TcpStream::connect_timeout(&socket, PATIENCE).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
     stream.set_write_timeout(Some(PATIENCE)).ok()?;
-    // HTTP/1.0: the body ends where the connection does, and comes in no chunks.
+    // With HTTP/1.0 the body ends with the connection and is not chunked.
     let request = format!("GET {path} HTTP/1.0\r\nhost: {}\r\n\r\n", address.authority());
-    // In one piece: a server may answer and close after the first.
+    // The request is sent in one write, because a server may respond and close after the first packet.
     stream.write_all(request.as_bytes()).ok()?;
     let mut bytes = Vec::new();
     stream.take(MOST).read_to_end(&mut bytes).ok()?;
     body(&bytes)
 }
 
-/// The JSON body of a response with the status 200.
+/// Returns the JSON body of a response with status 200.
 fn body(response: &[u8]) -> Option<Value> {
     let end = response.windows(4).position(|window| window == b"\r\n\r\n")?;
     let (head, body) = response.split_at(end + 4);

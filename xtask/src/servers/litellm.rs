@@ -1,4 +1,4 @@
-//! LiteLLM's proxy in front of llama.cpp's server: what teams put between themselves and many vendors.
+//! LiteLLM's proxy in front of llama.cpp's server. Teams use such a proxy to reach many vendors.
 
 use std::process::Command;
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::{Address, MODEL, Place, Server, http, place, python};
 
-/// A later one asks for packages that not every registry has yet.
+/// The pinned version. Later versions require packages that not every mirror has.
 const PACKAGE: &str = "litellm[proxy]==1.106.2";
 
-/// The command that serves the model of llama.cpp's server at `behind`, everything that it needs installed.
+/// Installs the proxy, and returns the command that serves the model of llama.cpp's server at `behind`.
 pub(super) fn command(place: &Place, behind: &Address, address: &Address) -> Result<Command, String> {
     let modules = place.folder().join("litellm");
     if !python::is_installed(PACKAGE, &modules) {
@@ -23,19 +23,19 @@ pub(super) fn command(place: &Place, behind: &Address, address: &Address) -> Res
     python.args(["--telemetry", "False", "--host", address.host(), "--port"]);
     python.arg(address.port().to_string());
     python.env("PYTHONPATH", modules);
-    // It refuses to start without a key of its own otherwise. It listens on loopback alone.
+    // The proxy refuses to start without a key. It listens on loopback only.
     python.env("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY", "true");
     Ok(python)
 }
 
-/// JSON is YAML as well.
+/// Returns the proxy's configuration as JSON, which is a subset of YAML.
 fn configuration(behind: &Address) -> Value {
     let api_base = format!("{behind}/v1");
     let parameters = json!({"model": format!("openai/{MODEL}"), "api_base": api_base, "api_key": "none"});
     json!({"model_list": [{"model_name": MODEL, "litellm_params": parameters}]})
 }
 
-/// It does not say which version it is.
+/// Returns the name of the proxy, or `None` if another server responds at the address. The proxy does not report its version.
 pub(super) fn version(address: &Address) -> Option<String> {
     let health = http::get(address, "/health/readiness")?;
     let good = health.get("status").and_then(Value::as_str) == Some("healthy");

@@ -1,4 +1,4 @@
-//! llama.cpp's own server, out of a Python package: no package of any registry has it as a program.
+//! llama.cpp's server, from a Python package, because no package registry has it as a program.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use super::{Address, MODEL, Place, Server, http, place, python};
 const PACKAGE: &str = "xllamacpp==2026.10.11549";
 const SCRIPT: &str = include_str!("llama_server.py");
 
-/// The command that serves a model, everything that it needs installed.
+/// Installs the server, and returns the command that serves a model.
 pub(super) fn command(place: &Place, weights: &Path, address: &Address) -> Result<Command, String> {
     let modules = place.folder().join("xllamacpp");
     if !python::is_installed(PACKAGE, &modules) {
@@ -25,7 +25,7 @@ pub(super) fn command(place: &Place, weights: &Path, address: &Address) -> Resul
     Ok(python)
 }
 
-/// It does not say which build it is.
+/// Returns the name of the server, or `None` if another server responds at the address. The server does not report its build.
 pub(super) fn version(address: &Address) -> Option<String> {
     let health = http::get(address, "/health")?;
     let good = health.get("status").and_then(Value::as_str) == Some("ok");

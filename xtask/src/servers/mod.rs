@@ -1,4 +1,4 @@
-//! `cargo xtask servers`: real model servers to test against, on this machine, from the registries alone.
+//! `cargo xtask servers`: installs real model servers from package registries, and starts and stops them on this machine.
 
 mod address;
 mod headers;
@@ -17,10 +17,10 @@ use address::Address;
 use place::Place;
 use process::Running;
 
-/// What every server here calls its model.
+/// The name of the model on every server.
 const MODEL: &str = "smollm2";
 
-/// Loading the model takes a second or two; a machine that builds something else at the same time may need many.
+/// The timeout for starting a server. Loading the model takes one or two seconds, and much longer on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 #[derive(clap::Args)]
@@ -31,24 +31,24 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Start servers and wait until they answer; what is missing is installed into the target folder first
+    /// Start servers and wait until they respond; missing programs are installed into the target folder first
     Up(Names),
-    /// Stop what `up` started
+    /// Stop the servers that `up` started
     Down(Names),
-    /// Say what runs; fails if something does not
+    /// Print the state of the servers; fails if one of them does not run
     Status(Names),
 }
 
 #[derive(clap::Args)]
 struct Names {
-    /// Which servers: all of them if none is named. litellm is a proxy in front of llama-server
+    /// The servers [default: all]. litellm is a proxy in front of llama-server
     #[arg(value_enum)]
     names: Vec<Server>,
 }
 
 impl Names {
     fn servers(&self) -> Vec<Server> {
-        // The proxy comes after what it stands in front of.
+        // The proxy starts after the server behind it.
         let all = [Server::Llama, Server::Ollama, Server::Litellm];
         all.into_iter().filter(|server| self.names.is_empty() || self.names.contains(server)).collect()
     }
@@ -71,7 +71,7 @@ impl Server {
         }
     }
 
-    /// The environment variable with the base URL, here and in the live tests.
+    /// Returns the environment variable with the base URL. Live tests use the same variable.
     fn variable(self) -> &'static str {
         match self {
             Self::Llama => "FORMWORK_LLAMA_SERVER",
@@ -80,7 +80,7 @@ impl Server {
         }
     }
 
-    /// The base URL, as the environment says, else one that collides with no other server's habit.
+    /// Returns the base URL from the environment variable, else a default with a port that other servers rarely use.
     fn address(self) -> Result<Address, String> {
         let port = match self {
             Self::Llama => 28411,
@@ -93,7 +93,7 @@ impl Server {
         }
     }
 
-    /// What the server that answers at an address calls itself; none if no server of this kind does.
+    /// Returns the name and version of the server at an address, or `None` if no server of this kind responds.
     fn version(self, address: &Address) -> Option<String> {
         match self {
             Self::Llama => llama::version(address),
@@ -102,7 +102,7 @@ impl Server {
         }
     }
 
-    /// Whether the server at an address has the model.
+    /// Returns whether the server at an address has the model.
     fn has_model(self, address: &Address) -> bool {
         match self {
             Self::Llama | Self::Litellm => llama::has_model(address),
@@ -110,7 +110,7 @@ impl Server {
         }
     }
 
-    /// Tells a person how far things are.
+    /// Prints the progress for people.
     fn say(self, words: &str) {
         eprintln!("{}: {words}", self.name());
     }
@@ -160,7 +160,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     }
 }
 
-/// Leaves a server running at an address, whoever started it.
+/// Ensures that a server runs at its address. A server that somebody else started is used, too.
 fn bring_up(place: &Place, server: Server, address: &Address) -> Result<(), String> {
     let ours = Running::find(place, server.name());
     let is_ours = ours.as_ref().is_some_and(|ours| ours.url == address.to_string());
@@ -180,10 +180,12 @@ fn bring_up(place: &Place, server: Server, address: &Address) -> Result<(), Stri
         _ => {}
     }
     if !address.is_loopback() {
-        return Err(format!("nothing answers at {address}, and only on this machine can one be started"));
+        return Err(format!(
+            "no server responds at {address}, and this command starts servers only on this machine"
+        ));
     }
     if let Some(ours) = ours {
-        // It hangs, or it was started at another address.
+        // The server hangs, or it was started at another address.
         server.say("starting anew");
         ours.stop(place)?;
     }
@@ -205,7 +207,7 @@ fn bring_up(place: &Place, server: Server, address: &Address) -> Result<(), Stri
             let weights = weights::file(place, server)?;
             let program = ollama::program(place)?;
             started(place, server, address, ollama::command(place, &program, address))?;
-            // A server without the model is of no use: the next `up` would have to tell the two apart.
+            // A server without the model is stopped, because the next `up` would use it.
             ollama::create(place, &program, address, &weights).or_else(|why| {
                 Running::find(place, server.name()).map_or(Ok(()), |running| running.stop(place))?;
                 Err(why)
@@ -217,7 +219,7 @@ fn bring_up(place: &Place, server: Server, address: &Address) -> Result<(), Stri
     Ok(())
 }
 
-/// Starts a server and waits until it answers.
+/// Starts a server and waits until it responds.
 fn started(
     place: &Place,
     server: Server,
@@ -228,7 +230,7 @@ fn started(
     let mut child = process::start(place, server.name(), &address.to_string(), command)?;
     let begun = Instant::now();
     let why = loop {
-        // First this: if it could not have the port, another server answers there.
+        // The process is checked first: if it could not bind the port, another server responds there.
         if let Ok(Some(status)) = child.try_wait() {
             break format!("it stopped at once ({status})");
         }
@@ -281,7 +283,7 @@ fn status(place: &Place, servers: &[Server]) -> Result<(), String> {
     Err(format!("{names} not up: run `cargo xtask servers up {names}`"))
 }
 
-/// The command that runs the tests against these servers.
+/// Returns the command that runs the tests against these servers.
 fn live_tests(up: &[(Server, Address)]) -> String {
     let names: Vec<&str> = up.iter().map(|(server, _)| server.name()).collect();
     let urls: String =

@@ -1,4 +1,4 @@
-//! Ollama: the one on the PATH, else a pinned one, built from its Go module.
+//! Ollama from the PATH, else a pinned version, built from its Go module.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::{Address, MODEL, Place, Server, headers, http, place, python};
 
-/// What the behaviour that tests rely on was measured with. Newer ones do not link llama.cpp in: they start a program
-/// that their Go module does not carry.
+/// The version whose behaviour the tests rely on. Newer versions start llama.cpp as a program that the Go module does not
+/// contain.
 const VERSION: &str = "0.17.4";
 const MODULE: &str = "github.com/ollama/ollama";
 
-/// The program, built if there is none.
+/// Returns the program, and builds it if there is none.
 pub(super) fn program(place: &Place) -> Result<PathBuf, String> {
     if let Some(found) = on_path("ollama") {
         Server::Ollama.say(&format!("takes {}", found.display()));
@@ -27,7 +27,7 @@ pub(super) fn program(place: &Place) -> Result<PathBuf, String> {
     Ok(program)
 }
 
-/// Builds Ollama into a folder. Go puts a program there only when it is whole.
+/// Builds Ollama into a folder. Go writes only complete programs there.
 fn build(place: &Place, folder: &Path) -> Result<(), String> {
     let needed = [("go", "golang-go"), ("gcc", "gcc"), ("g++", "g++")];
     for (name, package) in needed {
@@ -45,7 +45,7 @@ fn build(place: &Place, folder: &Path) -> Result<(), String> {
     Server::Ollama.say(&format!("builds {MODULE} {VERSION}, once, in 2 to 5 minutes"));
     let flags = compiler_flags(&headers);
     let mut go = Command::new("go");
-    // Without it, it would call itself 0.0.0.
+    // Without this flag the program reports the version 0.0.0.
     go.args(["install", "-ldflags", &format!("-X={MODULE}/version.Version={VERSION}")]);
     go.arg(format!("{MODULE}@v{VERSION}"));
     go.env("GOBIN", folder).env("CGO_ENABLED", "1").env("CGO_CFLAGS", &flags).env("CGO_CXXFLAGS", &flags);
@@ -58,7 +58,7 @@ fn build(place: &Place, folder: &Path) -> Result<(), String> {
     Err(format!("go cannot build {MODULE} {VERSION}:\n{words}"))
 }
 
-/// How C and C++ are compiled: for this very machine, as it is built where it runs.
+/// Returns the compiler flags of C and C++: optimized for this machine, because the program runs only here.
 fn compiler_flags(headers: &Path) -> String {
     #[cfg(target_arch = "x86_64")]
     let modern = is_x86_feature_detected!("avx2")
@@ -68,18 +68,18 @@ fn compiler_flags(headers: &Path) -> String {
     #[cfg(not(target_arch = "x86_64"))]
     let modern = false;
     let level = if modern { " -march=x86-64-v3" } else { "" };
-    // Go takes quotes as a shell does: a folder may have a space in its name.
+    // Go splits flags like a shell, so a folder with a space in its name needs quotes.
     format!("-O3{level} \"-I{}\"", headers.display())
 }
 
-/// The command that serves.
+/// Returns the command that starts the server.
 pub(super) fn command(place: &Place, program: &Path, address: &Address) -> Command {
     let mut command = client(place, program, address);
     command.arg("serve").env("OLLAMA_MODELS", home(place).join("models")).env("OLLAMA_NUM_PARALLEL", "1");
     command
 }
 
-/// Makes the model from its file, under its name; one that is there already is replaced.
+/// Creates the model from its file. An existing model of the same name is replaced.
 pub(super) fn create(place: &Place, program: &Path, address: &Address, weights: &Path) -> Result<(), String> {
     let recipe = place.folder().join("Modelfile");
     place::write(&recipe, &modelfile(weights))?;
@@ -92,14 +92,15 @@ pub(super) fn create(place: &Place, program: &Path, address: &Address, weights: 
     Err(format!("cannot create {MODEL}:\n{}", place::tail(&String::from_utf8_lossy(&output.stderr))))
 }
 
-/// More threads wait for each other by spinning: on a machine that does anything else, one is many times as fast.
+/// Returns the model's definition with one thread. Several threads busy-wait for each other, so on a busy machine one thread is
+/// many times as fast.
 fn modelfile(weights: &Path) -> String {
     format!("FROM {}\nPARAMETER num_thread 1\n", weights.display())
 }
 
 fn client(place: &Place, program: &Path, address: &Address) -> Command {
     let mut command = Command::new(program);
-    // It keeps a key in the home folder, and takes settings from there: neither is a test's business.
+    // Ollama keeps a key and settings in the home folder. Tests must use neither.
     command.env("HOME", home(place)).env("OLLAMA_HOST", address.authority());
     command
 }
@@ -108,7 +109,7 @@ fn home(place: &Place) -> PathBuf {
     place.folder().join("ollama")
 }
 
-/// The first program of this name on the PATH.
+/// Returns the first program of this name on the PATH.
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())

@@ -1,11 +1,11 @@
-//! The folder in which servers are installed, and what lies where in it.
+//! The folder in which servers are installed, and its layout.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use crate::workspace;
 
-/// Lines of a log that a failure shows.
+/// The number of log lines in the message of a failure.
 const TAIL: usize = 15;
 
 #[derive(Debug)]
@@ -29,19 +29,18 @@ impl Place {
         self.0.join(format!("{name}.log"))
     }
 
-    /// The file that says which process a server is.
+    /// Returns the path of the file with the process identifier of a server.
     pub(super) fn pid(&self, name: &str) -> PathBuf {
         self.0.join(format!("{name}.pid"))
     }
 
-    /// Forgets which process a server is.
+    /// Removes the file with the process identifier of a server.
     pub(super) fn forget(&self, name: &str) {
-        // One that stays behind does no harm: whether its process is a server of ours is looked at anyway.
+        // A file that remains is harmless, because the process in it is always checked.
         let _ = fs::remove_file(self.pid(name));
     }
 
-    /// An empty folder for half-made things. It is empty at the beginning, so an earlier run that was killed leaves
-    /// nothing in the way.
+    /// Returns an empty folder for unfinished installations. It is emptied first, because an interrupted run may have left files.
     pub(super) fn scratch(&self) -> Result<PathBuf, String> {
         let folder = self.0.join("scratch");
         clear(&folder)?;
@@ -49,7 +48,7 @@ impl Place {
         Ok(folder)
     }
 
-    /// One process at a time installs, starts and stops.
+    /// Locks the folder, so that only one process at a time installs, starts and stops servers.
     pub(super) fn lock(&self) -> Result<File, String> {
         let path = self.0.join("lock");
         let failed = |error: std::io::Error| format!("{}: {error}", path.display());
@@ -61,14 +60,14 @@ impl Place {
         Ok(file)
     }
 
-    /// The last lines of a server's log.
+    /// Returns the last lines of a server's log.
     pub(super) fn tail_of_log(&self, name: &str) -> String {
         let bytes = fs::read(self.log(name)).unwrap_or_default();
         tail(&String::from_utf8_lossy(&bytes))
     }
 }
 
-/// The last lines of a text that say something, indented.
+/// Returns the last non-empty lines of a text, indented.
 pub(super) fn tail(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().rev().filter(|line| !line.trim().is_empty()).take(TAIL).collect();
     lines.reverse();
@@ -79,7 +78,7 @@ pub(super) fn make(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
 }
 
-/// Removes a folder with all that is in it, if it is there.
+/// Removes a folder with its contents, if it exists.
 pub(super) fn clear(folder: &Path) -> Result<(), String> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

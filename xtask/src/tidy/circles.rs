@@ -1,9 +1,9 @@
-//! Files of one crate that import each other: what both need belongs into a third file.
+//! Checks for import cycles between two files of a crate. Items that both need belong in a third file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Pairs that import each other through what the root of their crate exports, from before this check followed exports.
-/// Dissolve them when you change these files, and add none.
+/// Pairs that import each other through the exports of the crate root. They are older than the check of exports. Remove a pair
+/// when you change its files, and add none.
 const KNOWN: &[(&str, &[[&str; 2]])] = &[
     ("crates/formwork-anthropic/", &[["anthropic", "fault"], ["anthropic", "encode"]]),
     ("crates/formwork-bedrock/", &[["bedrock", "encode"], ["bedrock", "fault"]]),
@@ -39,14 +39,14 @@ const KNOWN: &[(&str, &[[&str; 2]])] = &[
     ("crates/formwork-skill/", &[["handler", "runner"]]),
 ];
 
-/// A module by its names, the root being empty.
+/// The path of a module. The crate root is the empty path.
 type Module = Vec<String>;
 
 /// Returns each pair of files that import each other. `files` are names and texts; only files below `src` count, without
 /// their tests.
 ///
-/// An import is a path that begins with `crate::` or `super::` and leads to another file. A module and one inside of it are
-/// no pair: the outer one is made of the inner ones. A name that the root of a crate takes from a module leads to that module.
+/// An import is a path that begins with `crate::` or `super::` and leads to another file. A module and a module inside it are not a
+/// pair. A name that the crate root re-exports from a module leads to that module.
 pub(super) fn check(files: &[(String, String)]) -> Vec<String> {
     let mut crates: BTreeMap<&str, BTreeMap<Module, (&str, &str)>> = BTreeMap::new();
     for (name, text) in files {
@@ -84,7 +84,7 @@ pub(super) fn check(files: &[(String, String)]) -> Vec<String> {
     problems
 }
 
-/// The crate's folder and the module of a source file; `None` for other files, and for files of tests.
+/// Returns the crate's folder and the module of a source file, or `None` for other files and for test files.
 fn module(name: &str) -> Option<(&str, Module)> {
     let (root, file) = name.split_once("src/")?;
     let mut module: Module = file.strip_suffix(".rs")?.split('/').map(str::to_owned).collect();
@@ -96,7 +96,7 @@ fn module(name: &str) -> Option<(&str, Module)> {
     Some((root, module))
 }
 
-/// The text before the tests, without comments.
+/// Returns the text before the tests, without comments.
 fn code(text: &str) -> String {
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     code.lines()
@@ -104,7 +104,7 @@ fn code(text: &str) -> String {
         .fold(String::new(), |out, line| out + line + "\n")
 }
 
-/// All paths that begin with `crate` or `super`, those in braces apart.
+/// Returns all paths that begin with `crate` or `super`. Each path in braces counts separately.
 fn paths(code: String) -> Vec<Module> {
     let mut found = Vec::new();
     for start in ["crate::", "super::"] {
@@ -144,7 +144,7 @@ fn tree<'t>(text: &'t str, outer: &[String], found: &mut Vec<Module>) -> &'t str
     }
 }
 
-/// The names that the root of a crate takes from its modules, with the path of each.
+/// Returns the names that a crate root re-exports from its modules, with the path of each.
 fn exports(modules: &BTreeMap<Module, (&str, &str)>) -> BTreeMap<String, Module> {
     let root = modules.get(&Module::new()).map(|(_, text)| code(text)).unwrap_or_default();
     let mut found = Vec::new();
@@ -158,7 +158,7 @@ fn exports(modules: &BTreeMap<Module, (&str, &str)>) -> BTreeMap<String, Module>
         .collect()
 }
 
-/// The module of another file that a path leads to; `None` for the file itself and for the root of the crate.
+/// Returns the module of the other file that a path leads to, or `None` for the file itself and for the crate root.
 fn leads_to<'m>(
     from: &Module,
     path: &[String],

@@ -1,34 +1,34 @@
-//! The workspace's crates and what they import, out of `cargo metadata`.
+//! The crates of the workspace and their dependencies, from `cargo metadata`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// One crate of the workspace.
+/// A crate of the workspace.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Crate {
     pub(super) name: String,
     pub(super) manifest: PathBuf,
-    /// What its manifest asks for outside of tests.
+    /// The dependencies in its manifest, except dev-dependencies.
     pub(super) imports: Vec<Import>,
     /// The files of its examples.
     pub(super) examples: Vec<PathBuf>,
-    /// Every crate that it reaches as the workspace is resolved, with the names on the way there, itself first.
+    /// All direct and indirect dependencies with the features of the workspace, each with its path from this crate.
     pub(super) resolved: BTreeMap<String, Vec<String>>,
-    /// Every crate that it reaches alone, with its default features.
+    /// All direct and indirect dependencies with only the default features.
     pub(super) by_default: BTreeSet<String>,
 }
 
-/// A dependency as a manifest names it.
+/// A dependency in a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Import {
     pub(super) name: String,
-    /// A feature has to ask for it.
+    /// Whether the dependency is optional.
     pub(super) optional: bool,
 }
 
-/// The members of the workspace, by name. `by_default` is left empty: metadata unites the features of all members.
+/// Returns the members of the workspace by name. `by_default` is empty, because the metadata unites the features of all members.
 pub(super) fn from_metadata(metadata: &Value) -> Result<Vec<Crate>, String> {
     let broken = |what: &str| format!("cargo metadata has no `{what}`; is it format version 1?");
     let packages = metadata["packages"].as_array().ok_or_else(|| broken("packages"))?;
@@ -72,7 +72,7 @@ fn examples(package: &Value) -> Vec<PathBuf> {
     items(&package["targets"]).filter(is_example).map(|target| text(&target["src_path"]).into()).collect()
 }
 
-/// The resolved graph, edges of tests and build scripts left out: neither ends up in the program.
+/// Returns the resolved graph without the dependencies of tests and build scripts, which are not part of the program.
 struct Graph<'m> {
     names: BTreeMap<&'m str, &'m str>,
     edges: BTreeMap<&'m str, Vec<&'m str>>,
@@ -91,7 +91,7 @@ impl<'m> Graph<'m> {
         Some(Self { names: names.collect(), edges: edges.collect() })
     }
 
-    /// Every crate that is reached from one, with the shortest way there.
+    /// Returns every crate reachable from a crate, with the shortest path.
     fn reach(&self, from: &str) -> BTreeMap<String, Vec<String>> {
         let name = |id: &str| self.names.get(id).copied().unwrap_or(id).to_owned();
         let mut found = BTreeMap::new();
@@ -116,7 +116,8 @@ mod tests {
 
     use super::*;
 
-    /// `a` imports `b` and tests with `t`; `b` imports `x` from outside and builds with `y`.
+    /// A workspace in which `a` depends on `b` (and on `t` for tests), and `b` on the external crate `x` (and on `y` for its
+    /// build script).
     fn metadata() -> Value {
         let edge = |to: &str, kind: Value| json!({"pkg": to, "dep_kinds": [{"kind": kind}]});
         let needs = |name: &str, kind: Value, optional: bool| json!({"name": name, "kind": kind, "optional": optional});

@@ -1,11 +1,11 @@
-//! What has to be written about each crate.
+//! Checks that each crate is documented: in docs/ARCHITECTURE.md, by its lints, and by examples.
 
 use super::crates::Crate;
 
-/// Crates that nobody embeds, or that the examples of others show.
+/// Crates without an example, because nobody embeds them or because examples of other crates show them.
 const WITHOUT_EXAMPLE: &[&str] = &["formwork-cli", "formwork-evals", "formwork-testkit", "xtask"];
 
-/// The crates that docs/ARCHITECTURE.md does not name; `None` if there is no such file.
+/// Returns an error for each crate that docs/ARCHITECTURE.md does not name.
 pub(super) fn architecture(crates: &[Crate], text: Option<&str>) -> Vec<String> {
     let Some(text) = text else {
         return vec!["docs/ARCHITECTURE.md is missing: it says what each crate is for".to_owned()];
@@ -16,7 +16,7 @@ pub(super) fn architecture(crates: &[Crate], text: Option<&str>) -> Vec<String> 
         .collect()
 }
 
-/// Whether a text has this name as a word of its own: `formwork-core` does not name `formwork`.
+/// Returns whether a text contains a name as a whole word: `formwork-core` does not contain `formwork`.
 fn names(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
     text.match_indices(name).any(|(at, _)| {
@@ -26,14 +26,14 @@ fn names(text: &str, name: &str) -> bool {
     })
 }
 
-/// A crate's manifest takes part in the workspace's lints.
+/// Checks that a crate's manifest inherits the lints of the workspace.
 pub(super) fn manifest(name: &str, text: &str) -> Option<String> {
     let lints =
         text.split("[lints]").nth(1).is_some_and(|rest| rest.trim_start().starts_with("workspace = true"));
     (!lints).then(|| format!("{name}: its Cargo.toml lacks `[lints]` with `workspace = true`"))
 }
 
-/// A crate shows how it is used alone: one example or more, each with a first line that says what it shows.
+/// Checks that a crate has an example, and that each example begins with a comment about its purpose.
 pub(super) fn examples(name: &str, texts: &[String]) -> Option<String> {
     if WITHOUT_EXAMPLE.contains(&name) {
         return None;
@@ -42,7 +42,7 @@ pub(super) fn examples(name: &str, texts: &[String]) -> Option<String> {
         return Some(format!("{name} has no example: show in crates/{name}/examples/ how it is used alone"));
     }
     let undocumented = texts.iter().any(|text| !text.starts_with("//! "));
-    undocumented.then(|| format!("{name}: an example does not begin with `//!` and what it shows"))
+    undocumented.then(|| format!("{name}: an example does not begin with a `//!` comment about its purpose"))
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! What no tracked file may be or hold.
+//! Checks tracked files for forbidden sizes, paths and contents.
 
-/// The most bytes of a tracked file.
+/// The maximum size of a tracked file in bytes.
 const MAX_BYTES: usize = 500_000;
 
-/// Where machines keep what is theirs. Taken apart so that this file does not hold them itself.
+/// The beginnings of machine-specific paths. They are split so that this file does not contain them.
 const MACHINE_PATHS: &[&str] =
     &[concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Use", "rs/")];
 
-/// The hosts of package registries: a mirror takes their place on many machines, so nothing may rely on their names.
+/// The hosts of package registries. Many machines use a mirror, so nothing may rely on these names.
 const REGISTRY_HOSTS: &[&str] = &[
     concat!("crates", ".io"),
     concat!("pypi", ".org"),
@@ -19,7 +19,7 @@ const REGISTRY_HOSTS: &[&str] = &[
     concat!("deb.deb", "ian.org"),
 ];
 
-/// Everything that is wrong with a tracked file.
+/// Returns the errors of a tracked file.
 pub(super) fn check(name: &str, bytes: &[u8]) -> Vec<String> {
     let mut problems = Vec::new();
     if bytes.len() > MAX_BYTES {
@@ -42,7 +42,7 @@ pub(super) fn check(name: &str, bytes: &[u8]) -> Vec<String> {
                 "{place} has a path of one machine ({path}…): name it from the workspace's root"
             ));
         }
-        // cargo writes its lock file itself.
+        // Lock files contain registry addresses, which cargo writes.
         let host = REGISTRY_HOSTS
             .iter()
             .find(|host| line.contains(**host))
@@ -54,7 +54,7 @@ pub(super) fn check(name: &str, bytes: &[u8]) -> Vec<String> {
     problems
 }
 
-/// Whether a line has an absolute path that begins so: not `./work/`, not `example.com/home/`.
+/// Returns whether a line contains an absolute path with this beginning, which excludes `./work/` and `example.com/home/`.
 fn has_path(line: &str, start: &str) -> bool {
     let continues = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '~' | '}' | ')' | '*');
     line.match_indices(start)

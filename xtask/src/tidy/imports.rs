@@ -1,12 +1,12 @@
-//! Who imports what it must not.
+//! Checks the dependencies of the crates against the table of layers.
 
 use super::crates::{Crate, Import};
 use super::layers::{Layer, Rule};
 
-/// The highest layer that a crate for tests may import: the drivers.
+/// The highest layer that a crate for tests may depend on: the drivers.
 const DRIVERS: u8 = 4;
 
-/// Everything that is wrong with the imports of these crates, by this table.
+/// Returns the dependencies of these crates that the table forbids.
 pub(super) fn check(crates: &[Crate], table: &[Rule]) -> Vec<String> {
     let mut problems = Vec::new();
     for member in crates {
@@ -42,7 +42,7 @@ pub(super) fn check(crates: &[Crate], table: &[Rule]) -> Vec<String> {
             }
         }
         for forbidden in rule.never.iter().chain(rule.never_by_default) {
-            // What is reached as resolved has been said already.
+            // Dependencies with the features of the workspace were reported above.
             let said = rule.never.contains(forbidden) && member.resolved.contains_key(*forbidden);
             if member.by_default.contains(*forbidden) && !said {
                 problems.push(format!(

@@ -1,28 +1,28 @@
-//! The layers of the house as data. docs/ARCHITECTURE.md says what each crate is for; this says what it may import.
+//! The layers of the workspace: the allowed dependencies of each crate. docs/ARCHITECTURE.md has the purpose of each crate.
 
-/// Where a crate stands.
+/// The layer of a crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layer {
-    /// It imports lower numbers only.
+    /// A numbered layer, which may depend on lower numbers only.
     Number(u8),
-    /// For tests: it imports up to the drivers, and nothing imports it but dev-dependencies.
+    /// A crate for tests. It may depend on everything up to the drivers, and others may have it only as a dev-dependency.
     Dev,
-    /// A chore: it imports anything, and nothing imports it.
+    /// A development task. It may depend on anything, and nothing may depend on it.
     Tool,
 }
 
-/// What a crate may import.
+/// The allowed dependencies of a crate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rule {
     pub(super) name: &'static str,
     pub(super) layer: Layer,
-    /// Crates of its own layer that it may import all the same.
+    /// Crates of the same layer that it may depend on nevertheless.
     pub(super) beside: &'static [&'static str],
-    /// Crates that it never reaches, over any number of steps, whatever the workspace's features.
+    /// Crates that it must not depend on, directly or indirectly, with any features.
     pub(super) never: &'static [&'static str],
-    /// Crates that it does not reach by its default features.
+    /// Crates that it must not depend on with its default features.
     pub(super) never_by_default: &'static [&'static str],
-    /// The only crates that it imports without being asked to by a feature; `None` where any will do.
+    /// The only crates that it may depend on without a feature. `None`: no restriction.
     pub(super) only: Option<&'static [&'static str]>,
 }
 
@@ -52,7 +52,7 @@ impl Rule {
     }
 }
 
-/// What speaks to models. Everything above takes any of them through a trait.
+/// The crates that call models. Higher layers use them through a trait.
 const PROVIDERS: &[&str] = &[
     "formwork-anthropic",
     "formwork-bedrock",
@@ -64,10 +64,10 @@ const PROVIDERS: &[&str] = &[
     "formwork-prompt",
 ];
 
-/// What waits and what fetches.
+/// The runtime and the HTTP client, which crates without IO must not depend on.
 const WAITS: &[&str] = &["reqwest", "tokio"];
 
-/// The crates that there are and will be, bottom up. A new crate gets its line here first.
+/// The rules of all crates, from the lowest layer. A new crate needs a line here.
 pub(super) const TABLE: &[Rule] = &[
     Rule::at("formwork-json", 0).only(&["serde", "serde_json"]).never(&[
         "tokio",
@@ -100,7 +100,7 @@ pub(super) const TABLE: &[Rule] = &[
     Rule::at("formwork-batch", 6).never(PROVIDERS),
     Rule::at("formwork", 7).never_by_default(&["formwork-local", "candle-core", "llguidance", "tokenizers"]),
     Rule::at("formwork-gateway", 8),
-    // the binary may come to start the service
+    // The binary starts the service.
     Rule::at("formwork-cli", 8).beside(&["formwork-gateway"]),
     Rule::new("formwork-testkit", Layer::Dev),
     Rule::new("formwork-conformance", Layer::Dev),

@@ -1,15 +1,16 @@
-//! The lock files of the workspaces beside this one, which `--locked` refuses once one of our crates has other dependencies.
+//! Checks the lock files of the other workspaces in this repository. `--locked` refuses them after the dependencies of one of our
+//! crates have changed.
 
 use std::collections::BTreeSet;
 
 use super::crates::Crate;
 
-/// Everything in which a lock file does not agree with the manifests of our crates.
+/// Returns the differences between a lock file and the manifests of our crates.
 pub(super) fn check(name: &str, lock: &str, crates: &[Crate]) -> Vec<String> {
     let ours = packages(lock)
         .filter_map(|(package, locked)| Some((crates.iter().find(|member| member.name == package)?, locked)));
     let problems = ours.filter_map(|(member, locked)| {
-        // Optional dependencies are locked only where something asks for them.
+        // Optional dependencies are locked only if something enables them.
         let known: BTreeSet<&str> = member.imports.iter().map(|import| import.name.as_str()).collect();
         let needed = member.imports.iter().filter(|import| !import.optional);
         let missing = needed.map(|import| import.name.as_str()).find(|import| !locked.contains(import));
@@ -22,13 +23,13 @@ pub(super) fn check(name: &str, lock: &str, crates: &[Crate]) -> Vec<String> {
     problems.collect()
 }
 
-/// The packages of a lock file with the names of their dependencies.
+/// Returns the packages of a lock file with the names of their dependencies.
 fn packages(lock: &str) -> impl Iterator<Item = (&str, BTreeSet<&str>)> {
     lock.split("[[package]]").skip(1).filter_map(|package| {
         let name = package.lines().find_map(|line| line.strip_prefix("name = "))?.trim_matches('"');
         let list = package.split_once("dependencies = [").map_or("", |(_, list)| list);
         let names = list.lines().map(str::trim).take_while(|line| *line != "]");
-        // A name that several versions have is followed by the version.
+        // The name is followed by the version if several versions are locked.
         let names = names.filter_map(|line| line.trim_matches(['"', ',']).split(' ').next());
         Some((name, names.filter(|name| !name.is_empty()).collect()))
     })

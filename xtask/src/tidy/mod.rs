@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: what holds the house together and the compiler does not check.
+//! `cargo xtask tidy`: checks the rules of the project that the compiler does not check.
 
 mod attributes;
 mod circles;
@@ -17,10 +17,10 @@ use crate::workspace;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Print how many crates each crate pulls in by default
+    /// Print the number of dependencies of each crate with default features
     #[arg(long)]
     trees: bool,
-    /// Print this many public items with their documentation, drawn by a seed, and check nothing
+    /// Print N random public items with their documentation instead of checking; SEED determines the items
     #[arg(long, num_args = 2, value_names = ["N", "SEED"])]
     sample: Option<Vec<u64>>,
 }
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let root = workspace::root();
     let tracked =
         workspace::stdout(std::process::Command::new("git").args(["ls-files", "-z"]).current_dir(&root))?;
-    // A file that is deleted and still tracked is gone with the next commit.
+    // A tracked file that was deleted will be removed by the next commit.
     let files =
         tracked.split_terminator('\0').filter_map(|name| Some((name, fs::read(root.join(name)).ok()?)));
     if let Some([count, seed]) = args.sample.as_deref() {

@@ -1,22 +1,21 @@
-//! `cargo xtask tidy --sample N SEED`: public items of the libraries with their documentation, drawn at random, to be read as a
-//! newcomer reads them.
+//! `cargo xtask tidy --sample N SEED`: prints random public items of the libraries with their documentation, for a review of the
+//! documentation from a newcomer's view.
 
 use std::collections::BTreeSet;
 
-/// A public item: where it stands, its documentation, its first line, and whether the page that documents it has an example.
+/// A public item: its place, its documentation, its first line, and whether its documentation page has an example.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Item {
     place: String,
     documented: Vec<String>,
     signature: String,
-    /// The type or trait whose page shows this item, with the crate: `crates/formwork-json JsonPath`. A function outside of
-    /// `impl` blocks is a page of its own.
+    /// The crate and the type or trait whose page has this item: `crates/formwork-json JsonPath`. A free function has its own page.
     page: String,
     pub(super) example: bool,
 }
 
-/// Returns the public items of the libraries' source files: no fields, variants and re-exports. An item has an example where
-/// its documentation has one or where the page of its type has one, because rustdoc shows both on that page.
+/// Returns the public items of the libraries' source files, without fields, variants and re-exports. An item has an example if its
+/// documentation or the page of its type has one, because rustdoc shows both on the same page.
 pub(super) fn items<'t>(sources: impl IntoIterator<Item = (&'t str, &'t str)>) -> Vec<Item> {
     let mut found: Vec<Item> = sources.into_iter().flat_map(|(name, text)| in_file(name, text)).collect();
     let shown: BTreeSet<String> =
@@ -87,7 +86,7 @@ fn implemented(line: &str) -> String {
     path.rsplit("::").next().unwrap_or_default().to_owned()
 }
 
-/// Draws `count` of the items; the same seed draws the same ones.
+/// Returns `count` random items. The same seed returns the same items.
 pub(super) fn draw(mut items: Vec<Item>, count: usize, seed: u64) -> Vec<Item> {
     let mut state = seed;
     for chosen in 0..count.min(items.len()) {
@@ -98,7 +97,7 @@ pub(super) fn draw(mut items: Vec<Item>, count: usize, seed: u64) -> Vec<Item> {
     items
 }
 
-/// The next number of SplitMix64 (Steele, Lea and Flood, 2014).
+/// Returns the next number of SplitMix64 (Steele, Lea and Flood, 2014).
 const fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;

@@ -1,9 +1,9 @@
-//! How documentation comments begin, and what setters say of their defaults.
+//! Checks that documentation comments begin with a subject or a verb, and that setters state their default.
 
 /// Words that leave the reader without a subject.
 const SUBJECTLESS: [&str; 9] = ["With", "And", "What", "The one", "Those", "Who", "That", "Such", "Whatever"];
 
-/// Everything that is wrong with the documentation comments of a library's source file.
+/// Returns the errors in the documentation comments of a library's source file.
 pub(super) fn check(name: &str, text: &str) -> Vec<String> {
     if !name.starts_with("crates/") || !name.contains("/src/") {
         return Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn check(name: &str, text: &str) -> Vec<String> {
     problems
 }
 
-/// The name of the public setter that this line begins.
+/// Returns the name of the public setter that begins on this line, if any.
 fn setter(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("pub fn ").or_else(|| line.strip_prefix("pub const fn "))?;
     let (name, arguments) = rest.split_once('(')?;

@@ -4,18 +4,18 @@ use formwork_wire::{Deltas, quoted};
 use super::reader::Reader;
 use super::shape::Message;
 
-/// Reads a response that is one document.
+/// Reads a response that is one JSON document.
 pub(super) fn document(reader: &mut Reader, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
     let bad = |what: &str| {
         let message = format!("{what}: {}", quoted(&String::from_utf8_lossy(body)));
         Fault::new(FaultKind::BadWire, message)
     };
     let message: Message =
-        serde_json::from_slice(body).map_err(|_| bad("the response is not one of the Messages API"))?;
+        serde_json::from_slice(body).map_err(|_| bad("the response is not a message of the Messages API"))?;
     if let Some(error) = message.error {
         return Err(reader.broken_off(error));
     }
-    let Some(content) = message.content else { return Err(bad("the response has no content")) };
+    let Some(content) = message.content else { return Err(bad("the response has no `content`")) };
     if let Some(usage) = message.usage {
         reader.count(usage);
     }

@@ -4,11 +4,11 @@ use formwork_wire::{Deltas, Messages, quoted};
 use super::reader::Reader;
 use super::shape::Event;
 
-/// The events of a stream, `message_stop` at its end.
+/// Reads the events of a stream that ends with `message_stop`.
 pub(super) struct Events {
     reader: Reader,
     has_event: bool,
-    /// Whether `message_start` came.
+    /// Whether `message_start` was received.
     has_begun: bool,
 }
 
@@ -24,8 +24,8 @@ impl Messages for Events {
         if text.trim().is_empty() {
             return Ok(());
         }
-        let event: Event =
-            serde_json::from_str(text).map_err(|_| bad("an event is not one of the Messages API"))?;
+        let event: Event = serde_json::from_str(text)
+            .map_err(|_| bad("an event of the stream is not one of the Messages API"))?;
         if let Some(error) = event.error {
             return Err(self.reader.broken_off(error));
         }
@@ -54,15 +54,15 @@ impl Messages for Events {
                 self.reader.stop(delta.stop_reason, delta.stop_details);
             }
             Some("message_stop") if self.has_begun => self.reader.end(out),
-            Some("message_stop") => return Err(bad("the stream ended before it began")),
-            // `ping`, and kinds of events to come
+            Some("message_stop") => return Err(bad("the stream has `message_stop` before `message_start`")),
+            // `ping`, and event types that the API may add
             Some(_) => {}
-            None => return Err(bad("an event has no type")),
+            None => return Err(bad("an event of the stream has no `type`")),
         }
         Ok(())
     }
 
-    /// Takes a stream without `message_stop`: complete if the reason to stop came, cut off otherwise.
+    /// Ends a stream without `message_stop`. It is complete if a stop reason was received, and cut off otherwise.
     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
         if self.reader.has_stopped() {
             self.reader.end(out);

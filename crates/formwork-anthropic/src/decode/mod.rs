@@ -1,4 +1,4 @@
-//! Responses into pieces of an answer.
+//! Decodes responses into deltas.
 
 mod document;
 mod events;
@@ -13,7 +13,7 @@ use document::document;
 use events::Events;
 use reader::Reader;
 
-/// Returns the decoder of a successful response: events, or one document, by its media type.
+/// Returns the decoder of a successful response: an event stream or one JSON document, by its media type.
 pub(crate) fn decoder(asked: RequestInfo, head: &Parts) -> Box<dyn Decoder> {
     let mut reader = Reader::new(asked);
     if media_type(head).is_some_and(|name| name.eq_ignore_ascii_case("text/event-stream")) {

@@ -5,26 +5,26 @@ use serde_json::{Value, json};
 use super::shape::{Block, Counts, Piece, StopDetails};
 use crate::fault::{RequestInfo, within};
 
-/// Reads the blocks of a message, in one piece or piece by piece, and keeps what belongs at the end of the answer.
+/// Reads the content blocks of a message, whole or streamed, and collects usage, model and stop reason for the final delta.
 pub(super) struct Reader {
     asked: RequestInfo,
     counts: Counts,
     model: Option<String>,
     finish: Option<Finish>,
-    /// The explanation of a refusal.
+    /// The API's explanation of a refusal.
     explanation: Option<String>,
-    /// The block of a stream that is open.
+    /// The content block of a stream that has begun and not ended.
     open: Option<Open>,
-    /// Whether the tool that carries the answer was called.
+    /// Whether the tool whose input is the document was called.
     is_carried: bool,
-    /// The text beside the tool that carries the answer: the answer, if the tool is never called.
+    /// Text beside the forced tool. It becomes the answer if the tool is never called.
     aside: String,
-    /// The bytes of text and thoughts so far.
+    /// The number of bytes of text and thoughts so far.
     answered: usize,
     has_text: bool,
 }
 
-/// A block of a stream.
+/// A content block of a stream.
 struct Open {
     index: Option<u64>,
     kind: Kind,
@@ -37,14 +37,14 @@ enum Kind {
     Other,
 }
 
-/// The input of the tool that carries the answer, as it comes in.
+/// The streamed input of the tool whose input is the document.
 #[derive(Default)]
 struct Input {
-    /// The input that `content_block_start` has; Anthropic's is empty.
+    /// The input in `content_block_start`. Anthropic sends an empty one; compatible servers may send all of it here.
     initial: Option<Value>,
-    /// The input so far, while nothing but white space came, or if it is a JSON string.
+    /// The text held back so far: white space, or the beginning of a JSON string.
     held: String,
-    /// Whether it was passed on so far.
+    /// Whether text was passed on already.
     is_passed: bool,
 }
 
@@ -80,7 +80,7 @@ impl Reader {
         within(&self.asked, &json!({"type": "error", "error": error}))
     }
 
-    /// Takes a block of a message that came in one piece.
+    /// Reads a block of a message that is not streamed.
     pub(super) fn block(&mut self, block: Block, out: &mut Deltas) {
         match self.kind_of(&block) {
             Kind::Text => self.text(&words(block.text), out),
@@ -93,7 +93,7 @@ impl Reader {
         }
     }
 
-    /// Takes the beginning of a block in a stream.
+    /// Reads `content_block_start`.
     pub(super) fn begin(&mut self, index: Option<u64>, block: Block, out: &mut Deltas) {
         self.close(out);
         let mut kind = self.kind_of(&block);
@@ -109,7 +109,7 @@ impl Reader {
         self.open = Some(Open { index, kind });
     }
 
-    /// Takes more of the block that is open. A signature of thoughts is passed over.
+    /// Reads `content_block_delta`. Signatures of thoughts are ignored.
     pub(super) fn more(&mut self, index: Option<u64>, piece: Piece, out: &mut Deltas) {
         let Some(mut open) = self.open.take_if(|open| open.index == index) else { return };
         match (&mut open.kind, piece.kind.as_deref()) {
@@ -126,14 +126,14 @@ impl Reader {
         self.open = Some(open);
     }
 
-    /// Takes the end of the block that is open.
+    /// Reads `content_block_stop`.
     pub(super) fn close(&mut self, out: &mut Deltas) {
         if let Some(Open { kind: Kind::Input(input), .. }) = self.open.take() {
             self.answer(&input.rest(), out);
         }
     }
 
-    /// Takes the reason why the message ended.
+    /// Reads the reason why the message ended.
     pub(super) fn stop(&mut self, reason: Option<String>, details: Option<StopDetails>) {
         let explanation = details.and_then(|details| details.explanation);
         self.explanation = explanation.or(self.explanation.take());
@@ -142,12 +142,12 @@ impl Reader {
             "max_tokens" | "model_context_window_exceeded" => Finish::Length,
             "refusal" => Finish::Refused,
             "tool_use" => Finish::ToolCall,
-            // `end_turn`, `stop_sequence`, and `pause_turn` of tools on the vendor's side, which are never asked for.
+            // `end_turn`, `stop_sequence`, and `pause_turn` of server-side tools, which are never requested.
             _ => Finish::Stop,
         });
     }
 
-    /// Ends the answer.
+    /// Emits the final delta.
     pub(super) fn end(&mut self, out: &mut Deltas) {
         self.close(out);
         if !self.is_carried {
@@ -155,7 +155,7 @@ impl Reader {
             self.answer(&aside, out);
         }
         let finish = match self.finish.unwrap_or(Finish::Stop) {
-            // It called the tool that it had to call.
+            // The forced call is the completion, not a call for the caller to run.
             Finish::ToolCall if self.is_carried => Finish::Stop,
             finish => finish,
         };
@@ -172,7 +172,7 @@ impl Reader {
         match block.kind.as_str() {
             "text" => Kind::Text,
             "thinking" => Kind::Thinking,
-            // One call carries the answer; the API is asked for no more than one.
+            // Only the first call is the document; the request disables parallel tool calls.
             "tool_use"
                 if !self.is_carried && self.asked.carrier.is_some() && self.asked.carrier == block.name =>
             {
@@ -207,8 +207,8 @@ impl Reader {
 }
 
 impl Input {
-    /// Takes more of the input; returns what can be passed on. A JSON string is kept until it is whole: some models write the
-    /// document as text into a string.
+    /// Adds a piece of the input and returns the text that can be passed on. A JSON string is held back until it is complete,
+    /// because some models write the document as text inside a string.
     fn push(&mut self, piece: &str) -> String {
         if self.is_passed {
             return piece.to_owned();
@@ -221,7 +221,7 @@ impl Input {
         std::mem::take(&mut self.held)
     }
 
-    /// Returns what is left at the end of the block.
+    /// Returns the text held back, at the end of the block.
     fn rest(self) -> String {
         match serde_json::from_str(&self.held) {
             _ if self.is_passed => String::new(),
@@ -232,7 +232,7 @@ impl Input {
     }
 }
 
-/// Returns the text of a tool's input; a string is the text itself.
+/// Returns the document in a tool's input: the content of a string, the JSON text of any other value.
 fn document(input: Option<Value>) -> String {
     match input {
         None | Some(Value::Null) => String::new(),
@@ -241,7 +241,7 @@ fn document(input: Option<Value>) -> String {
     }
 }
 
-/// Returns a text; nothing in place of any other value.
+/// Returns the text of a string, or an empty text for any other value.
 fn words(value: Option<Value>) -> String {
     if let Some(Value::String(text)) = value { text } else { String::new() }
 }

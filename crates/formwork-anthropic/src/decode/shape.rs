@@ -1,10 +1,10 @@
-//! The members of the API's documents and events that are read.
+//! The properties of responses and events that the decoder reads.
 
 use formwork_core::Usage;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A message as the API sends it in one piece; in a stream the beginning of one.
+/// A message: the whole response, or the content of `message_start` in a stream.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Message {
@@ -23,7 +23,7 @@ pub(super) struct StopDetails {
     pub(super) explanation: Option<String>,
 }
 
-/// One block of the content. Blocks of other kinds are passed over.
+/// A content block. Unknown types are ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Block {
@@ -35,7 +35,7 @@ pub(super) struct Block {
     pub(super) input: Option<Value>,
 }
 
-/// One event of a stream.
+/// An event of a stream.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Event {
@@ -49,7 +49,7 @@ pub(super) struct Event {
     pub(super) error: Option<Value>,
 }
 
-/// More of a block, or of the message around all blocks.
+/// The `delta` of `content_block_delta` or `message_delta`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Piece {
@@ -62,7 +62,7 @@ pub(super) struct Piece {
     pub(super) stop_details: Option<StopDetails>,
 }
 
-/// The tokens of a message, as far as they are counted.
+/// The `usage` of a message. `None`: the server did not report the number.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default)]
 pub(super) struct Counts {
@@ -80,8 +80,8 @@ struct OutputDetails {
 }
 
 impl Counts {
-    /// Returns the counts of both. Counts only grow in a stream, and servers that speak like Anthropic leave some out of
-    /// later events or set them to zero.
+    /// Returns the maximum of each count. Counts only grow within a stream, and compatible servers omit some in later events
+    /// or set them to zero.
     pub(super) fn merged(self, later: Self) -> Self {
         let thinking =
             |counts: Self| counts.output_tokens_details.and_then(|details| details.thinking_tokens);
@@ -98,8 +98,8 @@ impl Counts {
         }
     }
 
-    /// Returns the usage; `None` if input or output is not counted. The API counts input that was read from the cache, and
-    /// input that was written to it, apart from the rest.
+    /// Returns the usage, or `None` if input or output tokens are missing. Cache reads and writes are added to the input
+    /// tokens, because the API reports them separately.
     pub(super) fn usage(self) -> Option<Usage> {
         let cached_tokens = self.cache_read_input_tokens.unwrap_or_default();
         let written = self.cache_creation_input_tokens.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How a schema is enforced: the output format, or a tool that the model has to call.
+//! The properties of the request that enforce a schema: an output format, or a tool that the model is forced to call.
 
 use formwork_core::{Call, Enforcement, Fault};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{bad_request, unsupported};
 use crate::{Anthropic, Mode};
 
-/// The members of the body that say what the answer must look like.
+/// The properties of the request body that constrain the output.
 #[derive(Default)]
 pub(super) struct Format<'a> {
     pub(super) output_config: Option<OutputConfig<'a>>,
@@ -45,7 +45,7 @@ pub(super) enum ToolChoice<'a> {
     Tool { name: &'a str, disable_parallel_tool_use: bool },
 }
 
-/// Returns the name of the tool whose input is the answer to this call; `None` if the answer is text.
+/// Returns the name of the tool whose input is the document, or `None` if the document is sent as text.
 pub(crate) fn carrier(wire: &Anthropic, call: &Call) -> Option<String> {
     let is_tool = match call.enforcement() {
         Enforcement::Tool => true,
@@ -55,7 +55,7 @@ pub(crate) fn carrier(wire: &Anthropic, call: &Call) -> Option<String> {
     is_tool.then(|| safe_name(&call.schema_name))
 }
 
-/// Returns the format of a call; `carrier` is the name of the tool that carries the answer.
+/// Returns the output format of a call; `carrier` is the name of the tool whose input is the document.
 pub(super) fn format<'a>(
     wire: &'a Anthropic,
     call: &'a Call,
@@ -68,17 +68,18 @@ pub(super) fn format<'a>(
     }
     if enforcement != Enforcement::None {
         let schema = call.schema();
-        let schema = schema.ok_or_else(|| bad_request("a schema is to be enforced, and there is none"))?;
+        let schema =
+            schema.ok_or_else(|| bad_request("the call asks for an enforced schema and has none"))?;
         match carrier {
             None => {
                 let output_format = Some(OutputFormat::JsonSchema { schema });
                 format.output_config = Some(OutputConfig { format: output_format, effort: None });
             }
             Some(_) if wire.thinks() => {
-                return Err(unsupported("a model that thinks cannot be forced to call a tool"));
+                return Err(unsupported("a model cannot be forced to call a tool while it thinks"));
             }
             Some(name) => {
-                // `Enforcement::Tool` asks for no enforcement while decoding.
+                // `strict` is constrained decoding, which `Enforcement::Tool` does not promise.
                 let strict = wire.strict && enforcement == Enforcement::Schema;
                 let description = "Gives the answer.";
                 format.tools.push(Tool { name, description, input_schema: schema, strict });
@@ -98,7 +99,7 @@ pub(super) fn format<'a>(
     Ok(format)
 }
 
-/// Returns a name that the API takes: `[A-Za-z0-9_-]{1,64}`.
+/// Returns `name` with the characters and the length that the API accepts: `[A-Za-z0-9_-]{1,64}`.
 fn safe_name(name: &str) -> String {
     let is_safe = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     let safe: String =

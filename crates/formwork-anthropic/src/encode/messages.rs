@@ -1,4 +1,4 @@
-//! The dialogue.
+//! The messages of a call as `system` and `messages` of the request.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{bad_request, unsupported};
 
-/// The dialogue as the API takes it: instructions apart, and turns of two roles that alternate.
+/// The dialogue in the API's form: system instructions are separate, and turns of `user` and `assistant` alternate.
 pub(super) struct Dialogue<'a> {
     pub(super) system: Vec<Block<'a>>,
     pub(super) turns: Vec<Turn<'a>>,
@@ -51,16 +51,15 @@ pub(super) enum Source<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum CacheControl {
-    /// Kept for five minutes.
+    /// Cached for five minutes.
     Ephemeral,
 }
 
-/// Returns the dialogue of these messages.
+/// Converts the messages of a call.
 ///
-/// System messages at the beginning are the instructions. A later one stands before what the user says next, or after what
-/// the user said last: only some models take it in between, and not at every place. Neighbouring messages of one role become
-/// one turn. Texts of white space alone and thoughts are left out, because the API refuses the former, and the latter
-/// without their signatures.
+/// System messages at the beginning become the instructions. A later system message becomes text of the next user turn, or
+/// of the last one, because only some models accept a system message between turns. Adjacent messages of one role become one
+/// turn. Blank texts are dropped because the API refuses them, and thoughts because it refuses them without a signature.
 pub(super) fn dialogue(messages: &[Message], cache: bool) -> Result<Dialogue<'_>, Fault> {
     let is_system = |message: &&Message| message.role == Role::System;
     let leading = messages.iter().take_while(is_system).count();
@@ -77,7 +76,7 @@ pub(super) fn dialogue(messages: &[Message], cache: bool) -> Result<Dialogue<'_>
         let role = if message.role == Role::Assistant { "assistant" } else { "user" };
         let mut content = blocks(message)?;
         if role == "user" && !content.is_empty() {
-            // Results of tools have to be the first blocks of a turn.
+            // The API requires tool results to be the first blocks of a turn.
             let results =
                 content.iter().take_while(|block| matches!(block, Block::ToolResult { .. })).count();
             content.splice(results..results, late.drain(..));
@@ -86,11 +85,11 @@ pub(super) fn dialogue(messages: &[Message], cache: bool) -> Result<Dialogue<'_>
     }
     push(&mut turns, "user", late);
     if turns.is_empty() {
-        // The API demands a turn of the user.
+        // The API requires at least one user turn.
         push(&mut turns, "user", std::mem::take(&mut system));
     }
     if turns.is_empty() {
-        return Err(bad_request("there is no message to answer"));
+        return Err(bad_request("the call has no messages"));
     }
     if let Some(Block::Text { cache_control, .. }) = system.last_mut().filter(|_| cache) {
         *cache_control = Some(CacheControl::Ephemeral);
@@ -98,7 +97,7 @@ pub(super) fn dialogue(messages: &[Message], cache: bool) -> Result<Dialogue<'_>
     Ok(Dialogue { system, turns })
 }
 
-/// Adds blocks to the last turn if it is of the same role, as a new turn otherwise.
+/// Appends blocks to the last turn if it has the same role, or adds a new turn.
 fn push<'a>(turns: &mut Vec<Turn<'a>>, role: &'static str, content: Vec<Block<'a>>) {
     match turns.last_mut() {
         _ if content.is_empty() => {}
@@ -127,9 +126,9 @@ fn blocks(message: &Message) -> Result<Vec<Block<'_>>, Fault> {
                 results.push(Block::ToolResult { tool_use_id: id, content: text });
             }
             Part::Reasoning { .. } => {}
-            Part::Image { .. } => return Err(bad_request("an image cannot stand in an assistant message")),
+            Part::Image { .. } => return Err(bad_request("an assistant message cannot contain an image")),
             Part::ToolCall { .. } => {
-                return Err(bad_request("a call of a tool stands in assistant messages alone"));
+                return Err(bad_request("only an assistant message can contain a tool call"));
             }
             other => return Err(unsupported(format!("the Messages API has no such part: {other:?}"))),
         }

@@ -1,4 +1,4 @@
-//! A call into a request.
+//! Encodes a call as an HTTP request.
 
 mod format;
 mod messages;
@@ -47,7 +47,7 @@ enum Thought {
     Enabled { budget_tokens: u32 },
 }
 
-/// Returns the request for a call.
+/// Returns the HTTP request for a call.
 pub(crate) fn request(wire: &Anthropic, call: &Call) -> Result<Request<Bytes>, Fault> {
     let mut request = Request::new(Bytes::from(body(wire, call)?));
     *request.method_mut() = Method::POST;
@@ -88,21 +88,21 @@ fn body(wire: &Anthropic, call: &Call) -> Result<Vec<u8>, Fault> {
     serde_json::to_vec(&body).map_err(written)
 }
 
-/// Returns the limit of tokens, which the API requires.
+/// Returns `max_tokens`, which the API requires, limited to the model's output limit.
 fn max_tokens(wire: &Anthropic, call: &Call) -> u32 {
     let known = &wire.capabilities;
     let wanted = call.max_tokens.or(known.default_max_tokens).or(known.output_tokens);
     wanted.unwrap_or(DEFAULT_MAX_TOKENS).min(known.output_tokens.unwrap_or(u32::MAX))
 }
 
-/// Returns the setting for thinking, unless the limit of tokens leaves nothing for the answer.
+/// Returns the `thinking` parameter, or an error if its budget leaves no tokens for the document.
 fn thought(thinking: Thinking, max_tokens: u32) -> Result<Thought, Fault> {
     Ok(match thinking {
         Thinking::Off => Thought::Disabled,
         Thinking::Adaptive => Thought::Adaptive,
         Thinking::Budget { budget_tokens } if budget_tokens >= max_tokens => {
             return Err(bad_request(format!(
-                "the thinking budget ({budget_tokens} tokens) has to be less than the limit of tokens of the call ({max_tokens})"
+                "the thinking budget ({budget_tokens} tokens) must be less than `max_tokens` of the call ({max_tokens})"
             )));
         }
         Thinking::Budget { budget_tokens } => Thought::Enabled { budget_tokens },

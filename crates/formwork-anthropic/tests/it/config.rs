@@ -1,4 +1,4 @@
-//! Sections of a configuration.
+//! The configuration section of a model.
 
 use formwork_anthropic::{Config, DEFAULT_KEY_ENV, Mode, Thinking};
 use formwork_wire::Wire;
@@ -59,7 +59,7 @@ fn settings_are_read_as_the_documentation_has_them() {
 fn what_the_api_refuses_is_refused_before_a_call() {
     for (fields, words) in [
         (json!({"model": " "}), "`model` is empty"),
-        (json!({"thinking": {"budget_tokens": 100}}), "the least is 1024"),
+        (json!({"thinking": {"budget_tokens": 100}}), "the minimum is 1024"),
         (json!({"thinking": {"budget_tokens": 2000}, "max_tokens": 2000}), "less than `max_tokens`"),
         (json!({"thinking": "adaptive", "mode": "tool"}), "cannot be forced"),
         (json!({"thinking": "sometimes"}), "thinking is `off`, `adaptive`"),

@@ -1,4 +1,4 @@
-//! Errors, in the words of the API.
+//! Classification of errors, with the messages of the API.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ fn every_class_is_told_by_status_and_words() {
             "no credit left",
         ),
         (402, "There is an issue with your billing", NoCredit, ""),
-        (404, "model: claude-tset", Unsupported, "no model `claude-test`"),
+        (404, "model: claude-tset", Unsupported, "the model `claude-test` does not exist"),
         (404, "Not Found", Unsupported, "base URL"),
         (413, "Request exceeds the maximum size", BadRequest, "send less"),
         (
@@ -55,12 +55,12 @@ fn every_class_is_told_by_status_and_words() {
             BadRequest,
             "smaller `max_tokens`",
         ),
-        (400, "`temperature` is deprecated for this model.", BadRequest, "leave it out"),
+        (400, "`temperature` is deprecated for this model.", BadRequest, "leave them out"),
         (
             400,
             "`temperature` and `top_p` cannot both be specified for this model. Please use only one.",
             BadRequest,
-            "leave it out",
+            "leave them out",
         ),
         (400, "Thinking may not be enabled when tool_choice forces tool use.", BadRequest, "`thinking`"),
         (
@@ -106,7 +106,7 @@ fn every_class_is_told_by_status_and_words() {
             assert!(found.message.contains(advice) && found.message.contains(&words[..9]), "{found}");
             assert_eq!((found.status, found.request_id.as_deref()), (Some(status), Some("req_7")));
         }
-        // Where no schema was sent, it cannot be the schema.
+        // A request without a schema cannot be refused because of it.
         let found = fault(Mode::Schema, Enforcement::None, status, words);
         assert_eq!(found.kind, if kind == SchemaRefused { BadRequest } else { kind }, "{found}");
     }

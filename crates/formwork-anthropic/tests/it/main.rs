@@ -1,4 +1,4 @@
-//! The protocol without a network.
+//! Tests of the codec without a network.
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 

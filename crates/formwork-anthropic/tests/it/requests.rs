@@ -1,4 +1,4 @@
-//! Calls as they are sent.
+//! Encoded requests.
 
 use formwork_anthropic::{Anthropic, DEFAULT_MAX_TOKENS, Mode, Thinking};
 use formwork_core::{Capabilities, Enforcement, FaultKind, Message, Part, Role, Sampling, Tool};
@@ -129,7 +129,7 @@ fn thinking_effort_and_sampling_are_sent_where_the_api_takes_them_together() {
     assert_eq!((&body["metadata"]["user_id"], &body["stream"]), (&json!("u"), &json!(false)));
 }
 
-/// Roles and texts of a dialogue as it is sent, system first.
+/// Roles and texts of the encoded dialogue, system first.
 fn dialogue(messages: Vec<Message>) -> Vec<(String, Vec<String>)> {
     let body = sent(&wire(), &with(call(Enforcement::None), |call| call.messages = messages));
     let texts = |blocks: &Value| -> Vec<String> {
@@ -142,7 +142,7 @@ fn dialogue(messages: Vec<Message>) -> Vec<(String, Vec<String>)> {
     system.into_iter().chain(turns).collect()
 }
 
-/// Messages, and the turns that they become.
+/// Messages and the turns that they are encoded as.
 type Case = (&'static [(Role, &'static str)], &'static [(&'static str, &'static [&'static str])]);
 
 #[test]
@@ -155,7 +155,7 @@ fn turns_alternate_and_instructions_stand_apart() {
             &[(User, "a"), (Assistant, "b"), (Assistant, "c"), (User, "d")],
             &[("user", &["a"]), ("assistant", &["b", "c"]), ("user", &["d"])],
         ),
-        // Late instructions stand before what the user says next, or after what the user said last.
+        // A late system message becomes text of the next user turn, or of the last one.
         (
             &[(User, "a"), (Assistant, "b"), (System, "c"), (User, "d")],
             &[("user", &["a"]), ("assistant", &["b"]), ("user", &["c", "d"])],
@@ -165,7 +165,7 @@ fn turns_alternate_and_instructions_stand_apart() {
             &[(User, "a"), (Assistant, "b"), (System, "c")],
             &[("user", &["a"]), ("assistant", &["b"]), ("user", &["c"])],
         ),
-        // The API demands a turn of the user, and refuses texts of white space.
+        // The API requires a user turn and refuses blank texts.
         (&[(System, "a")], &[("user", &["a"])]),
         (&[(User, "a"), (Assistant, " \n"), (User, "b")], &[("user", &["a", "b"])]),
     ];

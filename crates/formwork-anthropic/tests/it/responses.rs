@@ -1,4 +1,4 @@
-//! Messages, in one piece and as streams.
+//! Decoded messages, whole and streamed.
 
 use formwork_anthropic::{Anthropic, Mode};
 use formwork_core::{Call, Enforcement, FaultKind, Finish, Usage};
@@ -10,7 +10,7 @@ fn wire() -> Anthropic {
     Anthropic::new("claude-test")
 }
 
-/// A wire and a call whose answer is the input of a tool.
+/// A codec and a call whose document is the input of a tool.
 fn tool() -> (Anthropic, Call) {
     (wire().with_mode(Mode::Tool), call(Enforcement::Schema))
 }
@@ -133,7 +133,7 @@ fn the_cache_counts_as_input() {
     let whole = json!({"content": [], "stop_reason": "end_turn", "usage": usage}).to_string();
     let mut beginning = usage.clone();
     beginning["output_tokens"] = json!(1);
-    // Some servers that speak like Anthropic set to zero what they have counted before.
+    // Some compatible servers reset counts to zero in later events.
     for last in [
         json!({"output_tokens": 9}),
         json!({"input_tokens": 0, "cache_read_input_tokens": null, "output_tokens": 9}),

@@ -1,4 +1,4 @@
-//! Calls, and bodies as the API sends them.
+//! Calls and response bodies.
 
 use formwork_anthropic::Anthropic;
 use formwork_core::{Call, Completion, Delta, Enforcement, Fault, Lowered, Message};
@@ -37,7 +37,7 @@ pub(crate) fn head(status: u16, media_type: &str) -> Parts {
     Response::builder().status(status).header("content-type", media_type).body(()).unwrap().into_parts().0
 }
 
-/// A message in one piece.
+/// A message that is not streamed.
 pub(crate) fn document(content: &Value, stop_reason: &str) -> String {
     json!({
         "type": "message",
@@ -49,7 +49,7 @@ pub(crate) fn document(content: &Value, stop_reason: &str) -> String {
     .to_string()
 }
 
-/// A stream of these events.
+/// The stream of `events`.
 pub(crate) fn stream(events: &[Value]) -> String {
     events
         .iter()
@@ -57,7 +57,7 @@ pub(crate) fn stream(events: &[Value]) -> String {
         .collect()
 }
 
-/// The stream of a message, with each text, thought and input in pieces of two characters.
+/// The stream of a message; texts, thoughts and inputs are split into pieces of two characters.
 pub(crate) fn streamed(content: &Value, stop_reason: &str) -> String {
     let usage = json!({"input_tokens": 11, "output_tokens": 1});
     let mut events =
@@ -105,7 +105,7 @@ pub(crate) fn read(wire: &Anthropic, call: &Call, body: &str) -> (String, Result
     (completion.text.clone(), done.map(|()| completion))
 }
 
-/// The whole answer that a body is.
+/// The completion in a body.
 pub(crate) fn completion(wire: &Anthropic, call: &Call, body: &str) -> Completion {
     read(wire, call, body).1.unwrap()
 }

@@ -293,7 +293,7 @@ impl Batch {
                      rejected = (SELECT count(*) FROM rows WHERE state = 2)",
                     [],
                 )?;
-                // What is left are rows that cannot be asked about.
+                // Only rows with an invalid input stay rejected, so only their reason is kept.
                 file.execute("DELETE FROM reasons WHERE reason <> ?1", [import::REASON])?;
                 Ok((rows as u64, parts))
             })

@@ -30,16 +30,16 @@ struct Played {
 /// The behaviour of the provider at the nth call of a row.
 fn answer(row: u64, nth: u32) -> Result<String, Fault> {
     match row % 10 {
-        // A wrong answer first.
+        // The first completion is invalid.
         3 | 6 if nth == 1 => Ok(format!("{{\"number\": \"{row}\"}}")),
-        // Never right.
+        // No completion is valid.
         7 => Ok(format!("no, for the {nth}. time")),
         5 if nth == 1 => Err(Fault::new(FaultKind::Unreachable, "closed")),
         _ => Ok(format!("{{\"number\": {row}}}")),
     }
 }
 
-/// How many calls a row takes without a crash.
+/// Returns the number of calls of a row without a crash.
 fn expected_calls(row: u64) -> u32 {
     match row % 10 {
         7 => 3,
@@ -124,7 +124,6 @@ async fn every_row_ends_once_and_takes_the_calls_that_it_needs() {
     assert!(provider.max_open.load(Ordering::SeqCst) <= 8);
 }
 
-/// A process that dies: its future is dropped, and what it had in memory is gone.
 /// The schema of the lines that a program writes, with every object closed.
 fn closed<T: schemars::JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
@@ -163,6 +162,7 @@ async fn each_line_of_a_result_is_described_by_its_schema() {
     }
 }
 
+/// A process that dies: its future is dropped and its memory is lost.
 #[tokio::test]
 async fn whenever_a_process_dies_nothing_is_lost_or_doubled_and_only_open_calls_are_repeated() {
     let folder = tempfile::tempdir().unwrap();
@@ -219,7 +219,7 @@ async fn a_stop_finishes_what_is_open_and_an_interrupt_leaves_it() {
         batch.close().unwrap();
         let progress = batch.view().progress().unwrap();
         assert!(progress.open() > 0);
-        // The results that there are, are in the files.
+        // All results so far are in the files.
         let results = lines(folder.path(), "part-").len() + lines(folder.path(), "rejected-").len();
         assert_eq!(results as u64, progress.finished());
     }

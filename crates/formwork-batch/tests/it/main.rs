@@ -1,4 +1,4 @@
-//! Tests of batches, on the store, the engine in this process and the engine for the batch APIs of providers.
+//! Tests of the store, of the in-process engine, and of the engine for batch APIs of providers.
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 

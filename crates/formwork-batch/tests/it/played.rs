@@ -1,4 +1,4 @@
-//! A provider with a batch API, played in memory.
+//! A simulated provider with a batch API, in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use formwork_wire::{Body, Bytes, Transport};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// The API that is played.
+/// The simulated API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Api {
     OpenAi,
@@ -43,7 +43,7 @@ pub(crate) struct Submitted {
 pub(crate) struct State {
     files: HashMap<String, String>,
     pub(crate) batches: Vec<Submitted>,
-    /// How many calls of each row were processed.
+    /// The number of processed calls of each row.
     pub(crate) calls: BTreeMap<u64, u32>,
     lost: BTreeMap<u64, usize>,
     /// The largest file in bytes.
@@ -60,9 +60,9 @@ pub(crate) struct Faults {
     pub(crate) refusal: Option<(u16, &'static str)>,
     /// The errors of the first batches, which fail as a whole.
     pub(crate) failed: Vec<(&'static str, &'static str)>,
-    /// How often these rows are not processed.
+    /// The number of times that each of these rows is not processed.
     pub(crate) expired: (usize, fn(u64) -> bool),
-    /// How often a batch is polled before it is done.
+    /// The number of polls before a batch is done.
     pub(crate) polls: u32,
 }
 
@@ -171,7 +171,7 @@ impl Played {
             return (200, document.to_string());
         }
         if path == list {
-            // The provider goes on with all batches, whether one asks for them or not.
+            // The provider works on all batches, not only on the polled one.
             for nth in 0..state.batches.len() {
                 state.batches[nth].polls = state.batches[nth].polls.saturating_add(1);
                 self.go_on(state, nth, &faults);
@@ -322,7 +322,7 @@ fn number(id: &str) -> usize {
     id.rsplit('-').next().unwrap().parse().unwrap()
 }
 
-/// Returns the row in whose text a request asks.
+/// Returns the row that a request is for, from its text.
 fn row_of(line: &Value) -> u64 {
     let text = line.to_string();
     let number = text.split("text ").nth(1).unwrap();
@@ -351,7 +351,7 @@ impl Transport for Played {
             self.died.notify_one();
             std::future::pending::<()>().await;
         }
-        // The waits of the played clock do not yield.
+        // Delays of the simulated clock do not yield.
         tokio::task::yield_now().await;
         self.clock.advance(Duration::from_millis(10));
         Ok(Response::builder().status(status).body(Body::from(body.into_bytes())).unwrap())

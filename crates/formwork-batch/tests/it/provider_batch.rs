@@ -19,7 +19,7 @@ use crate::store::{lines, rows, spec};
 
 const APIS: [Api; 2] = [Api::OpenAi, Api::Anthropic];
 
-/// Wrong answers for 30 % of the rows, and an error of the server for 10 %.
+/// Invalid completions for 30 % of the rows, and server errors for 10 %.
 fn answer(row: u64, nth: u32) -> Reply {
     match row % 10 {
         3 | 6 if nth == 1 => Reply::Text(format!("{{\"number\": \"{row}\"}}")),
@@ -33,7 +33,7 @@ fn right(row: u64, _: u32) -> Reply {
     Reply::Text(format!("{{\"number\": {row}}}"))
 }
 
-/// How many calls a row takes.
+/// Returns the number of calls of a row.
 fn expected_calls(row: u64) -> u32 {
     match row % 10 {
         7 => 3,
@@ -199,7 +199,7 @@ async fn a_row_that_is_never_processed_is_rejected_if_others_are() {
     assert!(rejected[0]["error"]["message"].as_str().unwrap().contains("in 3 files"), "{rejected:?}");
     assert_eq!(played.submitted().len(), 3);
 
-    // If the provider processes nothing, no row is to blame.
+    // If the provider processes no request, no row has failed.
     let faults = Faults { expired: (3, |_| true), ..Faults::default() };
     let played = Played::new(Api::Anthropic, right, faults);
     let (folder, ended) = whole(10, 20, &played).await;
@@ -298,7 +298,7 @@ async fn a_pause_leaves_files_to_the_provider_and_a_cancel_takes_them_back() {
             };
             let ended = tokio::select! { ended = run => ended.unwrap(), ended = stopped => ended };
             assert_eq!(ended, Ended::Stopped(stop));
-            // Another engine would pay for the rows of these again.
+            // Another engine would pay for the rows of these batches again.
             assert_eq!(open_files(batch.view()).unwrap(), 2);
         }
         assert_eq!(played.submitted().len(), 2);

@@ -42,13 +42,20 @@ pub struct BatchOutput {
     pub estimate: Option<BatchEstimate>,
 }
 
-/// Whether somebody works on a batch.
+/// The state of a batch.
+///
+/// ```
+/// use formwork_cli::rows::BatchState;
+///
+/// assert_eq!(serde_json::to_string(&BatchState::Paused)?, "\"paused\"");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BatchState {
-    /// A process works on it.
+    /// A process works on the batch.
     Running,
-    /// Nobody works on it, and rows are open.
+    /// No process works on the batch, and some rows have no result.
     Open,
     /// The user paused it.
     Paused,

@@ -1,4 +1,4 @@
-//! `formwork batch`: rows in, one result for each, whatever happens to the process.
+//! `formwork batch`: every row gets exactly one result, even if the process dies.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ use super::{Ran, against_schema, example, folder, formwork, refused, temporary};
 
 const MARIA: &str = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#;
 
-/// A folder for a batch that is not there yet.
+/// A folder for a batch, which does not exist yet.
 fn out(name: &str) -> String {
     let path = folder().join(format!("batch-{name}"));
     drop(std::fs::remove_dir_all(&path));
@@ -32,7 +32,7 @@ fn batch(args: &[&str]) -> Ran {
     formwork(&[&["batch"], args].concat(), "")
 }
 
-/// Starts or goes on with a batch, one row at a time, so that the answers of a script come in the order of the rows.
+/// Starts or resumes a batch with one row at a time, so that scripted completions arrive in the order of the rows.
 fn work(args: &[&str], config: &str) -> Ran {
     batch(&[args, &["--config", config, "--concurrency", "1"]].concat())
 }
@@ -68,7 +68,7 @@ fn a_batch_is_limited_gone_on_with_exported_and_never_asked_twice() {
         (&numbers["state"], &numbers["accepted"], &numbers["open"], &numbers["calls"]),
         (&json!("open"), &json!(2), &json!(2), &json!(3))
     );
-    // The same command goes on, and so does `resume`, which knows the configuration.
+    // The same command resumes the batch, and so does `resume`, which uses the stored configuration.
     let ran = work(&[run, &["--limit", "1"]].concat(), &config);
     assert_eq!((ran.code, server.received().len()), (0, 4), "{}", ran.stderr);
     let ran = batch(&["resume", &out]);
@@ -281,7 +281,7 @@ fn an_estimate_asks_some_rows_and_keeps_them() {
     assert_eq!((server.received().len(), lines(&out, "part-").len()), (20, 20));
 }
 
-/// A provider that answers rightly after a while.
+/// A provider that sends correct completions after a delay.
 fn slow() -> Provider {
     Provider::start(Faults { wrong: 0, fail: 0, stall: 0, cut: 0, latency: Duration::from_millis(20) })
         .unwrap()
@@ -329,7 +329,7 @@ fn a_batch_is_paused_and_cancelled_from_outside_and_one_process_works_on_it() {
     assert!(code == Some(130) && said.contains("error: paused; `formwork batch resume"), "{said}");
     let numbers = batch(&["status", &out, "--json"]).rows().swap_remove(0);
     assert_eq!((&numbers["state"], &numbers["begun"]), (&json!("paused"), &Value::Null));
-    // A pause finishes what is open.
+    // A pause finishes the open calls.
     assert_eq!(numbers["calls"], provider.calls());
     let second = start(&["resume", &out]);
     wait_for(provider.calls() + 10);
@@ -385,7 +385,7 @@ fn kills_between_any_two_steps_of_a_file_lose_nothing_and_submit_nothing_twice()
     assert!(seen.accepted > 10 && seen.seconds > 0.0, "{seen:?}");
 }
 
-/// A server with the beginning of OpenAI's Batch API: each batch is done at once, with these answers for its rows in each round.
+/// A simulated server of OpenAI's Batch API: each batch is done at once, with these completions for its rows in each round.
 fn batches(answers: &'static [&'static str]) -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -145,11 +145,11 @@ fn wrong_usage() {
     refused(&formwork(&["chat", "--provider", "olama", "x"], ""), 2, "did you mean `ollama`?");
 }
 
-/// A model that knows nothing still keeps to the contract.
+/// Even a model with random weights satisfies the contract.
 #[cfg(feature = "local")]
 #[test]
 fn the_model_in_this_process_needs_no_setup() {
-    // Longer than the context of the tiny model, which the contract alone fills.
+    // The dialogue exceeds the context window of the tiny model, which the contract alone fills.
     let ran = formwork(&["chat", "--debug", "--seed", "1", "--temperature", "0", "What is JSON?"], "");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -174,7 +174,7 @@ fn tool(name: &str, script: &str) -> String {
 #[cfg(unix)]
 #[test]
 fn a_tool_gets_arguments_that_were_validated_and_the_model_its_result() {
-    // The arguments stand on standard input alone: what a shell would run stays a text.
+    // The arguments are passed only on standard input, so shell syntax in them stays text.
     let arguments = json!({"text": "$(touch formwork-was-here); `id`"});
     let answers = [tool_call(json!({"text": 7})), tool_call(arguments), good().to_string()];
     let server = server(&[&answers[0], &answers[1], &answers[2]]);

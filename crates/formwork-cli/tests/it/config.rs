@@ -3,12 +3,12 @@ use serde_json::{Value, json};
 
 use super::{Ran, against_schema, command, example, formwork, refused, run, temporary};
 
-/// A server that speaks like OpenAI and gives these answers.
+/// An OpenAI-compatible server with these completions.
 pub(crate) fn chat(answers: &[&str]) -> Server {
     Server::start(answers.iter().map(|text| of_text(text)).collect::<Vec<_>>()).unwrap()
 }
 
-/// An answer of Chat Completions with this text.
+/// A Chat Completions response with this text.
 pub(crate) fn of_text(text: &str) -> Reply {
     let message = json!({"role": "assistant", "content": text});
     let usage = json!({"prompt_tokens": 9, "completion_tokens": 5});

@@ -1,4 +1,4 @@
-//! `formwork doctor`: what works, what does not, and that its advice helps.
+//! `formwork doctor`: its findings, and that its advice solves the problem.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -23,7 +23,7 @@ struct Asked {
 
 type Answers = dyn Fn(&Asked) -> (u16, String) + Send + Sync;
 
-/// A server whose answers depend on what it is asked, as those of real servers do.
+/// A server whose responses depend on the request, like those of real servers.
 struct Reacting {
     url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -113,7 +113,7 @@ fn section(kind: &str, url: &str) -> String {
     format!("[providers.a]\nkind = \"{kind}\"\nmodel = \"m\"\nstream = false\nbase_url = \"{url}{path}\"\n")
 }
 
-/// A server, what the doctor says of it, and what following that advice makes of the section.
+/// A server, the doctor's finding about it, and the section after following the advice.
 struct Case {
     kind: &'static str,
     server: Box<dyn Fn() -> Reacting>,
@@ -121,7 +121,7 @@ struct Case {
     apply: fn(&str, &str) -> String,
 }
 
-/// A file with the line that the advice names, as it stands there.
+/// A configuration file with the line of the advice.
 fn added(text: &str, fix: &str) -> String {
     let (_, line) = fix.split_once("add to [providers.a]: ").unwrap();
     format!("{text}{line}\n")
@@ -215,7 +215,7 @@ fn its_advice_helps() {
 
 #[test]
 fn advice_about_the_other_side_helps() {
-    // Each of these servers changes as the advice says, while the file stays.
+    // These servers are changed as advised, and the file stays unchanged.
     for (kind, before, advice) in [
         ("openai", error(402, "no credit"), "add credit"),
         ("llama-server", error(429, "slow down"), "try again later"),
@@ -236,7 +236,7 @@ fn advice_about_the_other_side_helps() {
         let (ran, row) = doctor(&text, None);
         assert_eq!((ran.code, &row["state"]), (0, &json!("works")), "{advice}: {row}");
     }
-    // Nothing listens; then somebody starts the server.
+    // At first no server listens; then it is started.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -247,7 +247,7 @@ fn advice_about_the_other_side_helps() {
     );
     let server = Reacting::start(|_| chat(CANARY));
     assert_eq!(doctor(&section("llama-server", &server.url), None).0.code, 0);
-    // Too little time, and more of it.
+    // A time limit that is too short, and a longer one.
     let silent = Server::start([Reply::silent(), answer(CANARY)]).unwrap();
     let text = section("llama-server", &silent.url());
     let (ran, row) = doctor(&format!("{text}timeout_seconds = 0.2\n"), None);
@@ -315,7 +315,7 @@ fn the_doctor_speaks_to_people() {
     assert!(ran.code == 0 && ran.stdout.contains("Examples:\n  formwork doctor"), "{}", ran.stdout);
 }
 
-/// An Ollama of this version whose model thinks, and is held to schemas only while it does not.
+/// An Ollama server of this version. Its model thinks, and schemas are enforced only without thinking.
 fn thinker(version: &'static str, digest: &'static str) -> Reacting {
     Reacting::start(move |asked| match asked.path.as_str() {
         "/api/version" => (200, json!({"version": version}).to_string()),
@@ -351,7 +351,7 @@ fn a_probe_is_a_call_that_was_asked_for_paid_once_and_verifies_what_calls_do() {
     );
     drop(row);
 
-    // The first time it costs two GETs, a question about the model and a call, which is in the ledger.
+    // The first run makes two GET requests, a request about the model, and a call, which is in the ledger.
     let server = thinker("0.17.4", "one");
     let (ran, row) = extract(&server.url, true, "probe-cache");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -363,7 +363,7 @@ fn a_probe_is_a_call_that_was_asked_for_paid_once_and_verifies_what_calls_do() {
     let usage = &row["usage"];
     assert_eq!((&usage["input_tokens"], &usage["output_tokens"]), (&json!(30), &json!(8)), "{row}");
 
-    // After that it is known, until the version or the model is another one.
+    // The result is stored until the version or the model changes.
     let (_, row) = extract(&server.url, true, "probe-cache");
     assert_eq!(paths(&server)[6..], ["/api/version", "/api/tags", "/api/chat"]);
     assert_eq!(

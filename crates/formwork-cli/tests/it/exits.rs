@@ -7,8 +7,8 @@ use formwork_testkit::server::{End, Reply, Server};
 use super::config::{of, of_text};
 use super::{example, formwork, temporary};
 
-/// The commands that ask a model, with what they need beside a configuration. Their files are written once: tests run side
-/// by side.
+/// The commands that call a model, with their arguments besides a configuration. Their files are written once, because tests run
+/// concurrently.
 pub(crate) fn commands() -> &'static [Vec<String>] {
     static COMMANDS: LazyLock<Vec<Vec<String>>> = LazyLock::new(written);
     &COMMANDS
@@ -35,7 +35,7 @@ fn written() -> Vec<Vec<String>> {
     ]
 }
 
-/// Runs a command against a server of these replies, with a time limit.
+/// Runs a command against a server with these replies, with a time limit.
 fn code(command: &[String], replies: Vec<Reply>, stream: bool, seconds: &str) -> (i32, String) {
     let server = Server::start(replies).unwrap();
     let config = of(&server).replace("stream = false", &format!("stream = {stream}"));
@@ -53,7 +53,7 @@ fn a_deadline_before_any_answer_is_a_provider_that_did_not_answer() {
         for seconds in ["0.05", "0.3"] {
             let (silent, why) = code(command, vec![Reply::silent()], false, seconds);
             assert_eq!(silent, 3, "{command:?}: {why}");
-            // Whether the first token came in time is chance, and decides nothing.
+            // Whether the first token arrives in time is random, and the test does not depend on it.
             let (begun, why) = code(command, vec![begins()], true, seconds);
             assert_eq!(begun, 3, "{command:?}: {why}");
         }

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use crate::tiny::{self, Tiny};
 use crate::{Ran, against_schema, command, example, folder, formwork, refused, run, temporary};
 
-/// A model of random weights: it knows nothing, and answers at once. Under a schema, that is all a test needs.
+/// A model with random weights, which responds at once. With a schema, that is enough for tests.
 pub(crate) static TINY: LazyLock<String> = LazyLock::new(|| {
     let folder = folder().join("tiny");
     std::fs::create_dir_all(&folder).unwrap();
     Tiny::new("llama").write(&folder).display().to_string()
 });
 
-/// An object that no model can do anything wrong with. Written once: tests run side by side.
+/// A schema with a single valid document. The file is written once, because tests run concurrently.
 static FLAG: LazyLock<String> = LazyLock::new(|| {
     let schema = json!({
         "type": "object",
@@ -113,7 +113,7 @@ fn verbose_says_each_attempt_what_was_wrong_and_what_is_asked_next() {
 
 #[test]
 fn out_of_time_before_any_answer_is_no_provider() {
-    // Hundreds of tokens in a thousandth of a second.
+    // The time limit is a millisecond for hundreds of tokens.
     let schema = temporary("long.schema.json", r#"{"type": "string", "minLength": 600}"#);
     let ran = extract(&["-s", &schema, "--max-tokens", "900", "--timeout", "0.001", "--json", "x"], "");
     let row = ran.rows().remove(0);
@@ -162,7 +162,7 @@ fn rows_come_back_in_order() {
         assert_eq!(error["class"], class, "{error}");
         assert!(error["message"].as_str().unwrap().contains(says), "{error}");
     }
-    // One at a time, the answers are the same.
+    // The completions are the same with one call at a time.
     let values = |ran: &Ran| ran.rows().iter().map(|row| row["value"].clone()).collect::<Vec<_>>();
     assert_eq!(values(&extract(&asked, "")), values(&ran));
 }
@@ -203,7 +203,7 @@ fn schemas_of_any_size_and_shape() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(formwork(&["check", "-s", &recursive], &ran.stdout).code, 0, "{}", ran.stdout);
 
-    // All of it asked for, it does not fit into the model, which is said.
+    // The whole text exceeds the model's context window, and the error says so.
     let properties: serde_json::Map<_, _> = (0..9000).map(|n| (format!("{n:0100}"), json!({}))).collect();
     let names: Vec<&String> = properties.keys().collect();
     let wide = json!({"type": "object", "required": names, "properties": properties}).to_string();
@@ -261,7 +261,7 @@ fn a_schema_that_cannot_be_used_is_told_before_a_model_is_opened() {
             "#: no value satisfies",
         ),
     ] {
-        // If the model were opened first, this would be about the model.
+        // If the model were opened first, the error would be about the model.
         refused(&formwork(&["extract", "--model", "nowhere.gguf", "--schema", &schema, "x"], ""), 2, says);
         refused(
             &formwork(&["extract", "--model", "nowhere.gguf", "--schema", &schema, "--jsonl"], "{}"),
@@ -285,7 +285,7 @@ fn a_schema_with_no_end_of_ways_through_it_is_no_obstacle() {
         let unions: serde_json::Map<_, _> = (0..size).map(|from| (format!("t{from}"), union(from))).collect();
         let schema = json!({"$ref": "#/$defs/t0", "$defs": unions}).to_string();
         let schema = temporary(&format!("unions-{size}.schema.json"), schema);
-        // The schema was taken, and only the model is missing.
+        // The schema was accepted; only the model is missing.
         refused(
             &formwork(&["extract", "--model", "nowhere.gguf", "--schema", &schema, "x"], ""),
             3,
@@ -383,7 +383,7 @@ fn a_model_that_is_none_is_named() {
     with(&mamba.display().to_string(), "architecture `mamba` is not supported");
 }
 
-/// First impressions: what people write in the place of a schema, and a file's name in the place of its text.
+/// Common mistakes of new users: other texts in place of a schema, and the name of a file in place of its text.
 #[test]
 fn a_schema_is_taken_as_people_write_it() {
     let yaml =
@@ -408,7 +408,7 @@ fn a_schema_is_taken_as_people_write_it() {
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{schema}");
         assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains(words), "{schema}: {}", ran.stderr);
     }
-    // Valid, and most likely a mistake.
+    // The input is valid, but most likely a mistake.
     let ran = extract(&["-s", "{ok: \"boolean\"}", "--max-tokens", "30", "x"], "");
     assert!(
         ran.code == 0 && ran.stderr.contains("the value is the text \"boolean\" itself"),
@@ -432,11 +432,11 @@ fn no_weights_is_no_provider() {
     };
     let empty = folder().join("no-weights").display().to_string();
     refused(&ran(&empty, "1"), 3, "is not there, and offline: unset FORMWORK_OFFLINE, or run `");
-    // A file where a folder should be cannot be written to by anybody, not even by root.
+    // A file in place of a folder makes writing fail for everybody, even for root.
     let file = temporary("cache", "");
     let says = format!("the folder for weights, {file}, cannot be used: ");
     refused(&ran(&file, "0"), 3, &says);
-    // It is no obstacle to a model that is given by its path.
+    // A model given by its path does not need the folder.
     let mut command = command(&["extract", "--schema", &FLAG, "x"]);
     command.env("FORMWORK_CACHE", &file).env("FORMWORK_MODEL", &*TINY);
     assert_eq!(run(command, "").code, 0);

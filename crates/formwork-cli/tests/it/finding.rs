@@ -1,4 +1,4 @@
-//! Which configuration counts, and how a command says so (findings D1, D3, D4).
+//! The search for the configuration, and the messages about its result (findings D1, D3, D4).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ impl Place {
         folder
     }
 
-    /// A configuration that is found wrong without a model or a server: a key is missing.
+    /// A configuration with an error that is detected without a model or a server: a missing key.
     fn file(&self, path: &str) -> PathBuf {
         let file = self.0.join(path);
         self.folder(file.parent().unwrap().strip_prefix(&self.0).unwrap().to_str().unwrap());
@@ -46,15 +46,15 @@ impl Drop for Place {
     }
 }
 
-/// `formwork doctor`, which says what was read, in a folder and for a user with this home. Where nothing is found, it is
-/// about a provider that can be examined without one.
+/// Runs `formwork doctor`, which prints the name of the configuration, in a folder and with a home folder. Without a configuration
+/// it examines a provider that needs none.
 fn doctor(here: &Path, home: &Path) -> Command {
     let mut command = command(&["doctor", "--provider", "it"]);
     command.current_dir(here).env("HOME", home).env_remove("XDG_CONFIG_HOME");
     command
 }
 
-/// The file that was read, by what the command says.
+/// Returns the file that was read, from the output of the command.
 fn read(ran: &Ran) -> Option<PathBuf> {
     ran.stderr
         .lines()
@@ -70,10 +70,10 @@ fn a_configuration_is_looked_for_in_the_project_and_then_in_the_users_folder() {
     let (root, deep) = (place.folder("repository"), place.folder("repository/a/b"));
     let home = place.folder("home");
     let found = |here: &Path| read(&run(doctor(here, &home), ""));
-    // Outside of a repository: the current folder alone.
+    // Outside a repository, only the current folder is searched.
     assert_eq!(found(&deep), Some(user.clone()));
     assert_eq!(found(&place.0), Some(above));
-    // Within one: up to its root.
+    // Inside a repository, all folders up to its root are searched.
     place.folder("repository/.git");
     assert_eq!(found(&deep), Some(user.clone()), "never above the repository");
     let of_root = place.file("repository/formwork.toml");
@@ -110,7 +110,7 @@ fn a_file_that_others_could_have_written_is_refused_unless_it_is_named() {
         open(path, usual);
         assert_eq!(read(&run(doctor(&folder, &home), "")).as_ref(), Some(&file));
     }
-    // A link counts as what it leads to.
+    // A symbolic link is checked at its target.
     let linked = place.folder("linked");
     symlink(&file, linked.join("formwork.toml")).unwrap();
     open(&file, 0o646);
@@ -199,7 +199,7 @@ fn the_servers_that_other_programs_know_by_variables_are_asked() {
     let ran = run(ask, "");
     assert_eq!((ran.code, openai.received().len()), (0, 1), "{}", ran.stderr);
 
-    // Its own libraries leave `/v1` out of the address; the key has a header of its own, and nothing prints it.
+    // Anthropic's SDKs have a base URL without `/v1`. The key has its own header and is never printed.
     let said =
         json!({"type": "message", "content": [{"type": "text", "text": MARIA}], "stop_reason": "end_turn"});
     let refused_key = json!({"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key k-123456789"}});
@@ -315,7 +315,7 @@ fn the_key_of_gemini_is_found_and_goes_into_its_header_alone() {
             assert!(!shown.contains(expected), "{shown}");
         }
     }
-    // Vertex AI takes a token, and the project from where Google's own tools have it.
+    // Vertex AI needs an access token, and the project from the environment variable of Google's tools.
     let server = Server::start([Reply::json(document.to_string())]).unwrap();
     let text = "[providers.it]\nkind = \"gemini\"\npreset = \"vertex\"\nmodel = \"gemini-2.5-flash\"\nstream = false\n";
     let file = temporary("vertex.toml", format!("{text}base_url = \"{}\"\n", server.url()));
@@ -403,7 +403,7 @@ fn defaults_mean_the_same_for_every_command() {
             assert!(body["temperature"].as_f64().unwrap() <= 0.9, "{args:?}");
         }
 
-        // Of four attempts three are the first target's, where two would be its share.
+        // The first target gets three of four attempts; an equal share would be two.
         let (first, second) = (chat(&["no", "no.", "no!"]), chat(&["no"]));
         let backup = of(&second).replace("primary", "backup");
         let name = format!("share-{}.toml", first.address().port());

@@ -2,7 +2,7 @@
 
 use super::formwork;
 
-/// Every command that does something, by its words.
+/// Every command without subcommands, by its words.
 fn commands() -> Vec<Vec<&'static str>> {
     let mut commands = vec![
         vec!["extract"],

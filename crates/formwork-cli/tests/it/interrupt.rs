@@ -1,5 +1,4 @@
-//! Ctrl-C. Each run is one that would go on far longer than the test, or for ever, and is interrupted once it has
-//! said something.
+//! Ctrl-C. Each run would take far longer than the test, and is interrupted after its first output.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Output};
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 use crate::tiny::Tiny;
 use crate::{against_schema, command, folder, temporary};
 
-/// A tiny model that can be asked again and again without running out of context.
+/// A tiny model with a context window large enough for many retries.
 static ROOMY: LazyLock<String> = LazyLock::new(|| {
     let folder = folder().join("roomy");
     std::fs::create_dir_all(&folder).unwrap();
@@ -19,7 +18,7 @@ static ROOMY: LazyLock<String> = LazyLock::new(|| {
     Tiny::new("llama").with("llama.context_length", tokens).write(&folder).display().to_string()
 });
 
-/// A schema with long answers, of which no model that is not made for it gives a right one: four hundred line breaks.
+/// A schema with one long valid value that no model writes by chance: four hundred line breaks.
 static ENDLESS: LazyLock<String> = LazyLock::new(|| {
     temporary("endless.schema.json", r#"{"type": "string", "minLength": 400, "not": {"pattern": "."}}"#)
 });
@@ -33,7 +32,7 @@ fn interrupt(child: &Child) {
     assert!(killed.success());
 }
 
-/// The first line that the command writes there; the rest is still to come.
+/// Returns the first line that the command writes. It has not ended then.
 fn first_line(from: &mut impl BufRead) -> String {
     let mut line = String::new();
     from.read_line(&mut line).unwrap();
@@ -108,7 +107,7 @@ fn waiting_for_the_next_row_can_be_interrupted() {
     let mut child = extract(&["--jsonl", "--concurrency", "3"]);
     let mut input = child.stdin.take().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());
-    // The first row is answered although the next one is not there yet; then there never is a next one.
+    // The first row gets a result although the second row never arrives.
     input.write_all(b"{\"id\": 1, \"input\": \"x\", \"schema\": {\"type\": \"null\"}}\n").unwrap();
     let row: Value = serde_json::from_str(&first_line(&mut output)).unwrap();
     assert_eq!((&row["id"], &row["ok"]), (&json!(1), &json!(true)), "{row}");

@@ -1,4 +1,4 @@
-//! `formwork runs`, `formwork keys`, and `--ledger` of the commands that ask models.
+//! `formwork runs`, `formwork keys`, and `--ledger` of the commands that call models.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{Ran, example, folder, formwork, refused, temporary};
 const WRONG: &str = r#"{"name": "Maria Lindqvist", "age": "old", "city": "Lisbon"}"#;
 const RIGHT: &str = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#;
 
-/// A path where no file is yet.
+/// A path without a file.
 fn fresh(name: &str) -> String {
     let path = folder().join(name);
     for ending in ["", "-wal", "-shm"] {
@@ -50,7 +50,7 @@ fn every_command_that_asks_a_model_records_its_runs() {
         ("oracle", vec!["oracle", "score", &wallet]),
     ];
     for (nth, (source, args)) in cases.into_iter().enumerate() {
-        // No command takes this answer, so each of them asks again or gives up.
+        // No command accepts this completion, so each of them retries or fails.
         let server = server(&["no JSON"]);
         let config = temporary(&format!("ledger-{nth}.toml"), of(&server));
         let ledger = fresh(&format!("every-{nth}.db"));

@@ -1,4 +1,4 @@
-//! The command, as people and scripts call it.
+//! Runs the command like people and scripts.
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
@@ -67,11 +67,11 @@ fn formwork(args: &[&str], stdin: impl AsRef<[u8]>) -> Ran {
     run(command(args), stdin)
 }
 
-/// `formwork` with these arguments, all of its streams open to the test, and nothing of the caller's that changes it.
+/// `formwork` with these arguments, piped standard streams, and no configuration from the environment of the caller.
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_formwork"));
     command.args(args).env_remove("FORMWORK_MODEL").env_remove("FORMWORK_CONFIG");
-    // Tests run side by side, and the threads of several models would only wait for each other.
+    // Tests run concurrently, and the threads of several models would only wait for each other.
     command.env("CANDLE_NUM_THREADS", "1");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -82,7 +82,7 @@ fn run(mut command: Command, stdin: impl AsRef<[u8]>) -> Ran {
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let bytes = stdin.as_ref().to_vec();
-    // A command that refuses its arguments does not read on.
+    // A command with invalid arguments does not read its input, so the write may fail.
     let feed = std::thread::spawn(move || drop(input.write_all(&bytes)));
     let output = child.wait_with_output().unwrap();
     feed.join().unwrap();
@@ -96,7 +96,7 @@ fn example(name: &str) -> String {
     path.display().to_string()
 }
 
-/// Asserts that the run printed one line with these words on standard error, and nothing on standard output.
+/// Asserts that the run printed one line with this text on standard error, and nothing on standard output.
 fn refused(ran: &Ran, code: i32, says: &str) {
     assert_eq!((ran.code, ran.stdout.as_str()), (code, ""), "{says}: {}", ran.stderr);
     assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains(says), "{says}: {}", ran.stderr);
@@ -113,19 +113,19 @@ fn against_schema(name: &str, printed: &serde_json::Value) -> Vec<String> {
     report.violations().iter().map(ToString::to_string).collect()
 }
 
-/// A folder of the tests' own, for this run of them.
+/// A folder for the files of this test run.
 fn folder() -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// A file with this content that goes with the test.
+/// A file with this content that is deleted with the test.
 fn temporary(name: &str, content: impl AsRef<[u8]>) -> String {
     static WRITTEN: AtomicUsize = AtomicUsize::new(0);
 
     let path = folder().join(name);
-    // At once, because tests that run side by side write the same file and others read it.
+    // The file is written atomically, because concurrent tests write the same file and others read it.
     let part = folder().join(format!("{name}.{}", WRITTEN.fetch_add(1, Ordering::SeqCst)));
     std::fs::write(&part, content).unwrap();
     std::fs::rename(part, &path).unwrap();

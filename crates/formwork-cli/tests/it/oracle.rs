@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::{Ran, against_schema, formwork, refused, temporary};
 
-/// A server that speaks like Ollama's generate API and gives these answers.
+/// A simulated server of Ollama's generate API with these completions.
 fn ollama(answers: impl IntoIterator<Item = String>) -> Server {
     Server::start(answers.into_iter().map(|text| generated(&text)).collect::<Vec<_>>()).unwrap()
 }
@@ -43,7 +43,7 @@ fn wallet(name: &str, transactions: u64) -> String {
     temporary(name, wallet.to_string())
 }
 
-/// An answer whose breakdown sums up to 607.5.
+/// A completion whose breakdown sums up to 607.5.
 fn answer(score: u32) -> String {
     let breakdown =
         json!({"activity": 80, "maturity": 70, "diversity": 60, "riskBehavior": 51, "surveyMatch": 40});
@@ -228,7 +228,7 @@ fn two_versions_are_compared_on_the_same_wallets() {
         std::fs::copy(wallet("compared.json", 40), folder.join(name)).unwrap();
     }
     let folder = folder.display().to_string();
-    // Each wallet with the one version, then with the other.
+    // Each wallet is scored with one version, then with the other.
     let answers = || [answer(610), answer(620), answer(610), answer(900), answer(625)];
     let mine = temporary("mine.md", "Score the wallet: {formula}");
     let run = |name: &str, more: &[&str]| {
@@ -297,7 +297,7 @@ fn what_cannot_be_used_is_told_before_any_model_is_asked() {
     );
 }
 
-/// `cargo xtask schema --ajv` has Ajv say the same of the same documents.
+/// `cargo xtask schema --ajv` checks that Ajv has the same verdicts on the same documents.
 #[test]
 fn twenty_documents_are_judged_as_they_should_be() {
     let documents: Vec<Value> =
@@ -326,7 +326,7 @@ fn the_literal_formula_is_a_setting() {
     assert_eq!(temperatures(&server), [0.3, 0.2]);
 }
 
-/// A model of random weights in this process.
+/// An in-process model with random weights.
 #[cfg(feature = "local")]
 mod in_process {
     use std::sync::LazyLock;
@@ -337,7 +337,7 @@ mod in_process {
     use super::{formwork, printed, wallet};
     use crate::tiny::Tiny;
 
-    /// Its tokens are bytes, so that the instructions need a longer context than other tests.
+    /// The model's tokens are bytes, so the instructions need a longer context than in other tests.
     static TINY: LazyLock<String> = LazyLock::new(|| {
         let folder = super::super::folder().join("tiny-oracle");
         std::fs::create_dir_all(&folder).unwrap();

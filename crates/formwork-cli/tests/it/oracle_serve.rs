@@ -1,4 +1,4 @@
-//! `formwork oracle serve` and `report`: a score asked for over a socket, found again in the ledger's report.
+//! `formwork oracle serve` and `report`: a score requested over a socket is in the ledger's report.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ const WALLET: &str = r#"{"as_of": "2026-11-01", "summary": {"transactions": 40, 
 
 const KEY: &str = "correct-horse-battery";
 
-/// A server that speaks like Ollama's generate API: one score that does not follow from its breakdown, then good ones.
+/// A simulated server of Ollama's generate API: first a score that contradicts its breakdown, then valid ones.
 fn ollama() -> Server {
     let reply = |score: u32| {
         let breakdown =
@@ -33,7 +33,7 @@ fn ollama() -> Server {
     Server::start([reply(900), reply(610), reply(612)]).unwrap()
 }
 
-/// The service as a process, ended with the test.
+/// The service as a process, which ends with the test.
 struct Serving {
     child: Child,
     address: String,
@@ -61,7 +61,7 @@ impl Serving {
         errors.read_line(&mut line).unwrap();
         let address = line.strip_prefix("listening at http://").and_then(|rest| rest.split(',').next());
         let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
-        // Read to its end, so that it never waits to be read.
+        // The output is read to its end, so that a full pipe never blocks the service.
         std::thread::spawn(move || errors.read_to_string(&mut String::new()));
         Self { child, address }
     }

@@ -1,4 +1,4 @@
-//! One extraction over each protocol, by `-m KIND/model` and a server that the test plays.
+//! One extraction over each protocol, with `-m KIND/model` and a simulated server.
 
 use formwork_testkit::server::{Reply, Server};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{command, example, run, temporary};
 
 const MARIA: &str = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#;
 
-/// A protocol, and what its server is asked and answers.
+/// A protocol with its expected request and its response.
 struct Case {
     /// The kind, further lines of its section, and what stands between the server's address and the protocol's paths.
     kind: &'static str,
@@ -165,7 +165,7 @@ fn one_extraction_over_each_protocol() {
         assert_eq!(received.len(), 1, "{kind}");
         let request = &received[0];
         assert_eq!(request.path, path, "{kind}");
-        // The key is in its header, and in no address.
+        // The key is in its header and never in the URL.
         if let Some((_, header)) = key {
             assert!(request.header(header).is_some_and(|sent| sent.ends_with("sk-test")), "{kind}");
         }
@@ -177,7 +177,7 @@ fn one_extraction_over_each_protocol() {
     }
 }
 
-/// The same by a forced tool: where its schema and the choice stand in the request.
+/// The same extraction with a forced tool: the places of its schema and of the choice in the request.
 #[test]
 fn one_extraction_by_a_forced_tool_over_each_protocol_that_has_tools() {
     let maria: Value = serde_json::from_str(MARIA).unwrap();
@@ -256,7 +256,7 @@ fn one_extraction_by_a_forced_tool_over_each_protocol_that_has_tools() {
         );
         assert!(body.pointer(choice).is_some_and(Value::is_string), "{target}: {body}");
     }
-    // Ollama has no such mode, and says so.
+    // Ollama does not support this mode, and the error says so.
     let server = Server::start(Vec::<Reply>::new()).unwrap();
     let section = "[providers.ollama]\nkind = \"ollama\"\nmodel = \"m\"\nmodes = [\"tool\"]\nbase_url = ";
     let config = temporary("forced-ollama.toml", format!("{section}\"{}\"\n", server.url()));

@@ -134,7 +134,7 @@ fn the_type_that_the_schema_means_chooses_before_anything_else() {
         json!({"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a", "b"]});
     for schema in [
         json!({"type": "object", "properties": members["properties"], "required": ["a", "b"]}),
-        // An array satisfies this one, and nobody means that.
+        // The schema accepts arrays, although its author surely meant objects.
         members.clone(),
         json!({"$ref": "#/$defs/m", "$defs": {"m": members}}),
         json!({"anyOf": variants}),

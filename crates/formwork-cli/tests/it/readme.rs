@@ -1,4 +1,4 @@
-//! README's commands, as somebody pastes them in a checkout.
+//! Runs the commands of the README in a checkout.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -37,14 +37,14 @@ fn words(line: &str) -> Vec<String> {
     words.into_iter().filter(|word| !word.is_empty()).collect()
 }
 
-/// Whether a word of a command line names a file or folder: it has a slash or one of the endings that files here have, and
-/// is no sentence.
+/// Returns whether a word of a command line is a path: it has a slash or one of the file extensions of this repository, and
+/// contains no space.
 fn is_path(word: &str) -> bool {
     const ENDINGS: [&str; 8] = [".json", ".txt", ".csv", ".yaml", ".toml", ".shape", ".jsonl", ".gguf"];
     !word.contains([' ', '{']) && (word.contains('/') || ENDINGS.iter().any(|ending| word.ends_with(ending)))
 }
 
-/// Whether a path of the repository exists; a `*` of its last part stands for anything.
+/// Returns whether a path of the repository exists. A `*` in its last part matches any text.
 fn exists(path: &str) -> bool {
     let path = root().join(path);
     let name = path.file_name().unwrap().to_str().unwrap().to_owned();
@@ -76,7 +76,7 @@ fn every_file_that_readme_and_the_help_of_the_command_name_exists() {
 
 #[test]
 fn no_command_of_readme_is_wrongly_used() {
-    // Every model refuses: a command that got as far as asking one was understood.
+    // Every model refuses the call: a command that reaches a model has been parsed.
     let server = Server::start([Reply::status(401)]).unwrap();
     let config = temporary("readme.toml", of(&server));
     let readme = readme();
@@ -92,7 +92,7 @@ fn no_command_of_readme_is_wrongly_used() {
         shell.env_remove("FORMWORK_MODEL").env("FORMWORK_CONFIG", &config).env("OLLAMA_HOST", server.url());
         shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let ran = run(shell, "");
-        // `doctor` and the commands that ask a model end with 3 here, all others with 0.
+        // `doctor` and the commands that call a model end with 3 here, all others with 0.
         let asks = ["extract", "chat", "shape", "doctor", "review", "skill"];
         let expected =
             if asks.iter().any(|name| line.starts_with(&format!("formwork {name}"))) { 3 } else { 0 };
@@ -108,7 +108,7 @@ fn the_doctors_report_in_readme_is_the_real_one() {
         rest.split("```").next().unwrap().to_owned()
     };
     let shown = block("$ formwork doctor\n");
-    // Nothing listens at port 9, and somebody may have an Ollama at its usual one.
+    // No server listens on port 9; a developer may have an Ollama server on the usual port.
     let folder = super::folder().join("letters");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("formwork.toml"), block("targets = [\"primary\"")).unwrap();

@@ -74,7 +74,7 @@ fn a_verdict_says_how_many_criteria_are_undecided() {
     }
 }
 
-/// The note of `oracle`, in the same words.
+/// The note is the same as that of `oracle`.
 #[cfg(feature = "local")]
 #[test]
 fn the_default_model_is_said_not_to_judge() {
@@ -90,7 +90,7 @@ fn the_default_model_is_said_not_to_judge() {
         (vec!["skill", "run", "review-reply", "--dir", &skills, "-i", "reply=No.", "-i", "message=x"], true),
         (vec!["skill", "run", "contact", "--dir", &skills, "-i", "text=No."], false),
     ] {
-        // The note comes before the answer, which is not waited for.
+        // The note is printed before the completion arrives.
         let ran = formwork(&[&args[..], &["--timeout", "0.001"]].concat(), "");
         assert_eq!(ran.stderr.contains(note), is_noted, "{args:?}: {}", ran.stderr);
     }
@@ -138,7 +138,7 @@ fn rules_alone_need_no_model() {
         "rules.toml",
         "name = \"r\"\n[[criteria]]\nid = \"a\"\ndescription = \"It has a title.\"\nschema = {required = [\"title\"]}\n",
     );
-    // A model that is not there would be an error.
+    // A missing model would be an error.
     let asked = ["review", "--rubric", &rubric, "--model", "no-such-file.gguf"];
     let ran = formwork(&asked, r#"{"title": "x"}"#);
     assert_eq!(
@@ -196,7 +196,7 @@ fn a_wrong_key_and_a_server_that_stays_busy_are_exit_code_3() {
     let ran = review(&server, RUBRIC, &[]);
     assert_eq!((ran.code, server.received().len()), (3, 1), "{}", ran.stderr);
 
-    // In real time: 2, 4 and 8 seconds.
+    // The delays in real time would be 2, 4 and 8 seconds.
     let server = Server::start([Reply::status(503)]).unwrap();
     let began = std::time::Instant::now();
     let one = "name: r\ncriteria: [{id: a, description: It is short.}]\n";

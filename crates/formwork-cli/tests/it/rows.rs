@@ -1,4 +1,4 @@
-//! Programs as users: rows that are answered one by one, readers that leave early, and colours (finding D8).
+//! Use by programs: results row by row, readers that close the pipe early, and colours (finding D8).
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Command;
@@ -11,7 +11,7 @@ use super::{against_schema, command, example, folder, formwork, run, temporary};
 
 const MARIA: &str = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#;
 
-/// A configuration for this server, or one that answers this for ever.
+/// A configuration for a server that sends this response forever.
 fn config(server: &Server) -> String {
     temporary(&format!("rows-{}.toml", server.address().port()), of(server))
 }
@@ -45,7 +45,7 @@ fn each_row_is_answered_before_the_next_one_is_asked_for() {
         for n in 1..=3 {
             writeln!(input, "{}", row(n)).unwrap();
             let mut answer = String::new();
-            // A command that waits for more rows never gets here, and neither does the test.
+            // If the command waited for more rows, the test would not reach this line.
             output.read_line(&mut answer).unwrap();
             let answer: Value = serde_json::from_str(&answer).unwrap();
             let id = if args[0] == "oracle" { json!(format!("standard input:{n}")) } else { json!(n) };
@@ -61,7 +61,7 @@ fn a_row_keeps_its_id_and_the_command_fails_if_one_did_unless_failures_are_allow
     let server = chat(&[MARIA]);
     let (file, person) = (config(&server), example("person.schema.json"));
     let ill = json!({"type": "nothing"});
-    // The command, a row that is fine, and rows that fail after they were read.
+    // The command, a valid row, and rows that fail after they were read.
     let commands: [(&[&str], &str, Value, Vec<Value>); 4] = [
         (
             &["read"],
@@ -125,7 +125,7 @@ fn a_row_keeps_its_id_and_the_command_fails_if_one_did_unless_failures_are_allow
         }
         let ran = formwork(&[args, &["--jsonl"]].concat(), text(&lines[..1]));
         assert_eq!(ran.code, 0, "{args:?} {}", ran.stdout);
-        // A line that is no JSON keeps the id that can be read.
+        // The result of a line that is not JSON has the id if it is readable.
         let broken =
             [r#"{"id": 9, "input": "x", "data": 1, "schema": {"#, r#"{"id": 9,, }"#, "no row at all"];
         let ran = formwork(&[args, &["--jsonl"]].concat(), broken.join("\n"));
@@ -151,7 +151,7 @@ fn a_schema_for_all_rows_gives_way_to_a_rows_own() {
     }
 }
 
-/// Calls of every command that print something: in the order of `--help`.
+/// Calls of every command with output, in the order of `--help`.
 fn calls(file: &str) -> Vec<(Vec<String>, String)> {
     let (person, shape) = (example("person.schema.json"), example("feature-design.shape"));
     let invalid = temporary("closed-invalid.json", r#"{"name": 5}"#);
@@ -221,7 +221,7 @@ fn calls(file: &str) -> Vec<(Vec<String>, String)> {
 
 #[test]
 fn a_reader_that_leaves_early_ends_no_command_in_a_panic() {
-    /// A pipe that nobody reads from any more.
+    /// A pipe whose reader is closed.
     fn closed() -> std::io::PipeWriter {
         std::io::pipe().unwrap().1
     }
@@ -238,7 +238,7 @@ fn a_reader_that_leaves_early_ends_no_command_in_a_panic() {
         };
         let no_output = of(|command| _ = command.stdout(closed()));
         assert!(!no_output.stderr.contains("panicked"), "{args:?}: {}", no_output.stderr);
-        // A skill that is begun is there the second time.
+        // The second call fails because the skill exists already.
         let is_new = args.contains(&"new");
         assert!(
             is_new || no_output.code == 0 || no_output.code == usual.code,

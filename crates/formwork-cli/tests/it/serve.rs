@@ -1,4 +1,4 @@
-//! `formwork serve`: asked over a socket, recorded in a ledger, and ended by a signal.
+//! `formwork serve`: requests over a socket, records in a ledger, and the end by a signal.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{command, folder, formwork, refused, temporary};
 
-/// The service as a process, ended with the test.
+/// The service as a process, which ends with the test.
 struct Serving {
     child: Child,
     address: String,
@@ -24,7 +24,7 @@ impl Serving {
         errors.read_line(&mut line).unwrap();
         let address = line.strip_prefix("listening at http://").and_then(|rest| rest.split(',').next());
         let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
-        // Read to its end, so that it never waits to be read.
+        // The output is read to its end, so that a full pipe never blocks the service.
         std::thread::spawn(move || errors.read_to_string(&mut String::new()));
         Self { child, address }
     }
@@ -53,7 +53,7 @@ impl Drop for Serving {
     }
 }
 
-/// A server that speaks Chat Completions: the first answer is wrong.
+/// A Chat Completions server whose first completion is invalid.
 fn upstream() -> Server {
     let reply = |content: &str| {
         let body = json!({"choices": [{

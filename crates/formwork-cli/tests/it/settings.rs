@@ -9,7 +9,7 @@ use super::{Ran, against_schema, command, example, folder, refused, run, tempora
 
 const MARIA: &str = r#"{"name": "Maria Lindqvist", "age": 34, "city": "Lisbon"}"#;
 
-/// A command in a folder of its own, with a home of its own; `name` tells the folders of the tests apart.
+/// A command in its own folder and with its own home folder. `name` is different for each test.
 fn at_home(name: &str, args: &[&str]) -> Command {
     let home = folder().join(format!("home-{name}"));
     std::fs::create_dir_all(home.join("work/.git")).unwrap();
@@ -91,7 +91,7 @@ fn a_file_that_was_found_runs_no_program_until_it_is_trusted() {
     assert_eq!(config(&["trust"]).code, 0);
     assert_eq!(extract(&server).code, 0, "trusted");
     assert_eq!(server.received()[0].header("authorization"), Some("Bearer printed-key"));
-    // Another text is another file.
+    // A changed text counts as a different file.
     let path = folder().join(format!("home-{name}/work/formwork.toml"));
     std::fs::write(&path, std::fs::read_to_string(&path).unwrap() + "# more\n").unwrap();
     assert_eq!(config(&["show"]).code, 2);

@@ -129,7 +129,7 @@ fn a_mistake_in_a_shape_is_shown_with_its_line() {
         "{}",
         ran.stderr
     );
-    // Before any model is opened.
+    // The error occurs before any model is opened.
     let input = example("feature-design-input.json");
     let ran = formwork(&["shape", "run", "--model", "nowhere.gguf", "--shape", &bad, "--input", &input], "");
     assert_eq!(ran.stderr, expected);
@@ -184,7 +184,7 @@ fn a_text_is_an_input_too() {
     );
 }
 
-/// The document's own command, but for who builds it, on the model in this process.
+/// The command of the documentation (except the build), with the in-process model.
 #[cfg(feature = "local")]
 #[test]
 fn the_documents_own_command() {

@@ -277,7 +277,7 @@ fn ok_says_what_the_exit_code_says_and_the_report_counts_the_same_runs_as_unansw
 #[cfg(feature = "local")]
 #[test]
 fn the_examples_run_on_a_model_that_knows_nothing() {
-    // Random weights: whatever comes out is held together by the schemas alone.
+    // With random weights, only the schemas make the completions valid.
     let names = ["contact", "headline", "sentiment", "steps", "ticket"];
     let ran = skill(
         &[

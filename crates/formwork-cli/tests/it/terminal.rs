@@ -9,7 +9,7 @@ use serde_json::json;
 use super::config::{of, of_text};
 use super::{example, formwork, temporary};
 
-/// The lines of a screen after these bytes were written to it.
+/// Returns the lines of a screen after these bytes were written to it.
 fn screen(bytes: &str) -> Vec<String> {
     let (mut lines, mut row, mut column) = (vec![Vec::new()], 0_usize, 0_usize);
     let mut letters = bytes.chars().peekable();
@@ -58,8 +58,8 @@ fn screen(bytes: &str) -> Vec<String> {
     lines.filter(|line| !line.is_empty()).collect()
 }
 
-/// Runs the command on a terminal, with these keys pressed each time that it has written the text before them; returns
-/// everything that was written, and the exit code.
+/// Runs the command on a terminal, and presses each key after the text before it was written. Returns the whole output and the
+/// exit code.
 fn on_terminal(args: &[&str], keys: &[(&str, &str)]) -> (String, i32) {
     let words: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
     let line = format!("stty cols 300 -echo; exec {} {}", env!("CARGO_BIN_EXE_formwork"), words.join(" "));

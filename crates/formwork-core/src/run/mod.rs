@@ -146,7 +146,7 @@ impl Run {
         self
     }
 
-    /// Returns what the driver has to do next, at this moment.
+    /// Returns the driver's next step at the time `now`.
     ///
     /// # Errors
     /// [`Misuse::OtherPlan`], if the run was created with another plan; the run is unchanged then.

@@ -85,7 +85,7 @@ impl Savings {
 
     /// Writes so many unions more as objects of lists, those with the fewest variants first.
     fn choose(&mut self, source: &Forms, reached: &HashSet<FormId>, surplus: usize) {
-        // What is a variant of a union has to be told from the other variants, which a list is not.
+        // The variants of a union must be distinguishable, and a list of leaves is not.
         let variants = source.ids().filter(|id| source[*id].alternatives.len() > 1 && !self.is_chosen(*id));
         let mut within = HashSet::new();
         for id in variants {

@@ -71,7 +71,7 @@ fn the_strict_modes_of_other_vendors_name_what_they_refuse() {
         ("format", string("format", json!("iri"))),
         ("prefixItems", json!({"type": "array", "prefixItems": [{"type": "null"}]})),
     ];
-    // What each takes of these, or reads no otherwise than it stands.
+    // The keywords that each engine supports, or that have no effect in it.
     for (dialect, taken) in [
         ("azure", vec!["$ref", "prefixItems"]),
         ("groq", vec!["$ref", "prefixItems"]),

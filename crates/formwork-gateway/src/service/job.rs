@@ -63,7 +63,7 @@ pub(super) async fn reserve(
     let whole = whole.checked_next_power_of_two().unwrap_or(whole);
     let amount = match (key.left(), bounds.budget) {
         (left, Some(own)) => own.min(left.unwrap_or(own).max(call)),
-        // What is left may pay for less than all attempts, but has to pay for one.
+        // The remaining budget must cover at least one attempt, but not all of them.
         (Some(left), None) => whole.min(left.max(call)),
         (None, None) => whole,
     };

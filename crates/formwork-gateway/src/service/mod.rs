@@ -231,7 +231,7 @@ impl Gateway {
         let answer = move |request| routes.clone().answer(request);
         let served = formwork_serve::serve(listener, answer, connections, draining, shutdown).await;
         if let Some(ledger) = self.0.access.ledger() {
-            // What cannot be written is counted by the ledger.
+            // The ledger counts records that it cannot write, so the error is ignored here.
             _ = ledger.flush().await;
         }
         served

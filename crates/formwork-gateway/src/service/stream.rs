@@ -199,7 +199,7 @@ pub(super) async fn text(job: Job) -> Result<Response, Problem> {
         let told = tokio::time::timeout(deadline, tell(&job, &mut line, &mut heard)).await;
         let late = || Problem::new(Kind::Deadline, "the answer was not complete in time");
         let Heard { text, target, usage, finish } = heard;
-        // What arrived of an answer was paid for, whatever became of it.
+        // The received part of a completion was paid for, even if the call failed later.
         let estimate =
             Usage::new(job.bytes().div_ceil(4) as u64, text.len().div_ceil(4) as u64).with_estimated(true);
         let usage = usage.unwrap_or(if text.is_empty() { Usage::default() } else { estimate });

@@ -40,7 +40,7 @@ fn bad_requests_are_refused_in_their_protocol_and_the_service_goes_on() {
             ("a model that is no text", 400, request(way.path, &[], &with(&|body| body["model"] = 5.into()))),
             ("too long", 413, request(way.path, &[], format!("{{\"model\": \"{long}\"}}").as_bytes())),
             ("no media type", 415, request(way.path, &[("content-type", "text/plain")], &bytes)),
-            // No compressed body is unpacked, so no small one becomes a large one.
+            // Compressed bodies are not decompressed, so a small body cannot become a large one.
             ("compressed, as a zip bomb is", 415, request(way.path, &[("content-encoding", "gzip")], &bytes)),
             ("a foreign host", 403, request(way.path, &[("host", "evil.example")], &bytes)),
             ("a foreign origin", 403, request(way.path, &[("origin", "https://evil.example")], &bytes)),

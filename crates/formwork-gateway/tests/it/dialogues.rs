@@ -1,4 +1,4 @@
-//! The same dialogue, in the words of every protocol, is the same question to a model.
+//! The same dialogue gives the same call to a model in every protocol.
 
 use std::sync::Arc;
 

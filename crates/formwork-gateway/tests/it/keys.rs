@@ -18,7 +18,7 @@ fn ledger() -> Ledger {
     Ledger::in_memory(Settings { bodies: true, ..Settings::default() }).unwrap()
 }
 
-/// A target whose tokens cost a dollar each thousand: 10 tokens of prompt and 5 of the answer are 0.015 dollars.
+/// A target with a price of one dollar per thousand tokens: 10 tokens of prompt and 5 of the completion cost 0.015 dollars.
 fn priced(url: &str) -> String {
     format!("{}price = {{ input = 1000, output = 1000 }}\n", openai(url).trim_end().to_owned() + "\n")
 }
@@ -144,7 +144,7 @@ fn a_budget_that_is_used_up_refuses_before_any_call() {
 
 #[test]
 fn a_budget_of_a_header_ends_a_run_in_the_middle() {
-    // One call costs 0.015 dollars, and each may cost 0.05 for its answer alone.
+    // One call costs 0.015 dollars, and reserves 0.05 dollars for its completion alone.
     let server =
         Server::start([said(r#"{"age": "old"}"#), said(r#"{"age": "older"}"#), said(r#"{"age": 34}"#)])
             .unwrap();

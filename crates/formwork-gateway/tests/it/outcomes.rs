@@ -1,4 +1,4 @@
-//! Every outcome in the words of every protocol.
+//! Every outcome in every protocol.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::support::{Gate, Received, Way, finished, limits, openai, said, ways};
 
-/// What a client is to see.
+/// The expected response to a client.
 enum Seen {
     /// The value, after so many calls.
     Value(usize),

@@ -64,7 +64,7 @@ fn what_is_more_than_can_wait_is_refused_and_the_rest_is_answered() {
         socket
     };
     let _working = (open(), open());
-    // Both are in before one more is refused.
+    // Both requests are accepted before another one is refused.
     let refused = loop {
         let page = gate.get("/metrics").text();
         if page.contains("in_progress 1") && page.contains("waiting 1") {

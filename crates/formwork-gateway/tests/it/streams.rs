@@ -1,4 +1,4 @@
-//! Streams: the same answers, nothing wrong is shown, and who leaves ends the call.
+//! Streams: the same results as whole responses, no invalid text, and a client that disconnects ends the call.
 
 use std::io::{Read as _, Write as _};
 
@@ -60,7 +60,7 @@ fn refusals_and_truncations_end_streams_in_the_words_of_their_protocol() {
     }
 }
 
-/// The events of a server that sends this text in pieces.
+/// The events of a server that streams this text.
 fn events(pieces: &[&str]) -> Vec<u8> {
     let mut out = String::new();
     let chunk = |delta: &Value, finish: &Value| {
@@ -134,7 +134,7 @@ fn a_client_that_leaves_ends_the_call_upstream() {
     }
 }
 
-/// A server of one connection that tells when the other side has closed it.
+/// A server with one connection that reports when the client has closed it.
 struct Watched {
     address: std::net::SocketAddr,
     asked: std::sync::mpsc::Receiver<()>,

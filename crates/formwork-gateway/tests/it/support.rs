@@ -13,14 +13,14 @@ use formwork_testkit::server::Reply;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-/// A gateway on a thread of its own, ended with the test.
+/// A gateway in its own thread, which ends with the test.
 pub(crate) struct Gate {
     pub(crate) address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Limits without waits between calls.
+/// Limits without delays between calls.
 pub(crate) fn limits() -> Limits {
     let mut limits = Limits::default();
     limits.backoff = Backoff::none();
@@ -51,7 +51,7 @@ pub(crate) fn targets(config: &str) -> GatewayBuilder {
         .fold(builder, |builder, (alias, meant)| builder.with_alias(alias, std::slice::from_ref(meant)))
 }
 
-/// A target called `primary` that speaks Chat Completions, without streams.
+/// A target called `primary` with the Chat Completions API, without streams.
 pub(crate) fn openai(url: &str) -> String {
     section("primary", "openai", url)
 }
@@ -125,7 +125,7 @@ impl Drop for Gate {
     }
 }
 
-/// A POST with JSON; `headers` stand in place of the usual ones.
+/// A POST request with JSON. `headers` replace the usual ones.
 pub(crate) fn request(path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     let mut all = vec![("host", "localhost"), ("content-type", "application/json"), ("connection", "close")];
     all.retain(|(name, _)| headers.iter().all(|(other, _)| name != other));
@@ -203,7 +203,7 @@ fn dechunked(mut rest: &[u8]) -> Vec<u8> {
     body
 }
 
-/// An answer of a server of Chat Completions.
+/// A response of a Chat Completions server.
 pub(crate) fn said(content: &str) -> Reply {
     finished(&json!({"role": "assistant", "content": content}), "stop")
 }
@@ -224,7 +224,7 @@ pub(crate) fn schema() -> Value {
     })
 }
 
-/// One way to ask for a contract in one protocol.
+/// A way to request a contract in one protocol.
 #[derive(Clone, Copy)]
 pub(crate) struct Way {
     pub(crate) name: &'static str,

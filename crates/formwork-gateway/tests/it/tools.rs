@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::support::{Gate, schema, section};
 
-/// One protocol: how its requests and its servers' responses are written.
+/// A protocol: the format of its requests and responses.
 struct Protocol {
     name: &'static str,
     section: fn(&str) -> String,
     path: &'static str,
     /// A request with the tools `find` and `save`.
     request: fn() -> Value,
-    /// A response that says a text and calls `save` for each of these arguments.
+    /// A response with a text and a call of `save` for each of these arguments.
     whole: fn(&str, &[Value]) -> Value,
     /// The same as a stream.
     stream: fn(&str, &[Value]) -> String,

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::reader::Reader;
 
-/// Reads a response that is one document, or an array of them, which a stream is without `alt=sse`.
+/// Reads a response that is one document, or an array of documents (the format of a stream without `alt=sse`).
 pub(super) fn document(reader: &mut Reader, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
     let bad = |message: String| Fault::new(FaultKind::BadWire, message);
     let said = || quoted(&String::from_utf8_lossy(body));
     let document: Value =
-        serde_json::from_slice(body).map_err(|_| bad(format!("the answer is not JSON: {}", said())))?;
+        serde_json::from_slice(body).map_err(|_| bad(format!("the response is not JSON: {}", said())))?;
     match &document {
         Value::Array(documents) => {
             documents.iter().try_for_each(|document| reader.take(document, out))?;
@@ -17,7 +17,7 @@ pub(super) fn document(reader: &mut Reader, body: &[u8], out: &mut Deltas) -> Re
         document => reader.take(document, out)?,
     }
     if !reader.is_answer() {
-        return Err(bad(format!("the answer is not Gemini's: {}", said())));
+        return Err(bad(format!("the response is not one of the Gemini API: {}", said())));
     }
     reader.end(out);
     Ok(())

@@ -3,7 +3,7 @@ use formwork_wire::{Deltas, Messages, quoted};
 
 use super::reader::Reader;
 
-/// Reads the events of a stream. No event marks its end: the last one has a reason to finish.
+/// Reads the events of a stream. The stream has no end marker; its last event has a `finishReason`.
 pub(super) struct Events {
     reader: Reader,
     has_event: bool,
@@ -17,7 +17,7 @@ impl Events {
 
 impl Messages for Events {
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
-        // Empty events keep the connection; the end mark is one of proxies alone.
+        // Empty events are keep-alives. Only proxies send `[DONE]`.
         if matches!(text.trim(), "" | "[DONE]") {
             return Ok(());
         }
@@ -36,6 +36,6 @@ impl Messages for Events {
         if self.has_event && !self.reader.is_answer() {
             return Err(Fault::new(FaultKind::BadWire, "the stream has no candidates"));
         }
-        Err(Fault::cut_off("the stream ended without a reason to finish"))
+        Err(Fault::cut_off("the stream ended without a `finishReason`"))
     }
 }

@@ -1,4 +1,4 @@
-//! Responses into pieces of an answer.
+//! Decodes responses into deltas.
 
 mod document;
 mod events;
@@ -12,8 +12,8 @@ use document::document;
 use events::Events;
 use reader::Reader;
 
-/// Returns the decoder of a response: of events or of one document, by its media type. A proxy may answer with a document
-/// where a stream was asked for.
+/// Returns the decoder of a successful response: an event stream or one JSON document, by its media type. A proxy may send a
+/// document although a stream was requested.
 pub(crate) fn decoder(asked: RequestInfo, head: &Parts) -> Box<dyn Decoder> {
     let mut reader = Reader::new(asked);
     let is_stream = media_type(head).is_some_and(|name| name.eq_ignore_ascii_case("text/event-stream"));

@@ -4,22 +4,24 @@ use serde_json::Value;
 
 use crate::fault::{RequestInfo, within};
 
-/// Reads `GenerateContentResponse`s, of which a document is one and a stream many, and keeps what belongs at the end of the
-/// answer.
+/// Reads `GenerateContentResponse`s (one in a document, many in a stream) and collects usage, model and finish reason for the
+/// final delta.
 pub(super) struct Reader {
     asked: RequestInfo,
     finish: Option<Finish>,
     usage: Option<Usage>,
     model: Option<String>,
-    /// Whether any document was one of the protocol.
+    /// Whether any document had a property of this API.
     is_answer: bool,
-    /// Whether the model called the function that carries the answer, and another one.
+    /// Whether the model called the function whose arguments are the document.
     has_carrier: bool,
+    /// Whether the model called a function of the caller.
     calls_tools: bool,
-    /// The text of a model that should call the function: the answer, if it never does.
+    /// Text beside the forced function call. It becomes the answer if the function is never called.
     aside: String,
-    /// Bytes of text, and of text and thoughts, so far.
+    /// The number of bytes of text so far.
     written: usize,
+    /// The number of bytes of text and thoughts so far.
     answered: usize,
 }
 
@@ -47,7 +49,7 @@ impl Reader {
         self.finish.is_some()
     }
 
-    /// Takes the next document.
+    /// Reads the next document.
     pub(super) fn take(&mut self, document: &Value, out: &mut Deltas) -> Result<(), Fault> {
         if let Some(words) = error_in(document) {
             return Err(within(&self.asked, document, &words, self.written > 0));
@@ -58,7 +60,7 @@ impl Reader {
             self.model = Some(model.to_owned());
         }
         self.usage = usage_of(&document["usageMetadata"]).or(self.usage);
-        // A prompt that is blocked has no candidates.
+        // The response to a blocked prompt has no candidates.
         if document.pointer("/promptFeedback/blockReason").is_some_and(|reason| !reason.is_null()) {
             self.finish = Some(Finish::Filtered);
         }
@@ -104,7 +106,7 @@ impl Reader {
         }
     }
 
-    /// Ends the answer.
+    /// Emits the final delta.
     pub(super) fn end(&mut self, out: &mut Deltas) {
         if !self.has_carrier {
             let aside = std::mem::take(&mut self.aside);
@@ -125,8 +127,8 @@ impl Reader {
     }
 }
 
-/// Why the model stopped. A reason that is not known is taken for an ordinary end, and the answer is judged; so is a call of a
-/// function that is malformed or was not offered, which is an error of the model's.
+/// Returns why the model stopped. An unknown reason counts as an ordinary end, and validation judges the text. The same holds
+/// for a malformed or unexpected function call, which is a mistake of the model.
 fn finish(reason: &str) -> Finish {
     match reason {
         "MAX_TOKENS" => Finish::Length,
@@ -144,7 +146,7 @@ fn finish(reason: &str) -> Finish {
     }
 }
 
-/// Returns the tokens; `None` if nothing was counted. No prompt has no tokens: proxies say 0 where they do not count.
+/// Returns the usage, or `None` if no prompt tokens are reported. Proxies without token counts report 0.
 fn usage_of(counts: &Value) -> Option<Usage> {
     let count = |name: &str| counts[name].as_u64().unwrap_or_default();
     let input_tokens = count("promptTokenCount").saturating_add(count("toolUsePromptTokenCount"));

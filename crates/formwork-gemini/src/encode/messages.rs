@@ -1,4 +1,4 @@
-//! The dialogue.
+//! The messages of a call as `systemInstruction` and `contents` of the request.
 
 use std::collections::HashMap;
 
@@ -7,22 +7,22 @@ use serde_json::{Map, Value, json};
 
 use super::bad_request;
 
-/// Returns the members `systemInstruction` and `contents`.
+/// Returns the properties `systemInstruction` and `contents`.
 ///
-/// System messages at the beginning are the instruction; a later one is said by the user, because the API has one
-/// instruction alone. Neighbouring messages of one role are one content. What the model thought is left out.
+/// System messages at the beginning become the instruction. A later system message becomes text of a user turn, because the
+/// API has a single instruction. Adjacent messages of one role become one content. Thoughts are dropped.
 pub(super) fn dialogue(messages: &[Message]) -> Result<Map<String, Value>, Fault> {
     let begun = messages.iter().position(|message| message.role != Role::System).unwrap_or(messages.len());
     let (mut system, mut rest) = messages.split_at(begun);
     if rest.is_empty() {
-        // The API wants some content.
+        // The API requires at least one content.
         (system, rest) = (rest, system);
     }
     let mut instruction = Vec::new();
     for message in system {
         instruction.extend(parts(message, &HashMap::new())?);
     }
-    // A result names the function, and we know the call by its identifier.
+    // The API identifies a function result by the function's name, and our results have the identifier of the call.
     let names: HashMap<&str, &str> = messages
         .iter()
         .flat_map(|message| &message.parts)
@@ -42,7 +42,7 @@ pub(super) fn dialogue(messages: &[Message]) -> Result<Map<String, Value>, Fault
         }
     }
     if contents.is_empty() {
-        return Err(bad_request("there is no message to answer"));
+        return Err(bad_request("the call has no messages"));
     }
     let contents = contents.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts}));
     let mut members = Map::new();
@@ -53,7 +53,7 @@ pub(super) fn dialogue(messages: &[Message]) -> Result<Map<String, Value>, Fault
     Ok(members)
 }
 
-/// The parts of a message. An empty text is none: the API refuses it.
+/// Returns the parts of a message. Empty texts are dropped because the API refuses them.
 fn parts(message: &Message, names: &HashMap<&str, &str>) -> Result<Vec<Value>, Fault> {
     let mut written = Vec::with_capacity(message.parts.len());
     for part in &message.parts {
@@ -82,15 +82,15 @@ fn parts(message: &Message, names: &HashMap<&str, &str>) -> Result<Vec<Value>, F
 fn misplaced(part: &Part, role: Role) -> Fault {
     let what = match part {
         Part::Image { .. } => "an image",
-        Part::ToolCall { .. } => "a call of a tool",
-        Part::ToolResult { .. } => "a result of a tool",
-        _ => "a part of an unknown kind",
+        Part::ToolCall { .. } => "a tool call",
+        Part::ToolResult { .. } => "a tool result",
+        _ => "a part of an unknown type",
     };
     let place = match role {
         Role::System => "a system message",
         Role::User => "a user message",
         Role::Assistant => "an assistant message",
-        Role::Tool => "a message of a tool",
+        Role::Tool => "a tool message",
     };
-    bad_request(format!("{what} cannot stand in {place}"))
+    bad_request(format!("{place} cannot contain {what}"))
 }

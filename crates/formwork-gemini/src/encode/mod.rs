@@ -1,4 +1,4 @@
-//! A call into a request.
+//! Encodes a call as an HTTP request.
 
 mod messages;
 mod openapi;
@@ -11,17 +11,16 @@ use serde_json::{Map, Value, json};
 
 use crate::Gemini;
 
-/// The greatest seed: the API has signed numbers of 32 bits.
+/// The maximum seed: the API reads a signed 32-bit integer.
 const MAX_SEED: u64 = i32::MAX as u64;
 
-/// The dialect whose schemas go into `responseSchema`.
+/// The dialect whose schemas are sent as `responseSchema`.
 const OPENAPI: &str = "gemini-openapi";
 
 pub(crate) fn request(wire: &Gemini, call: &Call) -> Result<Request<Bytes>, Fault> {
     let method = if wire.stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
-    let uri = Uri::try_from(format!("{}:{method}", wire.resource)).map_err(|_| {
-        bad_request(format!("the model's name {:?} cannot be part of an address", wire.model))
-    })?;
+    let uri = Uri::try_from(format!("{}:{method}", wire.resource))
+        .map_err(|_| bad_request(format!("the model's name {:?} cannot be part of a URL", wire.model)))?;
     let bytes = serde_json::to_vec(&body(wire, call)?)
         .map_err(|error| bad_request(format!("the request cannot be written: {error}")))?;
     let mut request = Request::new(Bytes::from(bytes));
@@ -55,7 +54,7 @@ fn body(wire: &Gemini, call: &Call) -> Result<Value, Fault> {
             body.insert("toolConfig".to_owned(), json!({"functionCallingConfig": choice}));
         }
         _ => {
-            let message = "this way to enforce a schema is not known";
+            let message = "the Gemini API does not support this enforcement";
             return Err(Fault::new(FaultKind::BadRequest, message));
         }
     }
@@ -68,7 +67,7 @@ fn body(wire: &Gemini, call: &Call) -> Result<Value, Fault> {
     Ok(Value::Object(body))
 }
 
-/// Returns `generationConfig` as far as it does not depend on the schema.
+/// Returns the properties of `generationConfig` that do not depend on the schema.
 fn generation(wire: &Gemini, call: &Call) -> Map<String, Value> {
     let promised = &wire.capabilities;
     let mut members = wire.generation.clone();
@@ -81,8 +80,8 @@ fn generation(wire: &Gemini, call: &Call) -> Map<String, Value> {
     set("temperature", sampling.temperature.filter(|_| promised.temperature).map(Value::from));
     set("topP", sampling.top_p.filter(|_| promised.top_p).map(Value::from));
     set("seed", sampling.seed.filter(|_| promised.seed).map(|seed| folded(seed).into()));
-    let most = call.max_tokens.map(|most| most.min(promised.output_tokens.unwrap_or(u32::MAX)));
-    set("maxOutputTokens", most.map(Value::from));
+    let max = call.max_tokens.map(|max| max.min(promised.output_tokens.unwrap_or(u32::MAX)));
+    set("maxOutputTokens", max.map(Value::from));
     let mut thinking = Map::new();
     if let Some(budget) = wire.thinking.budget {
         thinking.insert("thinkingBudget".to_owned(), json!(budget));
@@ -102,7 +101,7 @@ fn json_mode(generation: &mut Map<String, Value>) {
 }
 
 fn schema(call: &Call) -> Result<&Value, Fault> {
-    let none = "the dialect asks for a schema to be enforced, and gives none";
+    let none = "the call asks for an enforced schema and has none";
     call.schema().ok_or_else(|| bad_request(none))
 }
 
@@ -110,7 +109,7 @@ fn function(name: &str, description: &str, parameters: &Value) -> Value {
     json!({"name": name, "description": description, "parametersJsonSchema": parameters})
 }
 
-/// Returns a name that the API takes for a function: it begins with a letter or `_` and has at most 64 characters.
+/// Returns `name` as a function name that the API accepts: it begins with a letter or `_` and has at most 64 characters.
 pub(crate) fn safe_name(name: &str) -> String {
     let is_safe = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     let safe: String = name.chars().map(|letter| if is_safe(letter) { letter } else { '_' }).collect();
@@ -119,7 +118,7 @@ pub(crate) fn safe_name(name: &str) -> String {
     safe.chars().take(64).collect()
 }
 
-/// A seed in the range of the API: small ones as they are, others with all their bits mixed in.
+/// Returns a seed in the range of the API: a small seed unchanged, a larger one folded so that all its bits matter.
 const fn folded(seed: u64) -> u64 {
     if seed <= MAX_SEED { seed } else { (seed ^ (seed >> 31) ^ (seed >> 62)) & MAX_SEED }
 }

@@ -1,11 +1,12 @@
-//! A schema of the dialect `gemini-openapi` in the words of OpenAPI 3.0.
+//! Rewrites a schema of the dialect `gemini-openapi` with the keywords of OpenAPI 3.0.
 //!
-//! Lowering has left nothing in the schema that these words could not say, so this is a change of spelling.
+//! The lowered schema contains only keywords that have an equivalent in OpenAPI 3.0, so nothing is lost.
 
 use serde_json::{Map, Value, json};
 
-/// Writes `nullable` for a `null` among the alternatives, and the order of the members of objects, which is the alphabet's
-/// otherwise. `additionalProperties` is left out: objects are closed, and some versions of the API do not know the word.
+/// Returns the schema as OpenAPI 3.0: `nullable` in place of a `null` alternative, and `propertyOrdering` with the order of
+/// `properties`, which the API would sort by name. `additionalProperties` is dropped: objects are closed by default, and some
+/// versions of the API refuse the keyword.
 pub(super) fn written(schema: &Value) -> Value {
     let Value::Object(keywords) = schema else { return schema.clone() };
     let mut out = Map::new();
@@ -37,7 +38,7 @@ fn union(alternatives: &[Value], out: &mut Map<String, Value>) {
         [] => _ = out.insert("type".to_owned(), json!("null")),
         [Value::Object(only)] => {
             for (keyword, value) in std::mem::take(only) {
-                // What is said of the place says more than what is said of the alternative.
+                // A keyword beside `anyOf` (such as `description`) is more specific than the one of the alternative.
                 out.entry(keyword).or_insert(value);
             }
         }
@@ -68,7 +69,7 @@ mod tests {
                 json!({"type": "object", "properties": {"z": {"anyOf": [{"type": "null"}, {"type": "integer"}]}, "a": {"type": "array", "items": {"type": "object", "properties": {"b": {"type": "boolean"}}, "required": [], "additionalProperties": false}}}, "required": ["z"], "additionalProperties": false}),
                 json!({"type": "object", "properties": {"z": {"nullable": true, "type": "integer"}, "a": {"type": "array", "items": {"type": "object", "properties": {"b": {"type": "boolean"}}, "propertyOrdering": ["b"], "required": []}}}, "propertyOrdering": ["z", "a"], "required": ["z"]}),
             ),
-            // A member may be called like a keyword.
+            // A property may have the name of a keyword.
             (
                 json!({"type": "object", "properties": {"additionalProperties": {"type": "string"}, "anyOf": {"type": "null"}}}),
                 json!({"type": "object", "properties": {"additionalProperties": {"type": "string"}, "anyOf": {"type": "null"}}, "propertyOrdering": ["additionalProperties", "anyOf"]}),

@@ -1,4 +1,4 @@
-//! The section of a configuration file.
+//! The configuration section of a model.
 
 use formwork_core::Enforcement;
 use formwork_gemini::{Config, Gemini};
@@ -38,14 +38,14 @@ fn each_preset_has_its_address_and_its_key() {
 }
 
 #[test]
-fn what_cannot_be_called_is_said() {
+fn settings_that_cannot_be_called_are_errors() {
     for (section, words) in [
         (json!({"model": " "}), "`model` is empty"),
-        (json!({"model": "a b"}), "`model` has letters"),
-        (json!({"model": "m?key=1"}), "`model` has letters"),
-        (json!({"model": "../x"}), "`model` has letters"),
-        (json!({"model": "m", "preset": "vertex"}), "needs `project`"),
-        (json!({"model": "m", "preset": "vertex", "project": "p q"}), "`project` has letters"),
+        (json!({"model": "a b"}), "`model` contains"),
+        (json!({"model": "m?key=1"}), "`model` contains"),
+        (json!({"model": "../x"}), "`model` contains"),
+        (json!({"model": "m", "preset": "vertex"}), "requires a project"),
+        (json!({"model": "m", "preset": "vertex", "project": "p q"}), "`project` contains"),
     ] {
         let error = config(section).resolve().unwrap_err().to_string();
         assert!(error.contains(words), "{error}");

@@ -1,4 +1,4 @@
-//! Errors are classes, with what to do about them.
+//! Classification of errors and the advice in their messages.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn every_error_of_the_vendor_has_a_class() {
             "API key not valid. Please pass a valid API key.",
             reason("API_KEY_INVALID"),
             Auth,
-            "the API key is not valid",
+            "the server refused the API key",
         ),
         (
             400,
@@ -43,7 +43,7 @@ fn every_error_of_the_vendor_has_a_class() {
             "API key expired. Please renew the API key.",
             none.clone(),
             Auth,
-            "the API key is not valid",
+            "the server refused the API key",
         ),
         (403, "PERMISSION_DENIED", "Method doesn't allow unregistered callers.", none.clone(), Auth, ""),
         (
@@ -61,7 +61,7 @@ fn every_error_of_the_vendor_has_a_class() {
             "models/gemini-9 is not found for API version v1beta",
             none.clone(),
             Unsupported,
-            "`gemini-2.5-flash` does not exist there",
+            "`gemini-2.5-flash` does not exist on this server",
         ),
         (
             429,
@@ -77,7 +77,7 @@ fn every_error_of_the_vendor_has_a_class() {
             exceeded,
             quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier"),
             NoCredit,
-            "of this day",
+            "the daily quota",
         ),
         (429, "RESOURCE_EXHAUSTED", exceeded, none.clone(), RateLimited, ""),
         (
@@ -172,7 +172,7 @@ fn every_error_of_the_vendor_has_a_class() {
             let delay = details.to_string().contains("34.5s").then_some(Duration::from_millis(34_500));
             assert_eq!(fault.retry_after, delay, "{fault}");
         }
-        // Without a schema none can be refused.
+        // A request without a schema cannot be refused because of it.
         if kind == SchemaRefused {
             let plain = enforcing(Enforcement::None, None);
             assert_eq!(fault(&plain, code, &error(code, status, message, &none)).kind, BadRequest);

@@ -1,4 +1,4 @@
-//! Request bodies.
+//! Encoded requests.
 
 use formwork_core::{Enforcement, Lowered, Message, Part, Role, Sampling, Tool};
 use formwork_gemini::{Gemini, ThinkingLevel};
@@ -130,7 +130,7 @@ fn there_is_always_some_content() {
         parts: vec![Part::Image { media_type: String::new(), data: String::new() }],
     };
     let fault = Gemini::new("m").encode(&call(vec![misplaced, Message::user("x")], Lowered::default()));
-    assert!(fault.unwrap_err().message.contains("an image cannot stand in a system message"));
+    assert!(fault.unwrap_err().message.contains("a system message cannot contain an image"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Response bodies.
+//! Decoded responses, whole and streamed.
 
 use formwork_core::{Completion, Delta, Enforcement, FaultKind, Finish, Usage};
 use proptest::prelude::*;
@@ -93,7 +93,7 @@ fn the_arguments_of_the_function_are_the_answer() {
     for completion in answers(&tool, &document(&json!([{"text": "{\"z\": 1}"}]), "STOP")) {
         assert_eq!((completion.text.as_str(), completion.finish), ("{\"z\": 1}", Finish::Stop));
     }
-    // Nobody asked for the answer in a function.
+    // The call did not force a function.
     for completion in answers(&any_call(), &document(&called, "STOP")) {
         assert_eq!((completion.text.as_str(), completion.finish), ("I call it.", Finish::ToolCall));
     }
@@ -126,7 +126,7 @@ fn an_error_in_a_stream_is_the_fault_that_it_would_be_before() {
         assert_eq!(deltas, [Delta::Text("{".into())]);
         let fault = fault.unwrap();
         assert_eq!((fault.kind, fault.status), (kind, None), "{fault}");
-        // In an array, as without `alt=sse`.
+        // A stream without `alt=sse` is an array.
         let array = json!([document(&json!([{"text": "{"}]), ""), {"error": error}]).to_string();
         let (_, fault) = decoded(&any_call(), "application/json", &[array.as_bytes()]);
         assert_eq!(fault.unwrap().kind, kind);

@@ -1,4 +1,4 @@
-//! Calls to make, and responses to read.
+//! Calls and response bodies.
 
 use formwork_core::{Call, Completion, Delta, Enforcement, Fault, LowerRequest, Lowered, Message, Time};
 use formwork_dialect::Dialects;
@@ -12,18 +12,18 @@ pub(crate) fn call(messages: Vec<Message>, lowered: Lowered) -> Call {
     Call::new(messages, lowered).with_schema_name("person")
 }
 
-/// A call that asks in this dialect for this schema.
+/// A call with `schema` lowered to `dialect`.
 pub(crate) fn lowered(dialect: &str, schema: &Value) -> Call {
     let dialect = Dialects::builtin().get(dialect).unwrap();
     call(vec![Message::user("hi")], dialect.lower(&LowerRequest::new(schema)).unwrap())
 }
 
-/// A call that is enforced so.
+/// A call with this enforcement and schema.
 pub(crate) fn enforcing(enforcement: Enforcement, schema: Option<Value>) -> Call {
     call(vec![Message::user("hi")], Lowered::new(enforcement, schema))
 }
 
-/// The document that is sent for a call.
+/// The body of the request for a call.
 pub(crate) fn body(wire: &Gemini, call: &Call) -> Value {
     serde_json::from_slice(wire.encode(call).unwrap().body()).unwrap()
 }
@@ -33,7 +33,7 @@ pub(crate) fn head(status: u16, media_type: &str) -> Parts {
     response.unwrap().into_parts().0
 }
 
-/// Returns the pieces that a body in these chunks is decoded into.
+/// Returns the deltas of a response whose body arrives in `chunks`.
 pub(crate) fn decoded(call: &Call, media_type: &str, chunks: &[&[u8]]) -> (Vec<Delta>, Option<Fault>) {
     let mut decoder = Gemini::new("gemini-2.5-flash").decoder(call, &head(200, media_type));
     let mut deltas = Deltas::new();
@@ -46,7 +46,7 @@ pub(crate) fn decoded(call: &Call, media_type: &str, chunks: &[&[u8]]) -> (Vec<D
     (deltas.into(), end.err())
 }
 
-/// The whole answer in a document, and in a stream of one event.
+/// The completions of a document: sent whole, and as a stream of one event.
 pub(crate) fn answers(call: &Call, document: &Value) -> [Completion; 2] {
     let event = format!("data: {document}\n\n");
     [("application/json", document.to_string()), ("text/event-stream", event)].map(|(media_type, body)| {

@@ -1,4 +1,4 @@
-//! The layers from outside, with tokio's clock paused.
+//! Tests of the public interface with tokio's paused clock.
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod concurrency;

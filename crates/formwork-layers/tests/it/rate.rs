@@ -28,7 +28,7 @@ async fn calls_begin_evenly_and_a_burst_at_once() {
     assert_eq!(begins(&limited, 6).await, [0, 2500, 5000, 7500, 10_000, 12_500]);
     let limited = Rate::new(4, seconds(10)).with_burst(3).wrap(Arc::new(Slow::default()));
     assert_eq!(begins(&limited, 6).await, [0, 0, 0, 2500, 5000, 7500]);
-    // The pause lets several begin again.
+    // After the pause several calls may begin at once.
     sleep(seconds(30)).await;
     assert_eq!(begins(&limited, 4).await, [0, 0, 0, 2500]);
 }
@@ -50,7 +50,7 @@ async fn a_call_that_is_dropped_while_it_waits_takes_no_turn() {
     let (call, start) = (call(), Instant::now());
     limited.call(&call).await.unwrap();
     for after in [0, 3, 9] {
-        // Each call waits for some time, one at the head of the queue and others behind it.
+        // One call waits at the head of the queue, the others behind it.
         let mut waiting: Vec<Pin<Box<dyn Future<Output = _>>>> =
             (0..5).map(|_| limited.call(&call) as Pin<Box<dyn Future<Output = _>>>).collect();
         for one in &mut waiting {

@@ -9,7 +9,7 @@ use tokio::time::{Duration, Instant, sleep};
 
 use crate::slow::{Slow, seconds};
 
-/// A call with a prompt of about so many tokens and this limit for its answer.
+/// A call with an approximate number of prompt tokens and a token limit.
 fn call(prompt: usize, answer: u32) -> Call {
     Call::new(vec![Message::user("four".repeat(prompt))], Lowered::default()).with_max_tokens(answer)
 }
@@ -28,9 +28,9 @@ async fn a_call_waits_until_its_reservation_is_free_and_the_end_of_an_answer_fre
         ask(&limited, &call).await;
         start.elapsed().as_secs()
     };
-    // Each reserves 60 of 100 and uses 8, so that one is under way at a time: six calls leave 52 tokens.
+    // Each call reserves 60 of 100 tokens and uses 8, so only one call runs at a time. Six calls leave 52 tokens.
     assert_eq!(join_all((0..6).map(ended)).await, [2, 4, 6, 8, 10, 12]);
-    // The seventh needs 60, and the first of them counts for a minute from its beginning.
+    // The seventh call needs 60 tokens, so it waits for a minute after the start of the first call.
     ask(&limited, &call).await;
     assert_eq!(start.elapsed().as_secs(), 62);
 }
@@ -56,7 +56,7 @@ async fn a_call_beyond_the_limit_begins_alone_and_calls_without_a_limit_expect_t
     ask(&limited, &call(1000, 1000)).await;
     ask(&limited, &call(1000, 1000)).await;
     assert_eq!(start.elapsed().as_secs(), 60);
-    // 256 are expected at first, which leaves no room for a second call; three tokens each bring the mean down.
+    // At first 256 tokens are expected, which excludes a second concurrent call. Completions of three tokens lower the mean.
     let limited = Tokens::per_minute(300).wrap(Arc::new(Slow { before: seconds(1), ..Slow::default() }));
     let open = Call::new(vec![Message::user("four")], Lowered::default());
     let start = Instant::now();

@@ -51,7 +51,7 @@ fn the_oldest_values_make_room_for_new_ones() {
     let kept: Vec<_> = (0..400).filter(|&nth| is_there(nth)).collect();
     assert!((80..=100).contains(&kept.len()), "{} values are kept", kept.len());
     assert_eq!(kept, (400 - kept.len() as u64..400).collect::<Vec<_>>(), "the newest are kept");
-    // One that is larger than everything is left out, and drives nothing away.
+    // An entry larger than the whole cache is not stored, and does not evict other entries.
     ledger.cache_put(None, "huge", "x".repeat(200_000), hour, NOW);
     ledger.flush_blocking().unwrap();
     assert!(ledger.cache_get(None, "huge", NOW).unwrap().is_none() && is_there(399));

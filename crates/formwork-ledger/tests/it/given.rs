@@ -1,4 +1,4 @@
-//! Ledgers and runs for the tests.
+//! Ledgers and runs for tests.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ pub(crate) fn ledger() -> Ledger {
     Ledger::in_memory(Settings::default()).unwrap()
 }
 
-/// Settings with bodies, under which nothing is committed before it is flushed.
+/// Settings that record bodies and commit only on a flush.
 pub(crate) fn with_bodies() -> Settings {
     Settings { bodies: true, group_delay: Duration::from_secs(3600), ..Settings::default() }
 }
 
-/// A run with an answer that was rejected and one that was accepted.
+/// A run with a rejected and an accepted completion.
 pub(crate) fn retried(started: Time) -> RunRecord {
     let mut run = RunRecord::new("extract", started);
     run.ended = Time(started.0 + 1200);

@@ -1,4 +1,4 @@
-//! A process that is killed with signal 9 while it records and spends.
+//! A process is killed with SIGKILL while it records and spends.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -8,10 +8,10 @@ use rusqlite::Connection;
 
 use crate::given::{NOW, retried};
 
-/// Names the file for the child process; without it the child's test does nothing.
+/// The environment variable with the file for the child process. Without it the child's test does nothing.
 const FILE: &str = "FORMWORK_LEDGER_KILLED";
 
-/// How many runs a group has in the child.
+/// The number of runs per commit group in the child.
 const GROUP: usize = 64;
 
 #[test]
@@ -78,7 +78,7 @@ fn a_killed_process_loses_at_most_its_last_group_and_no_spending() {
         let rolled_up: u64 = ledger.hourly_runs(None, None).unwrap().iter().map(|hour| hour.runs).sum();
         assert_eq!(rolled_up, stored, "runs and rollups are committed together");
         let key = &ledger.keys().unwrap()[0];
-        // Each line was written after the disk had it; one more of each may be on the disk without its line.
+        // The child prints each line after the commit, so the disk may have one more of each kind than there are lines.
         let settlements = key.spent / 60;
         assert_eq!(key.spent % 60, 0);
         assert!((settled..=settled + 1).contains(&settlements), "{settlements} settled, {settled} said");

@@ -1,4 +1,4 @@
-//! Rules of the ledger, each over generated or tabled cases.
+//! Rules of the ledger, each tested with generated cases or a table of cases.
 
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::given::{NOW, retried, with_bodies};
 
-/// The whole file and its journal, as bytes.
+/// The bytes of the whole file and its journal.
 fn bytes_after(settings: Settings, body: &str, answer: &str, patched: bool) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(folder.path().join("ledger.db"), settings).unwrap();
@@ -173,7 +173,7 @@ proptest! {
                 prop_assert_eq!(value, "[redacted]", "{}", path);
             }
         }
-        // What no rule is about stays as it was.
+        // Values without a matching rule stay unchanged.
         if !document.to_string().contains("email") {
             let expected = document.to_string().replace("DE02120300000000202051", "[redacted]");
             prop_assert_eq!((&request, &answer), (&expected, &expected));

@@ -53,7 +53,7 @@ proptest! {
         let kept: BTreeMap<_, _> = ledger.hourly_reasons(None, None).unwrap().into_iter().map(flat).collect();
         prop_assert_eq!(&kept, &reasons);
 
-        // A window has the hours that it touches, and only those.
+        // A window includes exactly the hours that overlap it.
         let (since, until) = (Time(1_795_000_000_000 + 20 * HOUR), Time(1_795_000_000_000 + 30 * HOUR));
         let window: BTreeMap<_, _> = ledger.hourly_reasons(Some(since), Some(until)).unwrap().into_iter().map(flat).collect();
         reasons.retain(|(hour, ..), _| hour + HOUR > since.0 && *hour < until.0);

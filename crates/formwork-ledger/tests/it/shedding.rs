@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 use crate::given::{NOW, retried, with_bodies};
 
-/// The size of an empty ledger, with room for so many bytes.
+/// The size of an empty ledger plus a number of bytes.
 fn room_for(more: u64) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");
@@ -43,7 +43,7 @@ fn a_full_file_sheds_bodies_first_then_runs_and_counts_both_while_spending_goes_
     let mut stored = Vec::new();
     assert_eq!(ledger.export(&RunQuery::default(), &mut stored).unwrap(), health.recorded);
 
-    // Once there is room again, recording goes on by itself.
+    // Recording continues without a restart when there is space again.
     let all = formwork_ledger::Prune { runs: Some(formwork_core::Time(u64::MAX)), ..Default::default() };
     ledger.prune(all).unwrap();
     ledger.record(retried(NOW));

@@ -12,7 +12,7 @@ const BUDGET: u64 = 1000;
 #[derive(Debug, Clone)]
 enum Act {
     Reserve(u64),
-    /// Settles one of the open holds at so many percent of its amount.
+    /// Settles one of the open holds at a percentage of its amount.
     Settle(prop::sample::Index, u64),
     Drop(prop::sample::Index),
 }

@@ -78,7 +78,7 @@ impl Store {
         Ok(Self::at(folder))
     }
 
-    /// Opens another folder, which is created when a file is stored.
+    /// Opens the weights in `folder`, which is created when a file is stored.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), offline: folder::offline(), progress: None, hub: None }
     }

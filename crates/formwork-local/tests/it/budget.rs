@@ -1,4 +1,4 @@
-//! With any weights and any schema, an answer is a complete document of the schema within its token budget.
+//! For any weights and any schema, a completion is a complete document of the schema within its token budget.
 
 use std::sync::LazyLock;
 
@@ -79,7 +79,7 @@ fn boundless() -> Vec<Value> {
     ]
 }
 
-/// Without the format `date`, because llguidance accepts 29 February in every year.
+/// Schemas without the format `date`, because llguidance accepts 29 February in every year.
 fn without_dates(schema: Value) -> Value {
     serde_json::from_str(&schema.to_string().replace(r#""format":"date""#, r#""format":"uuid""#)).unwrap()
 }

@@ -1,4 +1,4 @@
-//! With any weights, an answer satisfies its schema and is complete.
+//! For any weights, a completion satisfies its schema and is complete.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A call whose answer shows whether decoding was constrained: no unconstrained model gives this answer.
+//! A call that shows whether decoding is constrained: an unconstrained model never writes the required text.
 
 use formwork_core::{Call, Delta, Enforcement, Fault, FaultKind, Lowered, Message, Sampling, Usage};
 use formwork_wire::{Deltas, Transport, Wire, quoted};
@@ -7,31 +7,30 @@ use serde_json::json;
 use super::ANSWER_BYTES;
 use crate::Ollama;
 
-/// The maximum number of tokens of the answer of a model that does not reason first.
+/// The token limit for a model that does not reason first.
 pub(super) const TOKENS: u32 = 16;
 
-/// The maximum number of tokens of the answer of a model that may reason first: enough for a short reasoning, and a limit
-/// on endless ones.
+/// The token limit for a model that may reason first: enough for a short reasoning, and a bound on an endless one.
 pub(super) const THOUGHTFUL_TOKENS: u32 = 512;
 
-/// The answer of a constrained model to any prompt, without white space.
+/// The only completion that the schema allows, without white space.
 const SAID: &str = r#"{"fw":"q7"}"#;
 
-/// The minimum length of this answer in bytes if the token limit cuts it off: white space may use up the tokens.
+/// The minimum length of a truncated completion in bytes: white space may use up the tokens.
 const BEGUN: usize = r#"{"fw":"#.len();
 
-/// The conclusion from an answer.
+/// The conclusion from a completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Decoding was constrained.
     Kept,
-    /// Decoding was not constrained, or the server rejects the request; with the reason.
+    /// Decoding was not constrained, or the server refused the request, with the reason.
     Broken(String),
-    /// The answer has no text.
+    /// The completion has no text.
     Silent,
 }
 
-/// Makes a call whose prompt requests something that the constraint rules out.
+/// Makes a call whose prompt asks for a text that the constraint excludes.
 pub(super) async fn tried(
     wire: &Ollama,
     transport: &dyn Transport,
@@ -60,7 +59,7 @@ fn call(enforcement: Enforcement, tokens: u32) -> Call {
         .with_max_tokens(tokens)
 }
 
-/// Returns the text of the answer.
+/// Returns the text of the completion.
 async fn answered(
     wire: &Ollama,
     transport: &dyn Transport,
@@ -98,13 +97,13 @@ fn judged(enforcement: Enforcement, text: &str) -> Verdict {
     let dense: String = text.split_whitespace().collect();
     let kept = match enforcement {
         Enforcement::Schema => dense.len() >= BEGUN && SAID.starts_with(&dense),
-        // Some constrained models emit white space until the token limit; no unconstrained model does.
+        // Some constrained models emit white space up to the token limit. Unconstrained models do not.
         _ => dense.is_empty() || dense.starts_with('{'),
     };
     if kept {
         Verdict::Kept
     } else {
-        Verdict::Broken(format!("the answer was not constrained: {}", quoted(text)))
+        Verdict::Broken(format!("the completion was not constrained: {}", quoted(text)))
     }
 }
 

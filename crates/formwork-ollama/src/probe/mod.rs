@@ -1,4 +1,4 @@
-//! Finds out by calls which version a server has and what it enforces.
+//! Determines the version of a server and which enforcement works, by requests to it.
 
 mod canary;
 mod show;
@@ -16,14 +16,13 @@ use crate::{Ollama, Think, fault, request};
 use canary::Verdict;
 use show::ModelInfo;
 
-/// The maximum number of bytes that are read of `/api/show`, which includes licences and templates.
+/// The maximum size of a response of `/api/show` in bytes. It includes licences and templates.
 const SHOW_BYTES: usize = 8 * 1024 * 1024;
 
-/// The maximum number of bytes that are read of other responses to a probe: a few hundred tokens, one per line.
+/// The maximum size of other responses to a probe in bytes: a few hundred tokens, one per line.
 const ANSWER_BYTES: usize = 512 * 1024;
 
-/// The state of a server and what it enforces: the result of [`Ollama::examine`]. Facts that the server does not report are
-/// `None`.
+/// The result of [`Ollama::examine`]: facts about the server and the model. `None`: the server does not report the fact.
 ///
 /// ```
 /// use formwork_core::Fault;
@@ -43,23 +42,23 @@ pub struct Probed {
     pub version: Option<String>,
     /// The model's family: `llama`.
     pub family: Option<String>,
-    /// The format of its file: `gguf`, `safetensors`.
+    /// The format of the model's file: `gguf`, `safetensors`.
     pub format: Option<String>,
-    /// The number of its parameters as text: `134.52M`.
+    /// The number of parameters as text: `134.52M`.
     pub parameters: Option<String>,
-    /// Its quantization: `Q4_K_M`.
+    /// The quantization: `Q4_K_M`.
     pub quantization: Option<String>,
-    /// The model's maximum number of tokens of prompt and answer together.
+    /// The model's context window: the maximum number of tokens of prompt and completion together.
     pub context_tokens: Option<u32>,
     /// Whether the model can reason before it answers.
     pub thinks: bool,
-    /// Whether schemas were found to be enforced with `think: false`, for a model that reasons by default: set it then.
+    /// Whether the model reasons by default and schemas were enforced only with `think: false`.
     pub better_without_thinking: bool,
     /// Whether the model supports tools.
     pub tools: bool,
     /// The strictest enforcement that the probe confirmed.
     pub enforced: Enforcement,
-    /// Notes for people: broken promises, and questions that the probe could not answer.
+    /// Notes for people: capabilities that do not work, and facts that the probe could not determine.
     pub notes: Vec<String>,
     /// The tokens of the probe's own calls.
     pub usage: Usage,
@@ -75,7 +74,7 @@ pub(crate) async fn examine(wire: &Ollama, transport: &dyn Transport) -> Result<
         found.enforced = Enforcement::None;
         found
             .notes
-            .push("models of this format (MLX, safetensors) are not held to schemas by Ollama".to_owned());
+            .push("Ollama does not enforce schemas for models of this format (MLX, safetensors)".to_owned());
     } else {
         enforced(wire, transport, shown.thinks(), &mut found).await?;
     }
@@ -118,7 +117,7 @@ impl Default for ProbeState {
     }
 }
 
-/// Tries the kinds of enforcement, the strictest first, with the `think` setting of later calls.
+/// Tests the kinds of enforcement, strictest first, with the `think` setting of later calls.
 async fn enforced(
     wire: &Ollama,
     transport: &dyn Transport,
@@ -139,15 +138,14 @@ async fn enforced(
                 Verdict::Kept => {
                     found.better_without_thinking = is_open && !may_think;
                     if found.better_without_thinking {
-                        let words =
-                            "the model thinks by default, and is told not to: schemas are enforced then";
+                        let words = "the model thinks by default; `think = false` is set because schemas are enforced with it";
                         found.notes.push(words.to_owned());
                     }
                     return Ok(());
                 }
                 Verdict::Silent => {
                     found.notes.push(format!(
-                        "the model answered nothing, so it is unknown whether {what} are enforced"
+                        "the completion was empty, so it is unknown whether {what} are enforced"
                     ));
                     return Ok(());
                 }
@@ -166,7 +164,7 @@ async fn enforced(
     Ok(())
 }
 
-/// The identity of a server and model: observations stay valid as long as it is the same.
+/// The identity of a server and a model. Observations about them remain valid as long as it does not change.
 ///
 /// ```
 /// use formwork_core::Fault;
@@ -186,7 +184,7 @@ pub struct Identity {
     pub digest: String,
 }
 
-/// Returns the identity of server and model; `None` if the server does not report all of it.
+/// Returns the identity of server and model, or `None` if the server does not report all of it.
 pub(crate) async fn identity(wire: &Ollama, transport: &dyn Transport) -> Result<Option<Identity>, Fault> {
     let Some(version) = version(wire, transport).await? else { return Ok(None) };
     let mut request = Request::new(Bytes::new());
@@ -203,7 +201,7 @@ pub(crate) async fn identity(wire: &Ollama, transport: &dyn Transport) -> Result
     Ok(digest.map(|digest| Identity { version, digest: digest.to_owned() }))
 }
 
-/// Returns the server's version; `None` if a proxy does not pass the request on.
+/// Returns the server's version, or `None` if a proxy does not forward the request.
 async fn version(wire: &Ollama, transport: &dyn Transport) -> Result<Option<String>, Fault> {
     let mut request = Request::new(Bytes::new());
     *request.method_mut() = Method::GET;
@@ -216,7 +214,7 @@ async fn version(wire: &Ollama, transport: &dyn Transport) -> Result<Option<Stri
     Ok(document.get("version").and_then(Value::as_str).map(str::to_owned))
 }
 
-/// Returns the server's facts about the model; none if the server does not know the endpoint.
+/// Returns the server's facts about the model, or empty ones if the server does not have the endpoint.
 async fn model(wire: &Ollama, transport: &dyn Transport) -> Result<ModelInfo, Fault> {
     let request = request::send("/api/show", &json!({"model": wire.model}))?;
     match fetched(wire, transport, request, SHOW_BYTES).await? {

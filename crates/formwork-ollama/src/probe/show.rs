@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// The part of the response that is used. All of it may be missing.
+/// The properties of the response that are used. All of them may be missing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ModelInfo {
@@ -44,12 +44,12 @@ impl ModelInfo {
         self.can("thinking")
     }
 
-    /// Returns whether Ollama's runner for this model's format ignores `format` (read in its source, August 2026).
+    /// Returns whether Ollama's runner for the format of this model ignores `format` (by its source, August 2026).
     pub(super) fn ignores_format(&self) -> bool {
         self.details.format.as_deref().is_some_and(|format| matches!(format, "safetensors" | "mlx"))
     }
 
-    /// Returns the context that the model was trained with.
+    /// Returns the context length of the model's training in tokens.
     pub(super) fn context_tokens(&self) -> Option<u32> {
         let of_file = || {
             let architecture = self.model_info.get("general.architecture").and_then(Value::as_str)?;

@@ -25,7 +25,7 @@ struct Turn<'a> {
     tool_name: Option<&'a str>,
 }
 
-/// Returns the messages without reasoning.
+/// Converts the messages of a call. Reasoning is dropped.
 pub(super) fn messages(messages: &[Message]) -> Result<Chat<'_>, Fault> {
     let mut turns = Vec::with_capacity(messages.len());
     for message in messages {

@@ -9,7 +9,7 @@ const MIN: u64 = 4096;
 /// The maximum context, in tokens: larger than that of any model.
 const MAX: u64 = 1 << 30;
 
-/// The tokens of an answer without a token limit.
+/// The assumed tokens of a completion without a token limit.
 const ANSWER: u64 = 2048;
 
 /// The tokens that a template adds around a message.
@@ -18,11 +18,11 @@ const AROUND: u64 = 16;
 /// The tokens of a template by itself: a date, a default system message.
 const TEMPLATE: u64 = 64;
 
-/// The tokens of an image; models differ widely.
+/// The assumed tokens of an image. Models differ widely.
 const IMAGE: u64 = 2048;
 
-/// Returns the context for these messages and an answer of `answer` tokens: a power of two, so that calls of similar length
-/// request the same context.
+/// Returns the context size for these messages and a completion of `answer` tokens: a power of two, so that calls of similar
+/// length request the same size.
 pub(super) fn size(messages: &[Message], answer: Option<u64>) -> u64 {
     let asked: u64 =
         messages.iter().map(|message| AROUND + message.parts.iter().map(part).sum::<u64>()).sum();

@@ -1,4 +1,4 @@
-//! One prompt for `/api/generate`.
+//! The prompt for `/api/generate`.
 
 use formwork_core::{Fault, Message, Part, Role};
 use serde::Serialize;
@@ -15,7 +15,7 @@ pub(super) struct Prompt<'a> {
     images: Vec<&'a str>,
 }
 
-/// Returns the messages as one prompt, without reasoning.
+/// Converts the messages of a call to one prompt. Reasoning is dropped.
 pub(super) fn prompt(messages: &[Message]) -> Result<Prompt<'_>, Fault> {
     let has_tools = |message: &Message| {
         message.role == Role::Tool
@@ -26,7 +26,7 @@ pub(super) fn prompt(messages: &[Message]) -> Result<Prompt<'_>, Fault> {
     };
     if messages.iter().any(has_tools) {
         return Err(unsupported(
-            "tool calls and their results cannot be said with the generate API: use the chat API",
+            "the generate API does not support tool calls and their results: use the chat API",
         ));
     }
     let leading = messages.iter().take_while(|message| message.role == Role::System).count();
@@ -39,8 +39,8 @@ pub(super) fn prompt(messages: &[Message]) -> Result<Prompt<'_>, Fault> {
     })
 }
 
-/// Returns a single user message unchanged, and otherwise every turn after the name of its role, up to the model's next
-/// turn.
+/// Returns a single user message unchanged, and a longer dialogue with the name of the role before each turn. It ends with the
+/// name of the model's role.
 fn written_out(dialogue: &[Message]) -> String {
     match dialogue {
         [] => return String::new(),

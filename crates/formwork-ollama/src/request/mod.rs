@@ -13,11 +13,11 @@ use serde_json::{Map, Value};
 
 use crate::{Api, KeepAlive, Ollama, Think, pattern};
 
-/// The maximum seed that reaches the sampler unchanged: Ollama reads a signed number, and llama.cpp takes 32 bits of it,
-/// whose maximum requests a random seed.
+/// The maximum seed that reaches the sampler unchanged. Ollama reads a signed integer and llama.cpp uses 32 bits of it; the
+/// maximum of those requests a random seed.
 const MAX_SEED: u64 = i32::MAX as u64;
 
-/// The members that both APIs have. Names and meaning are Ollama's (`api/types.go`).
+/// The request properties that both APIs have. Names and meaning are Ollama's (`api/types.go`).
 #[derive(Debug, Serialize)]
 struct Body<'a, Prompt> {
     model: &'a str,
@@ -31,29 +31,31 @@ struct Body<'a, Prompt> {
     #[serde(skip_serializing_if = "Option::is_none")]
     keep_alive: Option<&'a KeepAlive>,
     options: Map<String, Value>,
-    /// Whether a prompt that is too long is cut silently. Always `false`, so that it is an error.
+    /// Whether a prompt that is too long is truncated silently. Always `false`, so that it is an error.
     truncate: bool,
-    /// Whether the beginning of the dialogue, instructions included, is dropped when an answer reaches the end of the
-    /// context. Always `false`, so that the answer ends there with `length` (0.17.4).
+    /// Whether the beginning of the dialogue, instructions included, is dropped when a completion reaches the end of the
+    /// context. Always `false`, so that the completion ends there with `length` (0.17.4).
     shift: bool,
 }
 
 /// Returns the request for a call.
 pub(crate) fn encode(wire: &Ollama, call: &Call) -> Result<Request<Bytes>, Fault> {
     if !call.tools.is_empty() {
-        return Err(unsupported("tools are not offered to models on Ollama"));
+        return Err(unsupported("the Ollama provider does not support tools"));
     }
     if call.messages.is_empty() {
-        // Ollama would only load the model.
-        return Err(Fault::new(FaultKind::BadRequest, "the call has no message: add one"));
+        // Without messages Ollama would only load the model.
+        return Err(Fault::new(FaultKind::BadRequest, "the call has no messages"));
     }
     let json = Value::from("json");
     let format = match call.enforcement() {
         Enforcement::None => None,
         Enforcement::JsonObject => Some(&json),
         Enforcement::Schema => Some(schema(call)?),
-        Enforcement::Tool => return Err(unsupported("Ollama does not hold a model to a tool's arguments")),
-        _ => return Err(unsupported("Ollama does not know this way to enforce a schema")),
+        Enforcement::Tool => {
+            return Err(unsupported("Ollama does not enforce the schema of a tool's arguments"));
+        }
+        _ => return Err(unsupported("Ollama does not support this enforcement")),
     };
     let options = options(wire, call);
     match wire.api {
@@ -112,13 +114,13 @@ fn schema(call: &Call) -> Result<&Value, Fault> {
     }
     if let Some(pattern) = pattern::deadly(schema) {
         return refused(format!(
-            "the pattern {pattern:?} has a look-around or a named group, which can kill an Ollama server: it is not sent"
+            "the pattern {pattern:?} has a look-around or a named group, which can crash an Ollama server; the schema was not sent"
         ));
     }
     Ok(schema)
 }
 
-/// Returns the model's options: those of the configuration, overridden by those of the call.
+/// Returns the model's options. Options of the call take precedence over those of the configuration.
 fn options(wire: &Ollama, call: &Call) -> Map<String, Value> {
     let mut options = wire.options.clone();
     let mut set = |name: &str, value: Option<Value>| {
@@ -138,12 +140,12 @@ fn options(wire: &Ollama, call: &Call) -> Map<String, Value> {
     options
 }
 
-/// Maps a seed into the range that Ollama preserves: small seeds are unchanged, the bits of others are mixed.
+/// Returns a seed in the range that Ollama preserves: a small seed unchanged, a larger one folded so that all its bits matter.
 const fn folded(seed: u64) -> u64 {
     if seed <= MAX_SEED { seed } else { (seed ^ (seed >> 31) ^ (seed >> 62)) & MAX_SEED }
 }
 
-/// Returns the pictures among these parts in Ollama's format: plain Base64.
+/// Returns the images among these parts in Ollama's format: plain Base64.
 fn images<'a>(parts: impl Iterator<Item = &'a Part>) -> Vec<&'a str> {
     let data = parts.filter_map(|part| match part {
         Part::Image { data, .. } => Some(data.as_str()),

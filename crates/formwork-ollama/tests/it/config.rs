@@ -1,4 +1,4 @@
-//! The section of a configuration file.
+//! The configuration section of a model.
 
 use formwork_core::Enforcement;
 use formwork_ollama::{Api, Config, KeepAlive, Ollama, Think};

@@ -1,4 +1,4 @@
-//! Response bodies.
+//! Decoded responses.
 
 use formwork_core::{Delta, Enforcement, FaultKind, Finish, Usage};
 use formwork_ollama::Ollama;

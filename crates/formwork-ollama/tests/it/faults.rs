@@ -33,7 +33,7 @@ async fn every_class_is_told_by_its_words() {
         (&schema, 500, invalid, SchemaRefused, ""),
         (&schema, 400, "JSON schema conversion failed:\nUnrecognized schema: true", SchemaRefused, ""),
         (&schema, 500, "failed to parse grammar", SchemaRefused, ""),
-        (&schema, 400, "\"nope\" does not support thinking", Unsupported, "leave `think` out"),
+        (&schema, 400, "\"nope\" does not support thinking", Unsupported, "remove `think`"),
         (&plain, 400, "\"nope\" does not support chat", Unsupported, "generate API"),
         (&schema, 400, "this model does not support structured outputs", SchemaRefused, ""),
         (&schema, 400, "the input length exceeds the context length", BadRequest, "`num_ctx`"),

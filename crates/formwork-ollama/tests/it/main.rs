@@ -1,4 +1,4 @@
-//! The wire of Ollama against the observed behaviour of Ollama 0.17.4, without a server.
+//! Tests of the codec against the observed behaviour of Ollama 0.17.4, without a server.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may simply fail")]
 

@@ -1,4 +1,4 @@
-//! Requests of this crate are equivalent to those of the `ollama-rs` crate.
+//! Compares the requests of this crate with those of the `ollama-rs` crate.
 
 use formwork_core::{Message, Sampling};
 use formwork_ollama::Ollama;

@@ -111,7 +111,7 @@ async fn a_thinking_model_is_told_not_to_where_that_has_schemas_enforced() {
     let found = probed(&wire.clone().with_think(false), replies).await.0.unwrap();
     assert_eq!(found.enforced, Enforcement::None);
 
-    // A model that reasons all the same has no text within so few tokens.
+    // A model that reasons despite `think: false` has no text within so few tokens.
     let found = probed(&wire, vec![version(), shown(), says("", "length")]).await.0.unwrap();
     assert!(
         found.enforced == Enforcement::Schema && found.notes[0].contains("it is unknown whether"),

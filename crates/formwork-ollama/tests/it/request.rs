@@ -1,4 +1,4 @@
-//! Request bodies.
+//! Encoded requests.
 
 use formwork_core::{Call, Enforcement, FaultKind, Message, Part, Role, Sampling, Tool};
 use formwork_ollama::Ollama;

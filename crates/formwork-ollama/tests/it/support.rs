@@ -41,7 +41,7 @@ pub(crate) fn person() -> Value {
     })
 }
 
-/// Returns the document that is sent for a call.
+/// Returns the body of the request for a call.
 pub(crate) fn body(wire: &Ollama, call: &Call) -> Value {
     serde_json::from_slice(wire.encode(call).unwrap().body()).unwrap()
 }
@@ -51,7 +51,7 @@ pub(crate) fn head(status: u16, media_type: &str) -> Parts {
     response.unwrap().into_parts().0
 }
 
-/// Returns the pieces that a body in these chunks is decoded into.
+/// Returns the deltas of a response whose body arrives in `chunks`.
 pub(crate) fn decoded(mut decoder: Box<dyn Decoder>, chunks: &[&[u8]]) -> (Vec<Delta>, Option<Fault>) {
     let mut deltas = Deltas::new();
     let is_over = |deltas: &Deltas| matches!(deltas.back(), Some(Delta::End { .. }));
@@ -117,13 +117,13 @@ impl Transport for Script {
     }
 }
 
-/// Makes a call against this one reply.
+/// Makes a call that gets this reply.
 pub(crate) async fn answered(wire: Ollama, call: &Call, reply: Reply) -> Result<Completion, Fault> {
     let answer: Answer = Http::new(wire, Script::new([reply])).call(call).await?;
     answer.collect().await
 }
 
-/// Returns all pieces of an answer, and the fault that ended it.
+/// Returns all deltas of a response, and the fault that ended it.
 pub(crate) async fn pieces(wire: Ollama, call: &Call, reply: Reply) -> Vec<Result<Delta, Fault>> {
     Http::new(wire, Script::new([reply])).call(call).await.unwrap().collect_all().await
 }

@@ -1,11 +1,11 @@
-//! The content of a message, in all the shapes that servers give it.
+//! Reads the content of a message in all the forms that servers send.
 
 use serde_json::Value;
 
 use super::shape::Message;
 
-/// The text of a content: a string, parts, or a document that a server has parsed already. Parts that are thoughts or
-/// refusals go where they belong.
+/// Returns the text of a `content`: a string, an array of parts, or a document that the server has parsed already. Thoughts and
+/// refusals among the parts are appended to `thoughts` and `refusal`.
 pub(super) fn text_of(content: Option<Value>, thoughts: &mut String, refusal: &mut String) -> String {
     match content {
         None | Some(Value::Null) => String::new(),
@@ -15,7 +15,7 @@ pub(super) fn text_of(content: Option<Value>, thoughts: &mut String, refusal: &m
             for part in &parts {
                 let words = |name: &str| part.get(name).and_then(Value::as_str).unwrap_or_default();
                 match part.get("type").and_then(Value::as_str) {
-                    // Mistral: the thoughts are parts themselves.
+                    // Mistral sends thoughts as an array of parts.
                     Some("thinking" | "reasoning") => thoughts.push_str(&thought(part)),
                     Some("refusal") => refusal.push_str(words("refusal")),
                     _ => text.push_str(part.as_str().unwrap_or_else(|| words("text"))),
@@ -32,26 +32,26 @@ fn thought(part: &Value) -> String {
     text_of(inner.cloned(), &mut String::new(), &mut String::new())
 }
 
-/// Takes a model's thoughts out of a message. Servers that give both members repeat themselves.
+/// Takes the thoughts out of a message. Only one of the two properties is read, because servers that send both repeat the text.
 pub(super) fn reasoning(message: &mut Message) -> String {
     let members = [message.reasoning_content.take(), message.reasoning.take()];
     members.into_iter().flatten().find_map(words).unwrap_or_default()
 }
 
-/// A text that is not empty.
+/// Returns the text of a non-empty string.
 pub(super) fn words(value: Value) -> Option<String> {
     if let Value::String(text) = value { Some(text).filter(|text| !text.is_empty()) } else { None }
 }
 
-/// A piece of a call of a tool.
+/// A piece of a tool call.
 pub(super) struct CallPiece<'a> {
     pub(super) index: u64,
-    /// In the first piece of a call alone.
+    /// The name of the tool. Only the first piece of a call has it.
     pub(super) name: Option<&'a str>,
     pub(super) arguments: String,
 }
 
-/// The calls of tools in a message, the older `function_call` included.
+/// Returns the tool calls in a message, including the older `function_call`.
 pub(super) fn calls(message: &Message) -> impl Iterator<Item = CallPiece<'_>> {
     let calls = message.tool_calls.as_ref().and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let calls = calls.iter().enumerate().map(|(place, call)| {
@@ -65,7 +65,7 @@ pub(super) fn calls(message: &Message) -> impl Iterator<Item = CallPiece<'_>> {
         arguments: match function.get("arguments") {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
-            // Some servers have parsed them already.
+            // Some servers send parsed arguments in place of a string.
             Some(arguments) => arguments.to_string(),
         },
     })

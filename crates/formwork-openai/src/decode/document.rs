@@ -4,20 +4,20 @@ use formwork_wire::{Deltas, quoted};
 use super::object::Maybe;
 use super::reader::{Framing, Reader};
 
-/// Reads a response that is one document.
+/// Reads a response that is one JSON document.
 pub(super) fn document(reader: &mut Reader, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
     let bad = |message: String| Fault::new(FaultKind::BadWire, message);
     if body.trim_ascii().is_empty() {
-        return Err(bad("the server answered with nothing".to_owned()));
+        return Err(bad("the server sent an empty response".to_owned()));
     }
     let said = || quoted(&String::from_utf8_lossy(body));
     let Maybe(shape) =
-        serde_json::from_slice(body).map_err(|_| bad(format!("the answer is not JSON: {}", said())))?;
+        serde_json::from_slice(body).map_err(|_| bad(format!("the response is not JSON: {}", said())))?;
     if reader.take(shape.unwrap_or_default(), body, Framing::Document, out)? {
         return Ok(());
     }
     if !reader.has_choice() {
-        return Err(bad(format!("the answer has no choices: {}", said())));
+        return Err(bad(format!("the response has no `choices`: {}", said())));
     }
     reader.end(out);
     Ok(())

@@ -4,10 +4,10 @@ use formwork_wire::{Deltas, Messages, quoted};
 use super::object::Maybe;
 use super::reader::{Framing, Reader};
 
-/// The events of a stream, `[DONE]` at its end.
+/// Reads the events of a stream that ends with `[DONE]`.
 pub(super) struct Events {
     reader: Reader,
-    /// Whether an event came that is JSON.
+    /// Whether an event with JSON was received.
     has_event: bool,
 }
 
@@ -21,13 +21,13 @@ impl Messages for Events {
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
         let bad = |message: String| Fault::new(FaultKind::BadWire, message);
         match text.trim() {
-            // sent to keep the connection
+            // a keep-alive
             "" => Ok(()),
             "[DONE]" if self.reader.has_choice() => {
                 self.reader.end(out);
                 Ok(())
             }
-            "[DONE]" => Err(bad("the stream ended before it began".to_owned())),
+            "[DONE]" => Err(bad("the stream has `[DONE]` before any event".to_owned())),
             text => {
                 let Maybe(shape) = serde_json::from_str(text)
                     .map_err(|_| bad(format!("an event of the stream is not JSON: {}", quoted(text))))?;
@@ -37,15 +37,16 @@ impl Messages for Events {
         }
     }
 
-    /// Some servers leave out `[DONE]`: an answer with a reason to finish is complete, any other was cut off.
+    /// Ends a stream without `[DONE]`, which some servers omit. It is complete if a finish reason was received, and cut off
+    /// otherwise.
     fn end(&mut self, out: &mut Deltas) -> Result<(), Fault> {
         if self.reader.has_finished() {
             self.reader.end(out);
             return Ok(());
         }
         if self.has_event && !self.reader.has_choice() {
-            return Err(Fault::new(FaultKind::BadWire, "the stream has no choices"));
+            return Err(Fault::new(FaultKind::BadWire, "the stream has no `choices`"));
         }
-        Err(Fault::cut_off("the stream ended without a reason to finish"))
+        Err(Fault::cut_off("the stream ended without a `finish_reason`"))
     }
 }

@@ -1,4 +1,4 @@
-//! Responses into pieces of an answer.
+//! Decodes responses into deltas.
 
 mod content;
 mod document;
@@ -18,9 +18,8 @@ use document::document;
 use events::Events;
 use reader::Reader;
 
-/// Returns the decoder of a response: of a stream or a document by its media type, unless the first bytes say otherwise.
-/// Servers do answer with an error in a document that they call a stream, and call streams `application/json` or
-/// `text/plain`.
+/// Returns the decoder of a successful response: an event stream or one JSON document. The first bytes override the media type,
+/// because servers declare error documents as streams, and streams as `application/json` or `text/plain`.
 pub(crate) fn decoder(asked: RequestInfo, head: &Parts) -> Box<dyn Decoder> {
     let declared = match media_type(head) {
         Some(name) if name.eq_ignore_ascii_case("text/event-stream") => Kind::Stream,
@@ -56,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// Returns the kind of a body that begins so; `None` if more of it is needed.
+    /// Returns the kind of a body with this beginning, or `None` if more bytes are needed to decide.
     fn of(beginning: &[u8], declared: Self) -> Option<Self> {
         let bytes = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning).trim_ascii_start();
         let is = |field: &&[u8]| bytes.starts_with(field);
@@ -71,10 +70,10 @@ impl Kind {
     }
 }
 
-/// How the lines of a stream begin.
+/// The beginnings of the lines of an event stream.
 const FIELDS: &[&[u8]] = &[b"data:", b"event:", b"id:", b"retry:", b":"];
 
-/// Waits until it is clear what the body is.
+/// A decoder that buffers the beginning of a body until its kind is known.
 struct Undecided {
     declared: Kind,
     beginning: Vec<u8>,
@@ -104,7 +103,7 @@ impl Decoder for Undecided {
     }
 
     fn push_bytes(&mut self, chunk: Bytes, out: &mut Deltas) -> Result<(), Fault> {
-        // Nearly always the first chunk says it all.
+        // The first chunk is almost always enough, so it is not copied.
         if self.decided.is_none() && self.beginning.is_empty() {
             match Kind::of(&chunk, self.declared) {
                 Some(kind) => self.decide(kind, out)?,

@@ -1,7 +1,7 @@
-//! Objects of which some members are read, whatever the others are.
+//! Deserializes a few properties of an object and ignores all others.
 //!
-//! A tree of everything would be easier to ask, and building it costs more than all that follows: servers send a dozen
-//! members that nobody reads, with every token of a stream.
+//! Building a `serde_json::Value` would cost more than the rest of the decoder, because servers send a dozen unused properties
+//! with every token of a stream.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,28 +11,28 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAcce
 
 /// A visitor of an object, or of an array.
 pub(super) trait Read: Default {
-    /// It is an array.
+    /// Whether the type is read from an array instead of an object.
     const IS_ARRAY: bool = false;
 
-    /// Reads the value of a member; `false` without doing so if nobody wants it. Of a member that is there twice the last
-    /// one counts, as in [`serde_json::Value`].
+    /// Reads the value of a property, or returns `false` without reading it if the property is not used. The last one of
+    /// duplicate properties counts, as in [`serde_json::Value`].
     ///
     /// # Errors
-    /// If it is not JSON.
+    /// A syntax error of the JSON.
     fn member<'de, A: MapAccess<'de>>(&mut self, _name: &str, _members: &mut A) -> Result<bool, A::Error> {
         Ok(false)
     }
 
-    /// Reads the next item; `false` if there is none.
+    /// Reads the next item, or returns `false` if there is none.
     ///
     /// # Errors
-    /// If it is not JSON.
+    /// A syntax error of the JSON.
     fn item<'de, A: SeqAccess<'de>>(&mut self, items: &mut A) -> Result<bool, A::Error> {
         Ok(items.next_element::<IgnoredAny>()?.is_some())
     }
 }
 
-/// The value that was read; `None` in place of a value of another kind. In a box: it is handed on by every level above it.
+/// The value that was read, or `None` for a value of another JSON type. It is boxed because every level above moves it.
 pub(super) struct Maybe<T>(pub(super) Option<Box<T>>);
 
 impl<T> Default for Maybe<T> {
@@ -97,7 +97,7 @@ impl<'de, T: Read> Visitor<'de> for MaybeVisitor<T> {
     }
 }
 
-/// The name of a member, not copied unless there are escapes in it.
+/// The name of a property, borrowed unless it contains escapes.
 struct Name<'de>(Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {

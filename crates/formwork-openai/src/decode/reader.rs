@@ -8,16 +8,16 @@ use super::shape::{Choice, Message, Shape};
 use super::usage::usage_in;
 use crate::fault::{RequestInfo, fault_within, rescue};
 
-/// The part of an answer that a document belongs to.
+/// Whether a document is the whole response or a chunk of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// A stream: there are more.
+    /// A chunk of a stream.
     Chunk,
-    /// Nothing: it is the answer.
+    /// The whole response.
     Document,
 }
 
-/// Reads documents of the protocol, whichever way they come, and keeps what belongs at the end of the answer.
+/// Reads documents and chunks of Chat Completions, and collects usage, model and finish reason for the final delta.
 pub(super) struct Reader {
     asked: RequestInfo,
     finish: Option<Finish>,
@@ -25,11 +25,11 @@ pub(super) struct Reader {
     model: Option<String>,
     has_choice: bool,
     refused: bool,
-    /// The call of the tool that carries the answer, by its index.
+    /// The index of the tool call whose arguments are the document.
     carrier: Option<u64>,
-    /// The text of a model that should call the tool: the answer, if it never does.
+    /// Text beside the forced tool call. It becomes the answer if the tool is never called.
     aside: String,
-    /// Bytes of text and reasoning so far.
+    /// The number of bytes of text and reasoning so far.
     answered: usize,
     has_text: bool,
 }
@@ -58,7 +58,7 @@ impl Reader {
         self.finish.is_some()
     }
 
-    /// Takes one document, of which `text` is all; says whether it ended the answer.
+    /// Reads one document and returns whether it ended the response. `text` is its complete JSON text.
     pub(super) fn take(
         &mut self,
         mut document: Box<Shape>,
@@ -92,7 +92,7 @@ impl Reader {
 
     fn choice(&mut self, choice: Choice, said: Framing, out: &mut Deltas) {
         let Choice { delta: Maybe(delta), message: Maybe(message), itself, .. } = choice;
-        // Some servers repeat all that was said so far as `message` beside or after the last `delta`.
+        // Some servers repeat the whole text as `message` beside or after the last `delta`.
         let message = match said {
             Framing::Chunk => delta.or_else(|| message.filter(|_| !self.has_text)),
             Framing::Document => message.or(delta),
@@ -116,7 +116,7 @@ impl Reader {
         self.arguments(&message, out);
     }
 
-    /// The arguments of the tool that carries the answer are its text.
+    /// Emits the arguments of the forced tool call as text.
     fn arguments(&mut self, message: &Message, out: &mut Deltas) {
         let Some(tool) = self.asked.tool.clone() else { return };
         for call in calls(message) {
@@ -139,14 +139,14 @@ impl Reader {
         }
     }
 
-    /// Takes an error: the end of the answer if the model said something all the same, a fault otherwise.
+    /// Reads an error: the end of the response if it contains the model's completion ([`rescue`]), a fault otherwise.
     fn broken(&mut self, document: &Value, words: &str, out: &mut Deltas) -> Result<bool, Fault> {
         let Some(rescued) = rescue(&self.asked, document) else {
             return Err(fault_within(&self.asked, document, words));
         };
         self.finish = Some(rescued.finish);
         self.aside.clear();
-        // What came already is the beginning of it.
+        // Text received before the error is the beginning of the same completion.
         if !self.has_text {
             self.text(rescued.text, out);
         }
@@ -154,7 +154,7 @@ impl Reader {
         Ok(true)
     }
 
-    /// Ends the answer.
+    /// Emits the final delta.
     pub(super) fn end(&mut self, out: &mut Deltas) {
         if self.carrier.is_none() && !self.refused {
             let aside = std::mem::take(&mut self.aside);
@@ -162,7 +162,7 @@ impl Reader {
         }
         let finish = match self.finish {
             _ if self.refused => Finish::Refused,
-            // It called the tool that it had to call.
+            // The forced call is the completion, not a call for the caller to run.
             Some(Finish::ToolCall) if self.carrier.is_some() => Finish::Stop,
             finish => finish.unwrap_or(Finish::Stop),
         };
@@ -177,16 +177,16 @@ impl Reader {
     }
 }
 
-/// Why the model stopped. Servers have reasons of their own; what is not known is taken for an ordinary end, and judged.
+/// Returns why the model stopped. An unknown reason counts as an ordinary end, and validation judges the text.
 fn finish(reason: &str) -> Result<Finish, Fault> {
     Ok(match reason.to_ascii_lowercase().as_str() {
         "length" | "max_tokens" | "model_length" => Finish::Length,
         "content_filter" | "safety" => Finish::Filtered,
         "refusal" => Finish::Refused,
         "tool_calls" | "tool_call" | "function_call" => Finish::ToolCall,
-        // OpenRouter and Mistral; vLLM and SGLang; DeepSeek
+        // Sent by OpenRouter and Mistral; by vLLM and SGLang; by DeepSeek.
         "error" | "abort" | "insufficient_system_resource" => {
-            let message = format!("the server broke the answer off: finish reason `{reason}`");
+            let message = format!("the server ended the response early with `finish_reason` `{reason}`");
             return Err(Fault::new(FaultKind::Overloaded, message));
         }
         _ => Finish::Stop,

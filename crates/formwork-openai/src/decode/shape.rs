@@ -1,24 +1,24 @@
-//! The members of the protocol's documents that are read. Leaves are of any kind, because servers differ in them.
+//! The properties of documents and chunks that the decoder reads. Leaf values have any JSON type, because servers differ.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess};
 use serde_json::Value;
 
 use super::object::{Maybe, Read};
 
-/// A document, or a chunk of a stream.
+/// A whole document or a chunk of a stream.
 #[derive(Default)]
 pub(super) struct Shape {
     pub(super) model: Option<Value>,
     pub(super) choices: Maybe<FirstChoice>,
     pub(super) usage: Maybe<Counts>,
-    /// Where Groq puts the usage in streams.
+    /// Groq's property with the usage of a stream.
     pub(super) x_groq: Maybe<Groq>,
-    /// It has a member that errors have: it has to be looked at as a whole.
+    /// Whether the document has a property of error documents, so that it must be parsed as a whole.
     pub(super) may_be_error: bool,
 }
 
 impl Shape {
-    /// The only choice that is asked for.
+    /// Returns the first choice. Requests ask for a single one.
     pub(super) fn choice(&self) -> Option<&Choice> {
         self.choices.0.as_ref()?.0.as_deref()
     }
@@ -32,7 +32,7 @@ impl Read for Shape {
             "usage" => self.usage = members.next_value()?,
             "x_groq" => self.x_groq = members.next_value()?,
             "error" | "message" | "detail" => {
-                // Many servers send `"error": null` with every answer.
+                // Many servers send `"error": null` in every document.
                 let is_null = members.next_value::<Option<IgnoredAny>>()?.is_none();
                 self.may_be_error |= !(is_null && name == "error");
             }
@@ -42,7 +42,7 @@ impl Read for Shape {
     }
 }
 
-/// The only choice that is asked for, out of the array of them.
+/// The first item of `choices`. Requests ask for a single one.
 #[derive(Default)]
 pub(super) struct FirstChoice(pub(super) Option<Box<Choice>>);
 
@@ -60,7 +60,7 @@ impl Read for FirstChoice {
     }
 }
 
-/// One choice. Some servers put into it itself what belongs into its message.
+/// An item of `choices`. Some servers put the properties of its message directly into it.
 #[derive(Default)]
 pub(super) struct Choice {
     index: Option<Value>,
@@ -68,9 +68,9 @@ pub(super) struct Choice {
     pub(super) message: Maybe<Message>,
     pub(super) itself: Box<Message>,
     pub(super) finish_reason: Option<Value>,
-    /// OpenRouter tells of an error of a host here.
+    /// An error of an upstream host (OpenRouter).
     pub(super) error: Option<Value>,
-    /// Where Moonshot puts the usage in streams.
+    /// The usage of a stream (Moonshot).
     pub(super) usage: Maybe<Counts>,
 }
 
@@ -89,11 +89,11 @@ impl Read for Choice {
     }
 }
 
-/// A message, or more of one.
+/// A `message` or a `delta`.
 #[derive(Default)]
 pub(super) struct Message {
     pub(super) content: Option<Value>,
-    /// The content, as completions call it and some servers still do.
+    /// The content under its name in the older Completions API, which some servers still send.
     pub(super) text: Option<Value>,
     pub(super) refusal: Option<Value>,
     pub(super) reasoning_content: Option<Value>,
@@ -119,7 +119,7 @@ impl Read for Message {
     }
 }
 
-/// Groq's own member.
+/// Groq's property `x_groq`.
 #[derive(Default)]
 pub(super) struct Groq {
     pub(super) usage: Maybe<Counts>,
@@ -134,7 +134,7 @@ impl Read for Groq {
     }
 }
 
-/// A usage.
+/// A `usage` object.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) prompt: Count,
@@ -142,7 +142,7 @@ pub(super) struct Counts {
     pub(super) total: Count,
     pub(super) prompt_details: Details,
     pub(super) completion_details: Details,
-    /// DeepSeek's word for those of the prompt's tokens that were kept.
+    /// DeepSeek's name for the cached tokens of the prompt.
     pub(super) cache_hit: Count,
 }
 
@@ -161,7 +161,7 @@ impl Read for Counts {
     }
 }
 
-/// The kinds of tokens among those of the prompt, or of the answer.
+/// `prompt_tokens_details` or `completion_tokens_details`.
 #[derive(Default)]
 pub(super) struct Details {
     pub(super) cached: Count,
@@ -184,7 +184,7 @@ impl Read for Details {
     }
 }
 
-/// A count, which some servers write as a floating-point number; `None` in place of anything else.
+/// A count, which some servers write as a floating-point number. `None` for any other value.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Count(pub(super) Option<u64>);
 

@@ -3,7 +3,7 @@ use formwork_core::Usage;
 use super::object::Maybe;
 use super::shape::{Count, Counts, Shape};
 
-/// The usage in a document: its own, or where Groq and Moonshot put it in streams.
+/// Returns the usage in a document: `usage`, or the property in which Groq or Moonshot send it in streams.
 pub(super) fn usage_in(document: &Shape) -> Option<Usage> {
     let groq = document.x_groq.0.as_ref().map(|groq| &groq.usage);
     let choice = document.choice().map(|choice| &choice.usage);
@@ -11,7 +11,7 @@ pub(super) fn usage_in(document: &Shape) -> Option<Usage> {
     places.filter_map(|Maybe(counts)| usage_of(counts.as_ref()?)).next()
 }
 
-/// `None` if nothing is counted there.
+/// Returns the usage, or `None` if the counts are missing.
 fn usage_of(counts: &Counts) -> Option<Usage> {
     let (Count(prompt), Count(completion)) = (counts.prompt, counts.completion);
     if prompt.is_none() && completion.is_none() {
@@ -20,7 +20,7 @@ fn usage_of(counts: &Counts) -> Option<Usage> {
     let input_tokens = prompt.unwrap_or_default();
     let mut output_tokens = completion.unwrap_or_default();
     let reasoning_tokens = counts.completion_details.reasoning.0.unwrap_or_default();
-    // xAI does not count them as tokens of the answer, which the total gives away.
+    // xAI does not include reasoning in the completion tokens; the total reveals it.
     let with_reasoning = output_tokens.saturating_add(reasoning_tokens);
     if counts.total.0 == Some(input_tokens.saturating_add(with_reasoning)) {
         output_tokens = with_reasoning;

@@ -1,4 +1,4 @@
-//! How the schema is enforced: a response format, or a tool that the model must call.
+//! The properties of the request that enforce a schema: a response format, or a tool that the model is forced to call.
 
 use async_openai::types::chat::{
     ChatCompletionNamedToolChoice, ChatCompletionToolChoiceOption, FunctionName,
@@ -10,9 +10,9 @@ use serde_json::Value;
 use super::bad_request;
 use crate::OpenAi;
 
-/// The members of the body that say what the answer must look like.
+/// The properties of the request body that constrain the output.
 ///
-/// The response format. It is our own type: in the types of `async-openai` the schema would be a copy, made for every call.
+/// They borrow the schema; the types of `async-openai` would require a copy of it for every call.
 #[derive(Default)]
 pub(super) struct Format<'a> {
     pub(super) response_format: Option<ResponseFormat<'a>>,
@@ -68,24 +68,24 @@ pub(super) fn format<'a>(wire: &OpenAi, call: &'a Call, name: &'a str) -> Result
             format.tool_choice = Some(ChatCompletionToolChoiceOption::Function(choice));
             format.parallel_tool_calls = Some(false);
         }
-        _ => return Err(bad_request("this way to enforce a schema is not known")),
+        _ => return Err(bad_request("Chat Completions does not support this enforcement")),
     }
     let tools = call.tools.iter();
     format.tools.extend(tools.map(|one| tool(&one.name, &one.description, &one.parameters, None)));
     Ok(format)
 }
 
-/// Returns the schema that a call asks to be enforced.
+/// Returns the schema of a call that asks for enforcement.
 pub(crate) fn schema_of(call: &Call) -> Result<&Value, Fault> {
     let schema = call.schema();
-    schema.ok_or_else(|| bad_request("the dialect asks for a schema to be enforced, and gives none"))
+    schema.ok_or_else(|| bad_request("the call asks for an enforced schema and has none"))
 }
 
 fn tool<'a>(name: &'a str, description: &'a str, parameters: &'a Value, strict: Option<bool>) -> Tool<'a> {
     Tool::Function { function: Function { name, description, parameters, strict } }
 }
 
-/// A name that every server takes: `[A-Za-z0-9_-]{1,64}`.
+/// Returns `name` with the characters and the length that every server accepts: `[A-Za-z0-9_-]{1,64}`.
 pub(crate) fn safe_name(name: &str) -> String {
     let is_safe = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     let safe = name.chars().take(64).map(|letter| if is_safe(&letter) { letter } else { '_' });

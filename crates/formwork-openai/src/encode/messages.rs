@@ -1,4 +1,4 @@
-//! The dialogue.
+//! The messages of a call as `messages` of the request.
 
 use async_openai::types::chat::{
     ChatCompletionMessageToolCall, ChatCompletionMessageToolCalls, ChatCompletionRequestAssistantMessage,
@@ -15,7 +15,7 @@ use formwork_core::{Fault, Message, Part, Role};
 use super::bad_request;
 use crate::SystemRole;
 
-/// The messages as the server takes them. What the model thought is left out: servers refuse it, or charge for it.
+/// Converts the messages of a call. Thoughts are dropped, because servers refuse them or charge for them.
 pub(super) fn messages(
     messages: &[Message],
     system: SystemRole,
@@ -27,8 +27,8 @@ pub(super) fn messages(
     Ok(written)
 }
 
-/// The same dialogue without system messages after the first of another role: what they say stands before what the user
-/// says next, or after what the user said last.
+/// Returns the dialogue with late system messages (those after a message of another role) merged into user messages: into the
+/// next one, or else into the last one.
 pub(crate) fn without_late_system(messages: &[Message]) -> Vec<Message> {
     let mut folded: Vec<Message> = Vec::with_capacity(messages.len());
     let mut late = String::new();
@@ -56,7 +56,7 @@ pub(crate) fn without_late_system(messages: &[Message]) -> Vec<Message> {
     folded
 }
 
-/// Writes one message; each result of a tool becomes a message of its own, before the rest.
+/// Appends the API's messages for one message. Each tool result becomes a separate message before the other parts.
 fn write(
     message: &Message,
     system: SystemRole,
@@ -85,7 +85,7 @@ fn write(
             ChatCompletionRequestMessage::User(ChatCompletionRequestUserMessage { content, name: None })
         }
         Role::Assistant => ChatCompletionRequestMessage::Assistant(assistant(message)?),
-        Role::Tool => return Err(bad_request("a message of a tool has nothing but results of calls")),
+        Role::Tool => return Err(bad_request("a tool message can contain only tool results")),
     });
     Ok(())
 }
@@ -106,7 +106,7 @@ fn instruction(text: String, role: SystemRole) -> ChatCompletionRequestMessage {
     }
 }
 
-/// One string where there is text alone, which every server takes; parts otherwise.
+/// Returns plain text as one string, which every server accepts, and any other content as parts.
 fn user_content(message: &Message) -> Result<ChatCompletionRequestUserMessageContent, Fault> {
     if !message.parts.iter().any(|part| matches!(part, Part::Image { .. })) {
         return text_alone(message, "a user message").map(ChatCompletionRequestUserMessageContent::Text);
@@ -119,7 +119,7 @@ fn user_content(message: &Message) -> Result<ChatCompletionRequestUserMessageCon
                 prompt_cache_breakpoint: None,
             })),
             Part::Image { media_type, data } => {
-                // RFC 2397
+                // A data URL (RFC 2397).
                 let image_url = ImageUrl { url: format!("data:{media_type};base64,{data}"), detail: None };
                 let image =
                     ChatCompletionRequestMessageContentPartImage { image_url, prompt_cache_breakpoint: None };
@@ -146,7 +146,7 @@ fn assistant(message: &Message) -> Result<ChatCompletionRequestAssistantMessage,
         }
     }
     let text = message.text();
-    // A message without calls has a content, if an empty one.
+    // A message without calls must have a content, even an empty one.
     let content = (calls.is_empty() || !text.is_empty())
         .then_some(ChatCompletionRequestAssistantMessageContent::Text(text));
     let tool_calls = (!calls.is_empty()).then_some(calls);
@@ -167,8 +167,8 @@ pub(crate) fn text_alone(message: &Message, place: &str) -> Result<String, Fault
 pub(crate) fn misplaced(part: &Part, place: &str) -> Fault {
     let what = match part {
         Part::Image { .. } => "an image",
-        Part::ToolCall { .. } => "a call of a tool",
-        _ => "a part of an unknown kind",
+        Part::ToolCall { .. } => "a tool call",
+        _ => "a part of an unknown type",
     };
-    bad_request(format!("{what} cannot stand in {place}"))
+    bad_request(format!("{place} cannot contain {what}"))
 }

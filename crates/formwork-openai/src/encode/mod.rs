@@ -1,4 +1,4 @@
-//! A call into a request.
+//! Encodes a call as an HTTP request.
 
 mod format;
 mod messages;
@@ -20,7 +20,7 @@ pub(crate) use messages::{misplaced, text_alone, without_late_system};
 
 use crate::{MaxTokensField, OpenAi};
 
-/// The body. Numbers are our own: in the types of `async-openai` a temperature is an `f32` and a seed an `i64`.
+/// The request body. `async-openai` has no suitable type: its temperature is an `f32` and its seed an `i64`.
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -48,7 +48,7 @@ struct Body<'a> {
     stream_options: Option<ChatCompletionStreamOptions>,
 }
 
-/// The room that a body gets at first: most fit into it, and it need not grow eight times.
+/// The initial capacity of the buffer for a body in bytes. Typical bodies fit, which saves eight reallocations.
 const BODY_BYTES: usize = 4096;
 
 pub(crate) fn request(wire: &OpenAi, call: &Call) -> Result<Request<Bytes>, Fault> {
@@ -70,7 +70,7 @@ pub(crate) fn request(wire: &OpenAi, call: &Call) -> Result<Request<Bytes>, Faul
         parallel_tool_calls: format.parallel_tool_calls,
         temperature: call.sampling.temperature.filter(|_| capabilities.temperature),
         top_p: call.sampling.top_p.filter(|_| capabilities.top_p),
-        // Servers read it as a signed number of 64 bits.
+        // Servers read the seed as a signed 64-bit integer.
         seed: call.sampling.seed.filter(|_| capabilities.seed).map(|seed| seed & u64::MAX >> 1),
         max_completion_tokens,
         max_tokens,
@@ -80,7 +80,7 @@ pub(crate) fn request(wire: &OpenAi, call: &Call) -> Result<Request<Bytes>, Faul
     post(wire, "/chat/completions", &body)
 }
 
-/// Returns the request with this body, to which the wire's own members are added.
+/// Returns a POST request with `body` and the additional properties of the codec's configuration.
 pub(crate) fn post(
     wire: &OpenAi,
     path: &'static str,

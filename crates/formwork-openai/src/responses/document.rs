@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::reader::Reader;
 
-/// Reads a response that is one document.
+/// Reads a response that is one JSON document.
 pub(crate) fn document(reader: &mut Reader, body: &[u8], out: &mut Deltas) -> Result<(), Fault> {
     if body.trim_ascii().is_empty() {
         return Err(Fault::new(FaultKind::BadWire, "the server sent an empty response"));

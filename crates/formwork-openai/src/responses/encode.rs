@@ -1,4 +1,4 @@
-//! A call into a request.
+//! Encodes a call as an HTTP request.
 
 use formwork_core::{Call, Enforcement, Fault};
 use formwork_wire::Bytes;
@@ -31,7 +31,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
     stream: bool,
-    /// The API keeps each response for 30 days unless it is told not to.
+    /// Always `false`: by default the API stores every response for 30 days.
     store: bool,
 }
 
@@ -47,7 +47,7 @@ enum Format<'a> {
     JsonSchema { name: &'a str, schema: &'a Value, strict: bool },
 }
 
-/// A tool. `strict` is always sent, because the API takes a tool without it for a strict one.
+/// A tool. `strict` is always sent, because the API's default is `true`.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Tool<'a> {
@@ -66,7 +66,7 @@ enum ToolChoice<'a> {
     Function { name: &'a str },
 }
 
-/// Returns the request for a call.
+/// Returns the HTTP request for a call.
 pub(crate) fn request(wire: &OpenAi, call: &Call) -> Result<Request<Bytes>, Fault> {
     let capabilities = &wire.capabilities;
     let enforcement = call.enforcement();
@@ -84,7 +84,7 @@ pub(crate) fn request(wire: &OpenAi, call: &Call) -> Result<Request<Bytes>, Faul
             tools.push(Tool::Function { name: &name, description, parameters, strict });
             tool_choice = Some(ToolChoice::Function { name: &name });
         }
-        _ => return Err(bad_request("this way to enforce a schema is not known")),
+        _ => return Err(bad_request("the Responses API does not support this enforcement")),
     }
     tools.extend(call.tools.iter().map(|tool| Tool::Function {
         name: &tool.name,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::reader::{Place, Reader};
 
-/// The events of a stream, `response.completed`, `response.incomplete` or `response.failed` at its end.
+/// Reads the events of a stream that ends with `response.completed`, `response.incomplete` or `response.failed`.
 pub(crate) struct Events {
     reader: Reader,
 }
@@ -16,7 +16,7 @@ impl Events {
     }
 }
 
-/// The members of events that are read. Leaves are of any kind, because servers differ in them.
+/// The properties of events that are read. Leaf values have any JSON type, because servers differ.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Event {
@@ -35,12 +35,12 @@ struct Event {
 impl Messages for Events {
     fn message(&mut self, text: &str, out: &mut Deltas) -> Result<(), Fault> {
         let bad = |what: &str| Fault::new(FaultKind::BadWire, format!("{what}: {}", quoted(text)));
-        // Some servers end the stream as Chat Completions do, after the last event or in place of it.
+        // Some servers send the `[DONE]` of Chat Completions after the last event or in place of it.
         if matches!(text.trim(), "" | "[DONE]") {
             return Ok(());
         }
-        let event: Event =
-            serde_json::from_str(text).map_err(|_| bad("an event is not one of the Responses API"))?;
+        let event: Event = serde_json::from_str(text)
+            .map_err(|_| bad("an event of the stream is not one of the Responses API"))?;
         let place = Place { index: event.output_index.as_u64(), id: event.item_id.as_str() };
         let delta = event.delta.as_str().unwrap_or_default();
         match event.kind.as_str() {
@@ -62,7 +62,7 @@ impl Messages for Events {
                 let status = end.trim_start_matches("response.");
                 return self.reader.finish(&event.response, status, out);
             }
-            // The error stands in the event itself, or in a member as in a document.
+            // The properties of an error are in the event itself, or in `error` as in a document.
             Some("error") if event.error.is_null() => {
                 let error: Value = serde_json::from_str(text).unwrap_or_default();
                 return self.reader.broken(&json!({"error": error}), out);
@@ -70,9 +70,9 @@ impl Messages for Events {
             _ if event.error.is_object() || event.error.is_string() => {
                 return self.reader.broken(&json!({"error": event.error}), out);
             }
-            // Events of other tools, ends of parts that were read already, and events to come.
+            // Events of other tools, ends of parts that were read already, and event types that the API may add.
             Some(_) => {}
-            None => return Err(bad("an event has no type")),
+            None => return Err(bad("an event of the stream has no `type`")),
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The dialogue as the items of `input`.
+//! The messages of a call as `instructions` and `input` of the request.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::SystemRole;
 use crate::encode::{bad_request, misplaced, text_alone};
 
-/// One item of the input.
+/// An item of `input`.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Item<'a> {
@@ -17,7 +17,7 @@ pub(super) enum Item<'a> {
     FunctionCallOutput { call_id: &'a str, output: &'a str },
 }
 
-/// One part of a message.
+/// A part of a message.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Content<'a> {
@@ -26,14 +26,14 @@ pub(super) enum Content<'a> {
     OutputText { text: Cow<'a, str> },
 }
 
-/// The dialogue of a request.
+/// The instructions and the input of a request.
 pub(super) struct Input<'a> {
     pub(super) instructions: Option<String>,
     pub(super) items: Vec<Item<'a>>,
 }
 
-/// Returns the dialogue as the API takes it: the first system message as `instructions`, all other messages as items.
-/// Reasoning is left out, because the API takes back only reasoning that it has encrypted itself.
+/// Converts the messages of a call: the first system message to `instructions`, all others to items. Reasoning is dropped,
+/// because the API accepts only reasoning that it has encrypted itself.
 pub(super) fn input(
     messages: &[Message],
     system: SystemRole,
@@ -56,13 +56,13 @@ pub(super) fn input(
     Ok(Input { instructions, items })
 }
 
-/// Writes one message: first the results of tools, then the other parts, and each call of a tool as an item of its own.
+/// Appends the items for one message: tool results, then a message with the other parts, then tool calls.
 fn write<'a>(message: &'a Message, system: SystemRole, items: &mut Vec<Item<'a>>) -> Result<(), Fault> {
     let place = match message.role {
         Role::System => "a system message",
         Role::User => "a user message",
         Role::Assistant => "an assistant message",
-        Role::Tool => "a message of a tool",
+        Role::Tool => "a tool message",
     };
     let role = match (message.role, system) {
         (Role::System, SystemRole::System) => "system",
@@ -85,10 +85,10 @@ fn write<'a>(message: &'a Message, system: SystemRole, items: &mut Vec<Item<'a>>
                 content.push(Content::InputText { text: Cow::Borrowed(text) });
             }
             Part::Text { .. } => {
-                return Err(bad_request("a message of a tool has nothing but results of calls"));
+                return Err(bad_request("a tool message can contain only tool results"));
             }
             Part::Image { media_type, data } if message.role == Role::User => {
-                // RFC 2397
+                // A data URL (RFC 2397).
                 let image_url = format!("data:{media_type};base64,{data}");
                 content.push(Content::InputImage { image_url });
             }
@@ -98,7 +98,7 @@ fn write<'a>(message: &'a Message, system: SystemRole, items: &mut Vec<Item<'a>>
             other => return Err(misplaced(other, place)),
         }
     }
-    // A message stays in the dialogue even if it is empty, so that the turns alternate as they did.
+    // An empty message is kept, so that the turns of the dialogue alternate as before.
     if content.is_empty() && calls.is_empty() && !has_result {
         let text = Cow::Borrowed("");
         content.push(match message.role {

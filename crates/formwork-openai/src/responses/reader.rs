@@ -4,20 +4,20 @@ use serde_json::{Value, json};
 
 use crate::fault::{RequestInfo, fault_within, rescue};
 
-/// Reads the items of a response, in one piece or piece by piece, and keeps what belongs at the end of the answer.
+/// Reads the output items of a response, whole or streamed, and collects usage, model and status for the final delta.
 pub(crate) struct Reader {
     asked: RequestInfo,
     /// The items of a stream so far.
     items: Vec<Open>,
-    /// Whether the tool that carries the answer was called.
+    /// Whether the tool whose arguments are the document was called.
     is_carried: bool,
     /// Whether another tool was called.
     calls_tool: bool,
     refused: bool,
-    /// The text beside the answer: comments of the model before the final answer, and text beside the tool that carries
-    /// the answer. It is the answer if no other comes.
+    /// Text that is not the answer: comments of the model before its final answer, and text beside the forced tool call. It
+    /// becomes the answer if there is no other.
     aside: String,
-    /// The part of the reasoning that was read last.
+    /// The item and the part of the last piece of reasoning.
     thought: Option<(usize, Value)>,
     model: Option<String>,
     /// The number of bytes of text and reasoning so far.
@@ -30,22 +30,22 @@ struct Open {
     index: Option<u64>,
     id: Option<String>,
     kind: Kind,
-    /// Whether a part of it came as a delta.
+    /// Whether any content of the item was received as a delta.
     has_delta: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Answer,
-    /// Text beside the answer.
+    /// Text that is not the answer.
     Aside,
-    /// The call of the tool that carries the answer.
+    /// The call of the tool whose arguments are the document.
     Carrier,
-    /// Reasoning, calls of other tools, and kinds of items to come.
+    /// Reasoning, calls of other tools, and item types that the API may add.
     Other,
 }
 
-/// The address of an item in a stream. Servers send one of the two, or both.
+/// The reference to an item of a stream: its index, its identifier, or both.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Place<'a> {
     pub(super) index: Option<u64>,
@@ -68,14 +68,14 @@ impl Reader {
         }
     }
 
-    /// Takes the beginning of an item in a stream.
+    /// Reads the beginning of an item in a stream.
     pub(super) fn begin(&mut self, place: Place<'_>, item: &Value) {
         let id = place.id.or_else(|| item.get("id").and_then(Value::as_str));
         let kind = self.kind_of(item);
         self.items.push(Open { index: place.index, id: id.map(str::to_owned), kind, has_delta: false });
     }
 
-    /// Takes the end of an item in a stream: it is read from here if no part of it came before.
+    /// Reads the end of an item in a stream. If no delta of the item was received, its content is read from this event.
     pub(super) fn close(&mut self, place: Place<'_>, item: &Value, out: &mut Deltas) {
         let id = place.id.or_else(|| item.get("id").and_then(Value::as_str));
         let place = Place { id, ..place };
@@ -90,7 +90,7 @@ impl Reader {
         self.whole(open, *kind, item, out);
     }
 
-    /// Takes a piece of text.
+    /// Reads a piece of text.
     pub(super) fn text_delta(&mut self, place: Place<'_>, text: &str, out: &mut Deltas) {
         let kind = if self.asked.tool.is_some() { Kind::Aside } else { Kind::Answer };
         match self.touch(place, kind) {
@@ -99,26 +99,27 @@ impl Reader {
         }
     }
 
-    /// Takes a piece of a refusal.
+    /// Reads a piece of a refusal.
     pub(super) fn refusal_delta(&mut self, place: Place<'_>, text: &str, out: &mut Deltas) {
         self.touch(place, Kind::Answer);
         self.refusal(text, out);
     }
 
-    /// Takes a piece of reasoning, of the part `part` of its item.
+    /// Reads a piece of reasoning in the part `part` of its item.
     pub(super) fn reasoning_delta(&mut self, place: Place<'_>, part: Value, text: &str, out: &mut Deltas) {
         let (open, _) = self.touch(place, Kind::Other);
         self.reasoning(open, part, text, out);
     }
 
-    /// Takes a piece of the arguments of a call.
+    /// Reads a piece of the arguments of a tool call.
     pub(super) fn arguments_delta(&mut self, place: Place<'_>, text: &str, out: &mut Deltas) {
         if let (_, Kind::Carrier) = self.touch(place, Kind::Other) {
             self.text(text, out);
         }
     }
 
-    /// Takes a response that has ended with this status, and ends the answer. Items that a stream has brought already are not read again.
+    /// Reads a response that has ended with `status`, and emits the final delta. Items already received by stream events are not
+    /// read again.
     pub(super) fn finish(&mut self, response: &Value, status: &str, out: &mut Deltas) -> Result<(), Fault> {
         self.answered_by(response);
         let error = response.get("error").filter(|error| !error.is_null());
@@ -131,16 +132,16 @@ impl Reader {
                 _ => Some(Finish::Length),
             },
             "failed" | "cancelled" => {
-                let message = format!("the server broke the response off: status `{status}`");
+                let message = format!("the server ended the response early with `status` `{status}`");
                 return Err(Fault::new(FaultKind::Overloaded, message));
             }
             "queued" | "in_progress" => {
                 let message = format!(
-                    "the response has no answer yet: status `{status}`; responses in the background are not supported"
+                    "the response is not complete: `status` is `{status}`; background responses are not supported"
                 );
                 return Err(Fault::new(FaultKind::Unsupported, message));
             }
-            // `completed`; a status that is not known is taken for an ordinary end.
+            // `completed`. An unknown status counts as an ordinary end.
             _ => None,
         };
         if self.items.is_empty() {
@@ -152,13 +153,13 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes the name of the model from a response.
+    /// Reads the name of the model from a response.
     pub(super) fn answered_by(&mut self, response: &Value) {
         let model = response.get("model").and_then(Value::as_str).filter(|model| !model.is_empty());
         self.model = model.map(str::to_owned).or(self.model.take());
     }
 
-    /// Takes an error: the end of the answer if a filter stopped the model, a fault otherwise.
+    /// Reads an error: the end of the response if a content filter stopped the model, a fault otherwise.
     pub(super) fn broken(&mut self, document: &Value, out: &mut Deltas) -> Result<(), Fault> {
         let Some(rescued) = rescue(&self.asked, document) else {
             let words = error_in(document).unwrap_or_default();
@@ -188,7 +189,7 @@ impl Reader {
         out.push_back(Delta::End { finish, usage, closed_at: None, restrained: false, model });
     }
 
-    /// Reads an item that came in one piece.
+    /// Reads an item that was not streamed.
     fn whole(&mut self, open: usize, kind: Kind, item: &Value, out: &mut Deltas) {
         let words = |part: &Value, name: &str| match part.get(name) {
             Some(Value::String(text)) => text.clone(),
@@ -213,7 +214,7 @@ impl Reader {
                 }
             }
             Some("function_call") if kind == Kind::Carrier => {
-                // Some servers have parsed the arguments already.
+                // Some servers send parsed arguments in place of a string.
                 let arguments = match &item["arguments"] {
                     Value::Null => String::new(),
                     Value::String(text) => text.clone(),
@@ -225,14 +226,14 @@ impl Reader {
         }
     }
 
-    /// Returns the kind of an item that begins, and notes calls of tools.
+    /// Returns the kind of an item, and records whether it is a tool call.
     fn kind_of(&mut self, item: &Value) -> Kind {
         match item["type"].as_str() {
             Some("message") if self.asked.tool.is_some() || item["phase"] == "commentary" => Kind::Aside,
             Some("message") => Kind::Answer,
             Some("function_call") => {
                 let name = item["name"].as_str();
-                // One call carries the answer; the API is asked for no more than one.
+                // Only the first call is the document; the request disables parallel tool calls.
                 if !self.is_carried && self.asked.tool.is_some() && self.asked.tool.as_deref() == name {
                     self.is_carried = true;
                     return Kind::Carrier;
@@ -248,7 +249,7 @@ impl Reader {
         }
     }
 
-    /// Returns the item that a delta belongs to, which is of this kind if it has not begun.
+    /// Returns the item that a delta belongs to. An item without a beginning is added as `kind`.
     fn touch(&mut self, place: Place<'_>, kind: Kind) -> (usize, Kind) {
         let open = self.find(place).unwrap_or_else(|| {
             let id = place.id.map(str::to_owned);
@@ -285,7 +286,7 @@ impl Reader {
         self.text(text, out);
     }
 
-    /// Passes reasoning on, with an empty line between its parts.
+    /// Emits reasoning, with an empty line between its parts.
     fn reasoning(&mut self, open: usize, part: Value, text: &str, out: &mut Deltas) {
         if text.is_empty() {
             return;
@@ -299,7 +300,7 @@ impl Reader {
     }
 }
 
-/// Returns a usage; `None` if nothing is counted there.
+/// Returns the usage, or `None` if the counts are missing.
 fn usage_of(counts: &Value) -> Option<Usage> {
     // Some servers write counts as floating-point numbers.
     let count = |place: &str| {

@@ -1,4 +1,4 @@
-//! Configuration as data.
+//! The configuration section of a model.
 
 use formwork_core::{Enforcement, ErrorKind};
 use formwork_openai::{AZURE, Config, Resolved, presets};

@@ -1,4 +1,4 @@
-//! Error responses.
+//! Classification of errors.
 
 use formwork_core::Time;
 use formwork_core::{Enforcement, Fault, FaultKind, Finish};
@@ -72,7 +72,7 @@ fn schemas_that_are_refused() {
     for (status, error) in said {
         let refused = fault(Enforcement::Schema, status, error.clone());
         assert_eq!(refused.kind, FaultKind::SchemaRefused, "{error}");
-        // Without a schema it cannot be about one.
+        // A request without a schema cannot be refused because of it.
         assert_ne!(fault(Enforcement::None, status, error).kind, FaultKind::SchemaRefused);
     }
     let object = json!({"message": "response_format json_object is not supported"});

@@ -1,5 +1,5 @@
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
-//! The protocol: what is sent, and what is made of all that servers answer.
+//! Tests of the codec without a network.
 
 mod config;
 mod faults;

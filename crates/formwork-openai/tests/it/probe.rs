@@ -1,4 +1,4 @@
-//! Whether a server is there.
+//! Probes of a server.
 
 use formwork_core::{FaultKind, Provider};
 use formwork_openai::OpenAi;

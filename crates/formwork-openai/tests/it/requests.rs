@@ -1,4 +1,4 @@
-//! Request bodies.
+//! Encoded requests.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn a_schema_is_enforced_by_the_response_format() {
         ("POST", "/chat/completions")
     );
     assert_eq!(request.headers()["content-type"], "application/json");
-    // All bytes, in order: properties stay in the schema's order.
+    // The whole body is compared as text, because properties must stay in the order of the schema.
     let expected = concat!(
         r#"{"model":"gpt-4.1","messages":[{"role":"system","content":"Answer in JSON."},"#,
         r#"{"role":"user","content":"Maria, 34, moved to Lisbon."}],"#,
@@ -91,7 +91,7 @@ fn sampling_is_sent_as_promised_and_asked() {
     names.iter().for_each(|name| assert_eq!(sent(&all, &call).get(name), None));
     call.sampling = Sampling::default().with_temperature(0.3).with_top_p(0.9).with_seed(u64::MAX);
     let body = String::from_utf8(all.encode(&call).unwrap().body().to_vec()).unwrap();
-    // No digits of a narrower type, and a seed that fits into the signed number that it is read as.
+    // A temperature keeps its digits (no `f32`), and a seed fits into a signed 64-bit integer.
     assert!(body.contains(r#""temperature":0.3,"top_p":0.9,"seed":9223372036854775807"#), "{body}");
     let none = OpenAi::new("m").with_capabilities(Capabilities::new(Enforcement::Schema));
     names.iter().for_each(|name| assert_eq!(sent(&none, &call).get(name), None));
@@ -210,7 +210,7 @@ fn late_system_messages_are_folded_where_there_are_none() {
     assert_eq!(sent(&without, &call)["messages"][2], json!({"role": "user", "content": "late"}));
 }
 
-/// What the chat client of the older SDKs sends: one JSON object, the contract first, corrections in the system's voice.
+/// A request of the chat client of the older SDKs: one JSON object, the contract first, corrections as system messages.
 #[test]
 fn a_chat_client_can_be_built_on_it() {
     let mut call = call(Enforcement::JsonObject);
@@ -244,7 +244,7 @@ fn their_types_read_what_we_meant() {
 }
 
 proptest! {
-    /// The schema on the wire is the schema of the call, byte for byte, whatever it is called and whatever else is sent.
+    /// The request contains the schema of the call byte for byte, for every schema name and all other settings.
     #[test]
     fn the_schema_goes_out_as_it_is(
         names in prop::collection::vec("[a-zA-Z_ é\"\\\\]{1,8}", 1..8),

@@ -1,4 +1,4 @@
-//! Answers that come as one document.
+//! Decoded documents.
 
 use formwork_core::{Enforcement, FaultKind, Finish, Usage};
 use formwork_openai::OpenAi;
@@ -90,7 +90,7 @@ fn a_bare_document_is_enough() {
         r#" {"choices": [{"message": {"content": "{}"}}], "service_tier": "on_demand", "error": null}"#;
     let answer = decode(&call(Enforcement::None), "text/plain", body).unwrap();
     assert_eq!((answer.text.as_str(), answer.finish, answer.model), ("{}", Finish::Stop, None));
-    // Nobody counted, so it is guessed rather than free.
+    // The usage is estimated, because a missing one must not count as zero.
     assert!(answer.usage.estimated && answer.usage.input_tokens > 5 && answer.usage.output_tokens == 1);
 }
 
@@ -115,7 +115,7 @@ fn usages() {
     let openai =
         json!({"total_tokens": 60, "completion_tokens_details": reasoning, "prompt_tokens_details": cached});
     assert_eq!(with(openai), (10, 50, 8, 40));
-    // xAI counts reasoning beside the answer.
+    // xAI does not include reasoning in the completion tokens.
     assert_eq!(with(json!({"total_tokens": 100, "completion_tokens_details": reasoning})), (10, 90, 0, 40));
     assert_eq!(
         with(json!({"prompt_cache_hit_tokens": 6, "completion_tokens_details": null})),
@@ -142,12 +142,12 @@ fn the_arguments_of_the_tool_are_the_answer() {
     }
     let other = decode(&ask, JSON, &document(tool("look", json!("{}")), json!("tool_calls"))).unwrap();
     assert_eq!((other.text.as_str(), other.finish), ("", Finish::ToolCall));
-    // A server that does not know `tool_choice` lets the model answer in text.
+    // A server that ignores `tool_choice` lets the model answer in text.
     let text = decode(&ask, JSON, &document(says("{\"age\": 34}"), json!("stop"))).unwrap();
     assert_eq!((text.text.as_str(), text.finish), ("{\"age\": 34}", Finish::Stop));
     let both = json!({"content": "I'll call it.", "function_call": {"name": "Person", "arguments": "{}"}});
     assert_eq!(decode(&ask, JSON, &document(both, json!("stop"))).unwrap().text, "{}");
-    // Tools of the caller are not the answer.
+    // Calls of the caller's tools are not the document.
     let wanted =
         decode(&call(Enforcement::None), JSON, &document(tool("look", json!("{}")), json!("tool_calls")));
     assert_eq!(wanted.unwrap().finish, Finish::ToolCall);
@@ -228,7 +228,7 @@ fn members_of_another_kind_are_passed_over() {
     for choices in [json!({}), json!("c"), json!(null), json!([]), json!(1), json!([{"index": 1}])] {
         let body = json!({"choices": choices}).to_string();
         let fault = decode(&call(Enforcement::None), JSON, &body).unwrap_err();
-        assert!(fault.message.contains("no choices"), "{fault}");
+        assert!(fault.message.contains("no `choices`"), "{fault}");
     }
 }
 

@@ -36,7 +36,7 @@ fn function(name: &str, arguments: &str) -> Value {
     json!({"type": "function_call", "id": "f", "call_id": "c", "name": name, "arguments": arguments})
 }
 
-/// A response; `reason` is that of an incomplete one.
+/// A response. `reason` is why it is incomplete.
 fn response(output: &[Value], reason: Option<&str>) -> Value {
     json!({
         "id": "resp_1",
@@ -61,7 +61,7 @@ fn events(events: &[Value]) -> String {
     events.iter().map(event).collect()
 }
 
-/// The deltas of one item, each of two characters.
+/// The delta events of an item, with two characters each.
 fn deltas(index: usize, item: &Value) -> Vec<Value> {
     let mut all = Vec::new();
     let mut push = |kind: &str, member: &str, part: usize, text: &Value| {
@@ -110,7 +110,7 @@ fn streamed(response: &Value) -> String {
     events(&all)
 }
 
-/// The beginning of an answer, and its end, however the body is cut.
+/// The text received before the end of a body, and the result. It must not depend on how the body is cut into chunks.
 fn read(call: &Call, media_type: &str, body: &str) -> (String, Result<Completion, Fault>) {
     let mut all = [body.len().max(1), 1, 3, 64].into_iter().map(|size| {
         let (deltas, end) = decode_by(&wire(), call, media_type, body.as_bytes().chunks(size));
@@ -139,7 +139,7 @@ fn a_schema_is_enforced_by_the_text_format() {
     let request = wire.encode(&call(Enforcement::Schema)).unwrap();
     assert_eq!((request.method().as_str(), request.uri().path()), ("POST", "/responses"));
     assert_eq!(request.headers()["content-type"], "application/json");
-    // All bytes, in order: properties stay in the schema's order.
+    // The whole body is compared as text, because properties must stay in the order of the schema.
     let expected = concat!(
         r#"{"model":"gpt-4.1","instructions":"Answer in JSON.","input":[{"type":"message","role":"user","#,
         r#""content":[{"type":"input_text","text":"Maria, 34, moved to Lisbon."}]}],"#,
@@ -171,7 +171,7 @@ fn each_mode_has_its_members() {
         assert_eq!((&body["tools"], &body["tool_choice"]), (&tools, &choice), "{enforcement:?}");
         assert_eq!(body["parallel_tool_calls"], parallel, "{enforcement:?}");
         assert_eq!((&body["stream"], &body["store"]), (&json!(false), &json!(false)));
-        // The API looks for the word "json" in the input alone.
+        // The API requires the word "json" in `input`; instructions do not count.
         let roles: Vec<&Value> = body["input"].as_array().unwrap().iter().map(|item| &item["role"]).collect();
         if enforcement == Enforcement::JsonObject {
             assert_eq!((json!(roles), body.get("instructions")), (json!(["system", "user"]), None));
@@ -237,7 +237,7 @@ fn every_kind_of_part_has_its_place() {
         message("developer", json!([{"type": "input_text", "text": "late"}])),
     ]);
     assert_eq!((&body["instructions"], &body["input"]), (&json!("s"), &expected));
-    // A tool without `strict` is a strict one for this API.
+    // For this API a tool without `strict` is strict.
     let tools = json!([{"type": "function", "name": "look", "parameters": {}, "strict": false}]);
     assert_eq!((&body["tools"], body.get("tool_choice")), (&tools, None));
     for role in [Role::System, Role::Assistant, Role::Tool] {
@@ -292,7 +292,7 @@ fn the_answer_is_the_same_in_one_piece_and_as_a_stream() {
             "Hm.",
             Finish::Length,
         ),
-        // A second call is not a part of the answer.
+        // A second call is not part of the completion.
         (
             &tool,
             vec![function("Person", "{}"), function("Person", "{\"b\": 1}")],
@@ -310,7 +310,7 @@ fn the_answer_is_the_same_in_one_piece_and_as_a_stream() {
     let usage = Usage::new(31, 9).with_cached(8).with_reasoning(4);
     for (call, output, reason, answer, thoughts, finish) in cases {
         let response = response(&output, reason);
-        // Some servers send no deltas, or nothing but the last event.
+        // Some servers send no deltas, or only the last event.
         let done: Vec<Value> = output
             .iter()
             .map(|item| json!({"type": "response.output_item.done", "item": item, "item_id": item.to_string()}))
@@ -464,7 +464,7 @@ fn a_configuration_chooses_the_api() {
 }
 
 proptest! {
-    /// However the parts of an answer are split over items and chunks, the answer is the same.
+    /// The completion does not depend on how its parts are split over items and chunks.
     #[test]
     fn chunks_make_no_difference(
         texts in prop::collection::vec(prop::collection::vec(".{0,12}", 0..4), 0..4),
@@ -488,7 +488,7 @@ proptest! {
         }
     }
 
-    /// No bytes whatever break the decoder.
+    /// The decoder does not panic on arbitrary bytes.
     #[test]
     fn anything_may_come(body in prop::collection::vec(any::<u8>(), 0..200), is_event in any::<bool>()) {
         let body = if is_event { [b"data: ", &body[..], b"\n\n"].concat() } else { body };

@@ -1,4 +1,4 @@
-//! Answers that come as a stream.
+//! Decoded streams.
 
 use formwork_core::{Delta, Enforcement, FaultKind, Finish, Usage};
 use proptest::prelude::*;
@@ -39,7 +39,7 @@ fn thoughts_come_apart() {
         let answer = decode(&call(Enforcement::Schema), STREAM, &body).unwrap();
         assert_eq!((answer.text.as_str(), answer.reasoning.as_str()), ("{}", "hm"));
     }
-    // Some give both, and mean one.
+    // Servers that send both properties repeat the text.
     let body = stream(&[delta(json!({"reasoning": "hm", "reasoning_content": "hm"})), ends("stop")]);
     assert_eq!(decode(&call(Enforcement::Schema), STREAM, &body).unwrap().reasoning, "hm");
 }
@@ -73,14 +73,14 @@ fn the_end_needs_a_reason() {
     let cut = decode(&call(Enforcement::None), STREAM, &open).unwrap_err();
     assert_eq!(cut.kind, FaultKind::Unreachable);
     assert!(cut.message.contains("cut off"), "{cut}");
-    // A reason without `[DONE]` will do, and `[DONE]` without a reason.
+    // A finish reason without `[DONE]` is enough, and so is `[DONE]` without a finish reason.
     let reason = format!("{open}data: {}\n\n", ends("length"));
     assert_eq!(decode(&call(Enforcement::None), STREAM, &reason).unwrap().finish, Finish::Length);
     let unterminated = reason.trim_end();
     assert_eq!(decode(&call(Enforcement::None), STREAM, unterminated).unwrap().finish, Finish::Length);
     let done = format!("{open}data: {}\n\ndata: [DONE]", ends(""));
     assert_eq!(decode(&call(Enforcement::None), STREAM, &done).unwrap().finish, Finish::Stop);
-    // An empty reason in every chunk is none.
+    // An empty `finish_reason` in every chunk counts as none.
     let empty = format!("{open}data: {}\n\n", ends(""));
     assert_eq!(decode(&call(Enforcement::None), STREAM, &empty).unwrap_err().kind, FaultKind::Unreachable);
     for (nothing, kind) in [
@@ -110,7 +110,7 @@ fn other_choices_and_repetitions_are_passed_over() {
     let body = stream(&[
         delta(json!({"content": "{}"})),
         json!({"choices": [{"index": 1, "delta": {"content": "no"}}]}),
-        // Perplexity repeats all of it.
+        // Perplexity repeats the whole text in `message`.
         json!({"choices": [{"index": 0, "delta": {}, "message": {"content": "{}"}, "finish_reason": "stop"}]}),
         json!({"choices": [{"index": 0, "message": {"content": "{}"}, "finish_reason": "stop"}]}),
     ]);
@@ -136,7 +136,7 @@ async fn an_error_within_a_stream() {
         json!({"error": {"message": "The server had an error", "type": "server_error", "code": null}});
     let body = stream(&[delta(json!({"content": "{\"a\""})), error]);
     let (deltas, end) = decode_chunks(&call(Enforcement::None), STREAM, [body.as_bytes()]);
-    // What came before it is kept: it is paid for.
+    // The text received before the error is kept, because it is paid for.
     assert_eq!(deltas, [Delta::Text("{\"a\"".to_owned())]);
     assert_eq!(end.unwrap_err().kind, FaultKind::Overloaded);
     let fault = answered(&call(Enforcement::None), 200, "text/event-stream", body).await.unwrap_err();
@@ -164,7 +164,7 @@ fn what_is_not_the_protocol() {
     assert_eq!(end.unwrap_err().kind, FaultKind::BadWire);
 }
 
-/// Streams of all kinds of ends.
+/// Streams with all kinds of ends.
 fn streams() -> impl Strategy<Value = (Enforcement, &'static str, String)> {
     let error = json!({"error": {"message": "boom", "code": 503}});
     let tool =
@@ -183,7 +183,7 @@ fn streams() -> impl Strategy<Value = (Enforcement, &'static str, String)> {
 }
 
 proptest! {
-    /// Wherever a body is cut, it is read the same.
+    /// The result does not depend on where the body is cut into chunks.
     #[test]
     fn chunks_make_no_difference(
         (enforcement, media_type, body) in streams(),
@@ -200,7 +200,7 @@ proptest! {
         prop_assert_eq!(decode_chunks(&call, media_type, bytes.chunks(1)), whole);
     }
 
-    /// No bytes whatever break anything.
+    /// The decoder does not panic on arbitrary bytes.
     #[test]
     fn anything_may_come(body in prop::collection::vec(any::<u8>(), 0..200), is_event in any::<bool>()) {
         let body = if is_event { [b"data: ", &body[..], b"\n\n"].concat() } else { body };

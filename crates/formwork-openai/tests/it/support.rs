@@ -1,4 +1,4 @@
-//! Calls, and a server that says what the test wants.
+//! Calls, and a scripted server.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -42,7 +42,7 @@ pub(crate) fn head(status: u16, media_type: &str) -> Parts {
     builder.body(()).unwrap().into_parts().0
 }
 
-/// Decodes a body that comes in these chunks.
+/// Decodes a body that arrives in `chunks`.
 pub(crate) fn decode_chunks<'a>(
     call: &Call,
     media_type: &str,
@@ -51,7 +51,7 @@ pub(crate) fn decode_chunks<'a>(
     decode_by(&OpenAi::new("gpt-test"), call, media_type, chunks)
 }
 
-/// Decodes a body that comes in these chunks, by this protocol.
+/// Decodes a body that arrives in `chunks`, with this codec.
 pub(crate) fn decode_by<'a>(
     wire: &OpenAi,
     call: &Call,
@@ -72,7 +72,7 @@ pub(crate) fn decode_by<'a>(
     (out.into(), end)
 }
 
-/// The whole answer that a body is.
+/// The completion in a body.
 pub(crate) fn decode(call: &Call, media_type: &str, body: &str) -> Result<Completion, Fault> {
     let (deltas, end) = decode_chunks(call, media_type, [body.as_bytes()]);
     end?;
@@ -89,7 +89,7 @@ pub(crate) fn decode(call: &Call, media_type: &str, body: &str) -> Result<Comple
 pub(crate) const STREAM: &str = "text/event-stream";
 pub(crate) const JSON: &str = "application/json; charset=utf-8";
 
-/// The stream of these chunks, with `[DONE]`.
+/// The stream of these chunks, with `[DONE]` at its end.
 pub(crate) fn stream(chunks: &[Value]) -> String {
     let events: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
     events + "data: [DONE]\n\n"
@@ -103,7 +103,7 @@ pub(crate) fn ends(reason: &str) -> Value {
     json!({"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
 }
 
-/// A server that answers from a list and remembers what it was asked.
+/// A server that sends the listed responses in order and records the requests.
 #[derive(Debug, Default)]
 pub(crate) struct Server {
     answers: Mutex<VecDeque<(u16, &'static str, String)>>,
@@ -123,7 +123,7 @@ impl Transport for Server {
         self.requests.lock().unwrap().push(request);
         let (status, media_type, body) = self.answers.lock().unwrap().pop_front().unwrap();
         let bytes = body.into_bytes();
-        // In pieces that cut lines and characters.
+        // The chunks end inside lines and characters.
         let chunks = bytes.chunks(7).map(|chunk| Ok(Bytes::copy_from_slice(chunk))).collect();
         Ok(Response::builder()
             .status(status)
@@ -148,7 +148,7 @@ impl Stream for Chunks {
     }
 }
 
-/// What a provider makes of one response.
+/// The result of a call that gets this response.
 pub(crate) async fn answered(
     call: &Call,
     status: u16,

@@ -51,10 +51,10 @@ impl fmt::Display for Damaged {
 }
 
 impl Entries<BufReader<File>> {
-    /// Opens a ledger.
+    /// Opens a ledger file for reading.
     ///
     /// # Errors
-    /// The error of the file system, with the file's name.
+    /// [`io::Error`] with the path of the file if it cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot read the ledger {}: {error}", path.display()))

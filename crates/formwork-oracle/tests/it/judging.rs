@@ -76,7 +76,7 @@ async fn integral_fractions_and_further_keys_are_accepted() {
 }
 
 proptest! {
-    /// Whatever a model answers, the score satisfies the contract, after at most three calls.
+    /// For every completion of the model, the score satisfies the contract after at most three calls.
     #[test]
     fn the_score_is_always_valid(scores in proptest::collection::vec(-50_i64..1100, 1..4), broken in 0_usize..4) {
         let mut replies: Vec<Value> = scores.iter().map(|score| answer(*score)).collect();

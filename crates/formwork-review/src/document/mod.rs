@@ -34,7 +34,7 @@ use serde_json::Value;
 pub use error::{DocumentError, Finding};
 pub use formwork_schema::nearest;
 
-/// The maximum size of a document in bytes.
+/// The maximum size of a document in bytes (1 MiB).
 pub const MAX_BYTES: usize = 1024 * 1024;
 
 /// The format of a document.

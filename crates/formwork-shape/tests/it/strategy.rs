@@ -30,7 +30,7 @@ pub(crate) fn node() -> impl Strategy<Value = Node> {
     })
 }
 
-/// With or without `null` and a comment.
+/// Generates a type with or without `null` and a comment.
 fn dressed(kind: BoxedStrategy<Kind>) -> BoxedStrategy<Node> {
     let about =
         prop_oneof![Just(String::new()), "[^\\p{C}]{0,20}", ".{0,20}", Just("/ */ // \" {".to_owned())];

@@ -1,4 +1,7 @@
-//! Recorded exchanges with a server, which tests replay without it.
+//! Recorded exchanges with a server, which tests replay without a network.
+//!
+//! A [`Recorder`] is a [`Transport`](crate::Transport) that writes a [`Cassette`], a [`Player`] is one that replays it, and a
+//! [`Mutation`] turns a recorded response into an unusual one.
 
 mod chunk;
 mod mutation;
@@ -22,8 +25,8 @@ const VERSION: u32 = 1;
 
 /// A recording of HTTP exchanges, in order: a JSON file that can be read, compared and committed.
 ///
-/// It contains no key: it is recorded above the [`Transport`](crate::Transport) that adds one, and only those response
-/// headers are kept that a codec reads.
+/// It contains no key, because requests are recorded before the [`Transport`](crate::Transport) adds one. Only response headers
+/// that a codec reads are recorded.
 ///
 /// ```
 /// use formwork_wire::cassette::Cassette;
@@ -57,7 +60,7 @@ impl Cassette {
     /// Parses a cassette.
     ///
     /// # Errors
-    /// The reason why the text is not a cassette of this version, with line and column.
+    /// A message with line and column if the text is not a cassette of this version.
     pub fn from_json(text: &str) -> Result<Self, String> {
         let cassette: Self =
             serde_json::from_str(text).map_err(|error| format!("not a cassette: {error}"))?;
@@ -69,11 +72,11 @@ impl Cassette {
 
     /// Returns the cassette as JSON with one line for each value, so that a diff shows what changed.
     pub fn to_json(&self) -> String {
-        // Strings and numbers can always be serialised.
+        // Strings and numbers can always be serialized.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// Returns the cassette with one exchange changed (default: as recorded). It is unchanged if the index does not exist.
+    /// Changes the exchange at `index` (default: as recorded). Without an exchange at `index` nothing changes.
     #[must_use]
     pub fn with_mutation(mut self, index: usize, mutation: &Mutation) -> Self {
         if let Some(exchange) = self.exchanges.get_mut(index) {
@@ -97,7 +100,7 @@ impl Cassette {
 pub struct Exchange {
     /// The request.
     pub request: Recorded,
-    /// The head of the response; `None` if there was none.
+    /// The head of the response. `None`: there was no response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Head>,
     /// The body, in the chunks in which it arrived.
@@ -111,13 +114,21 @@ pub struct Exchange {
     pub schema_dropped: bool,
 }
 
-/// The head of a response.
+/// The head of a recorded response.
+///
+/// ```
+/// use formwork_wire::cassette::Head;
+///
+/// let head: Head = serde_json::from_str(r#"{"status": 429, "headers": {"retry-after": "7"}}"#)?;
+/// assert_eq!((head.status, head.headers["retry-after"].as_str()), (429, "7"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
     /// The HTTP status.
     pub status: u16,
-    /// The headers, by their names in lower case.
+    /// The values of the headers by lower-case name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
 }

@@ -14,7 +14,7 @@ use super::{Chunk, Exchange};
 pub enum Mutation {
     /// Ends the body before this byte, as if the server had closed the connection.
     Truncate(usize),
-    /// Replaces every `finish_reason`, `done_reason` and `stop_reason` that is a string by this one.
+    /// Replaces the string in every `finish_reason`, `done_reason` and `stop_reason`.
     Finish(String),
     /// Makes the exchange match requests with any schema, as if the server ignored schemas.
     DropSchema,
@@ -35,7 +35,7 @@ impl Mutation {
                     .collect();
             }
             Self::Finish(reason) => {
-                // The chunks are joined because a member may span several of them.
+                // The chunks are joined because a property may span several of them.
                 let body: Vec<u8> = exchange.chunks.iter().flat_map(|chunk| chunk.bytes().to_vec()).collect();
                 let body = with_finish(&String::from_utf8_lossy(&body), reason);
                 exchange.chunks = vec![Chunk::new(0, body.as_bytes())];

@@ -14,14 +14,14 @@ use crate::{Body, Transport};
 
 /// A transport that replays a cassette.
 ///
-/// Each exchange is replayed once, for the request that it was recorded with, in any order. A request that was not recorded
-/// fails with the difference to the nearest recorded one, so that a test notices that its code sends something else.
+/// Each exchange is replayed once, for the same request as recorded, in any order. A request that was not recorded fails with
+/// its difference from the nearest recorded request, so that a test detects changed requests.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use formwork_wire::{Http, Wire, cassette::{Cassette, Player}};
 ///
-/// /// A provider that answers from a file.
+/// /// A provider that replays the exchanges of a file.
 /// fn replayed<W: Wire>(wire: W, file: &str) -> Result<Http<W>, String> {
 ///     let player = Player::new(Cassette::from_json(file)?);
 ///     Ok(Http::new(wire, Arc::new(player)))
@@ -29,7 +29,7 @@ use crate::{Body, Transport};
 /// ```
 #[derive(Debug)]
 pub struct Player {
-    /// The exchanges; `None` for those that were replayed.
+    /// The exchanges. `None`: already replayed.
     exchanges: Mutex<Vec<Option<Exchange>>>,
     clock: Option<Arc<dyn Clock>>,
 }
@@ -41,14 +41,14 @@ impl Player {
         Self { exchanges: Mutex::new(exchanges), clock: None }
     }
 
-    /// Replays the cassette at its recorded speed, by this clock (default: without delays).
+    /// Sets the clock for replaying at the recorded speed (default: none, no delays).
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// Returns the number of exchanges that have not been replayed.
+    /// Returns the number of exchanges not replayed yet.
     pub fn left(&self) -> usize {
         self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).iter().flatten().count()
     }

@@ -13,7 +13,7 @@ use super::{Cassette, Chunk, Exchange, Head, Recorded};
 use crate::transport::redacted;
 use crate::{Body, Chunks, SharedTransport, Transport};
 
-/// The response headers that codecs read. Others are not recorded, because they may identify the account.
+/// The response headers that codecs read. Others are not recorded, because they may reveal the account.
 const KEPT: &[&str] = &["content-type", "date", "location", "retry-after", "retry-after-ms", "x-request-id"];
 
 /// A transport that records the exchanges of another one.
@@ -41,7 +41,7 @@ impl Recorder {
         Self { inner, tape: Tape::default() }
     }
 
-    /// Returns the exchanges so far. A body that was not read to its end is included as far as it was read.
+    /// Returns the exchanges so far. The cassette contains a body only as far as it was read.
     pub fn cassette(&self) -> Cassette {
         self.tape.lock().clone()
     }

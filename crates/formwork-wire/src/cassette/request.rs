@@ -4,11 +4,19 @@ use http::Request;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The members of request bodies that carry a schema, of all protocols.
+/// The properties of request bodies that contain a schema, in all protocols.
 const SCHEMA_MEMBERS: &[&str] =
     &["response_format", "format", "json_schema", "grammar", "tools", "tool_choice"];
 
-/// A request in the form in which requests are compared.
+/// A recorded request, without headers and key.
+///
+/// ```
+/// use formwork_wire::cassette::Recorded;
+///
+/// let request: Recorded = serde_json::from_str(r#"{"method": "GET", "path": "/models"}"#)?;
+/// assert_eq!((request.path.as_str(), request.body.is_null()), ("/models", true));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
@@ -16,7 +24,7 @@ pub struct Recorded {
     pub method: String,
     /// The path relative to the server's base URL.
     pub path: String,
-    /// The body: a document if it is JSON, otherwise its text; `null` without a body.
+    /// The body: the JSON document, or a string with the text of any other body, or `null` without a body.
     #[serde(default)]
     pub body: Value,
 }
@@ -42,7 +50,7 @@ impl Recorded {
         request
     }
 
-    /// Returns a description of the first difference; `None` if there is none.
+    /// Returns a description of the first difference, or `None` for equal requests.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         if self.method != other.method || self.path != other.path {
             let (a, b) =
@@ -52,7 +60,7 @@ impl Recorded {
         difference(&self.body, &other.body, &mut String::new())
     }
 
-    /// Returns the similarity of two requests, to find the nearest of several: larger is nearer.
+    /// Returns the similarity of two requests; more similar requests have a larger number.
     pub(super) fn likeness(&self, other: &Self) -> usize {
         let same_place = usize::from(self.method == other.method && self.path == other.path);
         let (a, b) = (self.body.to_string(), other.body.to_string());
@@ -71,14 +79,15 @@ fn difference(recorded: &Value, asked: &Value, pointer: &mut String) -> Option<S
     };
     match (recorded, asked) {
         (Value::Object(a), Value::Object(b)) => {
-            // The order of members counts, because a model generates them in the order of the schema.
+            // The order of properties counts, because a model generates them in the order of the schema.
             let names = |object: &serde_json::Map<String, Value>| object.keys().cloned().collect::<Vec<_>>();
             let inside = a
                 .iter()
                 .find_map(|(key, value)| below(key, value, b.get(key).unwrap_or(&Value::Null), pointer));
             inside.or_else(|| {
-                (names(a) != names(b))
-                    .then(|| format!("{}: recorded members {:?}, sent {:?}", at(pointer), names(a), names(b)))
+                (names(a) != names(b)).then(|| {
+                    format!("{}: recorded properties {:?}, sent {:?}", at(pointer), names(a), names(b))
+                })
             })
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {

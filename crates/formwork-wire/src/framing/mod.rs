@@ -1,4 +1,4 @@
-//! Splits bodies into messages, wherever the chunks end.
+//! Splits bodies into messages, regardless of where the chunks end.
 
 mod lines;
 mod ndjson;
@@ -11,8 +11,8 @@ pub use sse::Sse;
 
 /// Splits a body into messages.
 ///
-/// The result does not depend on how the body is divided into chunks. [`Sse`] and [`Ndjson`] are the two framings of model
-/// APIs.
+/// The result must not depend on how the body is divided into chunks. [`Sse`] and [`Ndjson`] are the framings that model APIs
+/// use.
 ///
 /// ```
 /// use formwork_core::Fault;
@@ -31,13 +31,13 @@ pub use sse::Sse;
 /// # Ok::<(), Fault>(())
 /// ```
 pub trait Framing: Default + Send {
-    /// Takes the next bytes.
+    /// Adds the next bytes.
     fn push(&mut self, chunk: &[u8]);
 
     /// Returns the next complete message, or a [`Fault`] if its bytes are not UTF-8.
     fn next(&mut self) -> Option<Result<String, Fault>>;
 
-    /// Takes the end of the body, and returns the message that it completes, if any. Call it when [`next`](Self::next)
-    /// returns `None`.
+    /// Handles the end of the body, and returns the message that it completes, if any. Call it after [`next`](Self::next)
+    /// returned `None`.
     fn finish(&mut self) -> Option<Result<String, Fault>>;
 }

@@ -5,8 +5,8 @@ use super::lines::{Ends, Lines};
 
 /// The framing of server-sent events (WHATWG HTML, section 9.2.6): each message is the data of one event.
 ///
-/// Event names, identifiers and retry times are ignored, because no model API needs them. Unlike a browser, it keeps the
-/// last event of a body without a final empty line, because some servers omit that line.
+/// Event names, identifiers and retry times are ignored, because no model API needs them. Unlike a browser, the framing returns
+/// the last event of a body even without a final empty line, because some servers omit that line.
 ///
 /// ```
 /// use formwork_wire::{Framing, Sse};
@@ -26,7 +26,7 @@ pub struct Sse {
 /// The event that has begun.
 #[derive(Debug)]
 struct Event {
-    /// Its data so far.
+    /// The data of the event so far.
     data: Option<String>,
     /// Whether no line of the body has been read yet.
     is_first: bool,

@@ -12,7 +12,7 @@ async fn ask(transport: SharedTransport, text: &str) -> Result<Completion, Fault
     Http::new(Toy::default(), transport).call(&call(text, schema)).await?.collect().await
 }
 
-/// Records two answers and a fault; one of the answers is cut within a character.
+/// Records two responses and a fault. One of the responses ends inside a character.
 async fn recorded() -> Cassette {
     let crab = "🦀".as_bytes();
     let json = vec![("content-type", "application/x-ndjson".to_owned()), ("set-cookie", "sesame".to_owned())];
@@ -51,10 +51,10 @@ async fn what_was_not_recorded_is_refused_with_the_difference() {
     assert_eq!(fault.kind, FaultKind::BadRequest);
     assert!(fault.message.contains(r#"/ask: recorded "one", sent "on""#), "{fault}");
 
-    // A different order of a schema's members is a difference as well.
+    // A different order of a schema's properties is a difference, too.
     let schema = Some(json!({"type": "object", "properties": {"a": {}, "b": {}}}));
     let fault = Http::new(Toy::default(), player.clone()).call(&call("one", schema)).await.unwrap_err();
-    assert!(fault.message.contains("/format/properties: recorded members"), "{fault}");
+    assert!(fault.message.contains("/format/properties: recorded properties"), "{fault}");
 
     ask(player.clone(), "one").await.unwrap();
     let fault = ask(player, "one").await.unwrap_err();

@@ -18,7 +18,7 @@ fn texts<F: Framing>(body: &str) -> Vec<String> {
     messages::<F>(&[body.as_bytes()]).into_iter().map(Result::unwrap).collect()
 }
 
-/// Splits a body into chunks that end at these places.
+/// Splits a body into chunks that end at these offsets.
 fn cut(body: &[u8], mut at: Vec<usize>) -> Vec<&[u8]> {
     at.iter_mut().for_each(|at| *at %= body.len() + 1);
     at.sort_unstable();

@@ -1,4 +1,4 @@
-//! The wire crate from outside.
+//! Tests of the public interface.
 #![expect(clippy::unwrap_used, reason = "a test may simply fail")]
 
 mod cassettes;

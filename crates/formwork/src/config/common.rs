@@ -22,8 +22,8 @@ pub struct Common {
     /// The kind of provider: `anthropic`, `gemini`, `ollama`, `openai`, `local`, or a vendor with an OpenAI-compatible
     /// API, such as `groq`.
     pub kind: String,
-    /// The output modes, the strictest first, for example `["json-object", "prompt"]` (default: those of the kind): names of
-    /// dialects, or `tool` for a forced tool whose arguments are the answer.
+    /// The output modes, strictest first, for example `["json-object", "prompt"]` (default: those of the kind). A mode is the
+    /// name of a dialect, or `tool` for a forced tool whose arguments are the document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modes: Option<Vec<String>>,
     /// Whether the schema is sent only in the prompt, without enforcement (default: `false`).
@@ -36,8 +36,8 @@ pub struct Common {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rpm: Option<NonZeroU32>,
-    /// The maximum number of tokens per minute, prompts and answers together (default: no limit). A call reserves an estimate
-    /// and settles it at its end.
+    /// The maximum number of tokens per minute, prompts and completions together (default: no limit). A call reserves an
+    /// estimate, which is corrected at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub tpm: Option<NonZeroU64>,
@@ -85,10 +85,10 @@ pub struct Common {
     /// the model at its own vendor; otherwise unknown).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// The valid answers that the sent schema may exclude. `closed`, the default: additional properties of objects with
-    /// `properties`, if the schema does not decide about them; and, for one call after an endless or truncated answer,
-    /// answers above the token limit. `none`: none. `bounded`, the default for tiny models: always also answers above
-    /// the token limit.
+    /// How far the sent schema may be stricter than the contract. `closed` (the default) excludes additional properties of
+    /// objects with `properties` if the schema has no `additionalProperties`; and, for one call after an endless or truncated
+    /// completion, documents above the token limit. `none` excludes nothing. `bounded` (the default for tiny models) always
+    /// also excludes documents above the token limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tighten: Option<Tighten>,
     /// The cassette that answers all requests instead of the network (default: none). The path is relative to the folder of the

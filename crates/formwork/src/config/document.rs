@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue, Deserializer};
 use super::ConfigError;
 use super::overlay::Edit;
 
-/// A text of TOML with edits. It is parsed for each read, so that errors have their location.
+/// A TOML text with edits. It is parsed again for each read, so that errors have a location.
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
     pub(crate) file: Arc<str>,
@@ -42,7 +42,7 @@ impl Document {
         at..at + 1
     }
 
-    /// Returns the edit that a span belongs to; `None` for spans within the text.
+    /// Returns the edit that a span belongs to, or `None` for a span within the text.
     pub(super) fn edit_at(&self, span: &Range<usize>) -> Option<&Edit> {
         self.edits.get(span.start.checked_sub(self.text.len() + 1)?)
     }

@@ -51,14 +51,30 @@ pub struct Config {
     serve: Serve,
 }
 
-/// The meaning of a name in a configuration; see [`Config::named`].
+/// The provider, list or model that a name in a configuration refers to; see [`Config::named`].
+///
+/// ```
+/// use formwork::config::{Config, ConfigError, Named};
+///
+/// fn describe(config: &Config, name: &str) -> Result<String, ConfigError> {
+///     Ok(match config.named(name)? {
+///         Named::Provider(section) => format!("provider of the kind {}", section.common.kind),
+///         Named::List(list) => format!("list of {} providers", list.targets.len()),
+///         Named::Model(model) => format!("model {model}"),
+///     })
+/// }
+///
+/// let config = Config::from_toml("[providers.a]\nkind = \"ollama\"\nmodel = \"m\"")?;
+/// assert_eq!(describe(&config, "a")?, "provider of the kind ollama");
+/// # Ok::<(), ConfigError>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub enum Named<'c> {
-    /// One provider.
+    /// A provider.
     Provider(&'c Section),
-    /// Several providers.
+    /// A list of providers.
     List(&'c TargetList),
-    /// A kind of provider and a model, such as `openai/gpt-4o-mini`, that an alias stands for.
+    /// An alias for a kind of provider with a model, for example `openai/gpt-4o-mini`.
     Model(&'c str),
 }
 
@@ -87,27 +103,26 @@ struct Rest {
 }
 
 impl Config {
-    /// Finds and parses the configuration. The first of these counts:
+    /// Finds and parses the configuration. Returns `None` if there is none.
     ///
+    /// The sources in the order of precedence:
     /// 1. `explicit`, otherwise the file in the environment variable `FORMWORK_CONFIG`;
     /// 2. `formwork.toml` in the current folder or above it, up to the folder with `.git`; outside a repository, in the
     ///    current folder only;
     /// 3. `formwork/formwork.toml` in the user's configuration folder: `XDG_CONFIG_HOME` or `~/.config`,
     ///    `~/Library/Application Support` on macOS, `APPDATA` on Windows;
-    /// 4. the environment alone, if variables such as `FORMWORK__PROVIDERS__PRIMARY__KIND` are set. If their only
-    ///    provider is one called `local`, it is the model in this process.
-    ///
-    /// Returns `None` if there is none of these.
+    /// 4. the environment alone, if variables such as `FORMWORK__PROVIDERS__PRIMARY__KIND` are set. If they set only a
+    ///    provider called `local`, that provider is the model in this process.
     ///
     /// # Errors
-    /// [`ConfigError`] if the file cannot be read or is invalid. On Unix also if a file that was found, not named, or
-    /// its folder belongs to a user other than this one and root, or is writable by everyone.
+    /// [`ConfigError`] if the file cannot be read or is invalid. For a file of the sources 2 and 3, on Unix, also if the file
+    /// or its folder belongs to another user (except root) or is writable by everyone.
     pub fn find(explicit: Option<&Path>) -> Result<Option<Self>, ConfigError> {
         Self::find_with(explicit, &Dialects::builtin())
     }
 
-    /// Finds the configuration as [`find`](Self::find) does, for a file and a registry that may name dialects of your
-    /// own. Pass the dialects of your [`Providers`](crate::providers::Providers::dialects).
+    /// Finds and parses the configuration like [`find`](Self::find), with custom dialects. Pass the dialects of your
+    /// [`Providers`](crate::providers::Providers::dialects).
     ///
     /// # Errors
     /// The errors of [`find`](Self::find).
@@ -132,7 +147,7 @@ impl Config {
         Self::from_toml(IN_PROCESS)
     }
 
-    /// Reads a file. Environment variables replace its values: `FORMWORK__PROVIDERS__PRIMARY__MODEL=qwen3:8b` is
+    /// Reads a file. Environment variables override its values: `FORMWORK__PROVIDERS__PRIMARY__MODEL=qwen3:8b` sets
     /// `model = "qwen3:8b"` in `[providers.primary]`.
     ///
     /// # Errors
@@ -152,7 +167,7 @@ impl Config {
         Self::new(document, &folder, dialects)
     }
 
-    /// Parses a text, without the environment. Relative paths start at the current folder.
+    /// Parses a configuration from text, without the environment. Relative paths start at the current folder.
     ///
     /// # Errors
     /// [`ConfigError`] if the text is not a valid configuration.
@@ -178,7 +193,9 @@ impl Config {
             })
             .collect::<Result<Vec<_>, _>>()?;
         if sections.is_empty() {
-            return Err(document.error(None, "there is no provider: add one, such as [providers.primary]"));
+            return Err(
+                document.error(None, "no provider is configured: add one, such as [providers.primary]")
+            );
         }
         let targets =
             targets.unwrap_or_else(|| sections.iter().map(|section| section.name.clone()).collect());
@@ -237,8 +254,8 @@ impl Config {
         Ok(())
     }
 
-    /// Returns the targets that are asked where no other list is named, and which of them is asked first (default: all
-    /// providers in the order of the file).
+    /// Returns the default list of targets: the keys `targets`, `order` and `weights` (default: all providers in the order of
+    /// the file).
     pub const fn target_list(&self) -> &TargetList {
         &self.targets
     }
@@ -248,12 +265,12 @@ impl Config {
         &self.lists
     }
 
-    /// Returns the aliases, each with the name of a provider or list, or with a kind and a model (default: none).
+    /// Returns the aliases (default: none). The value of an alias is the name of a provider or list, or a kind with a model.
     pub const fn aliases(&self) -> &BTreeMap<String, String> {
         &self.aliases
     }
 
-    /// Returns what a name means: a provider, a list, or an alias for one of these or for a model.
+    /// Returns the provider or list with this name, or the provider, list or model behind an alias with this name.
     ///
     /// ```
     /// use formwork::config::{Config, Named};
@@ -282,7 +299,7 @@ impl Config {
     /// ```
     ///
     /// # Errors
-    /// [`ConfigError`] with the nearest right name, or all of them.
+    /// [`ConfigError`] if the name is unknown. The message has the most similar name, or all names.
     pub fn named(&self, name: &str) -> Result<Named<'_>, ConfigError> {
         let meant = self.aliases.get(name).map_or(name, String::as_str);
         if let Some(list) = self.lists.get(meant) {
@@ -299,7 +316,7 @@ impl Config {
         Err(self.document.error(None, &unknown_provider(name, names)))
     }
 
-    /// Returns the names of the providers that are asked where no list is named, in order.
+    /// Returns the names of the providers in the default list, in order.
     pub fn targets(&self) -> &[String] {
         &self.targets.targets
     }
@@ -314,20 +331,20 @@ impl Config {
         self.contracts.as_deref()
     }
 
-    /// Returns how `formwork serve` answers.
+    /// Returns the settings of `formwork serve`.
     pub const fn serve(&self) -> &Serve {
         &self.serve
     }
 
-    /// Every provider, those that are not asked included.
+    /// Returns all providers, including those outside the default list.
     pub fn sections(&self) -> &[Section] {
         &self.sections
     }
 
-    /// Returns the provider of a name.
+    /// Returns the provider with this name.
     ///
     /// # Errors
-    /// [`ConfigError`] with the most similar name, if there is no provider of this name.
+    /// [`ConfigError`] with the most similar name if no provider has this name.
     pub fn section(&self, name: &str) -> Result<&Section, ConfigError> {
         let names = self.sections.iter().map(|section| section.name.as_str());
         let found = self.sections.iter().find(|section| section.name == name);
@@ -338,8 +355,8 @@ impl Config {
         &self.document
     }
 
-    /// Returns whether the file may run programs: it was named, or the user trusts it ([`TrustedFiles`]). A text and the
-    /// environment are trusted.
+    /// Returns whether the configuration may run programs. A file may if it was named or if the user trusts it
+    /// ([`TrustedFiles`]); a text and the environment always may.
     pub const fn is_trusted(&self) -> bool {
         self.document.is_trusted
     }

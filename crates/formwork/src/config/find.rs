@@ -42,7 +42,7 @@ pub(super) fn file(explicit: Option<&Path>) -> Result<Option<Found>, ConfigError
         None => Ok(Some(Found { path: found, was_named: false })),
         Some(reason) => {
             let message = format!(
-                "{reason}; the file was not read: correct this, or name the file with --config or {VARIABLE}"
+                "{reason}; the file was not read: change its owner or permissions, or name the file with --config or {VARIABLE}"
             );
             Err(ConfigError::new(&found.display().to_string(), message))
         }
@@ -76,7 +76,7 @@ fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Returns the reason why another user could have created or changed a file; `None` if that is impossible.
+/// Returns the reason why another user could have created or changed a file, or `None` if that is impossible.
 ///
 /// The file and its folder must belong to this user or root, and must not be writable by everyone, even with the
 /// sticky bit of a folder such as `/tmp`. A symbolic link is checked at both of its ends.

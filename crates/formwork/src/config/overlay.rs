@@ -65,7 +65,7 @@ impl Edit {
     ) -> Result<(), String> {
         let [name, rest @ ..] = path else { return Ok(()) };
         if name.is_empty() {
-            return Err("it names no setting of the configuration".to_owned());
+            return Err("the name is not a setting of the configuration".to_owned());
         }
         // Variables are upper-case, while names in a file can have any case.
         let there = table.keys().find(|key| key.get_ref().eq_ignore_ascii_case(name)).cloned();
@@ -86,7 +86,7 @@ impl Edit {
         let empty = || Spanned::new(span.clone(), DeValue::Table(DeTable::new()));
         match table.entry(key).or_insert_with(empty).get_mut() {
             DeValue::Table(inside) => self.put(inside, rest, span),
-            _ => Err(format!("`{name}` is no table")),
+            _ => Err(format!("`{name}` is not a table")),
         }
     }
 

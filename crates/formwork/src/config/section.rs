@@ -100,10 +100,10 @@ impl Section {
         &self.dialects
     }
 
-    /// Returns the dialect of this name.
+    /// Returns the dialect with this name.
     ///
     /// # Errors
-    /// [`ConfigError`] with the location of this section and the most similar name.
+    /// [`ConfigError`] with the location of this section and the most similar name if no dialect has this name.
     pub fn dialect(&self, name: &str) -> Result<Arc<dyn Dialect>, ConfigError> {
         self.dialects.get(name).map_err(|message| self.error(message))
     }
@@ -119,13 +119,13 @@ impl Section {
         self.document.error(span, &message)
     }
 
-    /// Returns a path of the configuration for reading; a relative one starts at its folder. For writing, use
-    /// [`below`](Self::below).
+    /// Returns a path of the configuration for reading. A relative path starts at the folder of the configuration. For writing,
+    /// use [`below`](Self::below).
     pub fn path(&self, path: &Path) -> PathBuf {
         self.folder.join(path)
     }
 
-    /// Returns a path of the configuration for writing, which has to be inside its folder.
+    /// Returns a path of the configuration for writing, which must be inside the folder of the configuration.
     ///
     /// # Errors
     /// [`ConfigError`] for an absolute path, a path with `..`, a path whose folder is missing or is a symbolic link to
@@ -136,7 +136,7 @@ impl Section {
 }
 
 fn below(folder: &Path, path: &Path) -> Result<PathBuf, String> {
-    let outside = || "it has to be below the folder of the configuration".to_owned();
+    let outside = || "the path must be below the folder of the configuration".to_owned();
     let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     let Some(name) = path.file_name().filter(|_| path.components().all(is_plain)) else {
         return Err(outside());

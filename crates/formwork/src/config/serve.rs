@@ -17,7 +17,8 @@ use super::common::seconds;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Serve {
-    /// The accepted names in the `Host` header, in addition to the own address, `localhost` and loopback addresses (default: none).
+    /// The accepted names in the `Host` header, in addition to the service's address, `localhost` and loopback addresses
+    /// (default: none).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
     /// The origins of web pages that may call the service, such as `https://app.example.org` (default: none).
@@ -53,7 +54,7 @@ pub struct Serve {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "seconds")]
     #[schemars(range(min = 0.001, max = 86400))]
     pub timeout_seconds: Option<f64>,
-    /// The delays between repetitions of a failed call in seconds, one number per repetition (default: 2, 4 and 8).
+    /// The delays before each retry of a failed call in seconds (default: 2, 4 and 8).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_delays_seconds: Option<Vec<f64>>,
 }

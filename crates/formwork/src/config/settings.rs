@@ -137,7 +137,7 @@ pub fn without_secrets(text: &str) -> String {
     let host = host.rsplit_once('@').map_or(host.to_owned(), |(_, host)| format!("{HIDDEN}@{host}"));
     let query = query.map(|query| {
         let parts = query.split('&').map(|part| match part.split_once('=') {
-            // The version of an API is no secret, and often the value that a user looks for.
+            // An API version is not secret, and often the value that a user looks for.
             Some((name, _)) if name != "api-version" => format!("{name}={HIDDEN}"),
             _ => part.to_owned(),
         });

@@ -31,7 +31,7 @@ use super::find;
 pub struct TrustedFiles(PathBuf);
 
 impl TrustedFiles {
-    /// Returns the list of the current user; `None` if the user has no configuration folder.
+    /// Returns the list of the current user, or `None` if the user has no configuration folder.
     pub fn of_user() -> Option<Self> {
         find::user_folder().map(|folder| Self(folder.join("trusted")))
     }
@@ -48,7 +48,7 @@ impl TrustedFiles {
         fs::read_to_string(&self.0).is_ok_and(|list| list.lines().any(|line| line == wanted))
     }
 
-    /// Adds a file with its present contents, and removes its earlier entry.
+    /// Adds a file with its current contents, and removes its earlier entry.
     ///
     /// # Errors
     /// [`io::Error`] if the file cannot be read or the list cannot be written.

@@ -1,4 +1,4 @@
-//! Servers as they are: for requests that are passed on in the server's own protocol.
+//! Access to servers in their own protocol, for requests that are forwarded unchanged.
 
 use std::sync::Arc;
 
@@ -18,24 +18,24 @@ pub enum Protocol {
     Responses,
 }
 
-/// A server that takes requests in its own protocol, unchanged.
+/// A server to which requests are forwarded unchanged, in its own protocol.
 #[derive(Debug, Clone)]
 pub struct Raw {
     /// The protocol.
     pub protocol: Protocol,
     /// The transport that the section's calls use, with its address, key, headers and time limits.
     pub transport: SharedTransport,
-    /// The model of the section, as the server calls it.
+    /// The server's name of the section's model.
     pub model: String,
 }
 
-/// A server with a batch API: files of requests that it answers within a day.
+/// A server with a batch API, which processes files of requests within a day.
 #[derive(Debug, Clone)]
 pub struct BatchServer {
     /// The protocol of the requests.
     pub protocol: Protocol,
-    /// The codec of the requests, which asks for no streams.
+    /// The codec of the requests, without streams.
     pub wire: Arc<dyn Wire>,
-    /// The transport, with the address, key, headers and time limits of the section. A response may have 1 GiB.
+    /// The transport with the address, key, headers and time limits of the section. The maximum size of a response is 1 GiB.
     pub transport: SharedTransport,
 }

@@ -12,7 +12,7 @@ fn said(text: &str) -> String {
 #[test]
 fn each_mistake_is_one_line_with_its_place() {
     for (text, says) in [
-        ("", "the configuration: there is no provider: add one, such as [providers.primary]"),
+        ("", "the configuration: no provider is configured: add one, such as [providers.primary]"),
         ("[providers.a", "the configuration:1:13: "),
         ("providers = 3", "the configuration:1:13: `providers` is a table of tables"),
         ("[providers]\na = 3", "the configuration:2:5: `providers.a` is a table"),

@@ -157,7 +157,7 @@ mod anthropic {
         assert!(error.contains("cannot be forced") && error.contains("provider `it`"), "{error}");
         let error =
             made("model = \"claude-opus-4-6\"\nmode = \"tool\"\nthinking = \"adaptive\"").unwrap_err();
-        assert!(error.to_string().contains("leave out `mode"), "{error}");
+        assert!(error.to_string().contains("remove `mode"), "{error}");
     }
 
     #[test]

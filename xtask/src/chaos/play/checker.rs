@@ -8,27 +8,27 @@ use serde_json::Value;
 
 use super::provider::{Act, Record};
 
-/// What was found.
+/// The result of a check.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) accepted: usize,
     pub(crate) rejected: usize,
-    /// The calls that the provider got.
+    /// The number of calls that the provider received.
     pub(crate) calls: usize,
     /// Rows without a result.
     pub(crate) lost: Vec<u64>,
     /// Rows with more than one result.
     pub(crate) doubled: Vec<u64>,
-    /// Rows with a value of another row, or one that the provider never gave.
+    /// Rows with the value of another row, or a value that the provider never sent.
     pub(crate) crossed: Vec<u64>,
-    /// Calls that the provider got and the results do not know: repeated after a kill, or left out.
+    /// The number of calls that the provider received and the results do not contain: repeated after a kill, or missing.
     pub(crate) unknown: usize,
-    /// Rows whose results have calls that the provider never got.
+    /// Rows whose results contain calls that the provider never received.
     pub(crate) invented: Vec<u64>,
 }
 
 impl Found {
-    /// Returns what is wrong, where so many calls may have been in flight at kills.
+    /// Returns the errors. Up to `in_flight` calls may be missing from the results, because a kill interrupted them.
     pub(crate) fn faults(&self, in_flight: usize) -> Vec<String> {
         let mut faults = Vec::new();
         for (what, rows) in [
@@ -52,7 +52,7 @@ impl Found {
     }
 }
 
-/// Reads the files of results of a folder, and compares them with the record for the rows from 0 to `rows`.
+/// Reads the result files of a folder, and compares the rows from 0 to `rows` with the provider's record.
 pub(crate) fn check(folder: &Path, rows: u64, record: &Record) -> Result<Found, String> {
     let mut found = Found { calls: record.values().map(Vec::len).sum(), ..Found::default() };
     let mut seen: HashMap<u64, usize> = HashMap::new();
@@ -105,7 +105,7 @@ pub(crate) fn check(folder: &Path, rows: u64, record: &Record) -> Result<Found, 
 mod tests {
     use super::*;
 
-    /// A change of one line of the right results.
+    /// A change of one line of the correct results.
     type Bug = fn(&mut Vec<Value>);
 
     fn checked(name: &str, bug: Bug) -> Vec<String> {

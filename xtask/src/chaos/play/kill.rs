@@ -1,4 +1,4 @@
-//! A batch whose process is killed again and again.
+//! Runs a batch whose process is killed repeatedly.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use super::checker::{self, Found};
 use super::files::Files;
 use super::provider::{Faults, Provider};
 
-/// What is played.
+/// The settings of a chaos test.
 #[derive(Debug, Clone)]
 pub(crate) struct Play {
-    /// The command `formwork`.
+    /// The program `formwork`.
     pub(crate) formwork: PathBuf,
-    /// A folder for the files of the play; it must not exist.
+    /// The folder for the files of the test, which must not exist.
     pub(crate) folder: PathBuf,
     pub(crate) rows: u64,
     pub(crate) kills: u32,
@@ -23,35 +23,35 @@ pub(crate) struct Play {
     pub(crate) faults: Faults,
     /// Set the clock back by an hour for every second process, with the command `faketime`.
     pub(crate) clock_back: bool,
-    /// Set the size of the file system of the batch back to the first number when it is full; see [`Disk`].
+    /// The small file system that the batch fills, or `None` to use the normal one.
     pub(crate) disk: Option<Disk>,
 }
 
-/// A small file system in memory, which the batch fills.
+/// A tmpfs that has the size `small` until it is full, and `large` afterwards.
 #[derive(Debug, Clone)]
 pub(crate) struct Disk {
     pub(crate) small: String,
     pub(crate) large: String,
 }
 
-/// What was seen.
+/// The outcome of a chaos test.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) found: Found,
     pub(crate) kills: u32,
-    /// The calls that had no answer at the moments of the kills, by the provider's count.
+    /// The number of calls without a response at the moments of the kills, counted by the provider.
     pub(crate) open_at_kills: usize,
     pub(crate) seconds: f64,
     pub(crate) max_open: usize,
     pub(crate) integrity: String,
-    /// How often the disk was full.
+    /// The number of times that the disk was full.
     pub(crate) full: u32,
 }
 
-/// The longest time of a play.
+/// The time limit of a test.
 const PATIENCE: Duration = Duration::from_secs(1800);
 
-/// Plays it.
+/// Runs a chaos test.
 pub(crate) fn play(play: &Play) -> Result<Seen, String> {
     let text = |error: std::io::Error| error.to_string();
     fs::create_dir_all(&play.folder).map_err(text)?;
@@ -94,7 +94,7 @@ fn start(play: &Play, files: &Files, is_first: bool, kills: u32) -> Result<Child
     command.spawn().map_err(|error| format!("{}: {error}", play.formwork.display()))
 }
 
-/// Returns the kills, the calls that were open then, and how often the disk was full.
+/// Returns the number of kills, of calls open at the kills, and of full disks.
 fn kill_and_resume(
     play: &Play,
     provider: &Provider,
@@ -104,7 +104,7 @@ fn kill_and_resume(
     let (mut kills, mut open, mut full) = (0, 0, 0);
     loop {
         let mut child = start(play, files, kills == 0 && full == 0, kills)?;
-        // The kills are spread over the calls that are expected, at moments that have nothing to do with the batch.
+        // The kills are spread over the expected number of calls, at moments independent of the batch.
         let step = play.rows as usize * 14 / 10 / (play.kills as usize + 1);
         let at = step * (kills as usize + 1) + (kills as usize * 37) % 50;
         let status = loop {

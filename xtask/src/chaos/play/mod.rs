@@ -1,5 +1,5 @@
-//! What chaos is played with: a provider with faults and a record of its own, and a checker of the results. Neither shares code
-//! with the batches that they test.
+//! The parts of a chaos test: a simulated provider that injects faults and records all calls, and a checker of the results.
+//! Neither shares code with the batches under test.
 
 pub(crate) mod batches;
 pub(crate) mod checker;

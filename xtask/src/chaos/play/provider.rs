@@ -1,4 +1,5 @@
-//! A server of Chat Completions that stalls, fails, cuts its answers off and answers wrongly, and notes every call.
+//! A simulated Chat Completions server that injects faults (stalls, errors, truncated and wrong completions) and records every
+//! call.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader};
@@ -10,22 +11,22 @@ use std::time::Duration;
 
 use super::http::{Received, respond};
 
-/// What the provider does with a call.
+/// The provider's reaction to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Act {
-    /// The right answer.
+    /// The correct completion.
     Right,
-    /// A text that is no answer.
+    /// A completion that is not JSON.
     Wrong,
     /// Status 503.
     Fail,
-    /// No answer at all.
+    /// No response.
     Stall,
-    /// Half of the right answer, and then the end of the connection.
+    /// Half of the correct response, and then a closed connection.
     Cut,
 }
 
-/// How often each fault is played, of 1,000 calls, and how long an answer takes.
+/// The number of each fault per 1,000 calls, and the latency of a response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Faults {
     pub(crate) wrong: u64,
@@ -36,7 +37,7 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Returns what is done with the nth call of a row, the same in every run.
+    /// Returns the reaction to the nth call of a row. It is the same in every run.
     pub(crate) fn act(&self, row: u64, nth: usize) -> Act {
         let z = (row << 8 | nth as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -54,10 +55,10 @@ impl Faults {
     }
 }
 
-/// The calls of each row, in the order in which they came.
+/// The calls of each row, in the order of arrival.
 pub(crate) type Record = HashMap<u64, Vec<Act>>;
 
-/// The server. It ends with the process.
+/// The server. It ends with this process.
 #[derive(Debug)]
 pub(crate) struct Provider {
     address: SocketAddr,
@@ -104,17 +105,17 @@ impl Provider {
         self.address
     }
 
-    /// Returns how many calls came so far.
+    /// Returns the number of calls received so far.
     pub(crate) fn calls(&self) -> usize {
         self.shared.calls.load(Ordering::SeqCst)
     }
 
-    /// Returns how many calls have no answer yet.
+    /// Returns the number of calls without a response yet.
     pub(crate) fn open(&self) -> usize {
         self.shared.open.load(Ordering::SeqCst)
     }
 
-    /// Returns how many calls were open at the same time at most.
+    /// Returns the maximum number of concurrent calls so far.
     pub(crate) fn max_open(&self) -> usize {
         self.shared.max_open.load(Ordering::SeqCst)
     }
@@ -128,17 +129,17 @@ impl Provider {
 impl Drop for Provider {
     fn drop(&mut self) {
         self.shared.is_closed.store(true, Ordering::SeqCst);
-        // Wakes the thread that accepts.
+        // A connection wakes the accepting thread, which then ends.
         _ = TcpStream::connect(self.address);
     }
 }
 
-/// Returns the right answer to a row.
+/// Returns the correct completion for a row.
 pub(crate) fn right(row: u64) -> String {
     format!("{{\"number\": {row}, \"check\": {}}}", row * 7 % 1009)
 }
 
-/// Answers the requests of a connection.
+/// Serves the requests of a connection.
 fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut reader = BufReader::new(stream.try_clone().ok()?);
@@ -166,7 +167,7 @@ fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
             _ => right(row),
         };
         if act == Act::Stall {
-            // Until the client leaves.
+            // Waits until the client disconnects.
             _ = reader.fill_buf();
             shared.open.fetch_sub(1, Ordering::SeqCst);
             return None;

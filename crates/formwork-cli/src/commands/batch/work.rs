@@ -215,7 +215,7 @@ fn work(
                 shown(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await
             }
         };
-        // What there is of results is written, however the engine ended.
+        // The results so far are written even if the engine failed.
         let closed = batch.close();
         let ended = ended.map_err(failed)?;
         closed.map_err(failed)?;
