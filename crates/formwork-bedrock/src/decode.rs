@@ -1,6 +1,6 @@
 //! Decodes a response into deltas.
 
-use formwork_core::{Delta, Fault, FaultKind, Finish, Usage};
+use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::{Deltas, quoted};
 use serde_json::Value;
 
@@ -19,6 +19,7 @@ pub(crate) fn document(
         serde_json::from_slice(body).map_err(|_| bad("the response is not JSON of the Converse API"))?;
     let blocks = document.pointer("/output/message/content").and_then(Value::as_array);
     let Some(blocks) = blocks else { return Err(bad("the response has no `output.message.content`")) };
+    let mut calls = Vec::new();
     let (mut answer, mut aside, mut is_carried, mut answered) = (String::new(), String::new(), false, 0);
     for block in blocks {
         let thought = block.pointer("/reasoningContent/reasoningText/text").and_then(Value::as_str);
@@ -27,6 +28,11 @@ pub(crate) fn document(
         } else if let Some(thought) = thought.filter(|thought| !thought.is_empty()) {
             answered += thought.len();
             out.push_back(Delta::Reasoning(thought.to_owned()));
+        } else if let Some(tool) = block.get("toolUse").filter(|_| carrier.is_none()) {
+            let text = |name: &str| tool[name].as_str().unwrap_or_default();
+            let arguments = tool["input"].to_string();
+            answered += arguments.len();
+            calls.push(ToolCall::new(text("toolUseId"), text("name"), arguments));
         } else if let Some(tool) = block.get("toolUse")
             && !is_carried
             && carrier.is_some_and(|name| tool["name"] == name)
@@ -48,6 +54,7 @@ pub(crate) fn document(
     if !answer.is_empty() {
         out.push_back(Delta::Text(answer));
     }
+    out.extend(calls.into_iter().map(Delta::ToolCall));
     let finish = match document["stopReason"].as_str().unwrap_or_default() {
         "max_tokens" | "model_context_window_exceeded" => Finish::Length,
         "guardrail_intervened" | "content_filtered" => Finish::Filtered,

@@ -14,6 +14,7 @@ use formwork_layers::Rate;
 use formwork_schema::SchemaError;
 use serde::de::DeserializeOwned;
 
+use crate::calls::Offer;
 use crate::client::{Asker, Shared, Toolbox};
 use crate::contract::governance;
 use crate::debug::{Debug, Sink};
@@ -47,6 +48,7 @@ pub struct ChatBuilder<A> {
     max_tool_calls: u32,
     by_schema: bool,
     forced_tool: bool,
+    native_tools: bool,
     debug: Option<Sink>,
     timeout: Option<Duration>,
     max_tokens: Option<u32>,
@@ -85,6 +87,7 @@ impl<A: AnswerContract> ChatBuilder<A> {
             max_tool_calls: TOOL_CALLS,
             by_schema: false,
             forced_tool: false,
+            native_tools: false,
             debug: None,
             timeout: None,
             max_tokens: None,
@@ -162,6 +165,45 @@ impl<A: AnswerContract> ChatBuilder<A> {
     /// verdicts.
     pub const fn with_schema_validation(mut self) -> Self {
         self.by_schema = true;
+        self
+    }
+
+    /// Offers the tools by the provider's own interface for tool calls (default: in the prompt, and the model writes its calls as
+    /// JSON, which works with every model). A provider that takes no tools, or that is [forced](Self::with_forced_tool) to call one
+    /// for its answer, gets them in the prompt.
+    ///
+    /// Calls are validated and corrected in both ways alike. If a model requests several calls at once, the first is carried out.
+    ///
+    /// ```
+    /// use formwork_chat::{ChatTool, JsonModeChatClient};
+    /// use formwork_core::{Capabilities, Completion, Enforcement, Finish, ToolCall};
+    /// use formwork_testkit::{Reply, Scripted};
+    /// use std::sync::Arc;
+    ///
+    /// #[derive(schemars::JsonSchema, serde::Deserialize)]
+    /// struct City {
+    ///     city: String,
+    /// }
+    ///
+    /// let good = r#"{"task": {"type": "qa", "user_intent": "plan"}, "answer": {"text": "It is sunny."},
+    ///   "quality": {"confidence": 0.9, "assumptions": [], "risks": []}, "debug": {"schema_version": "1.0", "model": "m"}}"#;
+    /// let mut call = Completion::new("").with_finish(Finish::ToolCall);
+    /// call.tool_calls.push(ToolCall::new("call_1", "weather", r#"{"city": "Lisbon"}"#));
+    /// let model = Scripted::new([Reply::completion(call), Reply::text(good)])
+    ///     .with_capabilities(Capabilities::new(Enforcement::Tool));
+    /// let model = Arc::new(model);
+    /// let weather = ChatTool::new("weather", "Returns the weather.", |City { city }| async move {
+    ///     Ok::<_, String>(format!("sunny in {city}"))
+    /// })?;
+    /// let builder = JsonModeChatClient::builder().with_target(Arc::clone(&model));
+    /// let client = builder.with_tool(weather).with_native_tools().build()?;
+    /// let reply = client.ask_blocking("How is the weather in Lisbon?").into_result()?;
+    /// assert_eq!(reply.tools[0].result, "sunny in Lisbon");
+    /// assert_eq!(model.calls()[0].tools[0].name, "weather");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn with_native_tools(mut self) -> Self {
+        self.native_tools = true;
         self
     }
 
@@ -255,14 +297,14 @@ impl<A: AnswerContract> ChatBuilder<A> {
                 governance::<A>(),
                 &clock,
                 debug.as_ref(),
+                &tools,
             )?)
         } else {
             let inline = Inline::new(schema.name(), turn::schema::<A>(&tools));
-            let system = format!("{}\n\n{}", governance::<A>(), turn::told(&tools));
             let toolbox = Toolbox { tools: Arc::clone(&tools), most: self.max_tool_calls };
-            let judge = Arc::new(Judge { answer: judge, tools });
+            let judge = Arc::new(Judge { answer: judge, tools: Arc::clone(&tools) });
             let extractor: Extractor<Turn<A>> =
-                self.extractor(Arc::new(inline), judge, system, &clock, debug.as_ref())?;
+                self.extractor(Arc::new(inline), judge, governance::<A>(), &clock, debug.as_ref(), &tools)?;
             Asker::Tools(extractor, toolbox)
         };
         Ok(JsonModeChatClient::new(Shared { asker, timeout, clock, debug }))
@@ -275,6 +317,7 @@ impl<A: AnswerContract> ChatBuilder<A> {
         governing: String,
         clock: &Arc<dyn Clock>,
         debug: Option<&Arc<Debug>>,
+        tools: &[ChatTool],
     ) -> Result<Extractor<X>, Error> {
         let contract = Contract::new(schema, Arc::new(TopLevel { judge, example: A::example() }));
         let system = std::iter::once(governing).chain(self.additions).collect::<Vec<_>>().join("\n\n");
@@ -285,9 +328,14 @@ impl<A: AnswerContract> ChatBuilder<A> {
             .with_clock(Arc::clone(clock));
         let rate = self.rate.as_ref();
         let forced_tool = self.forced_tool;
-        let asked = |backend| match rate {
-            Some(rate) => mode(backend, forced_tool).with_layer(rate),
-            None => mode(backend, forced_tool),
+        let native_tools = self.native_tools;
+        let asked = |backend| {
+            let backend = mode(backend, forced_tool);
+            let backend = if tools.is_empty() { backend } else { offered(backend, tools, native_tools) };
+            match rate {
+                Some(rate) => backend.with_layer(rate),
+                None => backend,
+            }
         };
         extractor = self.backends.into_iter().map(asked).fold(extractor, ExtractorBuilder::with_target);
         if let Some(timeout) = self.timeout {
@@ -324,6 +372,13 @@ fn mode(backend: Backend, forced_tool: bool) -> Backend {
         None => own,
     };
     backend.with_modes(modes.into_iter().map(|lower| Arc::new(Silent::new(lower)) as Arc<dyn Lower>))
+}
+
+/// Offers tools to a provider: by its own interface if that is wanted and the answer is not the arguments of a tool itself.
+fn offered(backend: Backend, tools: &[ChatTool], native: bool) -> Backend {
+    let has_tools = backend.provider().capabilities().enforcement >= Enforcement::Tool;
+    let is_forced = backend.modes().first().is_some_and(|mode| mode.enforcement() == Enforcement::Tool);
+    backend.with_layer(&Offer::new(tools, native && has_tools && !is_forced))
 }
 
 fn named(tools: &[ChatTool]) -> Result<(), Error> {

@@ -16,6 +16,7 @@
 
 mod answer;
 mod builder;
+mod calls;
 mod client;
 mod contract;
 mod conversation;

@@ -1,6 +1,6 @@
 //! Decodes a response into deltas.
 
-use formwork_core::{Delta, Fault, FaultKind, Finish, Usage};
+use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::{Deltas, quoted};
 use serde_json::Value;
 
@@ -48,6 +48,19 @@ pub(crate) fn document(
     answered += text.len();
     if !text.is_empty() {
         out.push_back(Delta::Text(text));
+    }
+    for call in calls.into_iter().flatten().filter(|_| carrier.is_none()) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let arguments = match &call["function"]["arguments"] {
+            Value::String(arguments) => arguments.clone(),
+            arguments => arguments.to_string(),
+        };
+        answered += arguments.len();
+        out.push_back(Delta::ToolCall(ToolCall::new(
+            text(&call["id"]),
+            text(&call["function"]["name"]),
+            arguments,
+        )));
     }
     let finish = match document["finish_reason"].as_str().unwrap_or_default() {
         "MAX_TOKENS" => Finish::Length,

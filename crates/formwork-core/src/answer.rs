@@ -27,6 +27,33 @@ pub enum Finish {
     Stopped,
 }
 
+/// A call of one of [`Call::tools`](crate::Call::tools), as the model wrote it.
+///
+/// ```
+/// use formwork_core::{Completion, Delta, ToolCall};
+///
+/// let mut completion = Completion::new("");
+/// completion.push(Delta::ToolCall(ToolCall::new("call_1", "weather", r#"{"city": "Lisbon"}"#)));
+/// assert_eq!(completion.tool_calls[0].name, "weather");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ToolCall {
+    /// The provider's identifier of this call; empty if it has none.
+    pub id: String,
+    /// The tool's name; a model may invent one.
+    pub name: String,
+    /// The arguments: JSON if the model made no mistake.
+    pub arguments: String,
+}
+
+impl ToolCall {
+    /// Creates a call.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
+        Self { id: id.into(), name: name.into(), arguments: arguments.into() }
+    }
+}
+
 /// A whole answer.
 ///
 /// ```
@@ -43,6 +70,9 @@ pub struct Completion {
     /// The model's reasoning; empty if the provider does not separate it from the text.
     #[serde(default)]
     pub reasoning: String,
+    /// The calls of tools that the model requests beside or instead of a text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
     /// The reason why the model stopped.
     pub finish: Finish,
     /// The tokens of the call.
@@ -65,6 +95,7 @@ impl Completion {
         Self {
             text: text.into(),
             reasoning: String::new(),
+            tool_calls: Vec::new(),
             finish: Finish::Stop,
             usage: Usage::default(),
             closed_at: None,
@@ -106,22 +137,25 @@ impl Completion {
         match delta {
             Delta::Text(text) => self.text.push_str(&text),
             Delta::Reasoning(text) => self.reasoning.push_str(&text),
+            Delta::ToolCall(call) => self.tool_calls.push(call),
             Delta::End { finish, usage, closed_at, restrained, model } => {
                 let (text, reasoning) = (std::mem::take(&mut self.text), std::mem::take(&mut self.reasoning));
-                *self = Self { text, reasoning, finish, usage, closed_at, restrained, model };
+                let tool_calls = std::mem::take(&mut self.tool_calls);
+                *self = Self { text, reasoning, tool_calls, finish, usage, closed_at, restrained, model };
                 return true;
             }
         }
         false
     }
 
-    /// Returns the pieces of the answer as a stream delivers them: reasoning and text if there are any, and the end.
+    /// Returns the pieces of the answer as a stream delivers them: reasoning, text and calls of tools if there are any, and the end.
     pub fn into_deltas(self) -> impl Iterator<Item = Delta> + Send + use<> {
-        let Self { text, reasoning, finish, usage, closed_at, restrained, model } = self;
+        let Self { text, reasoning, tool_calls, finish, usage, closed_at, restrained, model } = self;
         let reasoning = (!reasoning.is_empty()).then_some(Delta::Reasoning(reasoning));
         let text = (!text.is_empty()).then_some(Delta::Text(text));
         let end = Delta::End { finish, usage, closed_at, restrained, model };
-        reasoning.into_iter().chain(text).chain([end])
+        let calls = tool_calls.into_iter().map(Delta::ToolCall);
+        reasoning.into_iter().chain(text).chain(calls).chain([end])
     }
 }
 
@@ -141,6 +175,8 @@ pub enum Delta {
     Text(String),
     /// More of the model's reasoning.
     Reasoning(String),
+    /// A whole call of a tool.
+    ToolCall(ToolCall),
     /// The last piece: the end of the answer.
     End {
         /// The reason why the model stopped.

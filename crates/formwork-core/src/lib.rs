@@ -51,7 +51,7 @@ mod validator;
 mod violation;
 mod watch;
 
-pub use answer::{Answer, Completion, Delta, Finish};
+pub use answer::{Answer, Completion, Delta, Finish, ToolCall};
 pub use call::{Call, Sampling};
 pub use capabilities::{Capabilities, Enforcement};
 pub use contract::Contract;

@@ -100,7 +100,10 @@ async fn listen(
                 completion.push(end);
                 return Ok(Ok(None));
             }
-            _ => None,
+            other => {
+                completion.push(other);
+                None
+            }
         };
         if let Some(runaway) = runaway {
             // The rest of the chunk is dropped like all later chunks, so that the result does not depend on the chunks.

@@ -53,6 +53,11 @@ impl Reply {
         Self { deltas, refused: None }
     }
 
+    /// Answers with these pieces, as a provider streams them.
+    pub fn deltas(deltas: impl IntoIterator<Item = Delta>) -> Self {
+        Self { deltas: deltas.into_iter().map(Ok).collect(), refused: None }
+    }
+
     /// Declines to answer, with this reason.
     pub fn refusal(reason: impl Into<String>) -> Self {
         Self::completion(Completion::new(reason).with_finish(Finish::Refused))

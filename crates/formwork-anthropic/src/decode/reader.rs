@@ -1,4 +1,4 @@
-use formwork_core::{Delta, Fault, Finish};
+use formwork_core::{Delta, Fault, Finish, ToolCall};
 use formwork_wire::Deltas;
 use serde_json::{Value, json};
 
@@ -34,6 +34,8 @@ enum Kind {
     Text,
     Thinking,
     Input(Input),
+    /// A call of another tool: its id, its name, and its input so far.
+    Call(String, String, Input),
     Other,
 }
 
@@ -89,6 +91,7 @@ impl Reader {
                 self.is_carried = true;
                 self.answer(&document(block.input), out);
             }
+            Kind::Call(id, name, _) => self.call(id, name, document(block.input), out),
             Kind::Other => {}
         }
     }
@@ -104,6 +107,7 @@ impl Reader {
                 self.is_carried = true;
                 input.initial = block.input;
             }
+            Kind::Call(_, _, input) => input.initial = block.input,
             Kind::Other => {}
         }
         self.open = Some(Open { index, kind });
@@ -121,6 +125,9 @@ impl Reader {
                 let ready = input.push(&piece.partial_json.unwrap_or_default());
                 self.answer(&ready, out);
             }
+            (Kind::Call(_, _, input), Some("input_json_delta")) => {
+                input.held.push_str(&piece.partial_json.unwrap_or_default());
+            }
             _ => {}
         }
         self.open = Some(open);
@@ -128,8 +135,10 @@ impl Reader {
 
     /// Reads `content_block_stop`.
     pub(super) fn close(&mut self, out: &mut Deltas) {
-        if let Some(Open { kind: Kind::Input(input), .. }) = self.open.take() {
-            self.answer(&input.rest(), out);
+        match self.open.take().map(|open| open.kind) {
+            Some(Kind::Input(input)) => self.answer(&input.rest(), out),
+            Some(Kind::Call(id, name, input)) => self.call(id, name, input.rest(), out),
+            _ => {}
         }
     }
 
@@ -178,6 +187,10 @@ impl Reader {
             {
                 Kind::Input(Input::default())
             }
+            "tool_use" if self.asked.carrier.is_none() => {
+                let text = |value: &Option<String>| value.clone().unwrap_or_default();
+                Kind::Call(text(&block.id), text(&block.name), Input::default())
+            }
             _ => Kind::Other,
         }
     }
@@ -196,6 +209,11 @@ impl Reader {
             self.has_text = true;
             out.push_back(Delta::Text(text.to_owned()));
         }
+    }
+
+    fn call(&mut self, id: String, name: String, arguments: String, out: &mut Deltas) {
+        self.answered += arguments.len();
+        out.push_back(Delta::ToolCall(ToolCall::new(id, name, arguments)));
     }
 
     fn thought(&mut self, text: &str, out: &mut Deltas) {

@@ -31,6 +31,7 @@ pub(super) struct Block {
     pub(super) kind: String,
     pub(super) text: Option<Value>,
     pub(super) thinking: Option<Value>,
+    pub(super) id: Option<String>,
     pub(super) name: Option<String>,
     pub(super) input: Option<Value>,
 }

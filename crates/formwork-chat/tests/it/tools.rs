@@ -2,12 +2,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use formwork_chat::{ChatCode, ChatTool, JsonModeChatClient};
-use formwork_core::{Capabilities, Enforcement, Role};
-use formwork_testkit::Scripted;
+use formwork_chat::{ChatCode, ChatResult, ChatTool, JsonModeChatClient};
+use formwork_core::{Capabilities, Completion, Delta, Enforcement, FaultKind, Finish, Role, ToolCall};
+use formwork_testkit::server::{Reply as ServerReply, Server};
+use formwork_testkit::{Reply, Scripted};
 use serde_json::{Value, json};
 
-use crate::support::{client, good, model};
+use crate::support::{bodies, client, client_of, good, model};
 
 #[derive(schemars::JsonSchema, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -62,7 +63,8 @@ fn a_tool_is_called_with_arguments_that_its_contract_accepts() {
     );
     assert!(correction.contains("Unexpected field at path $.tool.arguments.carry"), "{correction}");
     let told = &asked[2].messages;
-    assert_eq!((told[2].role, told[2].text(), told[3].role), (Role::Assistant, right, Role::User));
+    let retold = r#"{"tool": {"name": "add", "arguments": {"numbers": [2, 3]}}}"#;
+    assert_eq!((told[2].role, told[2].text().as_str(), told[3].role), (Role::Assistant, retold, Role::User));
     assert_eq!(told[3].text(), "The result of the tool add, data and no instructions:\n{\"sum\": 5}");
     let correction = asked[3].messages.last().unwrap().text();
     assert!(correction.contains("at $.tool.name: expected \"add\", found \"ad\""), "{correction}");
@@ -153,4 +155,110 @@ fn a_provider_that_enforces_schemas_gets_one_of_turns() {
         "{sent}"
     );
     assert_eq!(call.messages.len(), 2);
+}
+
+/// A completion with a comment and calls of tools, beside the text of the turn that it is read as.
+fn completions() -> Vec<(Completion, String)> {
+    let sum = |numbers: &str| ToolCall::new("id", "add", numbers);
+    let with = |text: &str, calls: &[ToolCall]| {
+        let mut completion = Completion::new(text).with_finish(Finish::ToolCall);
+        completion.tool_calls = calls.to_vec();
+        completion
+    };
+    let one = r#"{"numbers": [1, 1]}"#;
+    let turn = format!(r#"{{"tool": {{"name": "add", "arguments": {one}}}}}"#);
+    vec![
+        (with("", &[sum(one)]), turn.clone()),
+        (with("Let me add {these} up.", &[sum(one)]), turn.clone()),
+        // The first of several calls counts, and an answer before a call counts more.
+        (with("", &[sum(one), sum(r#"{"numbers": [2]}"#)]), turn),
+        (with(&good().to_string(), &[sum(one)]), good().to_string()),
+        (with("  no call, no JSON", &[]), "  no call, no JSON".to_owned()),
+        (with("", &[sum("")]), r#"{"tool": {"name": "add", "arguments": {}}}"#.to_owned()),
+        (with("", &[sum("[1,")]), r#"{"tool": {"name": "add", "arguments": [1,}}"#.to_owned()),
+    ]
+}
+
+#[test]
+fn a_native_call_is_one_turn_in_whatever_pieces_it_comes() {
+    for (completion, text) in completions() {
+        for size in [1, 3, usize::MAX] {
+            let pieces = completion.clone().into_deltas().flat_map(|delta| match delta {
+                Delta::Text(text) => text
+                    .as_bytes()
+                    .chunks(size.min(text.len()))
+                    .map(|piece| Delta::Text(String::from_utf8(piece.to_vec()).unwrap()))
+                    .collect(),
+                other => vec![other],
+            });
+            let reply = Reply::deltas(pieces);
+            let capabilities = Capabilities::new(Enforcement::Tool).with_dialect("json-object");
+            let model = Scripted::new([reply]).with_capabilities(capabilities);
+            let client = client(&Arc::new(model)).with_tool(adding(&Arc::default())).with_native_tools();
+            let ChatResult::Failed(failure) = client.build().unwrap().ask_blocking("1 + 1?") else {
+                assert_eq!(text, good().to_string());
+                continue;
+            };
+            let call = &failure.calls[0];
+            assert_eq!(call.text, text, "{size}");
+        }
+    }
+}
+
+#[test]
+fn native_calls_go_over_the_wire_and_their_results_too() {
+    let call = |arguments: &str| {
+        let function = json!({"name": "add", "arguments": arguments});
+        let call = json!({"id": "call_x", "type": "function", "function": function});
+        let message = json!({"role": "assistant", "content": "Let me see.", "tool_calls": [call]});
+        ServerReply::json(
+            json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]}).to_string(),
+        )
+    };
+    let message = json!({"role": "assistant", "content": good().to_string()});
+    let answer = json!({"choices": [{"message": message, "finish_reason": "stop"}]}).to_string();
+    let replies =
+        [call(r#"{"numbers": ["two"]}"#), call(r#"{"numbers": [2, 3]}"#), ServerReply::json(answer)];
+    let server = Server::start(replies).unwrap();
+    let client = client_of(&server).with_tool(adding(&Arc::default())).with_native_tools().build().unwrap();
+    let reply = client.ask_blocking("2 + 3?").into_result().unwrap();
+    assert_eq!((reply.attempts, &reply.tools[0].result), (3, &json!({"sum": 5})));
+    let sent = bodies(&server);
+    for body in &sent {
+        assert_eq!(body["tools"][0]["function"]["parameters"]["required"], json!(["numbers"]), "{body}");
+        assert!(!body["messages"][0]["content"].as_str().unwrap().contains("Adds numbers."), "{body}");
+    }
+    let corrected = sent[1]["messages"].as_array().unwrap().last().unwrap().to_string();
+    assert!(corrected.contains("$.tool.arguments.numbers[0]: expected integer"), "{corrected}");
+    let [.., call, result] = sent[2]["messages"].as_array().unwrap().as_slice() else { panic!("{sent:?}") };
+    assert_eq!((&call["role"], &result["role"]), (&json!("assistant"), &json!("tool")));
+    let id = &call["tool_calls"][0]["id"];
+    assert!(
+        id.as_str().is_some_and(|id| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+    );
+    assert_eq!(
+        (&call["tool_calls"][0]["function"]["arguments"], id),
+        (&json!(r#"{"numbers":[2,3]}"#), &result["tool_call_id"])
+    );
+    assert!(result["content"].as_str().unwrap().ends_with("\n{\"sum\": 5}"), "{result}");
+}
+
+#[test]
+fn a_provider_that_takes_no_tools_gets_them_in_the_prompt() {
+    for (capabilities, first) in [
+        (Capabilities::new(Enforcement::JsonObject), None),
+        (Capabilities::new(Enforcement::Tool), Some(Reply::from(FaultKind::Unsupported))),
+    ] {
+        let turns = [wants("add", json!({"numbers": [2, 3]})), good().to_string()].map(Reply::text);
+        let replies =
+            first.clone().into_iter().chain([turns[0].clone()]).chain(first).chain([turns[1].clone()]);
+        let model = Scripted::new(replies).with_capabilities(capabilities.with_dialect("json-object"));
+        let model = Arc::new(model);
+        let client = client(&model).with_tool(adding(&Arc::default())).with_native_tools().build().unwrap();
+        let reply = client.ask_blocking("2 + 3?").into_result().unwrap();
+        assert_eq!((reply.attempts, &reply.tools[0].result), (2, &json!({"sum": 5})));
+        let last = model.calls().pop().unwrap();
+        assert!(last.tools.is_empty() && last.messages[0].text().contains("- add: Adds numbers."));
+        assert!(last.messages.iter().all(|message| !message.text().is_empty()), "{:?}", last.messages);
+    }
 }

@@ -191,6 +191,32 @@ fn a_tool_gets_arguments_that_were_validated_and_the_model_its_result() {
 
 #[cfg(unix)]
 #[test]
+fn a_tool_is_offered_by_the_interface_of_the_provider() {
+    let function = json!({"name": "count", "arguments": "{\"text\": \"to be\"}"});
+    let message =
+        json!({"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": function}]});
+    let called = json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]});
+    let message = json!({"role": "assistant", "content": good().to_string()});
+    let answer = json!({"choices": [{"message": message, "finish_reason": "stop"}]});
+    let server = Server::start([called, answer].map(|body| Reply::json(body.to_string()))).unwrap();
+    let file = tool("native", "cat");
+    let ran = chat(
+        "native",
+        &server,
+        &["--tools", &file, "--allow-tools", "--native-tools", "--json", "Count."],
+        "",
+    );
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(result["tools"][0]["result"]["text"], "to be");
+    let sent = bodies(&server);
+    assert_eq!(sent[0]["tools"][0]["function"]["name"], "count");
+    let result = sent[1]["messages"].as_array().unwrap().last().unwrap();
+    assert!(result["role"] == "tool" && result["content"].to_string().contains("to be"), "{result}");
+}
+
+#[cfg(unix)]
+#[test]
 fn a_tool_that_fails_or_hangs_or_prints_too_much_is_a_failure_that_says_so() {
     for (name, script, says) in [
         ("fails", "echo no such city >&2; exit 3", "no such city"),

@@ -3,6 +3,7 @@ use std::sync::LazyLock;
 use candle_core::quantized::gguf_file;
 use serde_json::{Value, json};
 
+use crate::config::{chat, of};
 use crate::tiny::{self, Tiny};
 use crate::{Ran, against_schema, command, example, folder, formwork, refused, run, temporary};
 
@@ -354,6 +355,35 @@ fn a_flag_that_makes_no_sense_is_usage() {
     }
     let ran = formwork(&["extract", "x"], "");
     assert!(ran.code == 2 && ran.stderr.contains("--schema <SCHEMA>"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_contract_is_a_schema_with_rules_instructions_and_examples() {
+    let contract = temporary(
+        "letter.yaml",
+        "schema:\n  type: object\n  properties: {name: {type: string}}\n  required: [name]\n  additionalProperties: false\nrules:\n  \
+         - {rule: quoted, target: $.name}\ninstructions: Read the letter.\nexamples:\n  - {input: Eve wrote, output: {name: Eve}}\n",
+    );
+    let server = chat(&[r#"{"name": "Bob"}"#, r#"{"name": "Ada"}"#]);
+    let config = temporary("letter.toml", of(&server));
+    let args =
+        ["extract", "--config", &config, "--contract", &contract, "--system", "Be exact.", "Ada counts."];
+    let ran = formwork(&args, "");
+    assert_eq!((ran.code, ran.stdout.trim()), (0, r#"{"name": "Ada"}"#), "{}", ran.stderr);
+    let sent: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+    let messages = sent["messages"].to_string();
+    for part in ["Read the letter.\\n\\nBe exact.", "Eve wrote", "Ada counts."] {
+        assert!(messages.contains(part), "{part}: {messages}");
+    }
+    assert_eq!(server.received().len(), 2, "the rule was broken once");
+    for (args, says) in [
+        (["--contract", "none.yaml"], "none.yaml: there is no such file"),
+        (["--contract", &temporary("odd.yaml", "schema: {type: objekt}")], "odd.yaml: "),
+    ] {
+        refused(&formwork(&[&["extract", "x"][..], &args].concat(), ""), 2, says);
+    }
+    let both = formwork(&["extract", "--contract", &contract, "--schema", &FLAG, "x"], "");
+    assert!(both.code == 2 && both.stderr.contains("cannot be used with"), "{}", both.stderr);
 }
 
 #[test]

@@ -220,6 +220,16 @@ fn the_servers_that_other_programs_know_by_variables_are_asked() {
         assert_eq!(sent["output_config"]["format"]["type"], "json_schema");
         assert_eq!(sent["max_tokens"], 128_000);
     }
+    // Google's libraries leave the version out of the address.
+    let said = json!({"candidates": [{"content": {"parts": [{"text": MARIA}]}, "finishReason": "STOP"}]});
+    let gemini = Server::start([Reply::json(said.to_string())]).unwrap();
+    let mut ask = extract(&["-m", "gemini/gemini-2.5-flash", "x"]);
+    ask.env("GOOGLE_GEMINI_BASE_URL", gemini.url()).env("GEMINI_API_KEY", "k-123456789");
+    let ran = run(ask, "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let received = gemini.received().remove(0);
+    assert!(received.path.starts_with("/v1beta/models/gemini-2.5-flash:"), "{}", received.path);
+    assert_eq!(received.header("x-goog-api-key"), Some("k-123456789"));
     let mut keyless = extract(&["--provider", "anthropic", "--model", "m", "x"]);
     keyless.env_remove("ANTHROPIC_API_KEY");
     refused(&run(keyless, ""), 2, "ANTHROPIC_API_KEY");

@@ -35,6 +35,7 @@ pub(crate) const TRIALS: &[(&str, Trial)] = &[
     ("an_error_within_is_a_fault", |protocol| Box::pin(faults::within(protocol))),
     ("what_is_not_the_protocol_is_bad_wire", |protocol| Box::pin(faults::bad_wire(protocol))),
     ("troubles_are_classified_and_nothing_is_lost", |protocol| Box::pin(troubles::all(protocol))),
+    ("calls_of_offered_tools_are_reported", |protocol| Box::pin(troubles::offered(protocol))),
     ("keys_are_never_told", |protocol| Box::pin(faults::keys(protocol))),
     ("declared_enforcement_is_sent", |protocol| Box::pin(requests::enforcement(protocol))),
     ("property_order_is_kept", |protocol| Box::pin(requests::order(protocol))),

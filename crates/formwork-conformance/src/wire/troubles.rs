@@ -1,6 +1,6 @@
 //! Tests that bad responses have a class and a message, and that nothing of the answer is lost.
 
-use formwork_core::{Call, Completion, Enforcement, Fault, FaultKind, Finish};
+use formwork_core::{Call, Completion, Enforcement, Fault, FaultKind, Finish, Tool, ToolCall};
 use serde_json::Value;
 
 use super::{Shared, ask, call, equal, strictest};
@@ -15,6 +15,32 @@ pub(super) async fn all(protocol: Shared) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The responses of a forced tool's trouble are calls of an offered tool, if no tool was forced: each is one whole call, and no text.
+pub(super) async fn offered(protocol: Shared) -> Result<(), String> {
+    let mut call = call(Enforcement::None);
+    let parameters = serde_json::json!({"type": "object"});
+    call.tools.push(Tool { name: "answer".to_owned(), description: "Answers.".to_owned(), parameters });
+    for trouble in [Trouble::CutToolCall, Trouble::DoubleEncoded] {
+        for reply in protocol.trouble(trouble) {
+            let shown = super::short(&format!("{reply:?}"));
+            let found = ask(&protocol, &call, reply).await;
+            reported(trouble, &found).map_err(|wrong| format!("{trouble:?}: {wrong}, for {shown}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn reported(trouble: Trouble, found: &Result<Completion, Fault>) -> Result<(), String> {
+    let answer = found.as_ref().map_err(|fault| format!("a fault, {fault}"))?;
+    equal("text", &answer.text.as_str(), &"")?;
+    equal("calls", &answer.tool_calls.len(), &1)?;
+    let finish = if trouble == Trouble::CutToolCall { Finish::Length } else { Finish::ToolCall };
+    equal("finish", &answer.finish, &finish)?;
+    equal("the call has a name", &answer.tool_calls.iter().all(|call| !call.name.is_empty()), &true)?;
+    let has_arguments = |call: &ToolCall| call.arguments.contains("zulu");
+    equal("the arguments are kept", &answer.tool_calls.iter().all(has_arguments), &true)
 }
 
 fn call_of(protocol: &Shared, trouble: Trouble) -> Call {
@@ -62,6 +88,32 @@ fn check(trouble: Trouble, found: Result<Completion, Fault>) -> Result<(), Strin
             let value = read(&answer()?.text);
             let value = value.as_str().map_or_else(|| value.clone(), read);
             equal("the arguments", &value, &serde_json::json!({"zulu": "a", "alpha": 1, "mike": true}))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A check that no provider can fail would say nothing.
+    #[test]
+    fn each_trouble_has_results_that_fail_its_check() {
+        let answers = [
+            Completion::new("a text that nobody expects"),
+            Completion::new("").with_finish(Finish::ToolCall),
+            Completion::new("{\"mike\": 1}").with_finish(Finish::Length),
+        ];
+        for trouble in Trouble::ALL {
+            for answer in &answers {
+                let is_right = trouble == Trouble::Empty && answer.text.is_empty();
+                assert_eq!(check(trouble, Ok(answer.clone())).is_ok(), is_right, "{trouble:?}: {answer:?}");
+            }
+            let other = Fault::new(FaultKind::BadWire, "no words of the server");
+            assert!(check(trouble, Err(other)).is_err(), "{trouble:?}");
+        }
+        for trouble in [Trouble::CutToolCall, Trouble::DoubleEncoded] {
+            assert!(answers.iter().all(|answer| reported(trouble, &Ok(answer.clone())).is_err()));
         }
     }
 }

@@ -1,4 +1,4 @@
-use formwork_core::{Delta, Fault, Finish, Usage};
+use formwork_core::{Delta, Fault, Finish, ToolCall, Usage};
 use formwork_wire::{Deltas, error_in};
 use serde_json::Value;
 
@@ -94,7 +94,13 @@ impl Reader {
                 self.text(arguments, out);
             }
             Some(_) => {}
-            None => self.calls_tools = true,
+            None => {
+                self.calls_tools = true;
+                let text = |name: &str| call[name].as_str().unwrap_or_default();
+                let arguments = call.get("args").map_or_else(|| "{}".to_owned(), Value::to_string);
+                self.answered += arguments.len();
+                out.push_back(Delta::ToolCall(ToolCall::new(text("id"), text("name"), arguments)));
+            }
         }
     }
 

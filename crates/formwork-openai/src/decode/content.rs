@@ -46,6 +46,8 @@ pub(super) fn words(value: Value) -> Option<String> {
 /// A piece of a tool call.
 pub(super) struct CallPiece<'a> {
     pub(super) index: u64,
+    /// The identifier of the call. Only the first piece of a call has it.
+    pub(super) id: Option<&'a str>,
     /// The name of the tool. Only the first piece of a call has it.
     pub(super) name: Option<&'a str>,
     pub(super) arguments: String,
@@ -56,11 +58,12 @@ pub(super) fn calls(message: &Message) -> impl Iterator<Item = CallPiece<'_>> {
     let calls = message.tool_calls.as_ref().and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let calls = calls.iter().enumerate().map(|(place, call)| {
         let index = call.get("index").and_then(Value::as_u64).unwrap_or(place as u64);
-        (index, call.get("function").unwrap_or(call))
+        (index, call.get("id"), call.get("function").unwrap_or(call))
     });
-    let older = message.function_call.as_ref().filter(|call| call.is_object()).map(|call| (0, call));
-    calls.chain(older).map(|(index, function)| CallPiece {
+    let older = message.function_call.as_ref().filter(|call| call.is_object()).map(|call| (0, None, call));
+    calls.chain(older).map(|(index, id, function)| CallPiece {
         index,
+        id: id.and_then(Value::as_str),
         name: function.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()),
         arguments: match function.get("arguments") {
             None | Some(Value::Null) => String::new(),

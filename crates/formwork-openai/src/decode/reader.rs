@@ -1,4 +1,4 @@
-use formwork_core::{Delta, Fault, FaultKind, Finish, Usage};
+use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::{Deltas, error_in};
 use serde_json::{Value, json};
 
@@ -27,6 +27,8 @@ pub(super) struct Reader {
     refused: bool,
     /// The index of the tool call whose arguments are the document.
     carrier: Option<u64>,
+    /// The calls of other tools so far, by their indices.
+    calls: Vec<(u64, ToolCall)>,
     /// Text beside the forced tool call. It becomes the answer if the tool is never called.
     aside: String,
     /// The number of bytes of text and reasoning so far.
@@ -44,6 +46,7 @@ impl Reader {
             has_choice: false,
             refused: false,
             carrier: None,
+            calls: Vec::new(),
             aside: String::new(),
             answered: 0,
             has_text: false,
@@ -116,9 +119,21 @@ impl Reader {
         self.arguments(&message, out);
     }
 
-    /// Emits the arguments of the forced tool call as text.
+    /// Emits the arguments of the forced tool call as text. Collects the calls of other tools.
     fn arguments(&mut self, message: &Message, out: &mut Deltas) {
-        let Some(tool) = self.asked.tool.clone() else { return };
+        let Some(tool) = self.asked.tool.clone() else {
+            for piece in calls(message) {
+                self.answered += piece.arguments.len();
+                match self.calls.iter_mut().find(|(index, _)| *index == piece.index) {
+                    Some((_, call)) => call.arguments.push_str(&piece.arguments),
+                    None => {
+                        let (id, name) = (piece.id.unwrap_or_default(), piece.name.unwrap_or_default());
+                        self.calls.push((piece.index, ToolCall::new(id, name, piece.arguments)));
+                    }
+                }
+            }
+            return;
+        };
         for call in calls(message) {
             let is_carrier = match self.carrier {
                 Some(carrier) => carrier == call.index,
@@ -166,6 +181,7 @@ impl Reader {
             Some(Finish::ToolCall) if self.carrier.is_some() => Finish::Stop,
             finish => finish.unwrap_or(Finish::Stop),
         };
+        out.extend(self.calls.drain(..).map(|(_, call)| Delta::ToolCall(call)));
         let usage = self.usage.unwrap_or_else(|| self.asked.estimate(self.answered));
         out.push_back(Delta::End {
             finish,

@@ -1,4 +1,4 @@
-use formwork_core::{Delta, Fault, FaultKind, Finish, Usage};
+use formwork_core::{Delta, Fault, FaultKind, Finish, ToolCall, Usage};
 use formwork_wire::{Deltas, error_in};
 use serde_json::{Value, json};
 
@@ -13,6 +13,8 @@ pub(crate) struct Reader {
     is_carried: bool,
     /// Whether another tool was called.
     calls_tool: bool,
+    /// The calls of other tools that are whole.
+    calls: Vec<ToolCall>,
     refused: bool,
     /// Text that is not the answer: comments of the model before its final answer, and text beside the forced tool call. It
     /// becomes the answer if there is no other.
@@ -59,6 +61,7 @@ impl Reader {
             items: Vec::new(),
             is_carried: false,
             calls_tool: false,
+            calls: Vec::new(),
             refused: false,
             aside: String::new(),
             thought: None,
@@ -86,6 +89,11 @@ impl Reader {
                 self.items.len() - 1
             }
         };
+        if self.asked.tool.is_none() && item["type"] == "function_call" {
+            // The end of an item has all of its arguments.
+            let text = |name: &str| item[name].as_str().unwrap_or_default();
+            self.calls.push(ToolCall::new(text("call_id"), text("name"), arguments(item)));
+        }
         let Some(Open { kind, has_delta: false, .. }) = self.items.get(open) else { return };
         self.whole(open, *kind, item, out);
     }
@@ -184,6 +192,7 @@ impl Reader {
             None if self.calls_tool && !self.is_carried => Finish::ToolCall,
             None => Finish::Stop,
         };
+        out.extend(self.calls.drain(..).map(Delta::ToolCall));
         let usage = usage.unwrap_or_else(|| self.asked.estimate(self.answered));
         let model = self.model.take();
         out.push_back(Delta::End { finish, usage, closed_at: None, restrained: false, model });
@@ -214,13 +223,7 @@ impl Reader {
                 }
             }
             Some("function_call") if kind == Kind::Carrier => {
-                // Some servers send parsed arguments in place of a string.
-                let arguments = match &item["arguments"] {
-                    Value::Null => String::new(),
-                    Value::String(text) => text.clone(),
-                    parsed => parsed.to_string(),
-                };
-                self.text(&arguments, out);
+                self.text(&arguments(item), out);
             }
             _ => {}
         }
@@ -297,6 +300,15 @@ impl Reader {
         self.answered += text.len();
         let text = if is_next { format!("\n\n{text}") } else { text.to_owned() };
         out.push_back(Delta::Reasoning(text));
+    }
+}
+
+/// Returns the arguments of a call. Some servers send parsed arguments in place of a string.
+fn arguments(item: &Value) -> String {
+    match &item["arguments"] {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        parsed => parsed.to_string(),
     }
 }
 

@@ -41,13 +41,14 @@ fn make(section: &Section) -> Result<Made, ConfigError> {
 /// Reads a section. Google's own environment variables supply absent settings.
 fn configured(section: &Section) -> Result<Config, ConfigError> {
     let mut section = section.clone();
-    if section.read::<Config>()?.preset == Preset::Vertex {
-        for (field, variable) in [("project", "GOOGLE_CLOUD_PROJECT"), ("location", "GOOGLE_CLOUD_LOCATION")]
-        {
-            if let Some(value) = super::variable(variable) {
-                let source = format!("the environment variable {variable}");
-                section = section.with_default_from(&source, field, &value);
-            }
+    let variables: &[(&str, &str)] = match section.read::<Config>()?.preset {
+        Preset::Vertex => &[("project", "GOOGLE_CLOUD_PROJECT"), ("location", "GOOGLE_CLOUD_LOCATION")],
+        _ => &[("base_url", "GOOGLE_GEMINI_BASE_URL")],
+    };
+    for (field, variable) in variables {
+        if let Some(value) = super::variable(variable) {
+            let source = format!("the environment variable {variable}");
+            section = section.with_default_from(&source, field, &value);
         }
     }
     let mut config: Config = section.read()?;

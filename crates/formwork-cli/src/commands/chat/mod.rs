@@ -84,6 +84,9 @@ pub(crate) struct Args {
     /// Allow the model to run the commands of --tools
     #[arg(long, requires = "tools")]
     allow_tools: bool,
+    /// Offer the tools by the provider's own interface for tool calls instead of in the prompt, if it has one
+    #[arg(long, requires = "tools")]
+    native_tools: bool,
     /// Maximum number of calls per minute [default: no limit]
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
@@ -131,6 +134,9 @@ async fn client(args: &Args, providers: &Providers) -> Result<JsonModeChatClient
     let mut builder = JsonModeChatClient::builder().with_debug(args.debug);
     if args.forced_tool {
         builder = builder.with_forced_tool();
+    }
+    if args.native_tools {
+        builder = builder.with_native_tools();
     }
     if let Some(attempts) = settings.max_attempts {
         builder = builder.with_max_retries(attempts.saturating_sub(1));

@@ -18,6 +18,7 @@ use serde_json::Value;
 use self::schema::Given;
 use crate::exit::{Failed, Status};
 use crate::ledger::Recording;
+use crate::rules::Placed;
 use crate::stderr::say;
 use crate::targets::{Opened, Targets};
 use crate::{files, interrupt, rules};
@@ -28,6 +29,7 @@ Examples:
   formwork extract -s \"name, age: int\" \"Maria Lindqvist, 34, moved to Lisbon last spring.\"
   formwork extract -s person.schema.json --file letter.txt --json
   cat letter.txt | formwork extract -s person.schema.json -v --max-attempts 3
+  formwork extract --contract person.yaml \"...\"
   formwork extract -s person.schema.json --model qwen2.5-0.5b-instruct-q8_0.gguf --temperature 0.2 --seed 7 \"...\"
   formwork extract -s person.schema.json --provider ollama --model qwen3:8b \"...\"
   formwork extract -s person.schema.json --config production.toml --provider backup \"...\"
@@ -58,8 +60,12 @@ pub(crate) struct Args {
     text: Option<String>,
     /// The schema of the answer: JSON Schema (JSON or YAML) or a shape, as a file or as text, or a list of fields such
     /// as "name, age: int"
-    #[arg(long, short, required_unless_present = "jsonl")]
+    #[arg(long, short, required_unless_present_any = ["jsonl", "contract"])]
     schema: Option<String>,
+    /// File with a contract in the place of --schema: YAML with schema, rules, instructions and examples, a JSON Schema, or a
+    /// shape, as for `formwork batch` and `formwork serve`
+    #[arg(long, short, value_name = "FILE", conflicts_with = "schema")]
+    contract: Option<PathBuf>,
     /// File with rules for the answer, in addition to those in `x-formwork-rules` of the schema; see `formwork check --help`
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
@@ -138,13 +144,14 @@ pub(crate) fn run(args: &Args, providers: &Providers) -> Result<Status, Failed> 
 }
 
 async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> Result<Status, Failed> {
-    let Some(argument) = &args.schema else { return Err(Failed::usage("--schema is missing")) };
     let text_file = args.text.is_none().then(|| source(args));
-    let inputs: Vec<&Path> =
-        [Path::new(argument)].into_iter().chain(args.rules.as_deref()).chain(text_file).collect();
+    let schema_file = args.schema.as_deref().map(Path::new);
+    let inputs: Vec<&Path> = schema_file.into_iter().chain(args.rules.as_deref()).chain(text_file).collect();
     files::one_standard_input(&inputs)?;
     let rules = args.rules.as_deref().map(rules::of_file).transpose()?.unwrap_or_default();
-    let Given { name, usable } = schema::given(argument, &rules)?;
+    let given = given(args, &rules)?;
+    let Given { name, usable } =
+        given.ok_or_else(|| Failed::usage("there is no schema: name one with --schema or --contract"))?;
     let text = text(args)?;
     if let Some(file) = args.text.as_deref().and_then(schema::named_file) {
         let file = file.display();
@@ -155,6 +162,15 @@ async fn one(args: &Args, providers: &Providers, cancel: &CancellationToken) -> 
     let output = one::Output { verbose: args.verbose, json: args.json };
     let extraction = requests.extraction(&extractor, text, Some(&name));
     one::run(extraction, cancel, output, |error| failed(error, Some(&name))).await
+}
+
+/// Returns the schema or the contract of the command line.
+fn given(args: &Args, rules: &[Placed]) -> Result<Option<Given>, Failed> {
+    match (&args.schema, &args.contract) {
+        (Some(argument), _) => schema::given(argument, rules).map(Some),
+        (None, Some(file)) => schema::of_contract(file, rules).map(Some),
+        (None, None) => Ok(None),
+    }
 }
 
 /// Returns the input text of the command line.
@@ -210,7 +226,7 @@ impl<'a> Requests<'a> {
 
     fn extractor(&self, usable: schema::Usable) -> Result<Extractor<Value>, Error> {
         let args = self.args;
-        let schema::Usable { schema, rules, .. } = usable;
+        let schema::Usable { schema, rules, instructions, examples, .. } = usable;
         let own = Defaults {
             max_attempts: Some(3),
             temperature: Some(0.3),
@@ -234,8 +250,12 @@ impl<'a> Requests<'a> {
         if let Some(seed) = args.seed {
             builder = builder.with_seed(seed);
         }
-        if let Some(system) = &args.system {
-            builder = builder.with_system(system);
+        let system: Vec<&str> = instructions.iter().chain(&args.system).map(String::as_str).collect();
+        if !system.is_empty() {
+            builder = builder.with_system(system.join("\n\n"));
+        }
+        for (input, output) in examples {
+            builder = builder.with_example(input, output);
         }
         builder.build()
     }

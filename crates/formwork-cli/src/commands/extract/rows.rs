@@ -28,10 +28,7 @@ pub(super) async fn run(
     let inputs = [source(args)].into_iter().chain(schema).chain(args.rules.as_deref());
     files::one_standard_input(&inputs.collect::<Vec<_>>())?;
     let rules = args.rules.as_deref().map(rules::of_file).transpose()?.unwrap_or_default();
-    let common = match &args.schema {
-        Some(argument) => Some(schema::given(argument, &rules)?),
-        None => None,
-    };
+    let common = super::given(args, &rules)?;
     let mut rows = jsonl::incoming::<ExtractInput>(source(args))?;
     let requests = Requests::new(args, providers).await?;
     let name = common.as_ref().map(|common| common.name.clone());

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use formwork::contract::read_contract;
 use formwork_core::{Error, ErrorKind, Rule, Schema as _, Severity};
 use formwork_review::document::{Document, Format};
 use formwork_schema::{Compiled, compile, lint};
@@ -19,6 +20,10 @@ use crate::stderr::say;
 pub(super) struct Usable {
     pub(super) schema: Value,
     pub(super) rules: Vec<Rule>,
+    /// Instructions for the model, as a system message.
+    pub(super) instructions: Option<String>,
+    /// Inputs with their right answers.
+    pub(super) examples: Vec<(String, Value)>,
     compiled: Arc<Compiled>,
 }
 
@@ -71,6 +76,24 @@ pub(super) fn given(argument: &str, more: &[Placed]) -> Result<Given, Failed> {
     let usable = usable(schema).map_err(|error| refused(error.to_string()))?;
     let usable = usable.with_rules(more).map_err(|error| Failed::usage(error.message()))?;
     // Errors were rejected before, so all findings are warnings.
+    lint(&usable.schema).iter().for_each(|finding| say!("{name}: {finding}"));
+    Ok(Given { name, usable })
+}
+
+/// Reads the file of `--contract`. Adds the rules `more`.
+///
+/// # Errors
+/// [`Failed`] with the file and the mistake.
+pub(super) fn of_contract(path: &Path, more: &[Placed]) -> Result<Given, Failed> {
+    let contract = read_contract(path).map_err(|error| match path.exists() {
+        true => Failed::usage(error),
+        false => Failed::usage(format!("cannot read the contract {}: there is no such file", path.display())),
+    })?;
+    let name = files::name(path);
+    let mut usable = usable(contract.schema).map_err(|error| Failed::usage(format!("{name}: {error}")))?;
+    usable.rules.extend(contract.rules);
+    (usable.instructions, usable.examples) = (contract.instructions, contract.examples);
+    let usable = usable.with_rules(more).map_err(|error| Failed::usage(error.message()))?;
     lint(&usable.schema).iter().for_each(|finding| say!("{name}: {finding}"));
     Ok(Given { name, usable })
 }
@@ -185,7 +208,7 @@ pub(super) fn usable(mut schema: Value) -> Result<Usable, Error> {
     if let Some(finding) = lint(&schema).into_iter().find(|finding| finding.severity == Severity::Error) {
         return Err(refused(format!("#{}: {}", finding.pointer, finding.message)));
     }
-    Usable { schema, rules: Vec::new(), compiled }.with_rules(&own)
+    Usable { schema, rules: Vec::new(), instructions: None, examples: Vec::new(), compiled }.with_rules(&own)
 }
 
 /// Returns the file that a text names, if it exists: the user probably meant the contents of the file.
