@@ -63,6 +63,7 @@
 mod access;
 mod ask;
 mod contracts;
+mod document;
 mod engine;
 mod guard;
 mod limits;

@@ -125,7 +125,7 @@ async fn gateway(
         builder = builder.with_target(target(section, providers).await?);
     }
     // `default` is defined first, so that it does not include targets that only aliases name.
-    builder = builder.with_alias("default", config.targets());
+    builder = of_list(builder, "default", config.target_list());
     let mut known = config.targets().to_vec();
     for section in config.sections() {
         let is_listed = config.lists().values().any(|list| list.targets.contains(&section.name));

@@ -342,6 +342,18 @@ pub(super) async fn json(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<(Value, String), Problem> {
+    let text = text(shared, headers, body).await?;
+    let value = serde_json::from_str(&text).map_err(|error| no_json(&error))?;
+    Ok((value, text))
+}
+
+/// Returns the problem of a body that cannot be parsed.
+pub(super) fn no_json(error: &serde_json::Error) -> Problem {
+    Problem::new(Kind::Invalid, format!("the body is not JSON: {error}"))
+}
+
+/// Reads a body as text, within the limits of size and time.
+pub(super) async fn text(shared: &Shared, headers: &HeaderMap, body: Body) -> Result<String, Problem> {
     let limits = &shared.engine.limits;
     let bytes =
         read_body(headers, body, limits.max_body, limits.read_timeout).await.map_err(
@@ -355,14 +367,10 @@ pub(super) async fn json(
                 }
             },
         )?;
-    let text = String::from_utf8(bytes).map_err(|error| {
+    String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Problem::new(Kind::Invalid, format!("the body is not UTF-8 at byte {at}"))
-    })?;
-    match serde_json::from_str(&text) {
-        Ok(value) => Ok((value, text)),
-        Err(error) => Err(Problem::new(Kind::Invalid, format!("the body is not JSON: {error}"))),
-    }
+    })
 }
 
 fn hex(bytes: &[u8]) -> String {
