@@ -226,7 +226,7 @@ fn a_service_that_is_killed_under_load_leaves_a_whole_ledger_with_everything_tha
         let stored = runs();
         assert!(stored >= flushed, "{stored} runs, {flushed} before the load");
         assert!(stored as u64 <= billed, "{stored} runs, {billed} calls");
-        assert!(count("SELECT coalesce(sum(micro_usd), 0) FROM runs") <= spent + held);
+        assert!(count("SELECT coalesce(sum(micro_usd), 0) FROM run") <= spent + held);
         flushed = stored;
     }
 }
