@@ -42,7 +42,8 @@ impl Record {
 
     /// Writes the runs of a request, as one.
     pub(crate) async fn runs(mut self, results: &[Result<Outcome<serde_json::Value>, Error>]) {
-        let Some(mut run) = self.run.take() else { return };
+        // Without a ledger nothing is held either.
+        let Some(mut run) = self.run.take().filter(|_| self.is_kept()) else { return };
         let names = &self.shared.engine.names;
         let mut cost = Cost::default();
         for (nth, result) in results.iter().enumerate() {

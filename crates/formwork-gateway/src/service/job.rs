@@ -179,6 +179,9 @@ impl Job {
 
     /// Notes what the contract is.
     pub(super) fn note(&mut self, spec: &Spec, ready: &Ready) {
+        if !self.record.is_kept() {
+            return;
+        }
         let name = Some(spec.name.clone());
         let digest = Some(ready.extractor.plan().schema_digest().to_owned());
         self.record.change(|run| run.with_contract(name, digest));
@@ -257,9 +260,7 @@ impl Job {
     }
 
     fn respond(&self, reply: &Reply) -> Result<Response, Problem> {
-        // `to_string` of a value goes through a formatter, which takes twice as long.
-        let body = serde_json::to_vec(&self.protocol.reply(&self.ask, reply, &self.meta))
-            .map_err(|error| Problem::new(Kind::Internal, error.to_string()))?;
+        let body = self.protocol.reply(&self.ask, reply, &self.meta);
         let mut response = ([(header::CONTENT_TYPE, "application/json")], body).into_response();
         self.head(&mut response);
         response.headers_mut().insert("x-formwork-attempts", reply.attempts.into());
