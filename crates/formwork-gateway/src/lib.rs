@@ -78,6 +78,7 @@ mod protocol;
 mod record;
 mod reply;
 mod service;
+mod telemetry;
 mod tools;
 mod trace;
 
@@ -88,3 +89,4 @@ pub use limits::Limits;
 pub use names::Target;
 pub use openapi::openapi;
 pub use service::{Gateway, GatewayBuilder};
+pub use telemetry::Telemetry;

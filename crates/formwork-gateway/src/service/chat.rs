@@ -63,7 +63,7 @@ async fn work(
         .with_labels(options.user.clone(), options.tags.clone())
         .with_request(shared.keeps_bodies.then(|| document.text().to_owned()));
     let id = run.id;
-    let mut record = Record::new(Arc::clone(&shared), run);
+    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
     let length = document.text().len();
     if options.contract.is_none() && protocol.is_plain(document.light()) {
         let (own, path) = protocol.own();
@@ -199,7 +199,7 @@ pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Reque
         let id = run.id;
         let (hold, _) =
             reserve(&shared, &client, &Ask::plain(&model), asked, &[target], options.bounds, id).await?;
-        let mut record = Record::new(Arc::clone(&shared), run);
+        let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
         record.hold(hold);
         let body = pass::written(&mut body, &raw);
         match pass::send(&raw, "/embeddings", body, &parts.headers, deadline).await {
