@@ -7,11 +7,13 @@
 //! - `gateway-side streams NUMBER` holds so many streams open: memory of each, and how many end as they should.
 //! - `gateway-side schema` sends requests with schemas that were and were not seen before.
 //! - `gateway-side soak MINUTES RATE` asks for so long with stalls, cut streams, failures and clients that leave.
+//! - `gateway-side plants` makes mistakes on purpose, and fails if the bench or the soak does not notice them.
 //! - `gateway-side serve (upstream | bare URL | ours URL | ledger URL | bodies URL)` is one of the servers, a process of its own.
 
 mod bare;
 mod client;
 mod ours;
+mod plant;
 mod played;
 #[path = "../../service/src/process.rs"]
 mod process;
@@ -45,6 +47,8 @@ async fn main() -> Result<(), Failure> {
         ["latency", rate, seconds] => latency(rate.parse()?, seconds.parse()?).await?,
         ["streams", number] => streams(number.parse()?).await?,
         ["schema"] => schema().await?,
+        ["plants"] => plant::all().await?,
+        ["planted", noticed] => plant::one(noticed).await?,
         ["soak", minutes, rate] => soak::soak(minutes.parse()?, rate.parse()?).await?,
         _ => return Err("see the first lines of bench/gateway/src/main.rs".into()),
     };
