@@ -11,6 +11,9 @@ pub(crate) struct Args {
     /// The duration in minutes
     #[arg(long, default_value_t = 30.0)]
     minutes: f64,
+    /// Make mistakes on purpose instead, and fail if the bench or the soak does not notice one
+    #[arg(long)]
+    planted: bool,
     /// The number of requests per second
     #[arg(long, default_value_t = 100)]
     rate: u32,
@@ -31,6 +34,11 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         return Err("gateway-side cannot be built, see above".to_owned());
     }
     let program = workspace::target().join("release").join("gateway-side");
+    if args.planted {
+        let line = workspace::stdout(Command::new(program).arg("plants"))?;
+        println!("{line}");
+        return Ok(());
+    }
     let mut soak = Command::new(program);
     soak.args(["soak", &args.minutes.to_string(), &args.rate.to_string()]);
     let text = workspace::stdout(&mut soak)?;

@@ -7,11 +7,13 @@
 //! - `gateway-side streams NUMBER` holds NUMBER streams open: memory per stream, and the number of streams that end correctly.
 //! - `gateway-side schema` sends requests with known and with new schemas: CPU time per request.
 //! - `gateway-side soak MINUTES RATE` sends requests that provoke stalls, cut streams, failures and clients that disconnect.
+//! - `gateway-side plants` makes mistakes on purpose, and fails if the bench or the soak does not notice them.
 //! - `gateway-side serve (upstream | bare URL | ours URL | ledger URL | bodies URL)` runs one of the servers as a process.
 
 mod bare;
 mod client;
 mod ours;
+mod plant;
 mod played;
 #[path = "../../service/src/process.rs"]
 mod process;
@@ -45,6 +47,8 @@ async fn main() -> Result<(), Failure> {
         ["latency", rate, seconds] => latency(rate.parse()?, seconds.parse()?).await?,
         ["streams", number] => streams(number.parse()?).await?,
         ["schema"] => schema().await?,
+        ["plants"] => plant::all().await?,
+        ["planted", noticed] => plant::one(noticed).await?,
         ["soak", minutes, rate] => soak::soak(minutes.parse()?, rate.parse()?).await?,
         _ => return Err("see the first lines of bench/gateway/src/main.rs".into()),
     };

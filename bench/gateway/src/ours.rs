@@ -8,7 +8,7 @@ use formwork_core::Backoff;
 use formwork_gateway::{Gateway, GatewayBuilder, Limits, Target};
 use formwork_ledger::{Ledger, Settings};
 
-use crate::{Failure, process};
+use crate::{Failure, plant, process};
 
 pub(crate) async fn serve(side: &str, url: &str) -> Result<(), Failure> {
     let config = format!(
@@ -45,6 +45,7 @@ pub(crate) async fn start(
         let backend = providers.make(section)?.backend(section, providers.dialects())?;
         builder = builder.with_target(Target::new(backend, raw(section)?, "m-1"));
     }
+    plant::start();
     let listener = TcpListener::bind("127.0.0.1:0")?;
     process::tell(listener.local_addr()?);
     Ok(more(builder).build().serve(listener, std::future::pending()).await?)

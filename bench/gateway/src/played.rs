@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::LocalSet;
 
 use crate::client::Message;
-use crate::{Failure, process};
+use crate::{Failure, plant, process};
 
 /// The tokens of every completion.
 pub(crate) const TOKENS: (u64, u64) = (100, 50);
@@ -46,6 +46,12 @@ async fn talk(mut socket: TcpStream, paid: &Cell<u64>) -> Result<(), Failure> {
             rest.split(';').next().unwrap_or_default()
         };
         let (act, id) = (word("act="), word("id="));
+        let nth = paid.get();
+        let is_hit = nth % 20 == 7;
+        let id = if is_hit && plant::is_planted("cross") { "Q0Q" } else { id };
+        let act = if is_hit && act == "right" && plant::is_planted("lose") { "stall" } else { act };
+        // A call that the client does not hear of.
+        paid.set(nth + u64::from(is_hit && plant::is_planted("charge")));
         let is_again = body.contains("\"assistant\"");
         match act {
             "count" => {

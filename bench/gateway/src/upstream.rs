@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::LocalSet;
 
 use crate::client::Message;
-use crate::{Failure, process};
+use crate::{Failure, plant, process};
 
 /// The answer, which satisfies the schema.
 const CONTENT: &str = r#"{\"name\": \"Maria Lindqvist\", \"age\": 34, \"city\": \"Lisbon\", \"job\": \"marine biologist\", \"tags\": [\"moved\", \"spring\"]}"#;
@@ -26,6 +26,7 @@ pub(crate) async fn serve() -> Result<(), Failure> {
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
+    let answer = if plant::is_planted("wrong") { answer.replace("Lindqvist", "Lundqvist") } else { answer };
     let answer: &'static [u8] = answer.leak().as_bytes();
     let held = Rc::new(RefCell::new(watch::Sender::new(())));
     let local = LocalSet::new();
@@ -61,6 +62,9 @@ async fn talk(
             if has("\"hold\"") {
                 let mut released = held.borrow().subscribe();
                 _ = released.changed().await;
+            }
+            if plant::is_planted("cut") {
+                return Ok(());
             }
             let last = "data: [DONE]\n\n";
             socket.write_all(format!("{:x}\r\n{last}\r\n0\r\n\r\n", last.len()).as_bytes()).await?;

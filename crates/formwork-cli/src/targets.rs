@@ -71,7 +71,7 @@ pub(crate) struct Opened {
 
 impl Opened {
     /// Returns an observer that records runs of these targets, if there is a ledger to record them in.
-    pub(crate) fn recorder(&self, ledger: Option<Ledger>, source: &str) -> Option<Recorder> {
+    pub(crate) fn recorder(&self, ledger: Option<Ledger>, source: &'static str) -> Option<Recorder> {
         let recorder = Recorder::new(ledger?, source);
         Some(
             self.models.iter().fold(recorder, |recorder, (target, model)| recorder.with_model(target, model)),

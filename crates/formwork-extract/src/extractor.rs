@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -261,7 +262,13 @@ impl<T: DeserializeOwned + Send + 'static> Extraction<T> {
             return Ok(outcome.map(|_| value));
         }
         // A contract without a type decodes nothing, and judging does not keep the decoded value of a fallback.
-        let value = decode(&outcome.value).map_err(|error| {
+        let mut value = None;
+        let outcome = outcome.map(|own| value = Some(own));
+        // A document is what it is decoded as.
+        if let Some(value) = (&mut value as &mut dyn Any).downcast_mut::<Option<T>>().and_then(Option::take) {
+            return Ok(outcome.map(|()| value));
+        }
+        let value = decode(&value.unwrap_or_default()).map_err(|error| {
             // Judging decoded the value before, so this happens only if decoding depends on more than the value.
             Error::new(ErrorKind::Rejected, format!("the accepted value does not decode: {error}"))
         })?;

@@ -63,6 +63,7 @@
 mod access;
 mod ask;
 mod contracts;
+mod document;
 mod engine;
 mod guard;
 mod limits;
@@ -77,6 +78,7 @@ mod protocol;
 mod record;
 mod reply;
 mod service;
+mod telemetry;
 mod tools;
 mod trace;
 
@@ -87,3 +89,4 @@ pub use limits::Limits;
 pub use names::Target;
 pub use openapi::openapi;
 pub use service::{Gateway, GatewayBuilder};
+pub use telemetry::Telemetry;

@@ -34,8 +34,11 @@ impl Options {
     /// # Errors
     /// [`Problem`] that names the header.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Problem> {
+        // Most requests have few of these, so the headers are searched once.
+        let own: Vec<_> =
+            headers.iter().filter(|(name, _)| name.as_str().starts_with("x-formwork-")).collect();
         let text = |name: &str| -> Result<Option<String>, Problem> {
-            let Some(value) = headers.get(name) else { return Ok(None) };
+            let Some((_, value)) = own.iter().find(|(own, _)| *own == name) else { return Ok(None) };
             let value = value.to_str().map_err(|_| wrong(name, "visible ASCII characters"))?.trim();
             Ok(Some(value.to_owned()).filter(|value| !value.is_empty()))
         };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, Method, Request, Response, header, response};
+use axum::http::{HeaderMap, HeaderName, Method, Request, Response, Uri, header, response};
 use formwork::providers::Raw;
 use formwork_core::Time;
 use formwork_wire::{Bytes, fault_of};
@@ -12,40 +12,47 @@ use serde_json::Value;
 use crate::problem::{Kind, Problem};
 
 /// The headers of a request that the target gets to see.
-const SENT: [&str; 3] = ["anthropic-version", "anthropic-beta", "openai-beta"];
+static SENT: [HeaderName; 3] = [
+    HeaderName::from_static("anthropic-version"),
+    HeaderName::from_static("anthropic-beta"),
+    HeaderName::from_static("openai-beta"),
+];
 
 /// The headers of a response that the client gets to see. A body whose length is known is not chunked, which saves a write.
-const RETURNED: [HeaderName; 4] =
+static RETURNED: [HeaderName; 4] =
     [header::CONTENT_TYPE, header::CACHE_CONTROL, header::CONTENT_LANGUAGE, header::CONTENT_LENGTH];
 
 /// How much of an error's body is read, in bytes.
 const MAX_ERROR: usize = 64 << 10;
 
-/// Sends a request to a target as it is, but for the name of the model, and returns its response with the body unread.
+/// Returns the body of a request with the name of the target's model.
+pub(crate) fn written(body: &mut Value, raw: &Raw) -> Bytes {
+    if let Value::Object(members) = body {
+        members.insert("model".to_owned(), raw.model.clone().into());
+    }
+    // Writing JSON to memory does not fail.
+    serde_json::to_vec(body).unwrap_or_default().into()
+}
+
+/// Sends a request to a target and returns its response with the body unread.
 ///
 /// # Errors
 /// [`Problem`] for a target that does not answer or refuses us. What is wrong with the request itself (400, 413, 422) is the
 /// target's own response.
 pub(crate) async fn send(
     raw: &Raw,
-    path: &str,
-    body: &mut Value,
+    path: &'static str,
+    body: Bytes,
     headers: &HeaderMap,
     deadline: Duration,
 ) -> Result<Response<formwork_wire::Body>, Problem> {
-    if let Value::Object(members) = body {
-        members.insert("model".to_owned(), raw.model.clone().into());
-    }
-    let written =
-        serde_json::to_vec(body).map_err(|error| Problem::new(Kind::Internal, error.to_string()))?;
-    let mut request = Request::new(Bytes::from(written));
+    let mut request = Request::new(body);
     *request.method_mut() = Method::POST;
-    *request.uri_mut() =
-        path.parse().map_err(|_| Problem::new(Kind::Internal, "the path of the request is none"))?;
+    *request.uri_mut() = Uri::from_static(path);
     request.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
-    for name in SENT {
+    for name in &SENT {
         if let Some(value) = headers.get(name) {
-            request.headers_mut().insert(HeaderName::from_static(name), value.clone());
+            request.headers_mut().insert(name, value.clone());
         }
     }
     let until: Time = raw.transport.now().after(deadline);
@@ -67,8 +74,8 @@ pub(crate) async fn send(
 pub(crate) fn returned(head: &response::Parts, body: Body) -> Response<Body> {
     let mut out = Response::new(body);
     *out.status_mut() = head.status;
-    for name in RETURNED {
-        if let Some(value) = head.headers.get(&name) {
+    for name in &RETURNED {
+        if let Some(value) = head.headers.get(name) {
             out.headers_mut().insert(name, value.clone());
         }
     }

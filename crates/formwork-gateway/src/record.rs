@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::http::HeaderMap;
 use formwork_core::{Cost, Error, Outcome, Price, Time, Usage, Violation};
 use formwork_ledger::{AttemptRecord, Hold, RunOutcome, RunRecord, ViolationRecord};
 
@@ -15,11 +16,13 @@ pub(crate) struct Record {
     shared: Arc<Shared>,
     run: Option<RunRecord>,
     hold: Option<Hold>,
+    /// The headers of the caller's trace.
+    trace: HeaderMap,
 }
 
 impl Record {
-    pub(crate) const fn new(shared: Arc<Shared>, run: RunRecord) -> Self {
-        Self { shared, run: Some(run), hold: None }
+    pub(crate) const fn new(shared: Arc<Shared>, run: RunRecord, trace: HeaderMap) -> Self {
+        Self { shared, run: Some(run), hold: None, trace }
     }
 
     /// Keeps what was reserved, to settle it.
@@ -31,9 +34,9 @@ impl Record {
         self.hold.is_some()
     }
 
-    /// Returns whether there is a ledger that keeps it.
+    /// Returns whether there is a ledger that keeps it, or a collector that gets its trace.
     pub(crate) fn is_kept(&self) -> bool {
-        self.shared.access.ledger().is_some()
+        self.shared.access.ledger().is_some() || self.shared.telemetry.is_some()
     }
 
     pub(crate) fn change(&mut self, change: impl FnOnce(RunRecord) -> RunRecord) {
@@ -42,7 +45,8 @@ impl Record {
 
     /// Writes the runs of a request, as one.
     pub(crate) async fn runs(mut self, results: &[Result<Outcome<serde_json::Value>, Error>]) {
-        let Some(mut run) = self.run.take() else { return };
+        // Without a ledger nothing is held either.
+        let Some(mut run) = self.run.take().filter(|_| self.is_kept()) else { return };
         let names = &self.shared.engine.names;
         let mut cost = Cost::default();
         for (nth, result) in results.iter().enumerate() {
@@ -128,6 +132,9 @@ impl Record {
     }
 
     fn write(&self, run: RunRecord) {
+        if let Some(telemetry) = &self.shared.telemetry {
+            telemetry.run(&run, &self.trace, |target| provider_of(&self.shared.engine.names, target));
+        }
         if let Some(ledger) = self.shared.access.ledger() {
             ledger.record(run);
         }
@@ -182,6 +189,19 @@ async fn settle(hold: Option<Hold>, cost: Option<u64>) {
 
 fn model_of(names: &Names, target: &str) -> Option<String> {
     names.targets().iter().find(|known| known.name() == target).map(|known| known.model.clone())
+}
+
+/// Returns the name of a target's protocol in the semantic conventions of OpenTelemetry.
+fn provider_of(names: &Names, target: &str) -> &'static str {
+    use formwork::providers::Protocol;
+
+    let known = names.targets().iter().find(|known| known.name() == target);
+    match known.and_then(|known| known.raw.as_ref()).map(|raw| raw.protocol) {
+        Some(Protocol::OpenAi | Protocol::Responses) => "openai",
+        Some(Protocol::Anthropic) => "anthropic",
+        Some(Protocol::Ollama) => "ollama",
+        _ => "formwork",
+    }
 }
 
 fn outcome_of(kind: Kind) -> RunOutcome {

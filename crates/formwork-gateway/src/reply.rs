@@ -1,7 +1,7 @@
 //! The outcome of a request, in the words of no protocol.
 
 use formwork_core::{Cost, Usage};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 /// The answers to a request, and their cost.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,17 +58,24 @@ pub(crate) struct Meta {
 
 impl Reply {
     /// Returns the extension that stands in the usage of every protocol.
-    pub(crate) fn extension(&self, meta: &Meta) -> Value {
-        let mut extension = json!({
-            "run": meta.run,
-            "attempts": self.attempts,
-            "cost_usd": self.cost.micro_usd.map(|micro| micro as f64 / 1e6),
-        });
-        if self.is_cached {
-            extension["cached"] = Value::Bool(true);
+    pub(crate) fn extension<'m>(&self, meta: &'m Meta) -> Extension<'m> {
+        Extension {
+            run: &meta.run,
+            attempts: self.attempts,
+            cost_usd: self.cost.micro_usd.map(|micro| micro as f64 / 1e6),
+            cached: self.is_cached.then_some(true),
         }
-        extension
     }
+}
+
+/// The member `formwork` of the usage.
+#[derive(Debug, Serialize)]
+pub(crate) struct Extension<'m> {
+    run: &'m str,
+    attempts: usize,
+    cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cached: Option<bool>,
 }
 
 impl Meta {

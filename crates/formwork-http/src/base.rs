@@ -15,6 +15,8 @@ pub(crate) struct Base {
     host: Arc<str>,
     /// The first path that was requested, with its URL. Usually there is no other.
     first: OnceLock<(Uri, Url)>,
+    /// The same for clients that take URIs.
+    first_uri: OnceLock<(Uri, Uri)>,
 }
 
 impl Base {
@@ -28,7 +30,7 @@ impl Base {
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !bare {
             return Err(wrong());
         }
-        Ok(Self { host: host(&url).into(), url, first: OnceLock::new() })
+        Ok(Self { host: host(&url).into(), url, first: OnceLock::new(), first_uri: OnceLock::new() })
     }
 
     /// Returns the URL of a path: the base's own path comes first, and its query before the path's.
@@ -40,6 +42,20 @@ impl Base {
         }
         let joined = self.joined(target)?;
         self.first.get_or_init(|| (target.clone(), joined.clone()));
+        Ok(joined)
+    }
+
+    /// Returns the same as [`join`](Self::join), as a URI.
+    pub(crate) fn join_uri(&self, target: &Uri) -> Result<Uri, Fault> {
+        if let Some((first, joined)) = self.first_uri.get()
+            && first == target
+        {
+            return Ok(joined.clone());
+        }
+        let joined: Uri = self.joined(target)?.as_str().parse().map_err(|error| {
+            Fault::new(FaultKind::BadRequest, format!("the request cannot be sent: {error}"))
+        })?;
+        self.first_uri.get_or_init(|| (target.clone(), joined.clone()));
         Ok(joined)
     }
 
@@ -60,6 +76,11 @@ impl Base {
     /// Returns `host:port`, for messages.
     pub(crate) fn host(&self) -> &Arc<str> {
         &self.host
+    }
+
+    /// Returns whether the scheme is `http`.
+    pub(crate) fn is_http(&self) -> bool {
+        self.url.scheme() == "http"
     }
 
     /// Returns whether the server is on this machine.

@@ -9,7 +9,8 @@ use formwork_wire::Chunks;
 use futures_core::Stream;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::fault::within_body;
+use crate::direct::Pieces;
+use crate::fault::{Failure, within_body};
 
 /// The limits of a body.
 pub(crate) struct Limits {
@@ -21,10 +22,31 @@ pub(crate) struct Limits {
     pub(crate) max_bytes: usize,
 }
 
+/// The pieces of a body as an HTTP client returns them.
+pub(crate) enum Received {
+    Reqwest(Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>),
+    Direct(Pieces),
+}
+
+impl Received {
+    pub(crate) fn of(response: reqwest::Response) -> Self {
+        Self::Reqwest(Box::pin(response.bytes_stream()))
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Failure>>> {
+        match self {
+            Self::Reqwest(pieces) => {
+                pieces.as_mut().poll_next(cx).map(|piece| Some(piece?.map_err(Failure::Reqwest)))
+            }
+            Self::Direct(pieces) => Pin::new(pieces).poll_next(cx),
+        }
+    }
+}
+
 /// A body that is read on demand. Nothing is read ahead, and nothing is spawned, so that a slow reader slows the server
 /// down.
 pub(crate) struct Incoming {
-    chunks: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
+    chunks: Received,
     limits: Limits,
     host: Arc<str>,
     /// The number of bytes so far.
@@ -37,16 +59,8 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    pub(crate) fn new(response: reqwest::Response, limits: Limits, host: Arc<str>) -> Self {
-        Self {
-            chunks: Box::pin(response.bytes_stream()),
-            timer: None,
-            limits,
-            host,
-            seen: 0,
-            waiting: false,
-            ended: false,
-        }
+    pub(crate) fn new(chunks: Received, limits: Limits, host: Arc<str>) -> Self {
+        Self { chunks, timer: None, limits, host, seen: 0, waiting: false, ended: false }
     }
 
     fn is_late(&self) -> bool {
@@ -66,7 +80,7 @@ impl Incoming {
     }
 
     /// Converts a chunk, or the end of the body, and checks the limits.
-    fn take(&mut self, chunk: Option<reqwest::Result<Bytes>>) -> Option<Result<Bytes, Fault>> {
+    fn take(&mut self, chunk: Option<Result<Bytes, Failure>>) -> Option<Result<Bytes, Fault>> {
         let chunk = match chunk? {
             Ok(chunk) => chunk,
             Err(error) => return Some(Err(within_body(&error, &self.host, self.seen))),
@@ -103,7 +117,7 @@ impl Stream for Incoming {
         if this.ended {
             return Poll::Ready(None);
         }
-        if let Poll::Ready(chunk) = this.chunks.as_mut().poll_next(cx) {
+        if let Poll::Ready(chunk) = this.chunks.poll_next(cx) {
             this.waiting = false;
             let item = this.take(chunk);
             this.ended = !matches!(item, Some(Ok(_)));

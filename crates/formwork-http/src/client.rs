@@ -5,7 +5,7 @@ use reqwest::{Client, ClientBuilder, Request, Response, redirect, retry};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::{Duration, Instant};
 
-use crate::fault::find;
+use crate::fault::{Failure, find};
 use crate::opened::{Noting, watched};
 use crate::roots::roots;
 use crate::settings::Settings;
@@ -37,24 +37,38 @@ impl Kept {
     /// A connection that was closed before the request fails at once. A later failure is a fault, because the server may
     /// have processed the request, which costs money; a failure of a new connection is a fault too. The retry policy
     /// decides about both.
-    pub(crate) async fn execute(&self, request: Request) -> Result<Response, reqwest::Error> {
-        const AT_ONCE: Duration = Duration::from_secs(1);
-
+    pub(crate) async fn execute(&self, request: Request) -> Result<Response, Failure> {
         let again = request.try_clone();
-        let sent = Instant::now();
-        let (done, opened) = watched(self.0.execute(request)).await;
-        match (done, again) {
-            (Err(error), Some(again)) if !opened && sent.elapsed() < AT_ONCE && is_closed(&error) => {
-                // The first error says more than that the server now refuses connections.
-                self.0.execute(again).await.map_err(|other| if other.is_connect() { error } else { other })
-            }
-            (done, _) => done,
-        }
+        at_once_again(self.0.execute(request), || Some(self.0.execute(again?))).await
     }
 }
 
+/// Sends a request, and sends it again as [`Kept::execute`] says.
+pub(crate) async fn at_once_again<R, E: Into<Failure>, F: Future<Output = Result<R, E>>>(
+    request: F,
+    again: impl FnOnce() -> Option<F>,
+) -> Result<R, Failure> {
+    const AT_ONCE: Duration = Duration::from_secs(1);
+
+    let sent = Instant::now();
+    let (done, opened) = watched(request).await;
+    let error = match done {
+        Ok(response) => return Ok(response),
+        Err(error) => error.into(),
+    };
+    if opened || sent.elapsed() >= AT_ONCE || !is_closed(&error) {
+        return Err(error);
+    }
+    let Some(again) = again() else { return Err(error) };
+    again.await.map_err(|other| {
+        let other = other.into();
+        // The first error says more than that the server now refuses connections.
+        if other.is_connect() { error } else { other }
+    })
+}
+
 /// Returns whether a connection ended before the head of a response was complete.
-fn is_closed(error: &reqwest::Error) -> bool {
+fn is_closed(error: &Failure) -> bool {
     find::<hyper::Error>(error).is_some_and(|error| error.is_incomplete_message() || error.is_canceled())
         || find::<io::Error>(error).is_some_and(|error| {
             matches!(

@@ -11,7 +11,7 @@ use reqwest::Url;
 
 use crate::HttpTransport;
 use crate::base::host;
-use crate::body::{Incoming, Limits};
+use crate::body::{Incoming, Limits, Received};
 use crate::transport::{add, request_of};
 
 /// The maximum number of redirects that a download follows.
@@ -72,7 +72,7 @@ impl HttpTransport {
         let (response, host) = self.follow(path).await.map_err(|fault| self.hidden(fault))?;
         let total = response.content_length();
         let limits = Limits { idle: self.settings().idle(None), deadline: None, max_bytes: usize::MAX };
-        let mut body = Incoming::new(response, limits, host);
+        let mut body = Incoming::new(Received::of(response), limits, host);
         let mut done = 0;
         progress(done, total);
         while let Some(chunk) = next(&mut body).await {
@@ -119,7 +119,8 @@ impl HttpTransport {
         let (mut head, ()) = http::Response::new(()).into_parts();
         (head.status, head.headers) = (response.status(), std::mem::take(response.headers_mut()));
         let limits = Limits { idle: self.settings().idle(None), deadline: None, max_bytes: usize::MAX };
-        let body = Body::new(Incoming::new(response, limits, from)).beginning(ERROR_BYTES).await;
+        let body =
+            Body::new(Incoming::new(Received::of(response), limits, from)).beginning(ERROR_BYTES).await;
         fault_of(&head, &body, false, self.now())
     }
 

@@ -1,4 +1,4 @@
-//! Converts errors of reqwest to faults that name the place of the failure.
+//! Converts errors of HTTP clients to faults that name the place of the failure.
 
 use std::error::Error;
 use std::io;
@@ -6,8 +6,71 @@ use std::io;
 use formwork_core::{Fault, FaultKind};
 use rustls::{CertificateError, Error as Tls};
 
+/// The error of a request or of a body.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Reqwest(reqwest::Error),
+    /// Of a request that was sent without reqwest.
+    Direct(hyper_util::client::legacy::Error),
+    /// Of the body of such a request's response.
+    Hyper(hyper::Error),
+    /// Of a body that cannot be unpacked.
+    Body(io::Error),
+}
+
+impl From<reqwest::Error> for Failure {
+    fn from(error: reqwest::Error) -> Self {
+        Self::Reqwest(error)
+    }
+}
+
+impl From<hyper_util::client::legacy::Error> for Failure {
+    fn from(error: hyper_util::client::legacy::Error) -> Self {
+        Self::Direct(error)
+    }
+}
+
+impl Failure {
+    /// Returns the first error of the chain that says more than that a request failed.
+    fn cause(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Reqwest(error) => error.source(),
+            Self::Direct(error) => error.source(),
+            Self::Hyper(error) => Some(error),
+            Self::Body(error) => Some(error),
+        }
+    }
+
+    pub(crate) fn is_connect(&self) -> bool {
+        match self {
+            Self::Reqwest(error) => error.is_connect(),
+            Self::Direct(error) => error.is_connect(),
+            Self::Hyper(_) | Self::Body(_) => false,
+        }
+    }
+
+    fn is_dns(&self) -> bool {
+        match self {
+            Self::Reqwest(error) => error.is_dns(),
+            // The type of the error is private.
+            _ => self.is_connect() && self.cause().is_some_and(|cause| cause.to_string() == "dns error"),
+        }
+    }
+
+    fn is_timeout(&self) -> bool {
+        match self {
+            Self::Reqwest(error) => error.is_timeout(),
+            _ => find::<io::Error>(self).is_some_and(|io| io.kind() == io::ErrorKind::TimedOut),
+        }
+    }
+
+    fn is_builder(&self) -> bool {
+        matches!(self, Self::Reqwest(error) if error.is_builder())
+    }
+}
+
 /// Returns the fault for a request to `host` (`host:port`) that failed before the head of a response.
-pub(crate) fn before_head(error: &reqwest::Error, host: &str) -> Fault {
+pub(crate) fn before_head(error: &Failure, host: &str) -> Fault {
     let why = leaf(error);
     if let Some(tls) = find::<Tls>(error) {
         return no_tls(tls, host);
@@ -49,7 +112,7 @@ pub(crate) fn before_head(error: &reqwest::Error, host: &str) -> Fault {
 }
 
 /// Returns the fault for a body that failed after `seen` bytes. A lost connection is transient; invalid bytes are not.
-pub(crate) fn within_body(error: &reqwest::Error, host: &str, seen: usize) -> Fault {
+pub(crate) fn within_body(error: &Failure, host: &str, seen: usize) -> Fault {
     let why = leaf(error);
     let invalid =
         |io: &io::Error| matches!(io.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
@@ -101,22 +164,22 @@ fn certificate_words(problem: &CertificateError) -> String {
 }
 
 /// Returns the innermost error: the outer ones repeat the address with its query.
-fn leaf(error: &reqwest::Error) -> String {
+fn leaf(error: &Failure) -> String {
     let mut last = String::new();
     each(error, |cause| last = cause.to_string());
     if last.is_empty() { "no reason given".to_owned() } else { last }
 }
 
 /// Returns the first error of a type in the chain of sources.
-pub(crate) fn find<E: Error + 'static>(error: &reqwest::Error) -> Option<&E> {
+pub(crate) fn find<E: Error + 'static>(error: &Failure) -> Option<&E> {
     let mut found = None;
     each(error, |cause| found = found.or_else(|| cause.downcast_ref::<E>()));
     found
 }
 
 /// Calls `see` with each error of the chain, outer ones first. An `io::Error` hides the error in it from [`Error::source`].
-fn each<'a>(error: &'a reqwest::Error, mut see: impl FnMut(&'a (dyn Error + 'static))) {
-    let mut next = error.source();
+fn each<'a>(error: &'a Failure, mut see: impl FnMut(&'a (dyn Error + 'static))) {
+    let mut next = error.cause();
     while let Some(cause) = next {
         see(cause);
         let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);

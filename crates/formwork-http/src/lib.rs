@@ -54,6 +54,7 @@
 mod base;
 mod body;
 mod client;
+mod direct;
 mod download;
 mod error;
 mod fault;

@@ -26,6 +26,8 @@ pub(crate) struct Settings {
     pub(crate) idle: Option<Duration>,
     /// The maximum number of bytes of a body after decompression.
     pub(crate) max_bytes: usize,
+    /// Whether the server is on this machine and has no TLS.
+    is_local: bool,
     pub(crate) proxy: Option<Proxy>,
     pub(crate) roots: Vec<CertificateDer<'static>>,
 }
@@ -46,8 +48,14 @@ impl Settings {
         self.idle.or(left).unwrap_or(SILENCE)
     }
 
+    /// Returns whether the server is on this machine and needs neither TLS nor a proxy.
+    pub(crate) const fn is_direct(&self) -> bool {
+        self.is_local && self.proxy.is_none()
+    }
+
     pub(crate) fn new(base: Base) -> Self {
         Self {
+            is_local: base.is_http() && base.is_loopback(),
             base,
             headers: HeaderMap::new(),
             secrets: Secrets::default(),

@@ -16,9 +16,10 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 
 use crate::base::Base;
-use crate::body::{Incoming, Limits, far};
+use crate::body::{Incoming, Limits, Received, far};
 use crate::client::Kept;
-use crate::fault::before_head;
+use crate::direct::{self, Direct};
+use crate::fault::{Failure, before_head};
 use crate::settings::Settings;
 use crate::trace::add_trace;
 use crate::{ConfigError, Key, KeyCommand};
@@ -188,16 +189,23 @@ impl HttpTransport {
         host: &str,
         deadline: Option<Instant>,
     ) -> Result<reqwest::Response, Fault> {
-        if Handle::try_current().is_err() {
-            let message = "HTTP needs a Tokio runtime with IO and time enabled, and there is none here";
-            return Err(Fault::new(FaultKind::Unsupported, message));
-        }
+        has_runtime()?;
         let client = self.clients.of(&self.settings, request.url())?;
+        self.within(client.execute(request), host, deadline).await
+    }
+
+    /// Waits for the head of a response within the limits of time.
+    async fn within<R>(
+        &self,
+        sent: impl Future<Output = Result<R, Failure>>,
+        host: &str,
+        deadline: Option<Instant>,
+    ) -> Result<R, Fault> {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let limit = self.settings.first_byte(left);
         let first_byte = far(limit);
         let until = deadline.map_or(first_byte, |deadline| deadline.min(first_byte));
-        match timeout_at(until, client.execute(request)).await {
+        match timeout_at(until, sent).await {
             Ok(done) => done.map_err(|error| before_head(&error, host)),
             Err(_) if deadline.is_some_and(|deadline| deadline <= first_byte) => {
                 let message = format!("{host} sent no response by the deadline");
@@ -216,7 +224,6 @@ impl HttpTransport {
         deadline: Option<Time>,
     ) -> Result<Response<Body>, Fault> {
         let (head, body) = request.into_parts();
-        let url = self.settings.base.join(&head.uri)?;
         let host = Arc::clone(self.settings.base.host());
         let left = deadline.map(|deadline| deadline.since(self.now()));
         if left.is_some_and(|left| left.is_zero()) {
@@ -227,15 +234,33 @@ impl HttpTransport {
         let mut headers = head.headers;
         add(&mut headers, &self.settings.headers);
         add_trace(&mut headers);
+        let is_direct = self.settings.is_direct();
+        if is_direct {
+            direct::complete(&mut headers);
+        }
         let send = async |key: Option<&Key>| {
             let mut headers = headers.clone();
             if let (Some(key), Some((auth, _))) = (key, &self.settings.key_command) {
                 add_key(&mut headers, *auth, key)?;
             }
-            let request = request_of(head.method.clone(), url.clone(), headers, body.clone());
-            self.exchange(request, &host, deadline).await
+            let (method, body) = (head.method.clone(), body.clone());
+            if is_direct {
+                has_runtime()?;
+                let uri = self.settings.base.join_uri(&head.uri)?;
+                let sent = self.clients.direct(&self.settings).send((method, uri, headers, body));
+                return self
+                    .within(sent, &host, deadline)
+                    .await
+                    .map(|response| response.map(Received::Direct));
+            }
+            let request = request_of(method, self.settings.base.join(&head.uri)?, headers, body);
+            let mut response = self.exchange(request, &host, deadline).await?;
+            let mut out = Response::new(());
+            (*out.status_mut(), *out.version_mut(), *out.headers_mut()) =
+                (response.status(), response.version(), std::mem::take(response.headers_mut()));
+            Ok(out.map(|()| Received::of(response)))
         };
-        let mut response = match &self.settings.key_command {
+        let response = match &self.settings.key_command {
             None => send(None).await?,
             Some((_, command)) => {
                 let key = command.key(None).await?;
@@ -246,12 +271,8 @@ impl HttpTransport {
                 }
             }
         };
-        let (status, version, headers) =
-            (response.status(), response.version(), std::mem::take(response.headers_mut()));
         let limits = Limits { idle: self.settings.idle(left), deadline, max_bytes: self.settings.max_bytes };
-        let mut out = Response::new(Body::of_chunks(Incoming::new(response, limits, host)));
-        (*out.status_mut(), *out.version_mut(), *out.headers_mut()) = (status, version, headers);
-        Ok(out)
+        Ok(response.map(|chunks| Body::of_chunks(Incoming::new(chunks, limits, host))))
     }
 }
 
@@ -296,16 +317,28 @@ struct Clients {
     plain: OnceLock<Result<Kept, String>>,
     /// The client for all other servers, and for proxies.
     tls: OnceLock<Result<Kept, String>>,
+    /// The client of requests to such servers as `plain` is for, other than downloads.
+    direct: OnceLock<Direct>,
 }
 
 impl Clients {
+    fn direct(&self, settings: &Settings) -> &Direct {
+        self.direct.get_or_init(|| Direct::new(settings.connect))
+    }
+
     fn of(&self, settings: &Settings, url: &Url) -> Result<&Kept, Fault> {
-        let is_plain = url.scheme() == "http" && settings.base.is_loopback() && settings.proxy.is_none();
+        let is_plain = url.scheme() == "http" && settings.is_direct();
         let (client, is_for_tls) = if is_plain { (&self.plain, false) } else { (&self.tls, true) };
         client.get_or_init(|| crate::client::client(settings, is_for_tls)).as_ref().map_err(|why| {
             Fault::new(FaultKind::Unsupported, format!("HTTP cannot be set up on this machine: {why}"))
         })
     }
+}
+
+/// Checks that there is a runtime.
+fn has_runtime() -> Result<(), Fault> {
+    let message = "HTTP needs a Tokio runtime with IO and time enabled, and there is none here";
+    Handle::try_current().map(drop).map_err(|_| Fault::new(FaultKind::Unsupported, message))
 }
 
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ConfigError> {

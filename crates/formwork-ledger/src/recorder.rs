@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,7 +7,7 @@ use formwork_core::{Error, Outcome, Time};
 use formwork_extract::{Observer, RunId, Started};
 use serde_json::Value;
 
-use crate::{KeyId, Ledger, RunRecord};
+use crate::{Ledger, RecordId, RunRecord};
 
 /// Records every run of an extractor that it observes. The request is the messages of the run's first call, as JSON, if the ledger
 /// keeps bodies.
@@ -15,7 +16,8 @@ use crate::{KeyId, Ledger, RunRecord};
 /// use formwork_ledger::{Ledger, Recorder, Settings};
 ///
 /// let ledger = Ledger::open("ledger.db", Settings::default())?;
-/// let recorder = Recorder::new(ledger, "invoices").with_contract(Some("invoice".to_owned()), None);
+/// let recorder = Recorder::new(ledger, "invoices")
+///     .with_run(|run| run.with_contract(Some("invoice".to_owned()), None));
 /// // extractor.with_observer(recorder)
 /// # let _ = recorder;
 /// # Ok::<(), formwork_ledger::Error>(())
@@ -23,12 +25,7 @@ use crate::{KeyId, Ledger, RunRecord};
 #[derive(Debug, Clone)]
 pub struct Recorder {
     ledger: Ledger,
-    source: String,
-    contract: Option<String>,
-    digest: Option<String>,
-    key: Option<KeyId>,
-    user: Option<String>,
-    tags: Vec<String>,
+    like: RunRecord,
     models: HashMap<String, String>,
     open: Arc<Mutex<HashMap<RunId, Opened>>>,
 }
@@ -45,38 +42,15 @@ const MAX_OPEN: usize = 4096;
 
 impl Recorder {
     /// Returns an observer that records runs as coming from `source`: a command or an endpoint.
-    pub fn new(ledger: Ledger, source: impl Into<String>) -> Self {
-        Self {
-            ledger,
-            source: source.into(),
-            contract: None,
-            digest: None,
-            key: None,
-            user: None,
-            tags: Vec::new(),
-            models: HashMap::new(),
-            open: Arc::default(),
-        }
+    pub fn new(ledger: Ledger, source: impl Into<Cow<'static, str>>) -> Self {
+        Self { ledger, like: RunRecord::new(source, Time(0)), models: HashMap::new(), open: Arc::default() }
     }
 
-    /// Sets the name and the digest of the contract (default: the schema's name and no digest).
+    /// Changes the record that every run begins as: its contract, key, user and tags (default: the schema's name is the contract,
+    /// and there is nothing else).
     #[must_use]
-    pub fn with_contract(mut self, name: Option<String>, digest: Option<String>) -> Self {
-        (self.contract, self.digest) = (name, digest);
-        self
-    }
-
-    /// Sets the key (default: none).
-    #[must_use]
-    pub const fn with_key(mut self, key: Option<KeyId>) -> Self {
-        self.key = key;
-        self
-    }
-
-    /// Sets user and tags (default: none).
-    #[must_use]
-    pub fn with_labels(mut self, user: Option<String>, tags: Vec<String>) -> Self {
-        (self.user, self.tags) = (user, tags);
+    pub fn with_run(mut self, change: impl FnOnce(RunRecord) -> RunRecord) -> Self {
+        self.like = change(self.like);
         self
     }
 
@@ -111,14 +85,11 @@ impl Observer for Recorder {
         let started = attempts.first().map_or(ended, |first| first.started);
         let opened = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
         let (schema, request) = opened.map(|opened| (opened.schema, opened.request)).unzip();
-        let contract = self.contract.clone().or(schema);
-        let run = RunRecord::new(self.source.clone(), started)
+        let mut run = RunRecord { id: RecordId::next(), started, ..self.like.clone() }
             .of(result, ended)
             .with_models(|target| self.models.get(target).cloned())
-            .with_contract(contract, self.digest.clone())
-            .with_key(self.key)
-            .with_labels(self.user.clone(), self.tags.clone())
             .with_request(request.flatten());
+        run.contract = run.contract.or(schema);
         self.ledger.record(run);
     }
 }

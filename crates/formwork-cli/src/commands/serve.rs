@@ -7,7 +7,7 @@ use std::time::Duration;
 use formwork::config::{Config, Named, Section, Serve, TargetList};
 use formwork::providers::{Providers, raw};
 use formwork_core::Backoff;
-use formwork_gateway::{Gateway, GatewayBuilder, Limits, Target, Tls};
+use formwork_gateway::{Gateway, GatewayBuilder, Limits, Target, Telemetry, Tls};
 use formwork_ledger::Ledger;
 
 use crate::exit::{Failed, Status};
@@ -25,6 +25,9 @@ Examples:
 Clients keep their library and change its base URL: http://127.0.0.1:8190/v1 for OpenAI's, http://127.0.0.1:8190 for
 Anthropic's and Ollama's. `model` is the name of a provider of the configuration, an alias, or `default`. SIGINT and SIGTERM end the
 service when open requests have their answers, within 15 seconds.
+
+With OTEL_EXPORTER_OTLP_ENDPOINT, such as http://localhost:4318, traces and metrics are sent to that collector, as JSON over HTTP, with
+the headers in OTEL_EXPORTER_OTLP_HEADERS.
 
 Exit codes:
   0    ended by a signal
@@ -46,6 +49,9 @@ pub(crate) struct Args {
     /// Folder of named contracts [default: `contracts` of the configuration]
     #[arg(long, value_name = "DIR")]
     contracts: Option<PathBuf>,
+    /// Show the batches in this folder, or the batch that it is, on the page for admins
+    #[arg(long, value_name = "DIR")]
+    batches: Option<PathBuf>,
     /// Serve HTTPS with the certificate chain in this file, in PEM [default: `tls_cert` of the configuration's [serve]]
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
@@ -125,7 +131,7 @@ async fn gateway(
         builder = builder.with_target(target(section, providers).await?);
     }
     // `default` is defined first, so that it does not include targets that only aliases name.
-    builder = builder.with_alias("default", config.targets());
+    builder = of_list(builder, "default", config.target_list());
     let mut known = config.targets().to_vec();
     for section in config.sections() {
         let is_listed = config.lists().values().any(|list| list.targets.contains(&section.name));
@@ -165,6 +171,18 @@ async fn gateway(
         }
         builder = builder.with_contracts(folder);
     }
+    if let Some(folder) = &args.batches {
+        if !folder.is_dir() {
+            return Err(Failed::usage(format!(
+                "the folder of batches, {}, does not exist",
+                folder.display()
+            )));
+        }
+        builder = builder.with_batches(folder);
+    }
+    if let Some(telemetry) = telemetry()? {
+        builder = builder.with_telemetry(telemetry);
+    }
     let has_ledger = ledger.is_some();
     if let Some(ledger) = ledger {
         builder = builder.with_ledger(ledger);
@@ -179,6 +197,24 @@ async fn gateway(
         builder = builder.with_cache(Duration::from_secs(seconds));
     }
     Ok(builder)
+}
+
+/// Returns the exporter of traces and metrics that the environment names, by the variables of OpenTelemetry's specification;
+/// `None` without an endpoint.
+fn telemetry() -> Result<Option<Telemetry>, Failed> {
+    const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    let Some(endpoint) = variable(ENDPOINT) else { return Ok(None) };
+    let service = variable("OTEL_SERVICE_NAME").unwrap_or_else(|| "formwork".to_owned());
+    let headers = variable("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default();
+    let headers: Vec<(String, String)> = headers
+        .split(',')
+        .filter_map(|header| header.split_once('='))
+        .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
+        .collect();
+    let telemetry = Telemetry::new(&endpoint, &service, &headers);
+    telemetry.map(Some).map_err(|error| Failed::usage(format!("{ENDPOINT}: {error}")))
 }
 
 /// Returns the certificate that the arguments or the configuration name; `None` for connections that are not encrypted.

@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::Child;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use formwork_testkit::server::{Reply, Server};
@@ -30,20 +31,25 @@ impl Serving {
     }
 
     fn post(&self, path: &str, key: &str, body: &Value) -> (u16, String) {
-        let mut socket = TcpStream::connect(&self.address).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        let body = body.to_string();
-        let request = format!(
-            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
-             authorization: Bearer {key}\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        socket.write_all(request.as_bytes()).unwrap();
-        let mut text = String::new();
-        socket.read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+        post(&self.address, path, key, "", body).unwrap()
     }
+}
+
+/// Sends a request with more lines of headers. Returns the status and the body of the response; `None` if the service is gone.
+fn post(address: &str, path: &str, key: &str, headers: &str, body: &Value) -> Option<(u16, String)> {
+    let mut socket = TcpStream::connect(address).ok()?;
+    socket.set_read_timeout(Some(Duration::from_secs(30))).ok()?;
+    let body = body.to_string();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         authorization: Bearer {key}\r\n{headers}content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    socket.write_all(request.as_bytes()).ok()?;
+    let mut text = String::new();
+    socket.read_to_string(&mut text).ok()?;
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
 }
 
 impl Drop for Serving {
@@ -142,4 +148,133 @@ fn what_cannot_be_served_is_said_before_a_model_is_asked() {
         refused(&formwork(&[&["serve"], &args[..]].concat(), ""), 2, says);
     }
     assert!(server.received().is_empty());
+}
+
+/// The configuration of a server whose calls cost 100 + 2 x 50 millionths of a US dollar.
+fn priced(url: &str, name: &str) -> String {
+    let text = format!(
+        "[providers.primary]\nkind = \"openai\"\nmodel = \"m\"\nstream = false\napi_key_env = \"\"\nbase_url = \"{url}\"\n\
+         price = {{ input = 1.0, output = 2.0 }}\n"
+    );
+    temporary(name, text)
+}
+
+/// The cost of a call of [`priced`].
+const COST: u64 = 200;
+
+#[test]
+fn a_service_that_is_killed_under_load_leaves_a_whole_ledger_with_everything_that_was_billed() {
+    let content = json!({"choices": [{
+        "index": 0, "message": {"role": "assistant", "content": "{\"age\": 34}"}, "finish_reason": "stop",
+    }], "usage": {"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150}});
+    let server = Server::start([Reply::json(content.to_string())]).unwrap();
+    let config = priced(&server.url(), "serve-killed.toml");
+    let ledger = folder().join("serve-killed.db").display().to_string();
+    let added = formwork(&["keys", "add", "load", "--budget", "5.00", "--ledger", &ledger], "");
+    let key = added.stdout.split_whitespace().find(|word| word.starts_with("fw_")).unwrap().to_owned();
+    let messages = json!([{"role": "user", "content": "Maria, 34"}]);
+    let plain = json!({"model": "primary", "max_tokens": 60, "messages": messages});
+    let schema = json!({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]});
+    let mut contract = plain.clone();
+    contract["response_format"] =
+        json!({"type": "json_schema", "json_schema": {"name": "person", "schema": schema}});
+    let runs =
+        || formwork(&["runs", "list", "--limit", "1000", "--ledger", &ledger], "").stdout.lines().count();
+    let mut flushed = 0;
+    // The second round shows that the service starts again on the file that the first one left.
+    for round in 1..=2 {
+        let mut serving = Serving::start(&["--config", &config, "--ledger", &ledger]);
+        for body in [&plain, &contract] {
+            assert_eq!(serving.post("/v1/chat/completions", &key, body).0, 200);
+        }
+        flushed += 2;
+        // Runs are committed in groups, a moment after the response.
+        while runs() < flushed {}
+        let answered = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for nth in 0..4 {
+                let (address, key, answered) = (&serving.address, &key, &answered);
+                let body = if nth % 2 == 0 { &plain } else { &contract };
+                scope.spawn(move || {
+                    while let Some((200, _)) = post(address, "/v1/chat/completions", key, "", body) {
+                        answered.fetch_add(1, Ordering::SeqCst);
+                    }
+                });
+            }
+            while answered.load(Ordering::SeqCst) < 20 * round {
+                std::thread::yield_now();
+            }
+            // On Unix this is signal 9.
+            serving.child.kill().unwrap();
+            serving.child.wait().unwrap();
+        });
+        let tool = rusqlite::Connection::open(&ledger).unwrap();
+        let is_whole: String = tool.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        assert_eq!(is_whole, "ok");
+        let count =
+            |sql: &str| -> u64 { tool.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap() as u64 };
+        let billed = server.received().len() as u64;
+        let (spent, held) = {
+            let listed = formwork(&["keys", "list", "--json", "--ledger", &ledger], "");
+            let key: Value = serde_json::from_str(listed.stdout.trim()).unwrap();
+            (key["spent"].as_u64().unwrap(), key["held"].as_u64().unwrap())
+        };
+        // A call that was under way stays reserved, with at least its cost.
+        assert!(spent + held >= COST * billed, "{spent} spent, {held} held, {billed} calls");
+        assert!(spent <= COST * billed, "{spent} spent, {billed} calls");
+        // Clients got their answers of contracts after the cost was on the disk; what is passed through is settled after it.
+        let stored = runs();
+        assert!(stored >= flushed, "{stored} runs, {flushed} before the load");
+        assert!(stored as u64 <= billed, "{stored} runs, {billed} calls");
+        assert!(count("SELECT coalesce(sum(micro_usd), 0) FROM run") <= spent + held);
+        flushed = stored;
+    }
+}
+
+#[test]
+fn tags_of_a_request_are_found_again_in_the_list_of_runs() {
+    let server = upstream();
+    let config = config(&server);
+    let ledger = folder().join("serve-tags.db").display().to_string();
+    let serving = Serving::start(&["--config", &config, "--ledger", &ledger]);
+    let body = json!({"model": "primary", "messages": [{"role": "user", "content": "Maria, 34"}]});
+    for headers in
+        ["x-formwork-tags: nightly, eu-west\r\nx-formwork-user: alice\r\n", "x-formwork-tags: eu\r\n", ""]
+    {
+        let answer = post(&serving.address, "/v1/chat/completions", "any", headers, &body).unwrap();
+        assert_eq!(answer.0, 200, "{}", answer.1);
+    }
+    let list = |more: &[&str]| formwork(&[&["runs", "list", "--ledger", &ledger], more].concat(), "").stdout;
+    while list(&[]).lines().count() < 3 {}
+    for (tag, runs) in [("nightly", 1), ("eu-west", 1), ("eu", 1), ("west", 0), ("alice", 0)] {
+        assert_eq!(list(&["--tag", tag]).lines().count(), runs, "{tag}");
+    }
+    let shown = list(&["--tag", "nightly"]);
+    assert!(["nightly", "eu-west", "alice"].iter().all(|label| shown.contains(label)), "{shown}");
+}
+
+#[test]
+fn the_order_and_the_weights_of_the_configurations_targets_hold_for_the_model_default() {
+    for (order, shares) in [
+        ("", [8, 0]),
+        ("order = \"round-robin\"\n", [4, 4]),
+        ("weights = [1, 3]\n", [2, 6]),
+        ("weights = [0, 1]\n", [0, 8]),
+    ] {
+        let servers = [upstream(), upstream()];
+        let mut text = format!("targets = [\"b\", \"a\"]\n{order}");
+        // The order of `targets` counts, not that of the providers.
+        for (name, server) in [("a", &servers[1]), ("b", &servers[0])] {
+            text += &format!(
+                "[providers.{name}]\nkind = \"openai\"\nmodel = \"m\"\nstream = false\napi_key_env = \"\"\nbase_url = \"{}\"\n",
+                server.url()
+            );
+        }
+        let serving = Serving::start(&["--config", &temporary("serve-order.toml", text)]);
+        let body = json!({"model": "default", "messages": [{"role": "user", "content": "Maria, 34"}]});
+        for _ in 0..8 {
+            assert_eq!(serving.post("/v1/chat/completions", "", &body).0, 200);
+        }
+        assert_eq!(servers.each_ref().map(|server| server.received().len()), shares, "{order}");
+    }
 }

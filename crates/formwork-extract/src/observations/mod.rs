@@ -122,10 +122,11 @@ impl ObservationStore {
         }
         let starts = (0..plan.targets().count()).map(|target| {
             let key = key(plan, target);
-            let of_it = || known.iter().filter(|known| known.target == key && now.since(known.since) < LASTS);
-            let ignores = of_it().any(|known| known.what == What::Ignores);
+            let is_fresh = |known: &&Known| known.target == key && now.since(known.since) < LASTS;
+            let of_it: Vec<&Known> = known.iter().filter(is_fresh).collect();
+            let ignores = of_it.iter().any(|known| known.what == What::Ignores);
             let refuses = |mode: &str| {
-                of_it().any(|known| match &known.what {
+                of_it.iter().any(|known| match &known.what {
                     What::Refuses { schema, dialect } => schema == plan.schema_digest() && dialect == mode,
                     What::Ignores | What::RunsAway { .. } | What::RefusesSampling(_) => false,
                 })
@@ -147,8 +148,8 @@ impl ObservationStore {
             let key = key(plan, *target);
             known.iter().any(|known| {
                 let is_of_schema =
-                    matches!(&known.what, What::RunsAway { schema } if schema == plan.schema_digest());
-                is_of_schema && known.target == key
+                    || matches!(&known.what, What::RunsAway { schema } if schema == plan.schema_digest());
+                known.target == key && is_of_schema()
             })
         };
         (0..plan.targets().count()).filter(runs_away).collect()

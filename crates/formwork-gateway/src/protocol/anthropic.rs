@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::fields::{Fields, wrong};
 use super::ignored::Ignored;
 use super::parts::{self, Choice};
-use super::{Frames, Protocol, RawProtocol, event, is_empty};
+use super::{Frames, Protocol, RawProtocol, event, is_empty, to_json};
 use crate::ask::{Ask, Sampling, Want};
 use crate::problem::{Kind, Problem};
 use crate::reply::{self, Content, Finish, Meta, Reply};
@@ -96,14 +96,14 @@ impl Protocol for Anthropic {
         Ok(ask)
     }
 
-    fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Value {
+    fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Vec<u8> {
         let mut message = head(meta);
         if let Some(choice) = reply.choices.first() {
             message["content"] = json!([block(&choice.content, meta)]);
             message["stop_reason"] = stop_reason(choice.finish).into();
         }
         message["usage"] = usage(reply, meta);
-        message
+        to_json(&message)
     }
 
     fn problem(&self, problem: &Problem) -> Value {

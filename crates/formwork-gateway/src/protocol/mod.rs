@@ -12,6 +12,7 @@ mod parts;
 mod responses;
 
 use formwork::providers::Protocol as RawProtocol;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::ask::Ask;
@@ -52,7 +53,7 @@ pub(crate) trait Protocol: Send + Sync {
     fn ask(&self, body: Value) -> Result<Ask, Problem>;
 
     /// Returns the body of a response.
-    fn reply(&self, ask: &Ask, reply: &Reply, meta: &Meta) -> Value;
+    fn reply(&self, ask: &Ask, reply: &Reply, meta: &Meta) -> Vec<u8>;
 
     /// Returns the body of an error.
     fn problem(&self, problem: &Problem) -> Value;
@@ -90,6 +91,12 @@ pub(crate) trait Frames: Send + Sync {
 
     /// Returns the protocol's error as an event, which ends the stream.
     fn fail(&mut self, problem: &Problem) -> Vec<u8>;
+}
+
+/// Returns a document as text.
+fn to_json(document: &impl Serialize) -> Vec<u8> {
+    // Neither the writer nor the types of responses fail.
+    serde_json::to_vec(document).unwrap_or_default()
 }
 
 /// Writes an event of Server-Sent Events; `name` is left out if it is empty.

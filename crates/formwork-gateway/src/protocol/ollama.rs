@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::fields::Fields;
 use super::ignored::Ignored;
 use super::parts::{self, Choice};
-use super::{Frames, Protocol, RawProtocol, is_empty};
+use super::{Frames, Protocol, RawProtocol, is_empty, to_json};
 use crate::ask::{Ask, Sampling, Want};
 use crate::problem::Problem;
 use crate::reply::{self, Content, Finish, Meta, Reply};
@@ -82,11 +82,11 @@ impl Protocol for Chat {
         ask(body, messages, tools)
     }
 
-    fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Value {
+    fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Vec<u8> {
         let mut out = json!({"model": meta.model, "created_at": timestamp(meta.created)});
         out["message"] = reply.choices.first().map_or(Value::Null, |choice| said(&choice.content));
         end(&mut out, reply, meta);
-        out
+        to_json(&out)
     }
 
     fn problem(&self, problem: &Problem) -> Value {
@@ -144,11 +144,11 @@ impl Protocol for Generate {
         ask(body, messages, Vec::new())
     }
 
-    fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Value {
+    fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Vec<u8> {
         let mut out = json!({"model": meta.model, "created_at": timestamp(meta.created)});
         out["response"] = reply.choices.first().map_or("", |choice| text_of(&choice.content)).into();
         end(&mut out, reply, meta);
-        out
+        to_json(&out)
     }
 
     fn problem(&self, problem: &Problem) -> Value {
@@ -298,7 +298,7 @@ fn end(out: &mut Value, reply: &Reply, meta: &Meta) {
     .into();
     out["prompt_eval_count"] = reply.usage.input_tokens.into();
     out["eval_count"] = reply.usage.output_tokens.into();
-    out["formwork"] = reply.extension(meta);
+    out["formwork"] = json!(reply.extension(meta));
 }
 
 /// Returns a moment as RFC 3339 has it, in UTC.

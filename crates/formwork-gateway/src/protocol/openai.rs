@@ -1,12 +1,13 @@
 //! OpenAI's Chat Completions.
 
 use formwork_core::{Message, Part, Role, Usage};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::fields::{Fields, wrong};
 use super::ignored::Ignored;
 use super::parts;
-use super::{Frames, Protocol, RawProtocol, event, is_empty};
+use super::{Frames, Protocol, RawProtocol, event, is_empty, to_json};
 use crate::ask::{Ask, Sampling, Want};
 use crate::problem::{Kind, Problem};
 use crate::reply::{self, Content, Finish, Meta, Reply};
@@ -123,36 +124,24 @@ impl Protocol for OpenAi {
         Ok(ask)
     }
 
-    fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Value {
-        let choices: Vec<Value> = reply
-            .choices
-            .iter()
-            .enumerate()
-            .map(|(nth, choice)| {
-                let message = match &choice.content {
-                    Content::Text(text) => json!({"role": "assistant", "content": text, "refusal": null}),
-                    Content::Refusal(reason) => {
-                        json!({"role": "assistant", "content": null, "refusal": reason})
-                    }
-                    Content::Call { name, arguments } => json!({
-                        "role": "assistant", "content": null, "refusal": null,
-                        "tool_calls": [call(name, arguments, meta, nth)],
-                    }),
-                };
-                json!({
-                    "index": nth, "message": message, "logprobs": null,
-                    "finish_reason": finish(choice.finish),
-                })
-            })
-            .collect();
-        json!({
-            "id": meta.id("chatcmpl-"),
-            "object": "chat.completion",
-            "created": meta.created,
-            "model": meta.model,
-            "choices": choices,
-            "usage": usage(reply, meta),
-            "system_fingerprint": null,
+    fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Vec<u8> {
+        let choices = reply.choices.iter().enumerate().map(|(nth, choice)| {
+            let (content, refusal, calls) = match &choice.content {
+                Content::Text(text) => (Some(text.as_str()), None, None),
+                Content::Refusal(reason) => (None, Some(reason.as_str()), None),
+                Content::Call { name, arguments } => (None, None, Some([call(name, arguments, meta, nth)])),
+            };
+            let message = Answered { role: "assistant", content, refusal, tool_calls: calls };
+            Chosen { index: nth, message, logprobs: (), finish_reason: finish(choice.finish) }
+        });
+        to_json(&Completion {
+            id: meta.id("chatcmpl-"),
+            object: "chat.completion",
+            created: meta.created,
+            model: &meta.model,
+            choices: choices.collect(),
+            usage: usage(reply, meta),
+            system_fingerprint: (),
         })
     }
 
@@ -271,16 +260,65 @@ const fn finish(finish: Finish) -> &'static str {
     }
 }
 
-fn usage(reply: &Reply, meta: &Meta) -> Value {
+/// A response. Its parts are types, because a tree of values takes several times as long to build and to write.
+#[derive(Serialize)]
+struct Completion<'r> {
+    id: String,
+    object: &'static str,
+    created: u64,
+    model: &'r str,
+    choices: Vec<Chosen<'r>>,
+    usage: Used<'r>,
+    system_fingerprint: (),
+}
+
+#[derive(Serialize)]
+struct Chosen<'r> {
+    index: usize,
+    message: Answered<'r>,
+    logprobs: (),
+    finish_reason: &'static str,
+}
+
+#[derive(Serialize)]
+struct Answered<'r> {
+    role: &'static str,
+    content: Option<&'r str>,
+    refusal: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<[Value; 1]>,
+}
+
+#[derive(Serialize)]
+struct Used<'r> {
+    prompt_tokens: u64,
+    completion_tokens: u64,
+    total_tokens: u64,
+    prompt_tokens_details: Cached,
+    completion_tokens_details: Reasoned,
+    formwork: reply::Extension<'r>,
+}
+
+#[derive(Serialize)]
+struct Cached {
+    cached_tokens: u64,
+}
+
+#[derive(Serialize)]
+struct Reasoned {
+    reasoning_tokens: u64,
+}
+
+fn usage<'r>(reply: &Reply, meta: &'r Meta) -> Used<'r> {
     let Usage { input_tokens, output_tokens, cached_tokens, reasoning_tokens, .. } = reply.usage;
-    json!({
-        "prompt_tokens": input_tokens,
-        "completion_tokens": output_tokens,
-        "total_tokens": input_tokens.saturating_add(output_tokens),
-        "prompt_tokens_details": {"cached_tokens": cached_tokens},
-        "completion_tokens_details": {"reasoning_tokens": reasoning_tokens},
-        "formwork": reply.extension(meta),
-    })
+    Used {
+        prompt_tokens: input_tokens,
+        completion_tokens: output_tokens,
+        total_tokens: input_tokens.saturating_add(output_tokens),
+        prompt_tokens_details: Cached { cached_tokens },
+        completion_tokens_details: Reasoned { reasoning_tokens },
+        formwork: reply.extension(meta),
+    }
 }
 
 /// The chunks of a stream.
@@ -360,7 +398,7 @@ impl Frames for Chunks {
         }
         self.chunk(&mut out, &json!({}), Some(finish(*reason)));
         if self.include_usage {
-            self.whole(&mut out, &json!([]), &usage(reply, &self.meta));
+            self.whole(&mut out, &json!([]), &json!(usage(reply, &self.meta)));
         }
         out.extend_from_slice(b"data: [DONE]\n\n");
         out

@@ -7,7 +7,7 @@ use super::fields::{Fields, wrong};
 use super::ignored::Ignored;
 use super::openai::error;
 use super::parts;
-use super::{Frames, Protocol, RawProtocol, event, is_empty};
+use super::{Frames, Protocol, RawProtocol, event, is_empty, to_json};
 use crate::ask::{Ask, Sampling, Want};
 use crate::problem::Problem;
 use crate::reply::{self, Content, Finish, Meta, Reply};
@@ -115,8 +115,8 @@ impl Protocol for Responses {
         Ok(ask)
     }
 
-    fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Value {
-        whole(reply, meta)
+    fn reply(&self, _: &Ask, reply: &Reply, meta: &Meta) -> Vec<u8> {
+        to_json(&whole(reply, meta))
     }
 
     fn problem(&self, problem: &Problem) -> Value {

@@ -4,19 +4,21 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::Request;
+use axum::http::{Request, request};
 use axum::response::Response;
 use formwork::providers::Protocol as RawProtocol;
 use formwork_core::Usage;
 use formwork_http::with_trace;
-use formwork_ledger::RunRecord;
+use formwork_ledger::{RecordId, RunRecord};
 use serde_json::Value;
 
-use super::job::{Job, json, now, reserve};
+use super::job::{Job, json, no_json, now, reserve, text};
 use super::refused::refused;
+use super::turns::Turn;
 use super::{Shared, native, passed, stream};
-use crate::access;
+use crate::access::{self, Client};
 use crate::ask::Ask;
+use crate::document::Document;
 use crate::options::Options;
 use crate::pass;
 use crate::problem::Problem;
@@ -32,9 +34,10 @@ pub(super) async fn answer(
     request: Request<Body>,
 ) -> Response {
     let trace = trace::of(request.headers());
-    with_trace(trace, work(protocol, shared, request))
-        .await
-        .unwrap_or_else(|problem| refused(protocol, &problem))
+    // Boxed, because futures are copied whole into those that contain them.
+    let work = Box::pin(work(protocol, shared, request));
+    let response = if trace.is_empty() { work.await } else { with_trace(trace, work).await };
+    response.unwrap_or_else(|problem| refused(protocol, &problem))
 }
 
 async fn work(
@@ -46,8 +49,9 @@ async fn work(
     let client = shared.access.client(&parts.headers)?;
     shared.access.count(&client)?;
     let options = Options::of(&parts.headers)?;
-    let (mut body, text) = json(&shared, &parts.headers, body).await?;
-    let model = body.get("model").and_then(Value::as_str).map(str::to_owned);
+    let text = text(&shared, &parts.headers, body).await?;
+    let document = Document::read(text).map_err(|error| no_json(&error))?;
+    let model = document.light().get("model").and_then(Value::as_str).map(str::to_owned);
     let model = model.ok_or_else(|| Problem::invalid("model", "missing field `model`"))?;
     client.may_ask(&model)?;
     let mut targets = shared.engine.names.resolve(&model)?;
@@ -57,36 +61,34 @@ async fn work(
     let run = RunRecord::new(parts.uri.path().to_owned(), access::now())
         .with_key(client.id())
         .with_labels(options.user.clone(), options.tags.clone())
-        .with_request(shared.keeps_bodies.then(|| text.clone()));
+        .with_request(shared.keeps_bodies.then(|| document.text().to_owned()));
     let id = run.id;
-    let mut record = Record::new(Arc::clone(&shared), run);
-    if options.contract.is_none() && protocol.is_plain(&body) {
+    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
+    let length = document.text().len();
+    if options.contract.is_none() && protocol.is_plain(document.light()) {
         let (own, path) = protocol.own();
         while let Some(raw) = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own)) {
             if !record.has_hold() {
                 let plain = Ask::plain(&model);
-                let hold =
-                    match reserve(&shared, &client, &plain, text.len(), &targets, options.bounds, id).await {
-                        Ok((hold, _)) => hold,
-                        Err(problem) => {
-                            record.refused(&problem).await;
-                            return Err(problem);
-                        }
-                    };
+                let hold = match reserve(&shared, &client, &plain, length, &targets, options.bounds, id).await
+                {
+                    Ok((hold, _)) => hold,
+                    Err(problem) => {
+                        record.refused(&problem).await;
+                        return Err(problem);
+                    }
+                };
                 record.hold(hold);
             }
             let deadline = shared.engine.deadline(options.bounds);
-            match pass::send(raw, path, &mut body, &parts.headers, deadline).await {
+            let sent = match document.with_model(&raw.model) {
+                Ok(body) => pass::send(raw, path, body, &parts.headers, deadline).await,
+                Err(error) => Err(no_json(&error)),
+            };
+            match sent {
                 Ok(response) => {
                     return Ok(passed::response(
-                        &shared,
-                        &client,
-                        response,
-                        record,
-                        targets[0],
-                        text.len(),
-                        turn,
-                        &id,
+                        &shared, &client, response, record, targets[0], length, turn, &id,
                     ));
                 }
                 Err(problem) if targets.len() == 1 => {
@@ -96,50 +98,74 @@ async fn work(
                 Err(_) => _ = targets.remove(0),
             }
         }
-        // A target of another protocol is asked by the name that the client gave.
-        body["model"] = model.clone().into();
     }
-    // Where tools are passed on, the target gets the request as it is.
-    let with_tools = {
-        let (own, _) = protocol.own();
-        let first = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own));
-        let is_native = options.contract.is_none() && first.is_some() && !is_empty(&body["tools"]);
-        is_native.then(|| body.clone())
-    };
-    let understood = protocol.ask(body).and_then(|ask| {
-        let max = shared.engine.limits.max_choices;
-        if ask.count > max {
-            Err(Problem::invalid("n", format!("`n`: at most {max} answers")))
-        } else {
-            Ok(ask)
-        }
-    });
-    let ask = match understood {
-        Ok(ask) => ask,
-        Err(problem) => {
-            record.refused(&problem).await;
-            return Err(problem);
-        }
-    };
     let meta = Meta { run: id.to_string(), model, created: now() };
-    let mut job = Job { shared, protocol, ask, targets, options, meta, client, record, _turn: turn };
-    let prepared = Box::pin(job.prepared(text.len(), id)).await;
-    if let (Ok(_), Some(body)) = (&prepared, with_tools) {
-        job = match Box::pin(native::answer(job, body, parts.headers)).await {
-            Ok(response) => return response,
-            Err(job) => job,
+    let asked = Asked { protocol, shared, parts, document, targets, options, meta, client, record, turn, id };
+    Box::pin(asked.understood()).await
+}
+
+/// A request that is not passed on as it is.
+struct Asked {
+    protocol: &'static dyn Protocol,
+    shared: Arc<Shared>,
+    parts: request::Parts,
+    document: Document,
+    targets: Vec<usize>,
+    options: Options,
+    meta: Meta,
+    client: Client,
+    record: Record,
+    turn: Turn,
+    id: RecordId,
+}
+
+impl Asked {
+    async fn understood(self) -> Result<Response, Problem> {
+        let Self { protocol, shared, parts, document, targets, options, meta, client, record, turn, id } =
+            self;
+        let length = document.text().len();
+        // Where tools are passed on, the target gets the request as it is.
+        let is_native = {
+            let (own, _) = protocol.own();
+            let first = targets.first().and_then(|nth| shared.engine.names.targets()[*nth].raw(own));
+            options.contract.is_none() && first.is_some() && !is_empty(&document.light()["tools"])
         };
-    }
-    match prepared {
-        Ok(spec) => match (spec, job.ask.stream) {
-            (Some((spec, told)), true) => Box::pin(stream::contract(job, spec, told)).await,
-            (Some((spec, told)), false) => Box::pin(job.contract(spec, told)).await,
-            (None, true) => Box::pin(stream::text(job)).await,
-            (None, false) => Box::pin(job.text()).await,
-        },
-        Err(problem) => {
-            job.record.refused(&problem).await;
-            Err(problem)
+        let understood = document.into_value().map_err(|error| no_json(&error)).and_then(|body| {
+            let with_tools = is_native.then(|| body.clone());
+            let ask = protocol.ask(body)?;
+            let max = shared.engine.limits.max_choices;
+            if ask.count > max {
+                Err(Problem::invalid("n", format!("`n`: at most {max} answers")))
+            } else {
+                Ok((ask, with_tools))
+            }
+        });
+        let (ask, with_tools) = match understood {
+            Ok(understood) => understood,
+            Err(problem) => {
+                record.refused(&problem).await;
+                return Err(problem);
+            }
+        };
+        let mut job = Job { shared, protocol, ask, targets, options, meta, client, record, _turn: turn };
+        let prepared = Box::pin(job.prepared(length, id)).await;
+        if let (Ok(_), Some(body)) = (&prepared, with_tools) {
+            job = match Box::pin(native::answer(job, body, parts.headers)).await {
+                Ok(response) => return response,
+                Err(job) => job,
+            };
+        }
+        match prepared {
+            Ok(spec) => match (spec, job.ask.stream) {
+                (Some((spec, told)), true) => Box::pin(stream::contract(job, spec, told)).await,
+                (Some((spec, told)), false) => Box::pin(job.contract(spec, told)).await,
+                (None, true) => Box::pin(stream::text(job)).await,
+                (None, false) => Box::pin(job.text()).await,
+            },
+            Err(problem) => {
+                job.record.refused(&problem).await;
+                Err(problem)
+            }
         }
     }
 }
@@ -173,9 +199,10 @@ pub(super) async fn embeddings(State(shared): State<Arc<Shared>>, request: Reque
         let id = run.id;
         let (hold, _) =
             reserve(&shared, &client, &Ask::plain(&model), asked, &[target], options.bounds, id).await?;
-        let mut record = Record::new(Arc::clone(&shared), run);
+        let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
         record.hold(hold);
-        match pass::send(&raw, "/embeddings", &mut body, &parts.headers, deadline).await {
+        let body = pass::written(&mut body, &raw);
+        match pass::send(&raw, "/embeddings", body, &parts.headers, deadline).await {
             Ok(response) => {
                 Ok(passed::response(&shared, &client, response, record, target, asked, turn, &id))
             }

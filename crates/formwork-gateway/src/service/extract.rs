@@ -118,7 +118,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Result<Response,
     let id = run.id;
     let (hold, limit) = reserve(&shared, &client, &ask, text.len(), &targets, options.bounds, id).await?;
     options.bounds.budget = limit;
-    let mut record = Record::new(Arc::clone(&shared), run);
+    let mut record = Record::new(Arc::clone(&shared), run, options.trace.clone());
     record.hold(hold);
     let ready = match shared.engine.ready(&spec, &targets, sampling, options.bounds).await {
         Ok(ready) => ready,

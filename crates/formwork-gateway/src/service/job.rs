@@ -179,6 +179,9 @@ impl Job {
 
     /// Notes what the contract is.
     pub(super) fn note(&mut self, spec: &Spec, ready: &Ready) {
+        if !self.record.is_kept() {
+            return;
+        }
         let name = Some(spec.name.clone());
         let digest = Some(ready.extractor.plan().schema_digest().to_owned());
         self.record.change(|run| run.with_contract(name, digest));
@@ -257,9 +260,7 @@ impl Job {
     }
 
     fn respond(&self, reply: &Reply) -> Result<Response, Problem> {
-        // `to_string` of a value goes through a formatter, which takes twice as long.
-        let body = serde_json::to_vec(&self.protocol.reply(&self.ask, reply, &self.meta))
-            .map_err(|error| Problem::new(Kind::Internal, error.to_string()))?;
+        let body = self.protocol.reply(&self.ask, reply, &self.meta);
         let mut response = ([(header::CONTENT_TYPE, "application/json")], body).into_response();
         self.head(&mut response);
         response.headers_mut().insert("x-formwork-attempts", reply.attempts.into());
@@ -342,6 +343,18 @@ pub(super) async fn json(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<(Value, String), Problem> {
+    let text = text(shared, headers, body).await?;
+    let value = serde_json::from_str(&text).map_err(|error| no_json(&error))?;
+    Ok((value, text))
+}
+
+/// Returns the problem of a body that cannot be parsed.
+pub(super) fn no_json(error: &serde_json::Error) -> Problem {
+    Problem::new(Kind::Invalid, format!("the body is not JSON: {error}"))
+}
+
+/// Reads a body as text, within the limits of size and time.
+pub(super) async fn text(shared: &Shared, headers: &HeaderMap, body: Body) -> Result<String, Problem> {
     let limits = &shared.engine.limits;
     let bytes =
         read_body(headers, body, limits.max_body, limits.read_timeout).await.map_err(
@@ -355,14 +368,10 @@ pub(super) async fn json(
                 }
             },
         )?;
-    let text = String::from_utf8(bytes).map_err(|error| {
+    String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Problem::new(Kind::Invalid, format!("the body is not UTF-8 at byte {at}"))
-    })?;
-    match serde_json::from_str(&text) {
-        Ok(value) => Ok((value, text)),
-        Err(error) => Err(Problem::new(Kind::Invalid, format!("the body is not JSON: {error}"))),
-    }
+    })
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -1,5 +1,6 @@
 //! The service: its parts, and how it is started.
 
+mod batches;
 mod chat;
 mod extract;
 mod job;
@@ -31,7 +32,9 @@ use crate::guard::Guard;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::names::{DEFAULT, Names, Target};
+use crate::telemetry::Telemetry;
 
+use batches::Batches;
 pub(crate) use extract::ExtractRequest;
 use turns::Turns;
 
@@ -63,6 +66,8 @@ pub struct GatewayBuilder {
     keeps_bodies: bool,
     cache_ttl: Option<Duration>,
     tls: Option<Tls>,
+    batches: Option<PathBuf>,
+    telemetry: Option<Telemetry>,
 }
 
 impl GatewayBuilder {
@@ -135,6 +140,18 @@ impl GatewayBuilder {
         self
     }
 
+    /// Sets a folder of batches, or the folder of one batch, which the page for admins shows (default: none). It is only read.
+    pub fn with_batches(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.batches = Some(folder.into());
+        self
+    }
+
+    /// Sets the collector of traces and metrics (default: none).
+    pub fn with_telemetry(mut self, telemetry: Telemetry) -> Self {
+        self.telemetry = Some(telemetry);
+        self
+    }
+
     /// Sets the certificate, for connections over TLS (default: none, connections are not encrypted).
     pub fn with_tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
@@ -148,7 +165,19 @@ impl GatewayBuilder {
                 self.names.targets().iter().map(|target| target.name().to_owned()).collect();
             self.names.alias(DEFAULT, &all);
         }
-        let Self { names, defaults, limits, contracts, guard, ledger, keeps_bodies, cache_ttl, tls } = self;
+        let Self {
+            names,
+            defaults,
+            limits,
+            contracts,
+            guard,
+            ledger,
+            keeps_bodies,
+            cache_ttl,
+            tls,
+            batches,
+            telemetry,
+        } = self;
         Gateway(Arc::new(Shared {
             turns: Turns::new(&limits),
             engine: Engine { names, defaults, cache: Cache::new(limits.max_contracts), limits },
@@ -160,6 +189,8 @@ impl GatewayBuilder {
             keeps_bodies,
             cache_ttl,
             tls,
+            batches: batches.map(Batches::new),
+            telemetry,
         }))
     }
 }
@@ -195,6 +226,8 @@ pub(crate) struct Shared {
     pub(crate) keeps_bodies: bool,
     pub(crate) cache_ttl: Option<Duration>,
     pub(crate) tls: Option<Tls>,
+    pub(crate) batches: Option<Batches>,
+    pub(crate) telemetry: Option<Telemetry>,
 }
 
 impl Gateway {
@@ -229,7 +262,11 @@ impl Gateway {
         let draining = self.0.draining.clone();
         let routes = routes::Routes::new(Arc::clone(&self.0));
         let answer = move |request| routes.clone().answer(request);
-        let served = formwork_serve::serve(listener, answer, connections, draining, shutdown).await;
+        let serving = formwork_serve::serve(listener, answer, connections, draining, shutdown);
+        let served = match &self.0.telemetry {
+            Some(telemetry) => telemetry.export_while(serving).await,
+            None => serving.await,
+        };
         if let Some(ledger) = self.0.access.ledger() {
             // The ledger counts records that it cannot write, so the error is ignored here.
             _ = ledger.flush().await;

@@ -79,7 +79,7 @@ pub(super) async fn answer(
         let first = job.targets.first().and_then(|nth| job.shared.engine.names.targets().get(*nth));
         let Some(raw) = first.and_then(|target| target.raw(protocol)).cloned() else { return Err(job) };
         let started = now();
-        match pass::send(&raw, path, &mut body, &headers, deadline).await {
+        match pass::send(&raw, path, pass::written(&mut body, &raw), &headers, deadline).await {
             Ok(response) => {
                 // Everything that the request says is sent.
                 job.ask.ignored.clear();
@@ -243,7 +243,8 @@ impl Native {
         add_message(self.raw.protocol, &mut self.body, &wrong.message);
         let left: Duration = self.until.saturating_duration_since(Instant::now());
         self.made.push(Made::new(now()));
-        let response = pass::send(&self.raw, self.path, &mut self.body, &self.headers, left).await?;
+        let body = pass::written(&mut self.body, &self.raw);
+        let response = pass::send(&self.raw, self.path, body, &self.headers, left).await?;
         if response.status().is_success() {
             return Ok(response);
         }

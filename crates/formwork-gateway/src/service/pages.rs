@@ -90,6 +90,9 @@ fn written(shared: &Shared) -> Result<String, Problem> {
         row(&mut out, &[target.name(), &target.model, &modes.join(", "), &raw]);
     }
     out.push_str("</table>");
+    if let Some(batches) = &shared.batches {
+        batches.write(&mut out);
+    }
     let Ok(ledger) = ledger(shared) else {
         out.push_str("<p>Runs are not recorded: start the service with a ledger.</p>");
         return Ok(out);
@@ -179,7 +182,7 @@ pub(super) async fn one(
     page(&run.id.to_string(), &out)
 }
 
-fn row(out: &mut String, cells: &[&str]) {
+pub(super) fn row(out: &mut String, cells: &[&str]) {
     out.push_str("<tr>");
     for cell in cells {
         _ = write!(out, "<td>{}", escaped(cell));
@@ -187,7 +190,8 @@ fn row(out: &mut String, cells: &[&str]) {
     out.push_str("</tr>");
 }
 
-fn escaped(text: &str) -> String {
+/// Returns a text that cannot be read as markup.
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

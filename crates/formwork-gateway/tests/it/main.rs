@@ -11,4 +11,5 @@ mod passing;
 mod service;
 mod streams;
 mod support;
+mod telemetry;
 mod tools;

@@ -221,7 +221,8 @@ impl<'a> Requests<'a> {
         let extraction = extractor.extraction(Input::from(input));
         let Some(recorder) = self.opened.recorder(self.ledger.clone(), "extract") else { return extraction };
         let digest = extractor.plan().contract().digest();
-        extraction.with_observer(recorder.with_contract(name.map(str::to_owned), Some(digest)))
+        let name = name.map(str::to_owned);
+        extraction.with_observer(recorder.with_run(|run| run.with_contract(name, Some(digest))))
     }
 
     fn extractor(&self, usable: schema::Usable) -> Result<Extractor<Value>, Error> {
