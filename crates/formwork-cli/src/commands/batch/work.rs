@@ -10,14 +10,14 @@ use formwork::config::Section;
 use formwork::providers::Providers;
 use formwork_batch::{
     Batch, BatchError, Control, Ended, Engine as _, InProcess, MaxFailures, Pace, Spec, Stop, open_files,
-    read_rows,
+    read_rows, start_anew,
 };
 use formwork_core::{Context, ErrorKind};
 use formwork_extract::CancellationToken;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-use super::{Mode, ResumeArgs, RunArgs, WorkArgs, contract, failed, numbers, provider};
+use super::{Engine, Mode, ResumeArgs, RunArgs, WorkArgs, contract, failed, numbers, provider, restate};
 use crate::exit::{Failed, Status};
 use crate::rows::BatchOutput;
 use crate::stderr::say;
@@ -26,7 +26,7 @@ use crate::terminal::Bar;
 use crate::{interrupt, output};
 
 /// The most rows that are open at a time where the number is not fixed.
-const MAX_ROWS: u16 = 256;
+pub(super) const MAX_ROWS: u16 = 256;
 
 /// The key under which a batch keeps how it is worked on.
 const SETTINGS: &str = "settings";
@@ -88,6 +88,7 @@ fn is_within(inner: &Path, outer: &Path) -> bool {
 pub(super) fn resume(args: &ResumeArgs, providers: &Providers, retries: bool) -> Result<Status, Failed> {
     let batch = Batch::open(&args.folder).map_err(failed)?;
     if retries {
+        start_anew(batch.view()).map_err(failed)?;
         let rows = batch.retry().map_err(failed)?;
         say!("{rows} rejected rows are asked about once more");
     }
@@ -95,11 +96,13 @@ pub(super) fn resume(args: &ResumeArgs, providers: &Providers, retries: bool) ->
 }
 
 /// How a batch is worked on, as it is kept for the next process.
-struct Settings {
+pub(super) struct Settings {
     named: [Option<String>; 3],
-    mode: Mode,
-    concurrency: Option<u16>,
-    budget: Option<f64>,
+    pub(super) mode: Mode,
+    engine: Engine,
+    pub(super) ingress: Option<String>,
+    pub(super) concurrency: Option<u16>,
+    pub(super) budget: Option<f64>,
     max_failures: Option<MaxFailures>,
 }
 
@@ -119,9 +122,13 @@ impl Settings {
             kept.get("concurrency").and_then(Value::as_u64).and_then(|rows| u16::try_from(rows).ok());
         let is_provider_batch = text("mode").as_deref() == Some("provider-batch");
         let kept_mode = if is_provider_batch { Mode::ProviderBatch } else { Mode::Direct };
+        let is_restate = text("engine").as_deref() == Some("restate");
+        let kept_engine = if is_restate { Engine::Restate } else { Engine::InProcess };
         let settings = Self {
             named: named.kept(),
             mode: args.mode.unwrap_or(kept_mode),
+            engine: args.engine.unwrap_or(kept_engine),
+            ingress: args.ingress.clone().or_else(|| text("ingress")),
             concurrency: args.concurrency.or(concurrency),
             budget: args.budget.or_else(|| kept.get("budget").and_then(Value::as_f64)),
             max_failures: args.max_failures.or(kept_failures),
@@ -136,6 +143,8 @@ impl Settings {
             "config": config, "provider": provider, "model": model, "concurrency": settings.concurrency,
             "budget": settings.budget, "max_failures": failures,
             "mode": if settings.mode == Mode::ProviderBatch { "provider-batch" } else { "direct" },
+            "engine": if settings.engine == Engine::Restate { "restate" } else { "in-process" },
+            "ingress": settings.ingress,
         });
         batch.view().set_note(SETTINGS, stored)?;
         Ok((settings, named))
@@ -159,6 +168,9 @@ fn work(
             "warning: {files} files of this batch are with a provider; --mode direct asks for their rows again and pays for \
              both: use --mode provider-batch to wait for them"
         );
+    }
+    if settings.engine == Engine::Restate {
+        return restate::work(batch, args, &settings, new_contract);
     }
     let progress = batch.view().progress().map_err(failed)?;
     let left = settings.budget.map(|budget| (budget - progress.micro_usd as f64 / 1e6).max(0.0));
@@ -193,15 +205,7 @@ fn work(
             let opened = batch.replace_contract(new.clone(), keeps).map_err(failed)?;
             say!("the contract is replaced: {opened} rows start anew");
         }
-        if let Some(max) = settings.max_failures {
-            batch.stop_at(max);
-        }
-        if let Some(rows) = args.estimate {
-            batch.limit(rows, Some(SEED)).map_err(failed)?;
-        } else if let Some(rows) = args.limit {
-            batch.limit(rows, None).map_err(failed)?;
-        }
-        let batch = Arc::new(batch);
+        let batch = Arc::new(limited(batch, args, &settings)?);
         let ended = match files {
             Some(files) => {
                 let engine = files.engine(extractor);
@@ -215,16 +219,37 @@ fn work(
                 shown(&batch, engine.run(Arc::clone(&batch) as _, &cancel)).await
             }
         };
-        // What there is of results is written, however the engine ended.
-        let closed = batch.close();
-        let ended = ended.map_err(failed)?;
-        closed.map_err(failed)?;
-        report(&batch, ended, args)
+        closed(&batch, ended, args)
     })
 }
 
+/// Returns the batch with the limits of this process.
+pub(super) fn limited(batch: Batch, args: &WorkArgs, settings: &Settings) -> Result<Batch, Failed> {
+    if let Some(max) = settings.max_failures {
+        batch.stop_at(max);
+    }
+    if let Some(rows) = args.estimate {
+        batch.limit(rows, Some(SEED)).map_err(failed)?;
+    } else if let Some(rows) = args.limit {
+        batch.limit(rows, None).map_err(failed)?;
+    }
+    Ok(batch)
+}
+
+/// Writes what there is of results, however the engine ended, and says what came of it.
+pub(super) fn closed(
+    batch: &Batch,
+    ended: Result<Ended, BatchError>,
+    args: &WorkArgs,
+) -> Result<Status, Failed> {
+    let closed = batch.close();
+    let ended = ended.map_err(failed)?;
+    closed.map_err(failed)?;
+    report(batch, ended, args)
+}
+
 /// Shows the progress on a terminal while the engine works.
-async fn shown<T>(batch: &Batch, work: impl Future<Output = T>) -> T {
+pub(super) async fn shown<T>(batch: &Batch, work: impl Future<Output = T>) -> T {
     let style = ProgressStyle::with_template("{spinner} {msg}");
     let bar = style.ok().and_then(|style| Bar::open(ProgressBar::new_spinner(), style));
     let mut rate = numbers::Rate::default();
