@@ -1,8 +1,10 @@
 //! `cargo xtask chaos`: batches whose processes die, disks that are full, providers that fail.
 
+mod balancer;
 mod play;
+mod restate;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -21,6 +23,8 @@ pub(crate) struct Args {
 enum Engine {
     /// The engine on SQLite: kill -9 of the process, a provider that stalls, fails, cuts answers off and answers wrongly
     Sqlite(Sqlite),
+    /// The engine on Restate: kill -9 of workers, of the server and of the submitting process, cut connections, a slow worker
+    Restate(restate::Play),
 }
 
 #[derive(clap::Args)]
@@ -46,19 +50,28 @@ struct Sqlite {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), String> {
-    let Engine::Sqlite(args) = &args.engine;
-    let formwork = match &args.formwork {
-        Some(path) => path.clone(),
-        None => built()?,
-    };
     let folder = workspace::target().join(format!("chaos-{}", std::process::id()));
+    match &args.engine {
+        Engine::Sqlite(args) => sqlite(args, &folder),
+        Engine::Restate(play) => {
+            let formwork = named_or_built(play.formwork.as_deref())?;
+            let seen = restate::play(play, &folder, &formwork)
+                .map_err(|error| format!("{error}; the files are in {}", folder.display()))?;
+            println!("{}", restate::table(play, &seen));
+            judged(restate::wrong(play, &seen), &folder)
+        }
+    }
+}
+
+fn sqlite(args: &Sqlite, folder: &Path) -> Result<(), String> {
+    let formwork = named_or_built(args.formwork.as_deref())?;
     let faults =
         Faults { wrong: 300, fail: 10, stall: 3, cut: 7, latency: Duration::from_millis(args.latency) };
     let disk =
         args.full_disk.then(|| Disk { small: format!("{}k", 600 + args.rows / 2), large: "2g".to_owned() });
     let played = Play {
         formwork,
-        folder: folder.clone(),
+        folder: folder.to_owned(),
         rows: args.rows,
         kills: args.kills,
         concurrency: args.concurrency,
@@ -71,8 +84,13 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     if seen.integrity != "ok" {
         wrong.push(format!("integrity_check: {}", seen.integrity));
     }
+    judged(wrong, folder)
+}
+
+/// Removes the files of a play in which nothing was wrong.
+fn judged(wrong: Vec<String>, folder: &Path) -> Result<(), String> {
     if wrong.is_empty() {
-        std::fs::remove_dir_all(&folder).map_err(|error| error.to_string())?;
+        std::fs::remove_dir_all(folder).map_err(|error| error.to_string())?;
         return Ok(());
     }
     Err(format!("{}; the files are in {}", wrong.join("; "), folder.display()))
@@ -107,8 +125,11 @@ fn table(played: &Play, seen: &Seen) -> String {
     )
 }
 
-/// Builds the command without the model in this process, and returns its file.
-fn built() -> Result<PathBuf, String> {
+/// Returns the command that is named, else builds it without the model in this process.
+fn named_or_built(named: Option<&Path>) -> Result<PathBuf, String> {
+    if let Some(path) = named {
+        return Ok(path.to_owned());
+    }
     let mut cargo = workspace::cargo();
     cargo.args([
         "build",
@@ -117,6 +138,8 @@ fn built() -> Result<PathBuf, String> {
         "--package",
         "formwork-cli",
         "--no-default-features",
+        "--features",
+        "restate",
         "--bin",
         "formwork",
     ]);

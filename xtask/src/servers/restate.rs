@@ -43,6 +43,18 @@ pub(super) fn program(place: &Place) -> Result<PathBuf, String> {
     }
 }
 
+/// The program, installed if it is missing, for chores that start a server of their own.
+pub(crate) fn installed() -> Result<PathBuf, String> {
+    let place = Place::open()?;
+    let _only = place.lock()?;
+    program(&place)
+}
+
+/// Whether a server with its ingress at a port of this machine is up.
+pub(crate) fn is_up(port: u16) -> bool {
+    version(&Address::loopback(port)).is_some()
+}
+
 /// The command that serves: the ingress at the address, the administration one port above, the nodes' own port two above.
 pub(super) fn command(place: &Place, address: &Address) -> Result<Command, String> {
     let mut command = Command::new(program(place)?);

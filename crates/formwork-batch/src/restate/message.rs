@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use formwork_core::{Attempt, Error, Outcome, Run, Time};
+use formwork_core::{Attempt, Outcome, Run, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -71,8 +71,9 @@ impl RunEnd {
     }
 }
 
-impl From<Result<Outcome<Value>, Error>> for RunEnd {
-    fn from(result: Result<Outcome<Value>, Error>) -> Self {
+#[cfg(any(test, feature = "restate"))]
+impl From<Result<Outcome<Value>, formwork_core::Error>> for RunEnd {
+    fn from(result: Result<Outcome<Value>, formwork_core::Error>) -> Self {
         match result {
             Ok(outcome) => Self::Accepted(Box::new(outcome)),
             Err(error) => Self::Failed(error.into()),
@@ -87,6 +88,7 @@ pub(super) struct Hello {
     pub(super) version: String,
 }
 
+#[cfg(any(test, feature = "restate"))]
 impl Hello {
     /// Returns what this version says of itself.
     pub(super) fn own() -> Self {

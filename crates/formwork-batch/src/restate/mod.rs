@@ -6,9 +6,11 @@
 
 mod admin;
 mod engine;
+#[cfg(any(test, feature = "restate"))]
 mod entry;
 mod ingress;
 mod message;
+#[cfg(any(test, feature = "restate"))]
 mod row;
 #[cfg(feature = "restate")]
 mod worker;

@@ -54,7 +54,7 @@ pub(crate) fn play(play: &Play) -> Result<Seen, String> {
     let text = |error: std::io::Error| error.to_string();
     fs::create_dir_all(&play.folder).map_err(text)?;
     let provider = Provider::start(play.faults)?;
-    let files = Files::write(play, &provider)?;
+    let files = Files::write(&play.folder, play.rows, &provider)?;
     if let Some(disk) = &play.disk {
         fs::create_dir_all(&files.out).map_err(text)?;
         mount(&["-t", "tmpfs", "-o", &format!("size={}", disk.small), "tmpfs"], &files.out)?;
@@ -82,17 +82,18 @@ fn mount(arguments: &[&str], at: &Path) -> Result<(), String> {
 }
 
 /// The files of a play.
-struct Files {
-    rows: PathBuf,
-    contract: PathBuf,
-    config: PathBuf,
-    out: PathBuf,
+pub(crate) struct Files {
+    pub(crate) rows: PathBuf,
+    pub(crate) contract: PathBuf,
+    pub(crate) config: PathBuf,
+    pub(crate) out: PathBuf,
 }
 
 impl Files {
-    fn write(play: &Play, provider: &Provider) -> Result<Self, String> {
+    /// Writes the rows, the contract and the configuration into a folder.
+    pub(crate) fn write(folder: &Path, count: u64, provider: &Provider) -> Result<Self, String> {
         let text = |error: std::io::Error| error.to_string();
-        let at = |name: &str| play.folder.join(name);
+        let at = |name: &str| folder.join(name);
         let files = Self {
             rows: at("rows.jsonl"),
             contract: at("number.json"),
@@ -100,7 +101,7 @@ impl Files {
             out: at("out"),
         };
         let mut rows = BufWriter::new(File::create(&files.rows).map_err(text)?);
-        for row in 0..play.rows {
+        for row in 0..count {
             writeln!(rows, "{{\"id\":\"row-{row}\",\"input\":\"This is document {row} of the archive.\"}}")
                 .map_err(text)?;
         }
@@ -179,7 +180,7 @@ fn kill_and_resume(
 }
 
 /// Returns what SQLite says of the file: `ok`.
-fn integrity(path: &Path) -> Result<String, String> {
+pub(crate) fn integrity(path: &Path) -> Result<String, String> {
     let text = |error: rusqlite::Error| error.to_string();
     let file = rusqlite::Connection::open(path).map_err(text)?;
     file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).map_err(text)
