@@ -47,7 +47,7 @@ pub(crate) trait AsksRows: Send + Sync {
     ) -> Result<Outcome, BatchError>;
 }
 
-/// What came of a row.
+/// The end of a row in an engine.
 pub(crate) enum Outcome {
     /// It has a result. Whether a provider answered.
     Finished(bool),

@@ -58,7 +58,7 @@ pub enum AdminError {
         advertised: String,
         /// Restate's message.
         message: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// No batch has put the contract there.

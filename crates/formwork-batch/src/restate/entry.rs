@@ -1,4 +1,4 @@
-//! What the journal keeps of a step.
+//! Entries of the journal of a row: the result of one step each.
 
 use formwork_core::{Attempt, ErrorKind, Run, Time};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What the side that submits rows and the workers say to each other.
+//! Messages between the side that submits rows and the workers.
 
 use std::fmt::Write as _;
 
@@ -81,7 +81,7 @@ impl From<Result<Outcome<Value>, formwork_core::Error>> for RunEnd {
     }
 }
 
-/// What a worker says of itself.
+/// The version of a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hello {
     pub(super) protocol: u32,

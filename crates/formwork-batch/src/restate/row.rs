@@ -1,4 +1,4 @@
-//! What a worker does with a row, whatever makes its steps durable.
+//! The way of a row through a worker, whatever makes its steps durable.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(super) trait Durable: Sync {
     fn is_paced(&self) -> bool;
 }
 
-/// What the rows of a worker have in common.
+/// The clock and the permits that the rows of a worker share.
 #[derive(Debug, Clone)]
 pub(super) struct Calls {
     pub(super) clock: TokioClock,

@@ -48,7 +48,7 @@ impl Worker {
         Self { admin, make, concurrency: 64, calls_per_second: None }
     }
 
-    /// Sets how many calls the worker makes at the same time (at least 1). Further rows wait; that does not count towards their
+    /// Sets how many calls the worker makes at the same time (default: 64; at least 1). Further rows wait; that does not count towards their
     /// deadline.
     #[must_use]
     pub const fn with_concurrency(mut self, calls: usize) -> Self {

@@ -4,6 +4,7 @@ pub(super) mod contract;
 mod numbers;
 mod provider;
 mod restate;
+mod session;
 mod work;
 
 use std::fs::File;

@@ -9,7 +9,7 @@ use formwork_core::{Context, Contract, Inline};
 use formwork_extract::CancellationToken;
 use serde_json::Value;
 
-use super::work::{MAX_ROWS, Settings, closed, limited, shown};
+use super::session::{MAX_ROWS, Settings, closed, limited, shown};
 use super::{Mode, WorkArgs, contract, failed};
 use crate::exit::{Failed, Status};
 use crate::interrupt;
