@@ -110,7 +110,7 @@ impl RowEnd {
             }
             Err(RunError { kind, message, attempts: last, best }) => {
                 attempts.extend(last);
-                Err(Rejected { class: kind, message, best })
+                Err(Rejected { class: kind, message, best: best.map(|best| *best) })
             }
         };
         Self { attempts, result }
@@ -146,8 +146,9 @@ pub(crate) struct RunError {
     pub(crate) kind: ErrorKind,
     pub(crate) message: String,
     pub(crate) attempts: Vec<Attempt>,
+    /// Boxed, because an error of this type is returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) best: Option<Value>,
+    pub(crate) best: Option<Box<Value>>,
 }
 
 impl From<Error> for RunError {
@@ -156,7 +157,7 @@ impl From<Error> for RunError {
             ErrorKind::Config => error.message().to_owned(),
             _ => error.to_string(),
         };
-        let best = error.best().map(|best| best.value.clone());
+        let best = error.best().map(|best| Box::new(best.value.clone()));
         Self { kind: error.kind(), message, attempts: error.attempts().to_vec(), best }
     }
 }

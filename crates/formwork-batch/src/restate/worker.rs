@@ -31,6 +31,13 @@ const RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The time without a message after which Restate asks a worker to let a row go. A call is one step, and may take long.
 const INACTIVE: Duration = Duration::from_secs(30 * 60);
 
+/// The longest pause before Restate gives a row to a worker again, after one that died.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// How often Restate gives a row to workers that die or do not answer: for months. It would pause a row after an hour otherwise, until
+/// somebody resumes it by hand.
+const ATTEMPTS: u64 = 2_000_000;
+
 /// Makes the extractor of a contract.
 pub type MakeExtractor = Arc<dyn Fn(&Value) -> Result<Extractor<Value>, Error> + Send + Sync>;
 
@@ -79,7 +86,11 @@ impl Worker {
             .idempotency_retention(RETENTION)
             .journal_retention(Duration::ZERO)
             .inactivity_timeout(INACTIVE)
-            .abort_timeout(INACTIVE);
+            .abort_timeout(INACTIVE)
+            .retry_policy_initial_interval(Duration::from_millis(100))
+            .retry_policy_exponentiation_factor(2.0)
+            .retry_policy_max_interval(LONGEST_PAUSE)
+            .retry_policy_max_attempts(ATTEMPTS);
         let short = ServiceOptions::new().journal_retention(Duration::ZERO);
         let endpoint = Endpoint::builder()
             .bind(rows.into_service_definition().options(options))
