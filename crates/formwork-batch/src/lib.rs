@@ -6,6 +6,8 @@
 //!   engine keeps are documented there.
 //! - [`InProcess`] is the engine that asks models from this process, at the [`Pace`] that they take.
 //! - [`ProviderBatch`] is the engine that submits files of calls to the batch APIs of providers ([`BatchApi`]), at half the price.
+//! - [`Restate`] is the engine that lets many machines ask models: rows are durable invocations of a Restate server, and `Worker`
+//!   (feature `restate`) is what answers them.
 //!
 //! [`ExtractorBatch`] is all of that in one call:
 //! `extractor.batch(rows, folder)`.
@@ -14,15 +16,18 @@
 //! on with its next step, and at most the calls that were in flight are repeated.
 
 mod aimd;
+mod drive;
 mod engine;
 mod error;
 mod estimate;
 mod extractor;
+mod halt;
 mod input;
 mod pace;
 mod process;
 mod progress;
 mod provider;
+mod restate;
 mod row;
 mod sqlite;
 
@@ -39,6 +44,9 @@ pub use provider::{
     AnthropicBatches, BatchApi, FileLimits, FileRequest, FileResult, FileStatus, Found, OpenAiBatches,
     ProviderBatch, SharedBatchApi, batch_price, open_files,
 };
+pub use restate::{Admin, AdminError, Restate, start_anew};
+#[cfg(feature = "restate")]
+pub use restate::{MakeExtractor, Worker};
 pub use row::{
     BadRow, Identified, MAX_INPUT, OpenRow, RejectedError, RejectedLine, ResultLine, Row, RowEnd, RowState,
 };

@@ -97,20 +97,20 @@ pub struct RowEnd {
 impl RowEnd {
     /// Creates the end of a row from the calls of its earlier runs and the result of the last one.
     pub fn new(history: Vec<Attempt>, result: Result<Outcome<Value>, Error>) -> Self {
+        Self::of(history, result.map_err(RunError::from))
+    }
+
+    /// Creates the end of a row whose run may have ended on another machine.
+    pub(crate) fn of(history: Vec<Attempt>, result: Result<Outcome<Value>, RunError>) -> Self {
         let mut attempts = history;
         let result = match result {
             Ok(Outcome { value, origin, warnings, attempts: last, .. }) => {
                 attempts.extend(last);
                 Ok(Accepted { value, origin, warnings })
             }
-            Err(error) => {
-                attempts.extend(error.attempts().iter().cloned());
-                let message = match error.kind() {
-                    ErrorKind::Config => error.message().to_owned(),
-                    _ => error.to_string(),
-                };
-                let best = error.best().map(|best| best.value.clone());
-                Err(Rejected { class: error.kind(), message, best })
+            Err(RunError { kind, message, attempts: last, best }) => {
+                attempts.extend(last);
+                Err(Rejected { class: kind, message, best: best.map(|best| *best) })
             }
         };
         Self { attempts, result }
@@ -137,6 +137,28 @@ impl RowEnd {
             Some(rule) => format!("{class} ({rule})"),
             None => class,
         })
+    }
+}
+
+/// The error of a run, as it travels between machines.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunError {
+    pub(crate) kind: ErrorKind,
+    pub(crate) message: String,
+    pub(crate) attempts: Vec<Attempt>,
+    /// Boxed, because an error of this type is returned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) best: Option<Box<Value>>,
+}
+
+impl From<Error> for RunError {
+    fn from(error: Error) -> Self {
+        let message = match error.kind() {
+            ErrorKind::Config => error.message().to_owned(),
+            _ => error.to_string(),
+        };
+        let best = error.best().map(|best| Box::new(best.value.clone()));
+        Self { kind: error.kind(), message, attempts: error.attempts().to_vec(), best }
     }
 }
 

@@ -76,6 +76,7 @@ enum Command {
     Extract(commands::extract::Args),
     #[command(subcommand)]
     Batch(commands::batch::Command),
+    Worker(commands::worker::Args),
     Check(commands::check::Args),
     Chat(commands::chat::Args),
     #[command(subcommand)]
@@ -141,6 +142,7 @@ pub fn run_with(providers: Providers) -> ExitCode {
     let done = match command {
         Command::Extract(args) => commands::extract::run(&args, providers),
         Command::Batch(command) => commands::batch::run(&command, providers),
+        Command::Worker(args) => commands::worker::run(&args, providers),
         Command::Check(args) => commands::check::run(&args),
         Command::Chat(args) => commands::chat::run(&args, providers),
         Command::Shape(command) => commands::shape::run(&command, providers),

@@ -1,6 +1,8 @@
 //! `cargo xtask chaos`: batches with killed processes, full disks and failing providers.
 
+mod balancer;
 mod play;
+mod restate;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,6 +28,8 @@ enum Engine {
     /// The engine for batch APIs: kill -9 while files are submitted, waited for and collected, files that expire half done, calls
     /// that fail, wrong answers
     ProviderBatch(ProviderBatch),
+    /// The engine on Restate: kill -9 of workers, of the server and of the submitting process, cut connections, a slow worker
+    Restate(restate::Play),
 }
 
 #[derive(clap::Args)]
@@ -72,28 +76,22 @@ struct Sqlite {
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let folder = workspace::target().join(format!("chaos-{}", std::process::id()));
     match &args.engine {
-        Engine::Sqlite(args) => sqlite(args, folder),
-        Engine::ProviderBatch(args) => provider_batch(args, folder),
+        Engine::Sqlite(args) => sqlite(args, &folder),
+        Engine::ProviderBatch(args) => provider_batch(args, &folder),
+        Engine::Restate(play) => {
+            let formwork = named_or_built(play.formwork.as_deref())?;
+            let seen = restate::play(play, &folder, &formwork)
+                .map_err(|error| format!("{error}; the files are in {}", folder.display()))?;
+            println!("{}", restate::table(play, &seen));
+            judged(&restate::wrong(play, &seen), &folder)
+        }
     }
 }
 
-/// Returns the command to test.
-fn command(named: Option<&PathBuf>) -> Result<PathBuf, String> {
-    named.map_or_else(built, |path| Ok(path.clone()))
-}
-
-/// Removes the files of a play without faults.
-fn end(folder: &Path, wrong: &[String]) -> Result<(), String> {
-    if wrong.is_empty() {
-        return std::fs::remove_dir_all(folder).map_err(|error| error.to_string());
-    }
-    Err(format!("{}; the files are in {}", wrong.join("; "), folder.display()))
-}
-
-fn provider_batch(args: &ProviderBatch, folder: PathBuf) -> Result<(), String> {
+fn provider_batch(args: &ProviderBatch, folder: &Path) -> Result<(), String> {
     let played = Submit {
-        formwork: command(args.formwork.as_ref())?,
-        folder: folder.clone(),
+        formwork: named_or_built(args.formwork.as_deref())?,
+        folder: folder.to_owned(),
         rows: args.rows,
         file_rows: args.file_rows,
         kills: args.kills,
@@ -119,17 +117,18 @@ fn provider_batch(args: &ProviderBatch, folder: PathBuf) -> Result<(), String> {
         seen.integrity,
         seen.seconds,
     );
-    end(&folder, &seen.faults())
+    judged(&seen.faults(), folder)
 }
 
-fn sqlite(args: &Sqlite, folder: PathBuf) -> Result<(), String> {
+fn sqlite(args: &Sqlite, folder: &Path) -> Result<(), String> {
+    let formwork = named_or_built(args.formwork.as_deref())?;
     let faults =
         Faults { wrong: 300, fail: 10, stall: 3, cut: 7, latency: Duration::from_millis(args.latency) };
     let disk =
         args.full_disk.then(|| Disk { small: format!("{}k", 600 + args.rows / 2), large: "2g".to_owned() });
     let played = Play {
-        formwork: command(args.formwork.as_ref())?,
-        folder: folder.clone(),
+        formwork,
+        folder: folder.to_owned(),
         rows: args.rows,
         kills: args.kills,
         concurrency: args.concurrency,
@@ -143,7 +142,16 @@ fn sqlite(args: &Sqlite, folder: PathBuf) -> Result<(), String> {
     if seen.integrity != "ok" {
         wrong.push(format!("integrity_check: {}", seen.integrity));
     }
-    end(&folder, &wrong)
+    judged(&wrong, folder)
+}
+
+/// Removes the files of a test that found no fault.
+fn judged(wrong: &[String], folder: &Path) -> Result<(), String> {
+    if wrong.is_empty() {
+        std::fs::remove_dir_all(folder).map_err(|error| error.to_string())?;
+        return Ok(());
+    }
+    Err(format!("{}; the files are in {}", wrong.join("; "), folder.display()))
 }
 
 /// Returns the maximum number of calls in flight when the disk became full.
@@ -175,8 +183,11 @@ fn table(played: &Play, seen: &Seen) -> String {
     )
 }
 
-/// Builds `formwork` without the in-process model, and returns the path of the program.
-fn built() -> Result<PathBuf, String> {
+/// Returns the named program, or builds `formwork` without the in-process model and returns its path.
+fn named_or_built(named: Option<&Path>) -> Result<PathBuf, String> {
+    if let Some(path) = named {
+        return Ok(path.to_owned());
+    }
     let mut cargo = workspace::cargo();
     cargo.args([
         "build",
@@ -185,6 +196,8 @@ fn built() -> Result<PathBuf, String> {
         "--package",
         "formwork-cli",
         "--no-default-features",
+        "--features",
+        "restate",
         "--bin",
         "formwork",
     ]);

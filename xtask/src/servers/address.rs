@@ -25,6 +25,11 @@ impl Address {
         self.port
     }
 
+    /// Returns the address one port above, or `None` if there is no higher port.
+    pub(super) fn next_port(&self) -> Option<Self> {
+        Some(Self { host: self.host.clone(), port: self.port.checked_add(1)? })
+    }
+
     /// Returns host and port as in a URL.
     pub(super) fn authority(&self) -> String {
         format!("{}:{}", self.host, self.port)

@@ -16,6 +16,16 @@ const MOST: u64 = 1 << 20;
 
 /// Returns the JSON body of a response with status 200, or `None` for any other response and any error.
 pub(super) fn get(address: &Address, path: &str) -> Option<Value> {
+    serde_json::from_slice(body(&response(address, path)?)?).ok()
+}
+
+/// Whether a path answers with 200.
+pub(super) fn answers(address: &Address, path: &str) -> bool {
+    response(address, path).is_some_and(|response| body(&response).is_some())
+}
+
+/// All that comes back for a path.
+fn response(address: &Address, path: &str) -> Option<Vec<u8>> {
     let socket = *address.sockets().first()?;
     let mut stream = TcpStream::connect_timeout(&socket, PATIENCE).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
@@ -26,17 +36,17 @@ pub(super) fn get(address: &Address, path: &str) -> Option<Value> {
     stream.write_all(request.as_bytes()).ok()?;
     let mut bytes = Vec::new();
     stream.take(MOST).read_to_end(&mut bytes).ok()?;
-    body(&bytes)
+    Some(bytes)
 }
 
-/// Returns the JSON body of a response with status 200.
-fn body(response: &[u8]) -> Option<Value> {
+/// Returns the body of a response with status 200.
+fn body(response: &[u8]) -> Option<&[u8]> {
     let end = response.windows(4).position(|window| window == b"\r\n\r\n")?;
     let (head, body) = response.split_at(end + 4);
     let head = std::str::from_utf8(head).ok()?;
     let mut words = head.split_whitespace();
     let good = words.next()?.starts_with("HTTP/1.") && words.next()? == "200";
-    if good { serde_json::from_slice(body).ok() } else { None }
+    good.then_some(body)
 }
 
 #[cfg(test)]
@@ -48,12 +58,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_json_with_status_200_is_an_answer() {
+    fn only_status_200_has_a_body() {
         let good = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{\"status\": \"ok\"}";
-        assert_eq!(body(good), Some(json!({"status": "ok"})));
+        assert_eq!(body(good), Some(br#"{"status": "ok"}"#.as_slice()));
         for bad in [
             "HTTP/1.1 503 Service Unavailable\r\n\r\n{\"status\": \"loading\"}",
-            "HTTP/1.1 200 OK\r\n\r\n<html>",
             "HTTP/1.1 200 OK\r\n{}",
             "SSH-2.0-x 200\r\n\r\n{}",
             "",

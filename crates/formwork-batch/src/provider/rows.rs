@@ -1,16 +1,16 @@
 //! Rows between two calls.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use async_trait::async_trait;
 use formwork_core::{
     Attempt, Call, CallId, Completion, Cost, Error, ErrorKind, Event, Outcome, Plan, Run, Step, Time, Usage,
 };
-use formwork_extract::{Extractor, Journal};
+use formwork_extract::Extractor;
 use formwork_wire::http::Response;
 use formwork_wire::{Bytes, Deltas, Wire};
 use serde_json::Value;
 
+use crate::halt::one_step;
 use crate::{BatchError, OpenRow, RowState};
 
 /// A row that is open in this process.
@@ -122,30 +122,15 @@ impl Active {
     }
 }
 
-/// Keeps the run at its next step, and ends the extraction there.
-#[derive(Default)]
-struct Halt(Mutex<Option<Run>>);
-
-#[async_trait]
-impl Journal for Halt {
-    async fn store(&self, run: &Run) -> Result<(), Error> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.clone());
-        Err(Error::new(ErrorKind::Cancelled, "the next call is one of a file"))
-    }
-}
-
 /// Carries out asynchronous checks and the fallback. Returns the run before its next call, or its result.
 async fn external(
     extractor: &Extractor<Value>,
     run: Run,
 ) -> Result<Result<Run, Result<Outcome<Value>, Error>>, BatchError> {
-    let halt = Arc::new(Halt::default());
     let Some(extraction) = extractor.continued(run) else {
         return Err(BatchError::Engine("the run was started with another plan".to_owned()));
     };
-    let result = extraction.with_journal(Arc::clone(&halt) as _).run().await;
-    let halted = halt.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-    Ok(halted.ok_or(result))
+    Ok(one_step(extraction).await)
 }
 
 /// Returns the event of a response to a call.

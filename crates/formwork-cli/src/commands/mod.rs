@@ -18,3 +18,4 @@ pub(crate) mod runs;
 pub(crate) mod serve;
 pub(crate) mod shape;
 pub(crate) mod skill;
+pub(crate) mod worker;

@@ -7,17 +7,17 @@ use std::process::{Command, Stdio};
 
 /// The input, the contract, the configuration and the folder of a batch.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(crate) struct Files {
     folder: PathBuf,
-    rows: PathBuf,
-    contract: PathBuf,
-    config: PathBuf,
-    pub(super) out: PathBuf,
+    pub(crate) rows: PathBuf,
+    pub(crate) contract: PathBuf,
+    pub(crate) config: PathBuf,
+    pub(crate) out: PathBuf,
 }
 
 impl Files {
     /// Writes the files of a batch of so many rows, whose only provider has this section.
-    pub(super) fn write(folder: &Path, count: u64, provider: &str) -> Result<Self, String> {
+    pub(crate) fn write(folder: &Path, count: u64, provider: &str) -> Result<Self, String> {
         let text = |error: std::io::Error| error.to_string();
         fs::create_dir_all(folder).map_err(text)?;
         let at = |name: &str| folder.join(name);
@@ -42,7 +42,7 @@ impl Files {
 
     /// Returns the command that starts the batch, or goes on with it, with a clock that is right or an hour slow. Its standard error
     /// is to be read.
-    pub(super) fn command(&self, formwork: &Path, is_first: bool, is_slow: bool) -> Command {
+    pub(crate) fn command(&self, formwork: &Path, is_first: bool, is_slow: bool) -> Command {
         let mut command = Command::new(if is_slow { Path::new("faketime") } else { formwork });
         if is_slow {
             // A clock that is set back does not move the one that timers use.
@@ -61,7 +61,7 @@ impl Files {
     }
 
     /// Returns SQLite's report on the state of the batch: `ok`.
-    pub(super) fn integrity(&self) -> Result<String, String> {
+    pub(crate) fn integrity(&self) -> Result<String, String> {
         let text = |error: rusqlite::Error| error.to_string();
         let file = rusqlite::Connection::open(self.out.join("ledger.db")).map_err(text)?;
         file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).map_err(text)

@@ -56,12 +56,7 @@ pub(crate) fn play(play: &Play) -> Result<Seen, String> {
     let text = |error: std::io::Error| error.to_string();
     fs::create_dir_all(&play.folder).map_err(text)?;
     let provider = Provider::start(play.faults)?;
-    let config = format!(
-        "kind = \"llama-server\"\nmodel = \"m\"\nstream = false\nbase_url = \"http://{}/v1\"\nfirst_timeout_seconds = 1.0\n\
-         timeout_seconds = 1.5\nprice = {{ input = 1.0, output = 1.0 }}\n",
-        provider.address()
-    );
-    let files = Files::write(&play.folder, play.rows, &config)?;
+    let files = Files::write(&play.folder, play.rows, &provider.section())?;
     if let Some(disk) = &play.disk {
         fs::create_dir_all(&files.out).map_err(text)?;
         mount(&["-t", "tmpfs", "-o", &format!("size={}", disk.small), "tmpfs"], &files.out)?;

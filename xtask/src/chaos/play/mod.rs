@@ -3,7 +3,7 @@
 
 pub(crate) mod batches;
 pub(crate) mod checker;
-mod files;
+pub(crate) mod files;
 mod http;
 pub(crate) mod kill;
 pub(crate) mod provider;

@@ -105,6 +105,15 @@ impl Provider {
         self.address
     }
 
+    /// Returns the settings of this provider for a configuration file.
+    pub(crate) fn section(&self) -> String {
+        format!(
+            "kind = \"llama-server\"\nmodel = \"m\"\nstream = false\nbase_url = \"http://{}/v1\"\nfirst_timeout_seconds = 1.0\n\
+             timeout_seconds = 1.5\nprice = {{ input = 1.0, output = 1.0 }}\n",
+            self.address
+        )
+    }
+
     /// Returns the number of calls received so far.
     pub(crate) fn calls(&self) -> usize {
         self.shared.calls.load(Ordering::SeqCst)

@@ -6,7 +6,7 @@ use formwork::config::Defaults;
 use formwork::contract::{NamedContract, read_contract};
 use formwork_batch::Pace;
 use formwork_core::{Error, Layer};
-use formwork_extract::{Extractor, ExtractorBuilder};
+use formwork_extract::{Backend, Extractor, ExtractorBuilder};
 use serde_json::Value;
 
 use crate::exit::Failed;
@@ -78,6 +78,20 @@ pub(super) fn extractor(
     paces: &mut Vec<Pace>,
     max_rows: u32,
 ) -> Result<Extractor<Value>, Error> {
+    let backends = opened.backends.into_iter().map(|backend| {
+        let pace = Pace::new(max_rows);
+        paces.push(pace.clone());
+        backend.with_layer(&pace as &dyn Layer)
+    });
+    extractor_of(contract, opened.defaults, backends)
+}
+
+/// Returns the extractor of a contract, with the settings of batches where the configuration has none.
+pub(crate) fn extractor_of(
+    contract: &Value,
+    defaults: Defaults,
+    backends: impl IntoIterator<Item = Backend>,
+) -> Result<Extractor<Value>, Error> {
     let contract: NamedContract = serde_json::from_value(contract.clone()).map_err(|error| {
         Error::new(formwork_core::ErrorKind::Config, format!("the contract of the batch: {error}"))
     })?;
@@ -87,7 +101,7 @@ pub(super) fn extractor(
         timeout_seconds: Some(120.0),
         ..Defaults::default()
     };
-    let mut builder = opened.defaults.or(own).apply(Extractor::for_document("answer", contract.schema));
+    let mut builder = defaults.or(own).apply(Extractor::for_document("answer", contract.schema));
     builder = builder.with_rules(contract.rules);
     if let Some(instructions) = contract.instructions {
         builder = builder.with_system(instructions);
@@ -95,10 +109,5 @@ pub(super) fn extractor(
     for (input, output) in contract.examples {
         builder = builder.with_example(input, output);
     }
-    let backends = opened.backends.into_iter().map(|backend| {
-        let pace = Pace::new(max_rows);
-        paces.push(pace.clone());
-        backend.with_layer(&pace as &dyn Layer)
-    });
-    backends.fold(builder, ExtractorBuilder::with_target).build()
+    backends.into_iter().fold(builder, ExtractorBuilder::with_target).build()
 }

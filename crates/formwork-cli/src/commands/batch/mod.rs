@@ -1,8 +1,10 @@
 //! `formwork batch`: many rows, each with one result, whatever happens to the process.
 
-mod contract;
+pub(super) mod contract;
 mod numbers;
 mod provider;
+mod restate;
+mod session;
 mod work;
 
 use std::fs::File;
@@ -33,6 +35,7 @@ Examples:
   formwork batch run mails/ --contract \"$PWD/person.shape\" --out mails.batch --budget 5.00 --max-failures 2%
   formwork batch run letters.jsonl --contract person.schema.json --out letters --estimate 50
   formwork batch run letters.jsonl --contract person.schema.json --out letters --mode provider-batch
+  formwork batch run letters.jsonl --contract person.schema.json --out letters --engine restate --ingress http://127.0.0.1:8080
 
 Rows are JSON Lines ({\"id\": ..., \"input\": \"...\"}), a CSV file with the columns `id` and `input`, or a folder of files. The
 contract is a JSON Schema, a shape, or YAML with `schema`, `rules`, `instructions` and `examples`.
@@ -131,6 +134,13 @@ pub(crate) struct WorkArgs {
     /// Seconds between two questions for the state of the files of `--mode provider-batch`
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = super::extract::seconds)]
     poll: f64,
+    /// Where rows are asked about: in this process, or by the workers of a Restate server (`formwork worker`), which have the
+    /// providers [default: in-process]
+    #[arg(long, value_name = "ENGINE", value_enum)]
+    engine: Option<Engine>,
+    /// The address of Restate's ingress, for --engine restate, such as http://127.0.0.1:8080
+    #[arg(long, value_name = "URL")]
+    ingress: Option<String>,
     /// How many rows are asked about at a time [default: as many as the targets take, at most 256; 1 for a model in this process]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u16).range(1..=4096))]
     concurrency: Option<u16>,
@@ -166,6 +176,15 @@ pub(crate) enum Mode {
     Direct,
     /// Files of calls, for the batch API of the provider
     ProviderBatch,
+}
+
+/// Where rows are asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Engine {
+    /// In this process
+    InProcess,
+    /// By the workers of a Restate server
+    Restate,
 }
 
 #[derive(clap::Args)]

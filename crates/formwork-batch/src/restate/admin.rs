@@ -1,0 +1,147 @@
+//! Restate's administration: its version, its deployments, and the contracts that batches have put there.
+
+use std::time::Duration;
+
+use formwork_core::Fault;
+use formwork_wire::SharedTransport;
+use serde_json::{Value, json};
+
+use super::ingress::Client;
+use super::message::{CONTRACT, CONTRACTS, digest};
+
+/// The oldest version of Restate that the worker's protocol is tested with.
+const OLDEST: (u64, u64) = (1, 6);
+
+/// The time that an answer may take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The administration of a Restate server.
+#[derive(Debug, Clone)]
+pub struct Admin {
+    client: Client,
+    url: String,
+}
+
+/// The reason why Restate's administration did not do something. Each message says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdminError {
+    /// Nothing answers.
+    #[error(
+        "Restate does not answer at {url}: {message}; start it (`cargo xtask servers up restate`, or restate-server), or name the address of its administration with --register"
+    )]
+    Unreachable {
+        /// The address.
+        url: String,
+        /// The reason.
+        message: String,
+    },
+    /// Something else answers.
+    #[error(
+        "{0} is not the administration of Restate: name it with --register, for example http://127.0.0.1:9070 (8080 is the ingress)"
+    )]
+    NotRestate(String),
+    /// The server is too old.
+    #[error("Restate {version} at {url} is older than {}.{}: update the server", OLDEST.0, OLDEST.1)]
+    TooOld {
+        /// The address.
+        url: String,
+        /// Its version.
+        version: String,
+    },
+    /// Restate does not take the worker.
+    #[error("Restate at {url} does not register the worker at {advertised}: {message}; {remedy}")]
+    NotRegistered {
+        /// The address of the administration.
+        url: String,
+        /// The address of the worker.
+        advertised: String,
+        /// Restate's message.
+        message: String,
+        /// The remedy.
+        remedy: &'static str,
+    },
+    /// No batch has put the contract there.
+    #[error(
+        "Restate at {url} has no contract with the digest {digest}: go on with its batch (`formwork batch resume`), which puts it there"
+    )]
+    NoContract {
+        /// The address.
+        url: String,
+        /// The digest.
+        digest: String,
+    },
+}
+
+impl Admin {
+    /// Creates a client; `url` is the address that `transport` sends to, for messages.
+    pub fn new(transport: SharedTransport, url: impl Into<String>) -> Self {
+        Self { client: Client(transport), url: url.into() }
+    }
+
+    fn unreachable(&self, fault: &Fault) -> AdminError {
+        AdminError::Unreachable { url: self.url.clone(), message: fault.message.clone() }
+    }
+
+    /// Returns the version of the server.
+    ///
+    /// # Errors
+    /// [`AdminError::Unreachable`], [`AdminError::NotRestate`] or [`AdminError::TooOld`].
+    pub async fn version(&self) -> Result<String, AdminError> {
+        let response = self.client.get("/version", LIMIT).await.map_err(|fault| self.unreachable(&fault))?;
+        let not_restate = || AdminError::NotRestate(self.url.clone());
+        let said = response.json().filter(|_| response.status.is_success()).ok_or_else(not_restate)?;
+        let version = said.get("version").and_then(Value::as_str).ok_or_else(not_restate)?.to_owned();
+        let mut numbers = version.split(['.', '-']).map(|number| number.parse().unwrap_or(0));
+        let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        if found < OLDEST {
+            return Err(AdminError::TooOld { url: self.url.clone(), version });
+        }
+        Ok(version)
+    }
+
+    /// Registers the workers behind an address. Workers that are there already, with the same services, change nothing.
+    ///
+    /// # Errors
+    /// [`AdminError::NotRegistered`] or [`AdminError::Unreachable`].
+    pub async fn register(&self, advertised: &str) -> Result<(), AdminError> {
+        let body = json!({"uri": advertised, "force": false}).to_string();
+        let response = self.client.post("/deployments", None, body, Some(LIMIT)).await;
+        let response = response.map_err(|fault| self.unreachable(&fault))?;
+        if response.status.is_success() {
+            return Ok(());
+        }
+        let remedy = match response.status.as_u16() {
+            409 => {
+                "start workers of another version behind an address of their own, and keep the old ones until their rows are done"
+            }
+            _ => "name an address with --advertise at which Restate reaches the worker over HTTP/2",
+        };
+        let (url, advertised) = (self.url.clone(), advertised.to_owned());
+        Err(AdminError::NotRegistered { url, advertised, message: response.message(), remedy })
+    }
+
+    /// Returns the contract with a digest.
+    ///
+    /// # Errors
+    /// [`AdminError::NoContract`] or [`AdminError::Unreachable`].
+    pub async fn contract(&self, wanted: &str) -> Result<Value, AdminError> {
+        // The digest goes into the text of a query.
+        let is_digest = wanted.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let missing = || AdminError::NoContract { url: self.url.clone(), digest: wanted.to_owned() };
+        if !is_digest {
+            return Err(missing());
+        }
+        let query = format!(
+            "SELECT value_utf8 FROM state WHERE service_name = '{CONTRACTS}' AND service_key = '{wanted}' AND key = '{CONTRACT}'"
+        );
+        let body = json!({"query": query}).to_string();
+        let response = self.client.post("/query", None, body, Some(LIMIT)).await;
+        let response = response.map_err(|fault| self.unreachable(&fault))?;
+        let found = response.json().and_then(|found| {
+            let text = found.get("rows")?.as_array()?.first()?.get("value_utf8")?.as_str()?;
+            serde_json::from_str::<Value>(text).ok()
+        });
+        found.filter(|contract| digest(contract) == wanted).ok_or_else(missing)
+    }
+}

@@ -1,0 +1,142 @@
+//! The way of a row through a worker, whatever makes its steps durable.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use formwork_core::{Clock as _, Error, ErrorKind, Run, Step, Time};
+use formwork_extract::{Extractor, TokioClock};
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use super::entry::{Entry, resume};
+use super::message::{RowReply, RowRequest, RunEnd};
+use crate::halt::one_step;
+
+/// The shortest wait that is a durable timer. A shorter one is waited for in the process, because a timer costs as much as a step.
+const TIMER: Duration = Duration::from_secs(1);
+
+/// Makes the steps of one row durable. A row that is begun again meets the same steps in the same order, and gets the results
+/// that were kept.
+#[async_trait]
+pub(super) trait Durable: Sync {
+    /// The reason why the row ends here, to be begun again.
+    type Error: Send;
+
+    /// Returns the entry of the next step; carries `work` out and keeps its entry if there is none.
+    async fn step(&self, work: BoxFuture<'static, Entry>) -> Result<Entry, Self::Error>;
+
+    /// Waits, even if the process ends meanwhile.
+    async fn sleep(&self, time: Duration) -> Result<(), Self::Error>;
+
+    /// Returns how long a call to a target has to wait, so that all workers together keep its pace; `None` without a pace.
+    async fn pace(&self, target: &str) -> Result<Option<Duration>, Self::Error>;
+
+    /// Whether calls to targets have a pace.
+    fn is_paced(&self) -> bool;
+}
+
+/// The clock and the permits that the rows of a worker share.
+#[derive(Debug, Clone)]
+pub(super) struct Calls {
+    pub(super) clock: TokioClock,
+    /// How many calls the worker makes at the same time.
+    pub(super) permits: Arc<Semaphore>,
+}
+
+/// Takes a row to its result.
+pub(super) async fn row<D: Durable>(
+    durable: &D,
+    extractor: &Extractor<Value>,
+    calls: &Calls,
+    request: RowRequest,
+) -> Result<RowReply, D::Error> {
+    let RowRequest { input, run, stored, .. } = request;
+    let continued = run.as_deref().filter(|run| extractor.continued((*run).clone()).is_some()).cloned();
+    let restarted = run.is_some() && continued.is_none();
+    let is_new = continued.is_none();
+    let (mut run, mut now) =
+        (continued.unwrap_or_else(|| extractor.extraction(input).into_parts().1), stored);
+    if is_new && durable.is_paced() {
+        // Targets that take turns: the first one is chosen once, because the pace is that of a target.
+        let chosen = Entry::going(&run, &run, now);
+        let entry = durable.step(Box::pin(async { chosen })).await?;
+        match after(entry, &run) {
+            Ok((chosen, _)) => run = chosen,
+            Err(end) => return Ok(RowReply { restarted, end: *end }),
+        }
+    }
+    loop {
+        let Some(extraction) = extractor.continued(run.clone()) else {
+            let message = "the worker was configured anew while the row was open";
+            let end = RunEnd::from(Err(Error::new(ErrorKind::Unavailable, message)));
+            return Ok(RowReply { restarted, end });
+        };
+        // A copy takes the step: what the worker has observed of its targets is applied to a run before its first step.
+        let (plan, mut copy) = extraction.into_parts();
+        let mut delay = Duration::ZERO;
+        match copy.step(&plan, now) {
+            Err(misuse) => return Ok(RowReply { restarted, end: RunEnd::from(Err(misuse.into())) }),
+            Ok(Step::Done) => return Ok(RowReply { restarted, end: run.finish().into() }),
+            Ok(Step::Wait { until, .. }) => {
+                let wait = until.since(now);
+                if wait >= TIMER {
+                    durable.sleep(wait).await?;
+                } else {
+                    tokio::time::sleep(wait).await;
+                }
+                now = until;
+                continue;
+            }
+            Ok(Step::Call { target, .. }) => {
+                let target = plan.targets().nth(target).unwrap_or_default().to_owned();
+                match durable.pace(&target).await?.unwrap_or_default() {
+                    wait if wait >= TIMER => durable.sleep(wait).await?,
+                    wait => delay = wait,
+                }
+            }
+            Ok(_) => {}
+        }
+        let work = carried_on(extractor.clone(), run.clone(), now, delay, calls.clone());
+        match after(durable.step(Box::pin(work)).await?, &run) {
+            Ok((next, stored)) => (run, now) = (next, stored),
+            Err(end) => return Ok(RowReply { restarted, end: *end }),
+        }
+    }
+}
+
+/// Returns the run after a step and the time at which it was stored, or the end of the run.
+fn after(entry: Entry, before: &Run) -> Result<(Run, Time), Box<RunEnd>> {
+    match entry {
+        Entry::Ended(end) => Err(Box::new(end)),
+        Entry::Going { run, stored } => match resume(before, run) {
+            Ok(run) => Ok((run, stored)),
+            Err(error) => {
+                let message = format!("the journal of the row is one of another version: {error}");
+                Err(Box::new(RunEnd::from(Err(Error::new(ErrorKind::Unavailable, message)))))
+            }
+        },
+    }
+}
+
+/// Carries a run on by one call. The time until the call begins does not count towards the deadline of the run.
+async fn carried_on(
+    extractor: Extractor<Value>,
+    run: Run,
+    now: Time,
+    delay: Duration,
+    calls: Calls,
+) -> Entry {
+    tokio::time::sleep(delay).await;
+    // It is closed nowhere.
+    let _permit = calls.permits.acquire().await;
+    let Some(extraction) = extractor.continued(run.clone().resumed(now, calls.clock.now())) else {
+        let message = "the worker was configured anew while the row was open";
+        return Entry::ended(RunEnd::from(Err(Error::new(ErrorKind::Unavailable, message))));
+    };
+    match one_step(extraction).await {
+        Ok(after) => Entry::going(&run, &after, calls.clock.now()),
+        Err(result) => Entry::ended(result.into()),
+    }
+}

@@ -1,0 +1,238 @@
+//! The worker: answers Restate's requests, and asks models.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use formwork_core::Error;
+use formwork_extract::{Extractor, TokioClock};
+use futures_util::future::BoxFuture;
+use restate_sdk::endpoint::Endpoint;
+use restate_sdk::prelude::{
+    Context, ContextClient as _, ContextReadState as _, ContextSideEffects as _, ContextTimers as _,
+    ContextWriteState as _, HandlerError, HandlerResult, HttpServer, IntoServiceDefinition as _, Json,
+    ObjectContext, RunFuture as _, ServiceOptions, TerminalError,
+};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::{Mutex, Semaphore};
+
+use super::admin::Admin;
+use super::entry::Entry;
+use super::message::{CONTRACT, Hello, PROTOCOL, RowReply, RowRequest, RunEnd, digest};
+use super::row::{Calls, Durable, row};
+
+/// How long Restate keeps the result of a row, for a submitting side that comes back (7 days).
+const RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The time without a message after which Restate asks a worker to let a row go. A call is one step, and may take long.
+const INACTIVE: Duration = Duration::from_secs(30 * 60);
+
+/// The longest pause before Restate gives a row to a worker again, after one that died.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// How often Restate gives a row to workers that die or do not answer: for months. It would pause a row after an hour otherwise, until
+/// somebody resumes it by hand.
+const ATTEMPTS: u64 = 2_000_000;
+
+/// Makes the extractor of a contract.
+pub type MakeExtractor = Arc<dyn Fn(&Value) -> Result<Extractor<Value>, Error> + Send + Sync>;
+
+/// A worker of batches on Restate. Several of them may stand behind one address.
+pub struct Worker {
+    admin: Admin,
+    make: MakeExtractor,
+    concurrency: usize,
+    calls_per_second: Option<f64>,
+}
+
+impl Worker {
+    /// Creates a worker that makes 64 calls at the same time. It asks `admin` for the contracts of batches.
+    pub fn new(admin: Admin, make: MakeExtractor) -> Self {
+        Self { admin, make, concurrency: 64, calls_per_second: None }
+    }
+
+    /// Sets how many calls the worker makes at the same time (default: 64; at least 1). Further rows wait; that does not count towards their
+    /// deadline.
+    #[must_use]
+    pub const fn with_concurrency(mut self, calls: usize) -> Self {
+        self.concurrency = calls;
+        self
+    }
+
+    /// Sets how many calls all workers together make to each target per second (default: no limit). Every worker needs the same
+    /// number.
+    #[must_use]
+    pub const fn with_calls_per_second(mut self, calls: f64) -> Self {
+        self.calls_per_second = Some(calls);
+        self
+    }
+
+    /// Answers requests until `end` is done; calls that are in flight then have 10 s.
+    pub async fn serve(self, listener: TcpListener, end: impl Future) {
+        let Self { admin, make, concurrency, calls_per_second } = self;
+        let permits = Arc::new(Semaphore::new(concurrency.clamp(1, Semaphore::MAX_PERMITS)));
+        let rows = FormworkRow {
+            admin,
+            make,
+            calls: Calls { clock: TokioClock::new(), permits },
+            calls_per_second,
+            extractors: Mutex::default(),
+        };
+        let options = ServiceOptions::new()
+            .idempotency_retention(RETENTION)
+            .journal_retention(Duration::ZERO)
+            .inactivity_timeout(INACTIVE)
+            .abort_timeout(INACTIVE)
+            .retry_policy_initial_interval(Duration::from_millis(100))
+            .retry_policy_exponentiation_factor(2.0)
+            .retry_policy_max_interval(LONGEST_PAUSE)
+            .retry_policy_max_attempts(ATTEMPTS);
+        let short = ServiceOptions::new().journal_retention(Duration::ZERO);
+        let endpoint = Endpoint::builder()
+            .bind(rows.into_service_definition().options(options))
+            .bind(FormworkContract.into_service_definition().options(short.clone()))
+            .bind(FormworkPace.into_service_definition().options(short))
+            .build();
+        HttpServer::new(endpoint).serve_with_cancel(listener, end).await;
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("admin", &self.admin).finish_non_exhaustive()
+    }
+}
+
+/// The service that takes rows to their results.
+struct FormworkRow {
+    admin: Admin,
+    make: MakeExtractor,
+    calls: Calls,
+    calls_per_second: Option<f64>,
+    /// By the digests of their contracts. A contract that cannot be used has its error.
+    extractors: Mutex<HashMap<String, Result<Extractor<Value>, Error>>>,
+}
+
+impl FormworkRow {
+    /// Returns the extractor of a contract. What it depends on is not in the journal, because a digest stands for one contract.
+    async fn extractor(&self, digest: &str) -> Result<Result<Extractor<Value>, Error>, HandlerError> {
+        let mut extractors = self.extractors.lock().await;
+        if let Some(extractor) = extractors.get(digest) {
+            return Ok(extractor.clone());
+        }
+        let contract = self.admin.contract(digest).await?;
+        let extractor = (self.make)(&contract);
+        extractors.insert(digest.to_owned(), extractor.clone());
+        Ok(extractor)
+    }
+}
+
+#[restate_sdk::service]
+impl FormworkRow {
+    /// Takes a row to its result.
+    #[handler]
+    async fn run(&self, ctx: Context<'_>, request: Json<RowRequest>) -> HandlerResult<Json<RowReply>> {
+        let request = request.into_inner();
+        if request.protocol > PROTOCOL {
+            let message = format!(
+                "the worker has version {}, which is older than the batch: start workers of the batch's version",
+                env!("CARGO_PKG_VERSION")
+            );
+            return Err(TerminalError::new_with_code(422, message).into());
+        }
+        match self.extractor(&request.contract).await? {
+            Ok(extractor) => {
+                let journal = Invocation { ctx: &ctx, calls_per_second: self.calls_per_second };
+                Ok(Json(row(&journal, &extractor, &self.calls, request).await?))
+            }
+            Err(error) => Ok(Json(RowReply { restarted: false, end: RunEnd::from(Err(error)) })),
+        }
+    }
+
+    /// Says which version this is.
+    #[handler]
+    async fn hello(&self, _ctx: Context<'_>, _nothing: Json<Value>) -> HandlerResult<Json<Hello>> {
+        Ok(Json(Hello::own()))
+    }
+
+    /// Cancels rows by the ids of their invocations.
+    #[handler]
+    async fn cancel(&self, ctx: Context<'_>, ids: Json<Vec<String>>) -> HandlerResult<()> {
+        for id in ids.into_inner() {
+            ctx.invocation_handle(id).cancel();
+        }
+        Ok(())
+    }
+}
+
+/// The service that keeps contracts, by their digests.
+struct FormworkContract;
+
+#[restate_sdk::object]
+impl FormworkContract {
+    /// Keeps a contract.
+    #[handler]
+    async fn put(&self, ctx: ObjectContext<'_>, contract: Json<Value>) -> HandlerResult<()> {
+        let contract = contract.into_inner();
+        if digest(&contract) != ctx.key() {
+            return Err(TerminalError::new_with_code(422, "the contract has another digest").into());
+        }
+        ctx.set(CONTRACT, Json(contract));
+        Ok(())
+    }
+}
+
+/// The service that gives the calls to one target their times.
+struct FormworkPace;
+
+#[restate_sdk::object]
+impl FormworkPace {
+    /// Returns how many milliseconds the next call has to wait, so that there are `calls_per_second` of them.
+    #[handler]
+    async fn take(&self, ctx: ObjectContext<'_>, calls_per_second: f64) -> HandlerResult<u64> {
+        let now = ctx.run(|| async { Ok(now()) }).name("now").await?;
+        let next: Option<f64> = ctx.get("next").await?;
+        let slot = next.unwrap_or_default().max(now);
+        ctx.set("next", slot + 1000.0 / calls_per_second.max(1e-3));
+        Ok((slot - now) as u64)
+    }
+}
+
+/// The time in milliseconds.
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64() * 1000.0)
+}
+
+/// The journal of one row in Restate.
+struct Invocation<'a, 'ctx> {
+    ctx: &'a Context<'ctx>,
+    calls_per_second: Option<f64>,
+}
+
+#[async_trait]
+impl Durable for Invocation<'_, '_> {
+    type Error = HandlerError;
+
+    async fn step(&self, work: BoxFuture<'static, Entry>) -> Result<Entry, HandlerError> {
+        let kept = self.ctx.run(move || async move { Ok(Json(work.await)) }).name("call");
+        Ok(kept.await?.into_inner())
+    }
+
+    async fn sleep(&self, time: Duration) -> Result<(), HandlerError> {
+        Ok(self.ctx.sleep(time).await?)
+    }
+
+    async fn pace(&self, target: &str) -> Result<Option<Duration>, HandlerError> {
+        let Some(calls) = self.calls_per_second else { return Ok(None) };
+        let wait = self.ctx.object_client::<FormworkPaceClient>(target).take(calls).call().await?;
+        Ok(Some(Duration::from_millis(wait)))
+    }
+
+    fn is_paced(&self) -> bool {
+        self.calls_per_second.is_some()
+    }
+}

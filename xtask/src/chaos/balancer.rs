@@ -1,0 +1,133 @@
+//! A balancer before several workers: it takes HTTP/2 streams, and gives them to the workers in turns.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::client::conn::http2 as client;
+use hyper::server::conn::http2 as server;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// How long a worker may take to accept a connection.
+const CONNECT: Duration = Duration::from_secs(1);
+
+/// The balancer. It ends with the process.
+pub(super) struct Balancer {
+    pub(super) address: SocketAddr,
+    cut: Arc<Notify>,
+}
+
+impl Balancer {
+    /// Starts a balancer on a free port of this machine.
+    pub(super) fn start(workers: Vec<SocketAddr>) -> Result<Self, String> {
+        let text = |error: std::io::Error| error.to_string();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(text)?;
+        listener.set_nonblocking(true).map_err(text)?;
+        let address = listener.local_addr().map_err(text)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(text)?;
+        let cut = Arc::new(Notify::new());
+        let cuts = Arc::clone(&cut);
+        thread::spawn(move || {
+            runtime.block_on(async move {
+                if let Ok(listener) = TcpListener::from_std(listener) {
+                    accept(listener, Arc::new(Workers::new(workers)), cuts).await;
+                }
+            });
+        });
+        Ok(Self { address, cut })
+    }
+
+    /// Cuts every connection off, in both directions.
+    pub(super) fn cut(&self) {
+        self.cut.notify_waiters();
+    }
+}
+
+async fn accept(listener: TcpListener, workers: Arc<Workers>, cut: Arc<Notify>) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else { continue };
+        _ = stream.set_nodelay(true);
+        let (workers, cut) = (Arc::clone(&workers), Arc::clone(&cut));
+        tokio::spawn(async move {
+            let service = service_fn(|request| forward(Arc::clone(&workers), request));
+            let mut builder = server::Builder::new(TokioExecutor::new());
+            builder.max_concurrent_streams(4096);
+            tokio::select! {
+                _ = builder.serve_connection(TokioIo::new(stream), service) => {}
+                () = cut.notified() => workers.forget(),
+            }
+        });
+    }
+}
+
+/// The workers, and the connections to those that were reached.
+struct Workers {
+    state: Mutex<(usize, Vec<Worker>)>,
+}
+
+struct Worker {
+    address: SocketAddr,
+    connection: Option<client::SendRequest<Incoming>>,
+}
+
+impl Workers {
+    fn new(addresses: Vec<SocketAddr>) -> Self {
+        let workers = addresses.into_iter().map(|address| Worker { address, connection: None });
+        Self { state: Mutex::new((0, workers.collect())) }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, (usize, Vec<Worker>)> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets all connections, which closes them.
+    fn forget(&self) {
+        self.state().1.iter_mut().for_each(|worker| worker.connection = None);
+    }
+
+    /// Returns the place and the address of the next worker, and the connection to it if there is one.
+    fn turn(&self) -> Option<(usize, SocketAddr, Option<client::SendRequest<Incoming>>)> {
+        let mut state = self.state();
+        let (turn, workers) = &mut *state;
+        *turn = (*turn + 1) % workers.len().max(1);
+        let worker = workers.get(*turn)?;
+        let open = worker.connection.clone().filter(|connection| !connection.is_closed());
+        Some((*turn, worker.address, open))
+    }
+
+    async fn connected(&self) -> Result<client::SendRequest<Incoming>, Failure> {
+        let count = self.state().1.len();
+        for _ in 0..count {
+            let Some((place, address, open)) = self.turn() else { break };
+            if let Some(open) = open {
+                return Ok(open);
+            }
+            let Ok(Ok(stream)) = tokio::time::timeout(CONNECT, TcpStream::connect(address)).await else {
+                continue;
+            };
+            _ = stream.set_nodelay(true);
+            let (sender, connection) = client::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
+            tokio::spawn(connection);
+            if let Some(worker) = self.state().1.get_mut(place) {
+                worker.connection = Some(sender.clone());
+            }
+            return Ok(sender);
+        }
+        Err("no worker accepts connections".into())
+    }
+}
+
+/// Gives a request to a worker. A failure resets the stream, and Restate tries again.
+async fn forward(workers: Arc<Workers>, request: Request<Incoming>) -> Result<Response<Incoming>, Failure> {
+    let mut worker = workers.connected().await?;
+    worker.ready().await?;
+    Ok(worker.send_request(request).await?)
+}

@@ -1,0 +1,372 @@
+//! A batch on Restate whose workers, server, connections and submitting process die.
+
+use std::fs::{self, File};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::balancer::Balancer;
+use super::play::checker::{self, Found};
+use super::play::files::Files;
+use super::play::provider::{Faults, Provider};
+use crate::servers::restate;
+
+/// What is played.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct Play {
+    /// How many rows the batch has
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    rows: u64,
+    /// How many workers stand behind one address
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=16))]
+    workers: u16,
+    /// How many calls each worker makes at a time
+    #[arg(long, default_value_t = 32)]
+    concurrency: usize,
+    /// How many rows are open at a time
+    #[arg(long, default_value_t = 96)]
+    open: u16,
+    /// How often a worker is killed
+    #[arg(long, default_value_t = 10)]
+    worker_kills: u32,
+    /// How often Restate's server is killed
+    #[arg(long, default_value_t = 3)]
+    server_kills: u32,
+    /// How often the process that submits the rows is killed
+    #[arg(long, default_value_t = 2)]
+    submitter_kills: u32,
+    /// How often the connections between Restate and the workers are cut
+    #[arg(long, default_value_t = 2)]
+    cuts: u32,
+    /// How often a worker stands still for two seconds
+    #[arg(long, default_value_t = 1)]
+    pauses: u32,
+    /// The pace of the target: calls per second over all workers [default: none]
+    #[arg(long)]
+    calls_per_second: Option<f64>,
+    /// Milliseconds that an answer takes
+    #[arg(long, default_value_t = 20)]
+    latency: u64,
+    /// The command to test, with the feature `restate` [default: a release build of this workspace's]
+    #[arg(long, value_name = "FILE")]
+    pub(super) formwork: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Worker,
+    Server,
+    Submitter,
+    Cut,
+    Pause,
+}
+
+impl Play {
+    /// Returns the faults in the order in which they are played, each kind spread over the whole play.
+    fn faults(&self) -> Vec<Fault> {
+        let kinds = [
+            (Fault::Worker, self.worker_kills),
+            (Fault::Server, self.server_kills),
+            (Fault::Submitter, self.submitter_kills),
+            (Fault::Cut, self.cuts),
+            (Fault::Pause, self.pauses),
+        ];
+        let mut faults: Vec<(f64, Fault)> = Vec::new();
+        for (kind, times) in kinds {
+            faults.extend((0..times).map(|nth| ((f64::from(nth) + 0.5) / f64::from(times), kind)));
+        }
+        faults.sort_by(|a, b| a.0.total_cmp(&b.0));
+        faults.into_iter().map(|(_, fault)| fault).collect()
+    }
+
+    /// Returns how many calls may have been in flight at all faults together.
+    fn bound(&self) -> usize {
+        let anywhere = self.concurrency * usize::from(self.workers);
+        self.worker_kills as usize * self.concurrency + (self.server_kills + self.cuts) as usize * anywhere
+    }
+}
+
+/// What was seen.
+pub(super) struct Seen {
+    pub(super) found: Found,
+    open_at_faults: usize,
+    seconds: f64,
+    max_open: usize,
+    integrity: String,
+}
+
+/// The longest time of a play.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// The processes of a play, which end with it.
+struct Processes<'a> {
+    play: &'a Play,
+    folder: &'a Path,
+    files: &'a Files,
+    formwork: &'a Path,
+    program: PathBuf,
+    ingress: u16,
+    listen: Vec<SocketAddr>,
+    balancer: Balancer,
+    server: Child,
+    workers: Vec<Child>,
+}
+
+impl Drop for Processes<'_> {
+    fn drop(&mut self) {
+        for child in self.workers.iter_mut().chain([&mut self.server]) {
+            _ = child.kill();
+            _ = child.wait();
+        }
+    }
+}
+
+fn text(error: std::io::Error) -> String {
+    error.to_string()
+}
+
+/// Starts a process with its output in a file.
+fn spawned(command: &mut Command, log: &Path) -> Result<Child, String> {
+    let log = File::options().create(true).append(true).open(log).map_err(text)?;
+    command.stdin(Stdio::null()).stdout(log.try_clone().map_err(text)?).stderr(log);
+    command.spawn().map_err(|error| format!("{}: {error}", command.get_program().display()))
+}
+
+/// Returns the first of three free ports of this machine that follow each other.
+fn three_ports() -> Result<u16, String> {
+    for _ in 0..100 {
+        let first = TcpListener::bind("127.0.0.1:0").map_err(text)?;
+        let port = first.local_addr().map_err(text)?.port();
+        let is_free =
+            |port: Option<u16>| port.is_some_and(|port| TcpListener::bind(("127.0.0.1", port)).is_ok());
+        if is_free(port.checked_add(1)) && is_free(port.checked_add(2)) {
+            return Ok(port);
+        }
+    }
+    Err("there are no three free ports".to_owned())
+}
+
+fn started_server(program: &Path, folder: &Path, ingress: u16) -> Result<Child, String> {
+    let mut command = Command::new(program);
+    command.env("RESTATE_BASE_DIR", folder.join("restate")).envs(restate::settings(ingress));
+    let mut server = spawned(&mut command, &folder.join("restate.log"))?;
+    let begun = Instant::now();
+    while !restate::is_up(ingress) {
+        if server.try_wait().map_err(text)?.is_some() || begun.elapsed() > Duration::from_secs(120) {
+            _ = server.kill();
+            return Err(format!("Restate does not start: see {}", folder.join("restate.log").display()));
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    Ok(server)
+}
+
+impl<'a> Processes<'a> {
+    fn start(play: &'a Play, folder: &'a Path, files: &'a Files, formwork: &'a Path) -> Result<Self, String> {
+        let (program, ingress) = (restate::installed()?, three_ports()?);
+        let held: Vec<_> = (0..play.workers)
+            .map(|_| TcpListener::bind("127.0.0.1:0"))
+            .collect::<Result<_, _>>()
+            .map_err(text)?;
+        let listen: Vec<_> =
+            held.iter().map(TcpListener::local_addr).collect::<Result<_, _>>().map_err(text)?;
+        drop(held);
+        let balancer = Balancer::start(listen.clone())?;
+        let server = started_server(&program, folder, ingress)?;
+        let mut processes = Self {
+            play,
+            folder,
+            files,
+            formwork,
+            program,
+            ingress,
+            listen,
+            balancer,
+            server,
+            workers: Vec::new(),
+        };
+        for nth in 0..usize::from(play.workers) {
+            let worker = processes.worker(nth)?;
+            processes.workers.push(worker);
+        }
+        Ok(processes)
+    }
+
+    fn worker(&self, nth: usize) -> Result<Child, String> {
+        let listen = self.listen.get(nth).ok_or("no such worker")?;
+        let mut command = self.command("worker");
+        command.arg("--listen").arg(listen.to_string());
+        command.arg("--register").arg(format!("http://127.0.0.1:{}", self.ingress + 1));
+        command.arg("--advertise").arg(format!("http://{}", self.balancer.address));
+        command.arg("--config").arg(&self.files.config);
+        command.args(["--concurrency", &self.play.concurrency.to_string()]);
+        if let Some(pace) = self.play.calls_per_second {
+            command.args(["--calls-per-second", &pace.to_string()]);
+        }
+        spawned(&mut command, &self.folder.join(format!("worker-{nth}.log")))
+    }
+
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(self.formwork);
+        command.arg(name).env_remove("FORMWORK_MODEL").env_remove("FORMWORK_CONFIG");
+        // No file of this play is another one's, what was learnt of the provider included.
+        command.env("FORMWORK_CACHE", self.folder.join("cache"));
+        command
+    }
+
+    fn batch(&self) -> Result<Child, String> {
+        let mut command = self.command("batch");
+        command.arg("run").arg(&self.files.rows).arg("--contract").arg(&self.files.contract);
+        command.arg("--out").arg(&self.files.out).args(["--engine", "restate", "--json"]);
+        command.arg("--ingress").arg(format!("http://127.0.0.1:{}", self.ingress));
+        command.args(["--concurrency", &self.play.open.to_string()]);
+        spawned(&mut command, &self.folder.join("batch.log"))
+    }
+
+    /// Starts workers again that have ended: killed ones, and those that found no server.
+    fn mend(&mut self) -> Result<(), String> {
+        for nth in 0..self.workers.len() {
+            let ended = self.workers.get_mut(nth).map(Child::try_wait).transpose().map_err(text)?.flatten();
+            if ended.is_some() {
+                let worker = self.worker(nth)?;
+                if let Some(place) = self.workers.get_mut(nth) {
+                    *place = worker;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fault(&mut self, fault: Fault, nth: usize) -> Result<(), String> {
+        let place = nth % self.workers.len().max(1);
+        match (fault, self.workers.get_mut(place)) {
+            (Fault::Worker, Some(worker)) => {
+                worker.kill().and_then(|()| worker.wait()).map(drop).map_err(text)
+            }
+            (Fault::Pause, Some(worker)) => {
+                let id = worker.id().to_string();
+                signal("STOP", &id)?;
+                thread::sleep(Duration::from_secs(2));
+                signal("CONT", &id)
+            }
+            (Fault::Server, _) => {
+                self.server.kill().and_then(|()| self.server.wait()).map_err(text)?;
+                self.server = started_server(&self.program, self.folder, self.ingress)?;
+                Ok(())
+            }
+            (Fault::Cut, _) => {
+                self.balancer.cut();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn signal(name: &str, process: &str) -> Result<(), String> {
+    let sent = Command::new("sh").args(["-c", "kill -s \"$0\" \"$1\"", name, process]).status();
+    sent.map(drop).map_err(text)
+}
+
+/// Plays it.
+pub(super) fn play(play: &Play, folder: &Path, formwork: &Path) -> Result<Seen, String> {
+    fs::create_dir_all(folder).map_err(text)?;
+    let latency = Duration::from_millis(play.latency);
+    let provider = Provider::start(Faults { wrong: 300, fail: 10, stall: 3, cut: 7, latency })?;
+    let files = Files::write(folder, play.rows, &provider.section())?;
+    let mut processes = Processes::start(play, folder, &files, formwork)?;
+    // The first worker has registered itself.
+    thread::sleep(Duration::from_secs(2));
+    let started = Instant::now();
+    let open_at_faults = worked(play, &provider, &mut processes, started)?;
+    let seconds = started.elapsed().as_secs_f64();
+    drop(processes);
+    let found = checker::check(&files.out, play.rows, &provider.record())?;
+    let integrity = files.integrity()?;
+    Ok(Seen { found, open_at_faults, seconds, max_open: provider.max_open(), integrity })
+}
+
+/// Returns the calls that were open at the faults.
+fn worked(
+    play: &Play,
+    provider: &Provider,
+    processes: &mut Processes<'_>,
+    started: Instant,
+) -> Result<usize, String> {
+    let faults = play.faults();
+    let step = play.rows as usize * 14 / 10 / (faults.len() + 1);
+    let (mut next, mut open) = (0, 0);
+    let mut batch = processes.batch()?;
+    loop {
+        if let Some(status) = batch.try_wait().map_err(text)? {
+            return match status.code() {
+                Some(0 | 1) => Ok(open),
+                code => Err(format!(
+                    "the batch ended with {code:?}: see {}",
+                    processes.folder.join("batch.log").display()
+                )),
+            };
+        }
+        if started.elapsed() > PATIENCE {
+            _ = batch.kill();
+            return Err("the play takes too long".to_owned());
+        }
+        processes.mend()?;
+        if let Some(fault) = faults.get(next)
+            && provider.calls() >= step * (next + 1) + (next * 37) % 50
+        {
+            open += provider.open();
+            if *fault == Fault::Submitter {
+                batch.kill().and_then(|()| batch.wait()).map_err(text)?;
+                batch = processes.batch()?;
+            } else {
+                processes.fault(*fault, next)?;
+            }
+            next += 1;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Returns the table of a play.
+pub(super) fn table(play: &Play, seen: &Seen) -> String {
+    let found = &seen.found;
+    format!(
+        "| rows | workers | kills of workers, server, submitter | cuts, pauses | pace | values | rejected | lost | doubled | crossed | \
+         calls | repeated | bound | open at faults | most open | integrity | s | rows/s |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n\
+         | {} | {} | {}, {}, {} | {}, {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.1} | {:.0} |",
+        play.rows,
+        play.workers,
+        play.worker_kills,
+        play.server_kills,
+        play.submitter_kills,
+        play.cuts,
+        play.pauses,
+        play.calls_per_second.map_or_else(|| "none".to_owned(), |calls| format!("{calls}/s")),
+        found.accepted,
+        found.rejected,
+        found.lost.len(),
+        found.doubled.len(),
+        found.crossed.len(),
+        found.calls,
+        found.unknown,
+        play.bound(),
+        seen.open_at_faults,
+        seen.max_open,
+        seen.integrity,
+        seen.seconds,
+        play.rows as f64 / seen.seconds,
+    )
+}
+
+/// Returns what is wrong.
+pub(super) fn wrong(play: &Play, seen: &Seen) -> Vec<String> {
+    let mut wrong = seen.found.faults(play.bound());
+    if seen.integrity != "ok" {
+        wrong.push(format!("integrity_check: {}", seen.integrity));
+    }
+    wrong
+}
