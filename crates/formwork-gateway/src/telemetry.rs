@@ -76,7 +76,7 @@ struct Inner {
     ids: (RandomState, AtomicU64),
 }
 
-/// What a histogram is of: the name of the metric, the provider, the model, and the kind of tokens or of error. All of them are of the
+/// The name of a metric, the provider, the model, and the kind of tokens or of error, which name a histogram. All of them are of the
 /// configuration, so there are few.
 type Series = (&'static str, &'static str, String, String);
 

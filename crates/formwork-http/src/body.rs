@@ -25,7 +25,7 @@ pub(crate) struct Limits {
 /// The pieces of a body as an HTTP client returns them.
 pub(crate) enum Received {
     Reqwest(Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>),
-    Direct(Pieces),
+    Direct(Box<Pieces>),
 }
 
 impl Received {
@@ -38,7 +38,7 @@ impl Received {
             Self::Reqwest(pieces) => {
                 pieces.as_mut().poll_next(cx).map(|piece| Some(piece?.map_err(Failure::Reqwest)))
             }
-            Self::Direct(pieces) => Pin::new(pieces).poll_next(cx),
+            Self::Direct(pieces) => Pin::new(&mut **pieces).poll_next(cx),
         }
     }
 }

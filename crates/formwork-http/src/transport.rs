@@ -251,7 +251,7 @@ impl HttpTransport {
                 return self
                     .within(sent, &host, deadline)
                     .await
-                    .map(|response| response.map(Received::Direct));
+                    .map(|response| response.map(|pieces| Received::Direct(Box::new(pieces))));
             }
             let request = request_of(method, self.settings.base.join(&head.uri)?, headers, body);
             let mut response = self.exchange(request, &host, deadline).await?;
