@@ -57,6 +57,9 @@ pub struct Completion {
     /// The model that answered, in the provider's notation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The tokens of the calls that probed the server before this call, which are not part of `usage`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Usage>,
 }
 
 impl Completion {
@@ -70,6 +73,7 @@ impl Completion {
             closed_at: None,
             restrained: false,
             model: None,
+            probe: None,
         }
     }
 
@@ -106,22 +110,26 @@ impl Completion {
         match delta {
             Delta::Text(text) => self.text.push_str(&text),
             Delta::Reasoning(text) => self.reasoning.push_str(&text),
+            Delta::Probe { usage } => {
+                self.probe = Some(self.probe.map_or(usage, |before| before.plus(usage)));
+            }
             Delta::End { finish, usage, closed_at, restrained, model } => {
-                let (text, reasoning) = (std::mem::take(&mut self.text), std::mem::take(&mut self.reasoning));
-                *self = Self { text, reasoning, finish, usage, closed_at, restrained, model };
+                (self.finish, self.usage, self.model) = (finish, usage, model);
+                (self.closed_at, self.restrained) = (closed_at, restrained);
                 return true;
             }
         }
         false
     }
 
-    /// Returns the pieces of the answer as a stream delivers them: reasoning and text if there are any, and the end.
+    /// Returns the pieces of the answer as a stream delivers them: probe, reasoning and text if there are any, and the end.
     pub fn into_deltas(self) -> impl Iterator<Item = Delta> + Send + use<> {
-        let Self { text, reasoning, finish, usage, closed_at, restrained, model } = self;
+        let Self { text, reasoning, finish, usage, closed_at, restrained, model, probe } = self;
+        let probe = probe.map(|usage| Delta::Probe { usage });
         let reasoning = (!reasoning.is_empty()).then_some(Delta::Reasoning(reasoning));
         let text = (!text.is_empty()).then_some(Delta::Text(text));
         let end = Delta::End { finish, usage, closed_at, restrained, model };
-        reasoning.into_iter().chain(text).chain([end])
+        probe.into_iter().chain(reasoning).chain(text).chain([end])
     }
 }
 
@@ -141,6 +149,11 @@ pub enum Delta {
     Text(String),
     /// More of the model's reasoning.
     Reasoning(String),
+    /// The server was probed before the call; see [`Completion::probe`].
+    Probe {
+        /// The tokens of the probe.
+        usage: Usage,
+    },
     /// The last piece: the end of the answer.
     End {
         /// The reason why the model stopped.

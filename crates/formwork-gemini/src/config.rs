@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use formwork_core::{Capabilities, Error, ErrorKind};
+use formwork_core::{Error, ErrorKind, Overrides};
 use formwork_wire::Auth;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::Gemini;
+use crate::{Gemini, ThinkingLevel};
 
 /// The address of the Gemini API (AI Studio).
 pub const DEFAULT_URL: &str = "https://generativelanguage.googleapis.com";
@@ -22,20 +22,6 @@ pub enum Preset {
     Gemini,
     /// Vertex AI of Google Cloud, with an access token; it needs `project`.
     Vertex,
-}
-
-/// The amount of thinking before an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ThinkingLevel {
-    /// As little as the model can.
-    Minimal,
-    /// Little.
-    Low,
-    /// Some.
-    Medium,
-    /// As much as the model can.
-    High,
 }
 
 /// A Gemini model, at Google or behind a proxy.
@@ -100,43 +86,6 @@ pub struct Config {
     pub capabilities: Overrides,
 }
 
-/// Promises that differ from those that are known; what is left out stays.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "GeminiOverrides")]
-pub struct Overrides {
-    /// It takes a temperature.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<bool>,
-    /// It takes a nucleus (top-p) threshold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub top_p: Option<bool>,
-    /// It takes a seed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seed: Option<bool>,
-    /// The most tokens that prompt and answer may have together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context_tokens: Option<u32>,
-    /// The most tokens that an answer may have, thoughts included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_tokens: Option<u32>,
-    /// The largest number of tokens that an answer is asked for where the caller sets no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default_max_tokens: Option<u32>,
-}
-
-impl Overrides {
-    fn apply(&self, capabilities: &mut Capabilities) {
-        let set = |known: &mut bool, other: Option<bool>| *known = other.unwrap_or(*known);
-        set(&mut capabilities.temperature, self.temperature);
-        set(&mut capabilities.top_p, self.top_p);
-        set(&mut capabilities.seed, self.seed);
-        capabilities.context_tokens = self.context_tokens.or(capabilities.context_tokens);
-        capabilities.output_tokens = self.output_tokens.or(capabilities.output_tokens);
-        capabilities.default_max_tokens = self.default_max_tokens.or(capabilities.default_max_tokens);
-    }
-}
-
 /// A [`Config`] with the values of its preset: all that a provider is made from.
 #[derive(Debug, Clone)]
 pub struct Resolved {
@@ -159,13 +108,18 @@ impl Config {
     /// Puts together what is set here and what the preset has.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`], if the model is empty, Vertex AI is called without a project, or model, project or location have
+    /// [`ErrorKind::Config`], if the model is empty, `capabilities` has `late_system`, Vertex AI is called without a project, or model, project or location have
     /// characters that an address cannot have.
     pub fn resolve(&self) -> Result<Resolved, Error> {
         if self.model.trim().is_empty() {
             return Err(config("`model` is empty"));
         }
         checked("model", &self.model)?;
+        if self.capabilities.late_system.is_some() {
+            return Err(config(
+                "`late_system` has no effect: the API takes system messages apart from the dialogue",
+            ));
+        }
         let mut wire = Gemini::new(&self.model)
             .with_stream(self.stream.unwrap_or(true))
             .with_generation(self.generation.clone());
@@ -175,7 +129,7 @@ impl Config {
         if let Some(dialects) = &self.dialects {
             wire = wire.with_dialects(dialects);
         }
-        self.capabilities.apply(&mut wire.capabilities);
+        wire.capabilities = self.capabilities.apply(wire.capabilities);
         let (wire, usual_url, usual_key, auth) = match self.preset {
             Preset::Gemini => (wire, DEFAULT_URL.to_owned(), "GEMINI_API_KEY", Gemini::AUTH),
             Preset::Vertex => {

@@ -1,11 +1,22 @@
-use formwork_core::{Call, Capabilities, Enforcement, Fault, Time};
-use formwork_wire::http::Request;
-use formwork_wire::http::response::Parts;
-use formwork_wire::{Auth, Bytes, Decoder, Wire};
+use formwork_core::{Capabilities, Enforcement};
+use formwork_wire::Auth;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::fault::RequestInfo;
-use crate::{ThinkingLevel, decode, encode, fault};
+/// The amount of thinking before an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ThinkingLevel {
+    /// As little as the model can.
+    Minimal,
+    /// Little.
+    Low,
+    /// Some.
+    Medium,
+    /// As much as the model can.
+    High,
+}
 
 /// The `generateContent` protocol for one model.
 ///
@@ -138,27 +149,5 @@ impl Gemini {
     /// The model, without `models/`.
     pub fn model(&self) -> &str {
         &self.model
-    }
-}
-
-impl Wire for Gemini {
-    fn name(&self) -> &str {
-        "gemini"
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
-    }
-
-    fn encode(&self, call: &Call) -> Result<Request<Bytes>, Fault> {
-        encode::request(self, call)
-    }
-
-    fn decoder(&self, call: &Call, head: &Parts) -> Box<dyn Decoder> {
-        decode::decoder(RequestInfo::of(self, call), head)
-    }
-
-    fn fault(&self, call: &Call, head: &Parts, body: &[u8], now: Time) -> Fault {
-        fault::of_response(&RequestInfo::of(self, call), head, body, now)
     }
 }

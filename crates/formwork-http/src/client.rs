@@ -37,18 +37,21 @@ impl Kept {
     /// A connection that was closed before the request fails at once. A later failure is a fault, because the server may
     /// have processed the request, which costs money; a failure of a new connection is a fault too. The retry policy
     /// decides about both.
-    pub(crate) async fn execute(&self, request: Request) -> Result<Response, reqwest::Error> {
+    pub(crate) async fn execute(
+        &self,
+        request: impl Fn() -> Request + Send + Sync,
+    ) -> Result<Response, reqwest::Error> {
         const AT_ONCE: Duration = Duration::from_secs(1);
 
-        let again = request.try_clone();
         let sent = Instant::now();
-        let (done, opened) = watched(self.0.execute(request)).await;
-        match (done, again) {
-            (Err(error), Some(again)) if !opened && sent.elapsed() < AT_ONCE && is_closed(&error) => {
+        let (done, opened) = watched(self.0.execute(request())).await;
+        match done {
+            Err(error) if !opened && sent.elapsed() < AT_ONCE && is_closed(&error) => {
+                let again = self.0.execute(request()).await;
                 // The first error says more than that the server now refuses connections.
-                self.0.execute(again).await.map_err(|other| if other.is_connect() { error } else { other })
+                again.map_err(|other| if other.is_connect() { error } else { other })
             }
-            (done, _) => done,
+            done => done,
         }
     }
 }

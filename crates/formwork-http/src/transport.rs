@@ -184,7 +184,8 @@ impl HttpTransport {
     /// Sends a request unchanged, and waits for the head of the response.
     pub(crate) async fn exchange(
         &self,
-        request: reqwest::Request,
+        request: impl Fn() -> reqwest::Request + Send + Sync,
+        url: &Url,
         host: &str,
         deadline: Option<Instant>,
     ) -> Result<reqwest::Response, Fault> {
@@ -192,7 +193,7 @@ impl HttpTransport {
             let message = "HTTP needs a Tokio runtime with IO and time enabled, and there is none here";
             return Err(Fault::new(FaultKind::Unsupported, message));
         }
-        let client = self.clients.of(&self.settings, request.url())?;
+        let client = self.clients.of(&self.settings, url)?;
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let limit = self.settings.first_byte(left);
         let first_byte = far(limit);
@@ -228,12 +229,17 @@ impl HttpTransport {
         add(&mut headers, &self.settings.headers);
         add_trace(&mut headers);
         let send = async |key: Option<&Key>| {
-            let mut headers = headers.clone();
-            if let (Some(key), Some((auth, _))) = (key, &self.settings.key_command) {
-                add_key(&mut headers, *auth, key)?;
-            }
-            let request = request_of(head.method.clone(), url.clone(), headers, body.clone());
-            self.exchange(request, &host, deadline).await
+            let with_key = match (key, &self.settings.key_command) {
+                (Some(key), Some((auth, _))) => {
+                    let mut headers = headers.clone();
+                    add_key(&mut headers, *auth, key)?;
+                    Some(headers)
+                }
+                _ => None,
+            };
+            let headers = with_key.as_ref().unwrap_or(&headers);
+            let request = || request_of(head.method.clone(), url.clone(), headers.clone(), body.clone());
+            self.exchange(request, &url, &host, deadline).await
         };
         let mut response = match &self.settings.key_command {
             None => send(None).await?,

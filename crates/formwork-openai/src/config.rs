@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use formwork_core::{Capabilities, Error, ErrorKind};
+use formwork_core::{Error, ErrorKind, Overrides};
 use formwork_wire::Auth;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -69,49 +69,6 @@ pub struct Config {
     /// The promises of this model that differ.
     #[serde(default)]
     pub capabilities: Overrides,
-}
-
-/// Promises that differ from those that are known; what is left out stays.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Overrides {
-    /// It takes a temperature.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<bool>,
-    /// It takes a nucleus (top-p) threshold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub top_p: Option<bool>,
-    /// It takes a seed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seed: Option<bool>,
-    /// It takes system messages after the first user message. They are folded into those of the user otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub late_system: Option<bool>,
-    /// The most tokens that prompt and answer may have together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context_tokens: Option<u32>,
-    /// The most tokens that an answer may have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_tokens: Option<u32>,
-    /// The largest number of tokens that an answer is asked for where the caller sets no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default_max_tokens: Option<u32>,
-}
-
-impl Overrides {
-    /// The same promises with these differences.
-    #[must_use]
-    pub fn apply(&self, mut capabilities: Capabilities) -> Capabilities {
-        let set = |known: &mut bool, other: Option<bool>| *known = other.unwrap_or(*known);
-        set(&mut capabilities.temperature, self.temperature);
-        set(&mut capabilities.top_p, self.top_p);
-        set(&mut capabilities.seed, self.seed);
-        set(&mut capabilities.late_system, self.late_system);
-        capabilities.context_tokens = self.context_tokens.or(capabilities.context_tokens);
-        capabilities.output_tokens = self.output_tokens.or(capabilities.output_tokens);
-        capabilities.default_max_tokens = self.default_max_tokens.or(capabilities.default_max_tokens);
-        capabilities
-    }
 }
 
 /// A [`Config`] with its preset: all that a provider is made from.

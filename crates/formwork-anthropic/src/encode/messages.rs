@@ -1,6 +1,7 @@
 //! The dialogue.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use formwork_core::{Fault, Message, Part, Role};
 use serde::Serialize;
@@ -61,8 +62,8 @@ pub(super) enum CacheControl {
 /// the user said last: only some models take it in between, and not at every place. Neighbouring messages of one role become
 /// one turn. Texts of white space alone and thoughts are left out, because the API refuses the former, and the latter
 /// without their signatures.
-pub(super) fn dialogue(messages: &[Message], cache: bool) -> Result<Dialogue<'_>, Fault> {
-    let is_system = |message: &&Message| message.role == Role::System;
+pub(super) fn dialogue(messages: &[Arc<Message>], cache: bool) -> Result<Dialogue<'_>, Fault> {
+    let is_system = |message: &&Arc<Message>| message.role == Role::System;
     let leading = messages.iter().take_while(is_system).count();
     let (instructions, rest) = messages.split_at(leading);
     let mut system: Vec<Block<'_>> =

@@ -105,7 +105,11 @@ fn a_rejected_whole_answer_is_quoted_byte_for_byte_in_the_next_prompt() {
         let driven = drive(&plan(policy), input(), &script);
         for (call, answer) in driven.calls[1..].iter().zip([first, second]) {
             let quoted = call.2.messages.iter().rfind(|message| message.role == Role::Assistant);
-            assert_eq!(quoted.map(Message::text).as_deref(), Some(answer), "{first:?}, {second:?}");
+            assert_eq!(
+                quoted.map(|message| message.text()).as_deref(),
+                Some(answer),
+                "{first:?}, {second:?}"
+            );
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The dialogue.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use formwork_core::{Fault, Message, Part, Role};
 use serde_json::{Map, Value, json};
@@ -11,7 +12,7 @@ use super::bad_request;
 ///
 /// System messages at the beginning are the instruction; a later one is said by the user, because the API has one
 /// instruction alone. Neighbouring messages of one role are one content. What the model thought is left out.
-pub(super) fn dialogue(messages: &[Message]) -> Result<Map<String, Value>, Fault> {
+pub(super) fn dialogue(messages: &[Arc<Message>]) -> Result<Map<String, Value>, Fault> {
     let begun = messages.iter().position(|message| message.role != Role::System).unwrap_or(messages.len());
     let (mut system, mut rest) = messages.split_at(begun);
     if rest.is_empty() {

@@ -1,6 +1,7 @@
 //! The dialogue as the items of `input`.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use formwork_core::{Enforcement, Fault, Message, Part, Role};
 use serde::Serialize;
@@ -28,14 +29,14 @@ pub(super) enum Content<'a> {
 
 /// The dialogue of a request.
 pub(super) struct Input<'a> {
-    pub(super) instructions: Option<String>,
+    pub(super) instructions: Option<Cow<'a, str>>,
     pub(super) items: Vec<Item<'a>>,
 }
 
 /// Returns the dialogue as the API takes it: the first system message as `instructions`, all other messages as items.
 /// Reasoning is left out, because the API takes back only reasoning that it has encrypted itself.
 pub(super) fn input(
-    messages: &[Message],
+    messages: &[Arc<Message>],
     system: SystemRole,
     enforcement: Enforcement,
 ) -> Result<Input<'_>, Fault> {
